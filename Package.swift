@@ -1,0 +1,91 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// A Swift library target: `name` in `Sources/name`, with the dependencies it may see.
+func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+/// The tests of one target: `Tests/nameTests`.
+func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .testTarget(
+        name: "\(name)Tests",
+        dependencies: [.byName(name: name), "TestSupport"] + dependencies,
+        swiftSettings: settings)
+}
+
+let package = Package(
+    name: "dray",
+    products: [.executable(name: "dray", targets: ["dray"])],
+    targets: [
+        // System libraries: a module map and shim.h each.
+        .systemLibrary(
+            name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        .systemLibrary(
+            name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
+            providers: [.apt(["libmicrohttpd-dev"])]),
+        .systemLibrary(
+            name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CLinux"),
+
+        // Thin Swift over one C library each. Nothing else imports a C… module.
+        library("EventLoop", ["CLinux"]),
+        library("FileSystem", ["CLinux"]),
+        library("Digest", ["CCrypto"]),
+        library("Curl", ["CCurl", "EventLoop"]),
+        library("Postgres", ["CPostgres", "EventLoop"]),
+        library("HTTPServer", ["CMicroHTTPD"]),
+
+        library("Runtime", ["EventLoop"]),
+        library("Model"),
+        library("Catalog", ["Model"]),
+        library("Storage", ["Model", "FileSystem", "Digest"]),
+        library("Transfer", ["Model", "Curl", "EventLoop", "Digest", "Storage"]),
+        .target(
+            name: "JobQueue", dependencies: ["Model", "Postgres", "Runtime"],
+            resources: [.embedInCode("SQL")], swiftSettings: settings),
+        library("CoordinatorClient", ["Model", "Curl"]),
+        library("Coordinator", ["Model", "HTTPServer", "JobQueue", "Runtime"]),
+        library(
+            "Worker",
+            ["Model", "Catalog", "CoordinatorClient", "Transfer", "Storage", "Runtime"]),
+        library("Embedded", ["Model", "Coordinator", "Worker", "Runtime", "FileSystem"]),
+        .executableTarget(
+            name: "dray",
+            dependencies: [
+                "Model", "Catalog", "CoordinatorClient", "Coordinator", "Worker", "Embedded",
+                "JobQueue", "Storage", "Runtime",
+            ],
+            swiftSettings: settings),
+
+        .target(
+            name: "TestSupport",
+            dependencies: ["Embedded", "EventLoop", "FileSystem", "Model", "Postgres"],
+            path: "Tests/TestSupport", swiftSettings: settings),
+        tests("EventLoop"),
+        tests("FileSystem"),
+        tests("Digest"),
+        tests("Curl"),
+        tests("Postgres"),
+        tests("HTTPServer"),
+        tests("Runtime"),
+        tests("Model"),
+        tests("Catalog", ["Model"]),
+        tests("Storage", ["Model", "Digest"]),
+        tests("Transfer", ["Model", "Storage", "Digest"]),
+        tests("JobQueue", ["Model", "Postgres"]),
+        tests("CoordinatorClient", ["Model"]),
+        tests("Coordinator", ["Model", "CoordinatorClient", "JobQueue"]),
+        tests("Worker", ["Model"]),
+        tests("Embedded", ["Postgres"]),
+        tests("dray", ["Model"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,93 @@
+/// What the cluster knows of an asset.
+package enum AssetState: String, Codable, CaseIterable, Sendable {
+    /// Submitted; nothing was asked of a worker yet. Can move to resolving, ready, interrupted.
+    case new
+    /// A worker reads its manifest. Can move to ready, interrupted, failed.
+    case resolving
+    /// Its segments are known and queued. Can move to inProgress, interrupted, paused.
+    case ready
+    /// At least one segment has a result. Can move to verifying, completed, failed, paused, …
+    case inProgress
+    /// All bytes are there; large files are hashed as a whole. Can move to completed, failed, …
+    case verifying
+    /// Every segment it needs is stored. Can move to inProgress (checked again), expired, removed.
+    case completed
+    /// Held by an operator. Can move to inProgress, removed.
+    case paused
+    /// Its submitter went away. Can move to resolving, inProgress, removed.
+    case interrupted
+    /// At least one segment failed for good. Can move to resolving, inProgress, removed.
+    case failed
+    /// Its time at the edge is over. Can move to removed, inProgress.
+    case expired
+    /// Purged from storage. Can move to new.
+    case removed
+
+    /// True when nothing more happens by itself.
+    package var isSettled: Bool {
+        switch self {
+        case .completed, .failed, .paused, .interrupted, .expired, .removed: true
+        case .new, .resolving, .ready, .inProgress, .verifying: false
+        }
+    }
+}
+
+/// What happens to an asset.
+package enum AssetEvent: String, Codable, CaseIterable, Sendable {
+    /// Started, with a manifest to read first.
+    case resolve
+    /// Its segments are known and have jobs.
+    case resolved
+    /// A segment's result was recorded and others are outstanding.
+    case progressed
+    /// All parts are stored; whole files are being hashed.
+    case assembled
+    /// Nothing is outstanding and nothing failed.
+    case finished
+    /// Nothing is outstanding and something failed.
+    case gaveUp
+    case pause
+    /// The submitter went away.
+    case interrupt
+    /// Its outstanding segments have jobs again.
+    case resume
+    /// Submitted again after it ended; its files are checked and what is missing is fetched.
+    case resubmit
+    case expire
+    case remove
+}
+
+extension AssetState {
+    package static let machine = StateMachine<AssetState, AssetEvent>(
+        name: "asset", initial: .new,
+        table: [
+            .new: [
+                .resolve: .resolving, .resolved: .ready, .interrupt: .interrupted,
+                .remove: .removed,
+            ],
+            .resolving: [
+                .resolved: .ready, .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
+            ],
+            .ready: [
+                .progressed: .inProgress, .assembled: .verifying, .finished: .completed,
+                .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
+            ],
+            .inProgress: [
+                .progressed: .inProgress, .assembled: .verifying, .finished: .completed,
+                .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
+            ],
+            .verifying: [
+                .progressed: .inProgress, .finished: .completed, .gaveUp: .failed,
+                .interrupt: .interrupted, .pause: .paused,
+            ],
+            .completed: [
+                .resubmit: .inProgress, .resolve: .resolving, .expire: .expired,
+                .remove: .removed,
+            ],
+            .paused: [.resolve: .resolving, .resume: .inProgress, .remove: .removed],
+            .interrupted: [.resolve: .resolving, .resume: .inProgress, .remove: .removed],
+            .failed: [.resolve: .resolving, .resubmit: .inProgress, .remove: .removed],
+            .expired: [.resolve: .resolving, .resubmit: .inProgress, .remove: .removed],
+            .removed: [.resolve: .resolving, .resolved: .ready],
+        ])
+}

@@ -1,0 +1,111 @@
+extension FailureCode {
+    static let unknownRow = FailureRow(
+        number: 999, code: "internal.unknown", retry: .attempts(5),
+        hint: "A code from another version of Dray; upgrade so that all processes agree.")
+
+    static let rowByName: [String: FailureRow] = Dictionary(
+        uniqueKeysWithValues: table.map { ($0.code.rawValue, $0) })
+
+    /// The code for an HTTP status from an origin: its own row where there is one, else its class.
+    package static func origin(httpStatus status: Int) -> FailureCode {
+        let exact = FailureCode("origin.http.\(status)")
+        if rowByName[exact.rawValue] != nil { return exact }
+        return status >= 500 ? "origin.http.5xx" : "origin.http.4xx"
+    }
+
+    /// Every failure code there is, in the order of their numbers.
+    package static let table: [FailureRow] = [
+        // 1xx: what the caller gave.
+        row(100, "input.usage", .never, "Run the command with --help for what it takes."),
+        row(101, "input.unreadable", .never, "Check that the file exists and can be read."),
+        row(102, "input.malformed", .never, "Correct the line and column that the message names."),
+        row(103, "input.empty", .never, "Name at least one asset."),
+        row(104, "input.duplicate", .never, "Give each asset a name of its own."),
+        row(105, "input.url", .never, "Use an http or https URL without control characters."),
+        row(106, "input.field", .never, "Give the field a value in the range that is named."),
+        row(107, "input.tooLarge", .never, "Split the input; the limit is in the message."),
+        row(108, "input.destination", .never, "Name a directory that can be written."),
+        row(109, "input.unsupported", .never, "Use one of the forms that the message lists."),
+        row(110, "input.notFound", .never, "Check the name or number; `dray status` lists them."),
+        // 2xx: the origin and the way to it.
+        row(200, "origin.dns", .attempts(5), "Check the host name and the resolver."),
+        row(201, "origin.connect", .attempts(5), "Check that the origin is up and can be reached."),
+        row(202, "origin.tls", .never, "Check the origin's certificate and its chain."),
+        row(203, "origin.timeout", .attempts(5), "The origin was too slow; look at its load."),
+        row(204, "origin.reset", .attempts(5), "The connection broke; look at the origin's logs."),
+        row(205, "origin.truncated", .attempts(5), "The body ended before its stated length."),
+        row(206, "origin.protocol", .attempts(3), "The answer was not valid HTTP."),
+        row(207, "origin.redirectLimit", .never, "More than 5 redirects; use the final URL."),
+        row(208, "origin.redirectRefused", .never, "A redirect must lead to http or https."),
+        row(209, "origin.tooLarge", .never, "The body is larger than the limit for its role."),
+        row(210, "origin.addressDenied", .never, "The address policy does not admit this host."),
+        row(211, "origin.encoding", .never, "The origin compressed a body that was asked for plain."),
+        row(240, "origin.http.400", .never, "The origin refuses the request; check the URL."),
+        row(241, "origin.http.401", .never, "The origin wants credentials."),
+        row(242, "origin.http.403", .never, "The origin refuses; a signed URL may have run out."),
+        row(244, "origin.http.404", .never, "The origin has no such object; check the URL."),
+        row(248, "origin.http.408", .attempts(5), "The origin gave up waiting; look at its load."),
+        row(250, "origin.http.410", .never, "The object was removed at the origin."),
+        row(256, "origin.http.416", .attempts(3), "The origin's object is shorter than expected."),
+        row(265, "origin.http.425", .attempts(5), "The origin asked to try later."),
+        row(269, "origin.http.429", .attempts(8), "The origin limits requests; lower the rate."),
+        row(270, "origin.http.500", .attempts(5), "The origin failed; look at its logs."),
+        row(272, "origin.http.502", .attempts(5), "A gateway before the origin failed."),
+        row(273, "origin.http.503", .attempts(8), "The origin is overloaded or in maintenance."),
+        row(274, "origin.http.504", .attempts(5), "A gateway before the origin timed out."),
+        row(282, "origin.http.522", .attempts(5), "The CDN could not connect to its origin."),
+        row(284, "origin.http.524", .attempts(5), "The CDN's origin timed out."),
+        row(298, "origin.http.4xx", .never, "The origin refuses the request."),
+        row(299, "origin.http.5xx", .attempts(5), "The origin failed; look at its logs."),
+        // 3xx: what came is not what was wanted.
+        row(300, "content.unexpectedType", .never, "An HTML page came where media was wanted."),
+        row(301, "content.changed", .attempts(4), "The object changed while it was fetched."),
+        row(302, "content.lengthMismatch", .attempts(2), "The length is not the list's; check both."),
+        row(310, "integrity.digestMismatch", .attempts(2), "The bytes are not the list's; check both."),
+        row(311, "integrity.assemblyMismatch", .attempts(3), "Ranges of a file did not fit together."),
+        // 4xx: manifests.
+        row(400, "manifest.html", .never, "The URL answers with a web page, not a manifest."),
+        row(401, "manifest.empty", .never, "The manifest lists no segment."),
+        row(402, "manifest.malformed", .never, "Correct the manifest at the line that is named."),
+        row(403, "manifest.live", .never, "The playlist has no EXT-X-ENDLIST; wait for its end."),
+        row(404, "manifest.tooLarge", .never, "The manifest is larger than Dray reads."),
+        row(405, "manifest.tooMany", .never, "The manifest lists more than Dray takes of one title."),
+        row(406, "manifest.uriRefused", .never, "The manifest names something that is not http(s)."),
+        row(407, "manifest.changed", .attempts(3), "The manifest changed while it was resolved."),
+        row(408, "manifest.unsupported", .never, "This kind of manifest is not supported."),
+        // 5xx: storage at the site.
+        row(500, "storage.full", .siteFault, "Free space at the site; the work goes on by itself."),
+        row(501, "storage.readOnly", .siteFault, "Make the site's file system writable again."),
+        row(502, "storage.io", .siteFault, "The site's disk reports errors; look at its log."),
+        row(503, "storage.permission", .never, "Let the worker's user write to the site."),
+        row(504, "storage.pathConflict", .never, "One URL's file is another URL's folder."),
+        row(505, "storage.pathRefused", .never, "The path would leave the site; check the URL."),
+        row(506, "storage.unreachable", .never, "The worker does not know this kind of storage."),
+        // 6xx: the worker and its lease.
+        row(600, "worker.lost", .attempts(5), "The worker vanished while it held the job."),
+        row(601, "worker.cancelled", .never, "The work was cancelled."),
+        row(602, "worker.internal", .attempts(3), "A fault in Dray itself; please report it."),
+        // 7xx: the cluster.
+        row(700, "cluster.coordinatorUnreachable", .attempts(5), "Check DRAY_COORDINATOR."),
+        row(701, "cluster.databaseUnreachable", .attempts(5), "Check that PostgreSQL is up."),
+        row(702, "cluster.schemaNewer", .never, "The database is newer; upgrade this binary."),
+        row(703, "cluster.schemaOlder", .never, "Run `dray database migrate --database URL`."),
+        row(704, "cluster.unauthorized", .never, "Set DRAY_TOKEN to the cluster's token."),
+        row(705, "cluster.hostRefused", .never, "Use the name or address the coordinator listens on."),
+        row(706, "cluster.portInUse", .never, "Another process listens there; choose another port."),
+        row(707, "cluster.stateInUse", .never, "Another dray uses this state; choose another --state."),
+        row(708, "cluster.postgresFailed", .never, "Look at the server log that is named."),
+        row(709, "cluster.protocol", .never, "Coordinator and client are of different versions."),
+        row(710, "cluster.busy", .attempts(5), "The coordinator is at its limit; try again."),
+    ]
+
+    private static func row(
+        _ number: Int, _ code: FailureCode, _ retry: FailureRow.Retry, _ hint: String
+    ) -> FailureRow {
+        FailureRow(number: number, code: code, retry: retry, hint: hint)
+    }
+}
+
+extension FailureCode: ExpressibleByStringLiteral {
+    package init(stringLiteral value: String) { rawValue = value }
+}

@@ -1,0 +1,37 @@
+/// What an asset is, which says how its segments are found.
+package enum AssetKind: String, Codable, CaseIterable, Sendable {
+    /// One object, stored as it is served.
+    case file
+    /// An HTTP Live Streaming title (RFC 8216), named by its multivariant or media playlist.
+    case hls
+    /// A DASH title (ISO/IEC 23009-1), named by its MPD.
+    case dash
+}
+
+/// What a job asks of a worker.
+package enum JobKind: String, Codable, CaseIterable, Sendable {
+    /// Fetch a manifest and report the asset's segments.
+    case resolve
+    /// Fetch one segment and store it.
+    case fetch
+    /// Hash an assembled file and put it under its final key.
+    case verify
+    /// Write a directory's `SHA256SUMS`.
+    case sums
+}
+
+/// What a segment is for; decides the media sanity check and how reports group it.
+package enum SegmentRole: String, Codable, CaseIterable, Sendable {
+    /// A `file` asset's object.
+    case file
+    case media
+    /// A media initialization section (EXT-X-MAP).
+    case `init`
+    case key
+    case playlist
+    case subtitles
+    case image
+    case index
+    /// Anything else a manifest names, session data for one.
+    case data
+}

@@ -1,0 +1,192 @@
+/// `GET /v1/catalogs/{id}`: how far a catalog is. Cheap enough to be asked several times a second.
+package struct CatalogStatus: Codable, Sendable {
+    package var id: CatalogID
+    package var name: String
+    package var queue: String
+    package var storageURL: String
+    package var state: CatalogState
+    package var generation: Int
+    package var totals: CatalogTotals
+    /// Assets that are under way now, most recently changed first, 20 at most.
+    package var active: [AssetStatus]
+
+    package init(
+        id: CatalogID, name: String, queue: String, storageURL: String, state: CatalogState,
+        generation: Int, totals: CatalogTotals, active: [AssetStatus]
+    ) {
+        self.id = id
+        self.name = name
+        self.queue = queue
+        self.storageURL = storageURL
+        self.state = state
+        self.generation = generation
+        self.totals = totals
+        self.active = active
+    }
+}
+
+/// What a catalog is doing; derived from its assets.
+package enum CatalogState: String, Codable, CaseIterable, Sendable {
+    /// Being submitted; nothing runs yet.
+    case open
+    case running
+    case interrupted
+    case completed
+    /// Every asset has ended, at least one of them failed.
+    case failed
+
+    package var isTerminal: Bool { self == .completed || self == .failed }
+}
+
+/// Counts over the assets of a catalog's present generation.
+package struct CatalogTotals: Codable, Hashable, Sendable {
+    package var assets = 0
+    package var completed = 0
+    package var failed = 0
+    /// Segments that are known so far.
+    package var segments = 0
+    package var segmentsDone = 0
+    package var segmentsFailed = 0
+    /// Bytes under final keys or recorded parts.
+    package var bytes: Int64 = 0
+    /// Of `bytes`, those that lay there already and were not fetched.
+    package var adoptedBytes: Int64 = 0
+    /// Bytes of transfers under way, from the workers' heartbeats.
+    package var receivingBytes: Int64 = 0
+    /// Bytes expected in all, as far as lists and finished transfers tell.
+    package var expectedBytes: Int64?
+    package var retries = 0
+    /// Seconds from start to end, or to now, by the database's clock.
+    package var seconds: Double = 0
+
+    package init() {}
+}
+
+/// One asset as lists and reports show it.
+package struct AssetStatus: Codable, Sendable {
+    package var id: AssetID
+    package var name: String
+    package var url: String
+    package var kind: AssetKind
+    package var state: AssetState
+    package var failure: Failure?
+    package var segments: Int
+    package var segmentsDone: Int
+    package var bytes: Int64
+    package var expectedBytes: Int64?
+    package var retries: Int
+
+    package init(
+        id: AssetID, name: String, url: String, kind: AssetKind, state: AssetState,
+        failure: Failure? = nil, segments: Int = 0, segmentsDone: Int = 0, bytes: Int64 = 0,
+        expectedBytes: Int64? = nil, retries: Int = 0
+    ) {
+        self.id = id
+        self.name = name
+        self.url = url
+        self.kind = kind
+        self.state = state
+        self.failure = failure
+        self.segments = segments
+        self.segmentsDone = segmentsDone
+        self.bytes = bytes
+        self.expectedBytes = expectedBytes
+        self.retries = retries
+    }
+}
+
+/// `GET /v1/catalogs/{id}/assets?after=…`: a page of assets, by number.
+package struct AssetPage: Codable, Sendable {
+    package var assets: [AssetStatus]
+    package var next: AssetID?
+
+    package init(assets: [AssetStatus], next: AssetID?) {
+        self.assets = assets
+        self.next = next
+    }
+}
+
+/// `GET /v1/catalogs/{id}/files?after=…`: a page of stored files, ordered by asset, then by
+/// position in the asset.
+package struct FilePage: Codable, Sendable {
+    package var files: [StoredFile]
+    package var next: String?
+
+    package struct StoredFile: Codable, Sendable {
+        package var asset: AssetID
+        /// Final key, relative to the site.
+        package var path: String
+        package var url: String
+        package var bytes: Int64
+        package var sha256: String
+
+        package init(asset: AssetID, path: String, url: String, bytes: Int64, sha256: String) {
+            self.asset = asset
+            self.path = path
+            self.url = url
+            self.bytes = bytes
+            self.sha256 = sha256
+        }
+    }
+
+    package init(files: [StoredFile], next: String?) {
+        self.files = files
+        self.next = next
+    }
+}
+
+/// `GET /v1/status`: the cluster at a glance.
+package struct ClusterStatus: Codable, Sendable {
+    package var version: String
+    package var schemaVersion: Int
+    package var catalogs: [CatalogStatus]
+    package var queues: [QueueStatus]
+    package var workers: [WorkerStatus]
+
+    package struct QueueStatus: Codable, Sendable {
+        package var name: String
+        package var storageURL: String
+        package var waiting: Int
+        package var leased: Int
+
+        package init(name: String, storageURL: String, waiting: Int, leased: Int) {
+            self.name = name
+            self.storageURL = storageURL
+            self.waiting = waiting
+            self.leased = leased
+        }
+    }
+
+    package struct WorkerStatus: Codable, Sendable {
+        package var id: WorkerID
+        package var name: String
+        package var activeTransfers: Int
+        /// Seconds since its last heartbeat, by the database's clock.
+        package var silentSeconds: Double
+
+        package init(id: WorkerID, name: String, activeTransfers: Int, silentSeconds: Double) {
+            self.id = id
+            self.name = name
+            self.activeTransfers = activeTransfers
+            self.silentSeconds = silentSeconds
+        }
+    }
+
+    package init(
+        version: String, schemaVersion: Int, catalogs: [CatalogStatus], queues: [QueueStatus],
+        workers: [WorkerStatus]
+    ) {
+        self.version = version
+        self.schemaVersion = schemaVersion
+        self.catalogs = catalogs
+        self.queues = queues
+        self.workers = workers
+    }
+}
+
+/// The body of every answer that is not 2xx.
+package struct ErrorAnswer: Codable, Sendable {
+    package var error: Failure
+
+    package init(_ error: Failure) { self.error = error }
+}

@@ -1,0 +1,93 @@
+/// `POST /v1/catalogs`: opens a catalog for submission, made on first use, with its site and queue.
+package struct CatalogSubmission: Codable, Sendable {
+    /// 1 to 200 characters, no control characters; unique at its site.
+    package var name: String
+    /// Where the assets go: `file:///absolute/path`.
+    package var storageURL: String
+    /// 0 (last) to 9 (first).
+    package var priority: Int
+
+    package init(name: String, storageURL: String, priority: Int = 5) {
+        self.name = name
+        self.storageURL = storageURL
+        self.priority = priority
+    }
+}
+
+/// The answer to `CatalogSubmission`.
+package struct CatalogHandle: Codable, Sendable {
+    package var id: CatalogID
+    package var queue: String
+    /// This submission's number; assets of earlier ones that are not submitted again stay out of it.
+    package var generation: Int
+
+    package init(id: CatalogID, queue: String, generation: Int) {
+        self.id = id
+        self.queue = queue
+        self.generation = generation
+    }
+}
+
+/// One asset as a list names it.
+package struct AssetSubmission: Codable, Hashable, Sendable {
+    /// 1 to 1,000 characters; unique in its catalog.
+    package var name: String
+    package var url: String
+    package var kind: AssetKind
+    /// Final key of a `file` asset or of the manifest, relative to the site (`Catalog.SiteKey`).
+    package var key: String
+    /// Expected length in bytes; `file` assets only.
+    package var bytes: Int64?
+    /// Expected SHA-256, 64 lower-case hex digits; `file` assets only.
+    package var sha256: String?
+
+    package init(
+        name: String, url: String, kind: AssetKind, key: String, bytes: Int64? = nil,
+        sha256: String? = nil
+    ) {
+        self.name = name
+        self.url = url
+        self.kind = kind
+        self.key = key
+        self.bytes = bytes
+        self.sha256 = sha256
+    }
+}
+
+/// `POST /v1/catalogs/{id}/assets`: up to `WireLimits.assetsPerRequest` assets; may be repeated.
+package struct AssetBatch: Codable, Sendable {
+    package var generation: Int
+    package var assets: [AssetSubmission]
+
+    package init(generation: Int, assets: [AssetSubmission]) {
+        self.generation = generation
+        self.assets = assets
+    }
+}
+
+/// `POST /v1/catalogs/{id}/start`: all assets of this generation are in; makes their jobs.
+package struct CatalogStart: Codable, Sendable {
+    package var generation: Int
+
+    package init(generation: Int) { self.generation = generation }
+}
+
+/// Bounds of the wire format; a request beyond one is answered 413 or 400 with its code.
+package enum WireLimits {
+    package static let assetsPerRequest = 5_000
+    package static let jobsPerLease = 1_000
+    package static let resultsPerReport = 1_000
+    package static let segmentsPerRequest = 5_000
+    package static let leasesPerHeartbeat = 1_000
+    package static let pageRows = 1_000
+    /// Largest request body in bytes.
+    package static let bodyBytes = 16 << 20
+    /// Longest long poll in milliseconds.
+    package static let waitMilliseconds = 30_000
+    /// Longest URL in bytes.
+    package static let urlBytes = 8_192
+    /// Longest final key in bytes.
+    package static let keyBytes = 2_048
+    /// Segments of one asset.
+    package static let segmentsPerAsset = 1_000_000
+}

@@ -1,0 +1,300 @@
+/// `POST /v1/leases`: asks for a batch of jobs.
+package struct LeaseRequest: Codable, Sendable {
+    package var worker: WorkerID
+    /// Queues to take from; empty means every queue.
+    package var queues: [String]
+    /// 1 to `WireLimits.jobsPerLease`.
+    package var maxJobs: Int
+    /// How long the coordinator may hold the request while there is no work, 0 to
+    /// `WireLimits.waitMilliseconds`.
+    package var waitMilliseconds: Int
+
+    package init(worker: WorkerID, queues: [String], maxJobs: Int, waitMilliseconds: Int) {
+        self.worker = worker
+        self.queues = queues
+        self.maxJobs = maxJobs
+        self.waitMilliseconds = waitMilliseconds
+    }
+}
+
+/// The answer to `LeaseRequest`; without work, no lease and no jobs.
+package struct LeaseGrant: Codable, Sendable {
+    package var lease: LeaseID?
+    /// How long the lease holds from the moment it was granted; the worker counts from before it
+    /// sent the request.
+    package var seconds: Double
+    /// Storage URLs by site number, for the jobs below.
+    package var sites: [String: String]
+    package var jobs: [Job]
+
+    package init(lease: LeaseID?, seconds: Double, sites: [String: String], jobs: [Job]) {
+        self.lease = lease
+        self.seconds = seconds
+        self.sites = sites
+        self.jobs = jobs
+    }
+}
+
+/// One leased job. Which fields are set depends on `kind`.
+package struct Job: Codable, Hashable, Sendable {
+    package var id: JobID
+    package var kind: JobKind
+    package var site: SiteID
+    package var asset: AssetID
+    /// This try's number, from 1.
+    package var attempt: Int
+    /// resolve: the manifest; fetch: the object; verify, sums: empty.
+    package var url: String
+    /// resolve, fetch, verify: the final key; sums: the directory.
+    package var key: String
+    /// resolve: the asset's kind.
+    package var assetKind: AssetKind?
+    package var role: SegmentRole?
+    /// fetch of a part: where it starts; its length is `length`.
+    package var offset: Int64?
+    /// fetch of a part: how many bytes; otherwise the expected length when the list gives one.
+    package var length: Int64?
+    /// fetch: the digest that the list or the manifest's resolution promises.
+    package var sha256: String?
+    /// fetch of a part, verify: the file being assembled.
+    package var assembly: Assembly?
+    /// fetch: what was stored under the key before; adopted when it still lies there.
+    package var known: StoredObject?
+
+    package init(
+        id: JobID, kind: JobKind, site: SiteID, asset: AssetID, attempt: Int, url: String,
+        key: String
+    ) {
+        self.id = id
+        self.kind = kind
+        self.site = site
+        self.asset = asset
+        self.attempt = attempt
+        self.url = url
+        self.key = key
+    }
+}
+
+/// A large file that is fetched in byte ranges into one place before it gets its final key.
+package struct Assembly: Codable, Hashable, Sendable {
+    /// UUID in lower case; names the temporary file.
+    package var id: String
+    package var totalBytes: Int64
+    /// The strong ETag or the Last-Modified date that all parts must share.
+    package var validator: String
+    /// verify: each part in order, as it was recorded.
+    package var parts: [Part]?
+
+    package struct Part: Codable, Hashable, Sendable {
+        package var offset: Int64
+        package var length: Int64
+        package var sha256: String
+
+        package init(offset: Int64, length: Int64, sha256: String) {
+            self.offset = offset
+            self.length = length
+            self.sha256 = sha256
+        }
+    }
+
+    package init(id: String, totalBytes: Int64, validator: String, parts: [Part]? = nil) {
+        self.id = id
+        self.totalBytes = totalBytes
+        self.validator = validator
+        self.parts = parts
+    }
+}
+
+/// What lies under a final key.
+package struct StoredObject: Codable, Hashable, Sendable {
+    package var bytes: Int64
+    /// 64 lower-case hex digits.
+    package var sha256: String
+
+    package init(bytes: Int64, sha256: String) {
+        self.bytes = bytes
+        self.sha256 = sha256
+    }
+}
+
+/// `POST /v1/reports`: results of jobs, of any of the worker's leases mixed.
+package struct ReportRequest: Codable, Sendable {
+    package var worker: WorkerID
+    package var results: [JobReport]
+
+    package init(worker: WorkerID, results: [JobReport]) {
+        self.worker = worker
+        self.results = results
+    }
+}
+
+/// What became of one leased job.
+package struct JobReport: Codable, Sendable {
+    package var job: JobID
+    package var lease: LeaseID
+    package var outcome: Outcome
+    /// done: what is stored (fetch, verify); nil for resolve and sums.
+    package var stored: StoredObject?
+    /// done: the bytes lay there already, nothing was fetched.
+    package var adopted: Bool?
+    /// done of a resolve: how many segments were sent before with `SegmentBatch`.
+    package var segments: Int?
+    /// failed: why.
+    package var failure: Failure?
+    /// failed: the origin's Retry-After in seconds.
+    package var retryAfterSeconds: Double?
+
+    package enum Outcome: String, Codable, Sendable {
+        case done
+        case failed
+        /// Given back untouched: uses up no attempt.
+        case returned
+    }
+
+    package init(job: JobID, lease: LeaseID, outcome: Outcome) {
+        self.job = job
+        self.lease = lease
+        self.outcome = outcome
+    }
+}
+
+/// The answers to `ReportRequest`, one a result, in order.
+package struct ReportAnswer: Codable, Sendable {
+    package var answers: [Verdict]
+
+    package enum Verdict: String, Codable, Sendable {
+        case accepted
+        /// The lease no longer holds the job; nothing was changed.
+        case stale
+        /// The result makes no sense for this job; nothing was changed.
+        case rejected
+    }
+
+    package init(answers: [Verdict]) { self.answers = answers }
+}
+
+/// `POST /v1/segments`: segments that a resolve job found; repeated until all are sent, then the
+/// job is reported done. A repeated batch has one effect.
+package struct SegmentBatch: Codable, Sendable {
+    package var job: JobID
+    package var lease: LeaseID
+    package var segments: [ResolvedSegment]
+
+    package init(job: JobID, lease: LeaseID, segments: [ResolvedSegment]) {
+        self.job = job
+        self.lease = lease
+        self.segments = segments
+    }
+}
+
+/// One object that an asset needs at the edge.
+package struct ResolvedSegment: Codable, Hashable, Sendable {
+    /// Position in the asset, from 0; jobs run in this order.
+    package var ordinal: Int
+    package var url: String
+    package var key: String
+    package var role: SegmentRole
+    /// Expected length and digest, where they are known (the playlists that were read).
+    package var bytes: Int64?
+    package var sha256: String?
+
+    package init(
+        ordinal: Int, url: String, key: String, role: SegmentRole, bytes: Int64? = nil,
+        sha256: String? = nil
+    ) {
+        self.ordinal = ordinal
+        self.url = url
+        self.key = key
+        self.role = role
+        self.bytes = bytes
+        self.sha256 = sha256
+    }
+}
+
+/// `POST /v1/splits`: a fetch turned out large; its file becomes parts. The reporting worker keeps
+/// the first part under the same lease. A repeated request has the same answer.
+package struct SplitRequest: Codable, Sendable {
+    package var job: JobID
+    package var lease: LeaseID
+    package var totalBytes: Int64
+    package var partBytes: Int64
+    package var validator: String
+
+    package init(
+        job: JobID, lease: LeaseID, totalBytes: Int64, partBytes: Int64, validator: String
+    ) {
+        self.job = job
+        self.lease = lease
+        self.totalBytes = totalBytes
+        self.partBytes = partBytes
+        self.validator = validator
+    }
+}
+
+/// The answer to `SplitRequest` and `SegmentBatch`; `job` is the first part's, when accepted.
+package struct SplitAnswer: Codable, Sendable {
+    package var verdict: ReportAnswer.Verdict
+    package var job: Job?
+
+    package init(verdict: ReportAnswer.Verdict, job: Job? = nil) {
+        self.verdict = verdict
+        self.job = job
+    }
+}
+
+/// `POST /v1/heartbeats`: extends a worker's leases and says what it is doing.
+package struct Heartbeat: Codable, Sendable {
+    package var worker: WorkerID
+    package var leases: [LeaseID]
+    /// Bytes received so far of transfers that have no result yet, by asset number.
+    package var receivedBytes: [String: Int64]
+    /// Human-readable place of the worker, host and process id.
+    package var name: String
+    package var activeTransfers: Int
+
+    package init(
+        worker: WorkerID, leases: [LeaseID], receivedBytes: [String: Int64], name: String,
+        activeTransfers: Int
+    ) {
+        self.worker = worker
+        self.leases = leases
+        self.receivedBytes = receivedBytes
+        self.name = name
+        self.activeTransfers = activeTransfers
+    }
+}
+
+/// The answer to `Heartbeat`.
+package struct HeartbeatAnswer: Codable, Sendable {
+    /// The leases that hold for `seconds` more; one that is missing is lost.
+    package var leases: [LeaseID]
+    package var seconds: Double
+
+    package init(leases: [LeaseID], seconds: Double) {
+        self.leases = leases
+        self.seconds = seconds
+    }
+}
+
+/// `GET /v1/sums?site=…&directory=…&after=…`: a page of what a directory's `SHA256SUMS` lists.
+package struct SumsPage: Codable, Sendable {
+    package var entries: [Entry]
+    /// Pass as `after` for the next page; nil on the last.
+    package var next: String?
+
+    package struct Entry: Codable, Sendable {
+        /// Final key, relative to the site.
+        package var key: String
+        package var sha256: String
+
+        package init(key: String, sha256: String) {
+            self.key = key
+            self.sha256 = sha256
+        }
+    }
+
+    package init(entries: [Entry], next: String?) {
+        self.entries = entries
+        self.next = next
+    }
+}

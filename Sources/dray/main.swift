@@ -1,0 +1,1 @@
+print("dray")
