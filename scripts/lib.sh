@@ -1,0 +1,176 @@
+# shellcheck shell=bash
+# What the scripts share; to be sourced from one of them.
+
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+note() { printf '%s\n' "$*" >&2; }
+
+fail() {
+    note "$(basename "$0"): $*"
+    exit 1
+}
+
+# Debian packages of a group, one a line.
+packages_of() {
+    case $1 in
+        build)
+            printf '%s\n' libcurl4-openssl-dev libmicrohttpd-dev libpq-dev libssl-dev pkg-config
+            ;;
+        run) printf '%s\n' postgresql ;;
+        demo) printf '%s\n' nginx-light ;;
+        test) printf '%s\n' curl ffmpeg nginx-light postgresql shellcheck ;;
+        compare) printf '%s\n' aria2 curl nghttp2-client nginx-light python3 wget2 ;;
+        *) fail "unknown package group: $1" ;;
+    esac
+}
+
+installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+# Runs a command as root; says which packages are wanted when that cannot be.
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        return 1
+    fi
+}
+
+# install_packages GROUP...: installs those packages of the groups that are missing. Changes
+# nothing, and needs no rights, when all are there.
+install_packages() {
+    local group package packages=() missing=() present
+    if ! command -v dpkg-query >/dev/null; then
+        note "not a Debian system: taking the packages of $* as installed"
+        return
+    fi
+    for group in "$@"; do
+        mapfile -t -O ${#packages[@]} packages < <(packages_of "$group")
+    done
+    present=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true)
+    for package in "${packages[@]}"; do
+        grep -qxF "$package installed" <<<"$present" || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    note "installing ${missing[*]} ..."
+    install_missing "${missing[@]}" ||
+        fail "the packages could not be installed; as root, run: apt-get install ${missing[*]}"
+}
+
+install_missing() {
+    local log fresh_nginx=no status=0
+    log=$(mktemp)
+    # Debian would make a cluster and keep it running on port 5432; Dray makes its own.
+    if ! installed postgresql-common; then
+        as_root mkdir -p /etc/postgresql-common/createcluster.d || return 1
+        echo 'create_main_cluster = false' |
+            as_root tee /etc/postgresql-common/createcluster.d/dray.conf >/dev/null || return 1
+    fi
+    installed nginx-common || fresh_nginx=yes
+    {
+        as_root apt-get -o DPkg::Lock::Timeout=120 -q update &&
+            as_root env DEBIAN_FRONTEND=noninteractive \
+                apt-get -o DPkg::Lock::Timeout=120 -q -y --no-install-recommends install "$@"
+    } >"$log" 2>&1 || status=$?
+    [ "$status" -eq 0 ] || tail -n 20 "$log" >&2
+    rm -f "$log"
+    # The scripts start an nginx of their own; the package's service would only hold port 80.
+    if [ "$status" -eq 0 ] && [ $fresh_nginx = yes ] && [ -d /run/systemd/system ] &&
+        installed nginx-common; then
+        as_root systemctl disable --quiet --now nginx 2>/dev/null || true
+    fi
+    return "$status"
+}
+
+require_swift() {
+    command -v swift >/dev/null ||
+        fail "swift is not on PATH; Dray builds with Swift 6.1 or later: https://www.swift.org/install"
+}
+
+# quietly COMMAND...: its output is shown only when it fails.
+quietly() {
+    local log status=0
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 || status=$?
+    [ "$status" -eq 0 ] || cat "$log" >&2
+    rm -f "$log"
+    return "$status"
+}
+
+release_binary="$repository/.build/release/dray"
+
+# Builds the release binary when a source is newer than the last build.
+build_release() {
+    local stamp="$repository/.build/release-stamp"
+    if [ -x "$release_binary" ] && [ -e "$stamp" ] &&
+        [ -z "$(find "$repository/Sources" "$repository/Package.swift" -newer "$stamp" -print -quit)" ]; then
+        return
+    fi
+    require_swift
+    note "building dray (release) ..."
+    mkdir -p "$repository/.build"
+    # Dated before the build, so that an edit while it runs leads to another one.
+    touch "$stamp.next"
+    quietly swift build --package-path "$repository" -c release --product dray \
+        --static-swift-stdlib || fail "the build failed"
+    mv "$stamp.next" "$stamp"
+}
+
+# start_origin ROOT PORT DIRECTORY: nginx serves ROOT on 127.0.0.1:PORT, its own files in DIRECTORY.
+# Sets origin_pid; the caller stops it.
+start_origin() {
+    local root=$1 port=$2 directory=$3 user=''
+    # nginx's workers would drop root's rights, and with them the way to a clone under /root.
+    [ "$(id -u)" -ne 0 ] || user='user root;'
+    cat >"$directory/nginx.conf" <<CONF
+$user
+worker_processes 2;
+daemon off;
+pid $directory/nginx.pid;
+error_log $directory/error.log warn;
+worker_rlimit_nofile 4096;
+events { worker_connections 2048; }
+http {
+    include /etc/nginx/mime.types;
+    types { text/vtt vtt; video/iso.segment m4s; }
+    default_type application/octet-stream;
+    access_log ${ORIGIN_ACCESS_LOG:-off};
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 100000;
+    client_body_temp_path $directory/body;
+    proxy_temp_path $directory/proxy;
+    fastcgi_temp_path $directory/fastcgi;
+    uwsgi_temp_path $directory/uwsgi;
+    scgi_temp_path $directory/scgi;
+    server {
+        listen 127.0.0.1:$port backlog=1024;
+        root $root;
+    }
+}
+CONF
+    "$(nginx_binary)" -p "$directory" -e "$directory/error.log" -c "$directory/nginx.conf" \
+        >"$directory/output.log" 2>&1 &
+    origin_pid=$!
+    local tries
+    for tries in $(seq 100); do
+        kill -0 "$origin_pid" 2>/dev/null || break
+        if [ -s "$directory/nginx.pid" ] && port_in_use "$port"; then return; fi
+        [ "$tries" -lt 100 ] || break
+        sleep 0.05
+    done
+    cat "$directory/output.log" "$directory/error.log" >&2 2>/dev/null || true
+    fail "nginx did not start on 127.0.0.1:$port"
+}
+
+nginx_binary() { command -v nginx || printf '/usr/sbin/nginx\n'; }
+
+# True when something accepts connections on 127.0.0.1:PORT.
+port_in_use() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# stop_process PID: asks it to end and waits until it has.
+stop_process() {
+    kill -TERM "$1" 2>/dev/null || true
+    wait "$1" 2>/dev/null || true
+}
