@@ -1,0 +1,50 @@
+internal import Glibc
+internal import Synchronization
+
+/// An actor whose `unownedExecutor` is a loop's runs on that loop's thread.
+extension EventLoop: SerialExecutor {
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let task = UnownedJob(job)
+        let action = mailbox.withLock { box -> EnqueueAction in
+            box.jobs.append(.task(task))
+            if box.phase == .closed {
+                if box.isDraining { return .nothing }
+                box.isDraining = true
+                return .drain
+            }
+            defer { box.isSleeping = false }
+            return box.isSleeping ? .wake : .nothing
+        }
+        switch action {
+        case .nothing: break
+        case .wake: wake()
+        case .drain: drainAfterEnd()
+        }
+    }
+
+    private enum EnqueueAction { case nothing, wake, drain }
+
+    package func checkIsolated() {
+        preconditionInLoop()
+    }
+
+    /// Runs queued tasks on this thread, which is the loop's owner meanwhile.
+    ///
+    /// A task must be run even when the loop's thread has ended, else whoever awaits it waits for
+    /// ever. `isDraining`, set by the caller, keeps this serial.
+    func drainAfterEnd() {
+        owner.store(UInt(pthread_self()), ordering: .relaxed)
+        while true {
+            let job = mailbox.withLock { box -> Job? in
+                if box.jobs.isEmpty {
+                    owner.store(0, ordering: .relaxed)
+                    box.isDraining = false
+                    return nil
+                }
+                return box.jobs.removeFirst()
+            }
+            guard let job else { return }
+            run(job)
+        }
+    }
+}
