@@ -1,0 +1,176 @@
+/// What a command line asks for.
+package enum ParsedCommand: Sendable {
+    case run(Command.Action, Arguments)
+    /// Text for stdout.
+    case show(String)
+}
+
+/// Reads a command line against a command tree.
+///
+/// GNU conventions: `--name value` or `--name=value`, options and operands in any order, `--` ends
+/// the options, a lone `-` is an operand.
+package struct CommandParser: Sendable {
+    private let root: Command
+    private let version: String
+
+    package init(root: Command, version: String) {
+        self.root = root
+        self.version = version
+    }
+
+    /// `words` without the program's own name.
+    package func parse(_ words: [String]) throws(UsageError) -> ParsedCommand {
+        var command = root
+        var path = [root.name]
+        var rest = words[...]
+        while command.action == nil {
+            guard let word = rest.popFirst() else {
+                if command.name == root.name, words.isEmpty { return .show(help(command, path)) }
+                throw UsageError(
+                    "\(path.joined(separator: " ")) needs a command",
+                    hint: "One of: \(command.subcommands.map(\.name).joined(separator: ", ")).")
+            }
+            switch word {
+            case "--help", "-h", "help": return .show(help(command, path))
+            case "--version" where path.count == 1: return .show("\(root.name) \(version)\n")
+            default: break
+            }
+            guard let next = command.subcommands.first(where: { $0.name == word }) else {
+                throw unknown(word, in: command, path)
+            }
+            command = next
+            path.append(word)
+        }
+        return try parse(rest, of: command, path)
+    }
+
+    private func parse(
+        _ words: ArraySlice<String>, of command: Command, _ path: [String]
+    ) throws(UsageError) -> ParsedCommand {
+        var arguments = Arguments()
+        var rest = words
+        var optionsEnded = false
+        while let word = rest.popFirst() {
+            if optionsEnded || word == "-" || !word.hasPrefix("-") {
+                arguments.operands.append(word)
+            } else if word == "--" {
+                optionsEnded = true
+            } else if word == "--help" || word == "-h" {
+                return .show(help(command, path))
+            } else {
+                try parseOption(word, &rest, command, path, into: &arguments)
+            }
+        }
+        try check(arguments, of: command, path)
+        guard let action = command.action else { return .show(help(command, path)) }
+        return .run(action, arguments)
+    }
+
+    private func parseOption(
+        _ word: String, _ rest: inout ArraySlice<String>, _ command: Command, _ path: [String],
+        into arguments: inout Arguments
+    ) throws(UsageError) {
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = parts[0].hasPrefix("--") ? String(parts[0].dropFirst(2)) : ""
+        guard let option = command.options.first(where: { $0.name == name }) else {
+            let candidates = command.options.map { "--\($0.name)" } + ["--help"]
+            throw UsageError(
+                "unknown option '\(printable(String(parts[0])))'",
+                hint: Self.suggestion(for: String(parts[0]), from: candidates)
+                    ?? "`\(path.joined(separator: " ")) --help` lists the options.")
+        }
+        if !option.isRepeatable, arguments.values[name] != nil {
+            throw UsageError("--\(name) was given twice", hint: "Give it once.")
+        }
+        let inlineValue = parts.count == 2 ? String(parts[1]) : nil
+        guard let placeholder = option.placeholder else {
+            if inlineValue != nil {
+                throw UsageError("--\(name) takes no value", hint: "Write --\(name).")
+            }
+            arguments.values[name] = []
+            return
+        }
+        guard let value = inlineValue ?? rest.popFirst() else {
+            throw UsageError("--\(name) needs a value", hint: "Write --\(name) \(placeholder).")
+        }
+        try check(value, of: option)
+        arguments.values[name, default: []].append(value)
+    }
+
+    private func check(_ value: String, of option: CommandOption) throws(UsageError) {
+        guard !value.isEmpty else {
+            throw UsageError(
+                "--\(option.name) is empty", hint: "Write \(option.synopsis).")
+        }
+        guard case .integer(_, let range) = option.kind else { return }
+        guard let number = Int(value), range.contains(number) else {
+            throw UsageError(
+                "--\(option.name) is '\(printable(value))'",
+                hint: "Use a whole number from \(range.lowerBound) to \(range.upperBound).")
+        }
+    }
+
+    private func check(
+        _ arguments: Arguments, of command: Command, _ path: [String]
+    ) throws(UsageError) {
+        let usage = "Usage: \(synopsis(command, path))"
+        if arguments.operands.count > command.operands.count {
+            let extra = arguments.operands[command.operands.count]
+            throw UsageError("unexpected argument '\(printable(extra))'", hint: usage)
+        }
+        if arguments.operands.count < command.operands.count {
+            let missing = command.operands[arguments.operands.count].name
+            throw UsageError("\(missing) is missing", hint: usage)
+        }
+        for option in command.options
+        where option.isRequired && arguments.values[option.name] == nil {
+            throw UsageError("--\(option.name) is missing", hint: usage)
+        }
+    }
+
+    private func unknown(_ word: String, in command: Command, _ path: [String]) -> UsageError {
+        let isOption = word.hasPrefix("-")
+        let candidates =
+            isOption
+            ? (path.count == 1 ? ["--help", "--version"] : ["--help"])
+            : command.subcommands.map(\.name)
+        return UsageError(
+            "unknown \(isOption ? "option" : "command") '\(printable(word))'",
+            hint: Self.suggestion(for: word, from: candidates)
+                ?? "`\(path.joined(separator: " ")) --help` lists the commands.")
+    }
+
+    /// "Did you mean …?" for the candidate nearest to `word`, when one is near enough.
+    static func suggestion(for word: String, from candidates: [String]) -> String? {
+        let nearest = candidates.map { ($0, editDistance(word, $0)) }.min { $0.1 < $1.1 }
+        guard let nearest, nearest.1 <= max(2, word.count / 3) else { return nil }
+        return "Did you mean \(nearest.0)?"
+    }
+}
+
+/// The least number of insertions, removals, replacements and swaps of neighbours that make one
+/// word of the other (optimal string alignment).
+func editDistance(_ left: String, _ right: String) -> Int {
+    // A word of unbounded length would cost its square; nothing that long is a misspelling.
+    let (left, right) = (Array(left.prefix(64)), Array(right.prefix(64)))
+    var rows = [[Int]](
+        repeating: [Int](repeating: 0, count: right.count + 1), count: left.count + 1)
+    for row in 0...left.count { rows[row][0] = row }
+    for column in 0...right.count { rows[0][column] = column }
+    guard !left.isEmpty, !right.isEmpty else { return max(left.count, right.count) }
+    for row in 1...left.count {
+        for column in 1...right.count {
+            let isEqual = left[row - 1] == right[column - 1]
+            var best = min(
+                rows[row - 1][column] + 1, rows[row][column - 1] + 1,
+                rows[row - 1][column - 1] + (isEqual ? 0 : 1))
+            if row > 1, column > 1, left[row - 1] == right[column - 2],
+                left[row - 2] == right[column - 1]
+            {
+                best = min(best, rows[row - 2][column - 2] + 1)
+            }
+            rows[row][column] = best
+        }
+    }
+    return rows[left.count][right.count]
+}

@@ -1,0 +1,108 @@
+import Runtime
+import Testing
+
+@Suite struct CommandParserTests {
+    private let parser = CommandParser(
+        root: Command(
+            "tool", summary: "Does things.",
+            subcommands: [
+                Command(
+                    "fetch", summary: "Fetches a list.",
+                    operands: [CommandOperand("LIST", help: "What to fetch.")],
+                    options: [
+                        CommandOption(
+                            "to", .text(placeholder: "DEST"), required: true, help: "Where to."),
+                        CommandOption(
+                            "workers", .integer(placeholder: "N", range: 1...64), help: "How many."),
+                        CommandOption(
+                            "queue", .text(placeholder: "NAME"), repeatable: true, help: "Which."),
+                        CommandOption("quiet", .flag, help: "Says nothing."),
+                    ]
+                ) { _ in .success },
+                Command(
+                    "database", summary: "Looks after the database.",
+                    subcommands: [Command("migrate", summary: "Migrates.") { _ in .success }]),
+            ]),
+        version: "1.2.3")
+
+    private func arguments(_ words: String...) throws -> Arguments {
+        guard case .run(_, let arguments) = try parser.parse(words) else {
+            throw UsageError("not a run", hint: "")
+        }
+        return arguments
+    }
+
+    private func shown(_ words: String...) throws -> String {
+        guard case .show(let text) = try parser.parse(words) else {
+            throw UsageError("not a show", hint: "")
+        }
+        return text
+    }
+
+    @Test func optionsAndOperandsMixInAnyOrder() throws {
+        let parsed = try arguments(
+            "fetch", "--queue", "a", "list.txt", "--to=out=1", "--queue=b", "--workers", "8",
+            "--quiet")
+        #expect(parsed.operands == ["list.txt"])
+        #expect(parsed.text("to") == "out=1")
+        #expect(parsed.texts("queue") == ["a", "b"])
+        #expect(parsed.integer("workers") == 8)
+        #expect(parsed.flag("quiet"))
+    }
+
+    @Test func doubleDashEndsTheOptionsAndADashIsAnOperand() throws {
+        #expect(try arguments("fetch", "--to", "x", "--", "--odd").operands == ["--odd"])
+        #expect(try arguments("fetch", "--to", "x", "-").operands == ["-"])
+    }
+
+    @Test(arguments: [
+        (["fetch"], "LIST is missing", "Usage: tool fetch LIST --to DEST"),
+        (["fetch", "l"], "--to is missing", "Usage:"),
+        (["fetch", "l", "--to"], "--to needs a value", "--to DEST"),
+        (["fetch", "l", "--to="], "--to is empty", "--to DEST"),
+        (["fetch", "l", "m", "--to=x"], "unexpected argument 'm'", "Usage:"),
+        (["fetch", "l", "--to=x", "--to=y"], "--to was given twice", "once"),
+        (["fetch", "l", "--to=x", "--quiet=1"], "--quiet takes no value", "--quiet"),
+        (["fetch", "l", "--to=x", "--workers", "0"], "--workers is '0'", "from 1 to 64"),
+        (["fetch", "l", "--to=x", "--workers", "many"], "--workers is 'many'", "from 1 to 64"),
+        (
+            ["fetch", "l", "--wrokers", "1"], "unknown option '--wrokers'",
+            "Did you mean --workers?"
+        ),
+        (["fetch", "-x"], "unknown option '-x'", "tool fetch --help"),
+        (["fecth"], "unknown command 'fecth'", "Did you mean fetch?"),
+        (["--verison"], "unknown option '--verison'", "Did you mean --version?"),
+        (["database"], "tool database needs a command", "migrate"),
+        (["fetch", "--\u{1B}[2J"], "unknown option '--\\u{1B}[2J'", "--help"),
+    ])
+    func badUsageSaysWhatAndWhatInstead(words: [String], message: String, hint: String) {
+        let error = #expect(throws: UsageError.self) { try parser.parse(words) }
+        #expect(error?.message == message)
+        #expect(error?.hint.contains(hint) == true, "\(error?.hint ?? "")")
+    }
+
+    @Test func helpIsThereOnEveryLevel() throws {
+        #expect(try shown().contains("fetch"))
+        #expect(try shown("--help").contains("--version"))
+        #expect(try shown("database", "--help").contains("migrate"))
+        #expect(try shown("database", "migrate", "-h").contains("Usage: tool database migrate"))
+        #expect(try shown("--version") == "tool 1.2.3\n")
+        let help = try shown("fetch", "--nope=1", "--help", orUsage: true)
+        #expect(help.contains("unknown option"))
+    }
+
+    @Test func helpFitsEightyColumns() throws {
+        for text in [try shown("--help"), try shown("fetch", "--help")] {
+            for line in text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+        }
+    }
+
+    private func shown(_ words: String..., orUsage: Bool) throws -> String {
+        do {
+            guard case .show(let text) = try parser.parse(words) else { return "" }
+            return text
+        } catch {
+            return error.message
+        }
+    }
+}
