@@ -16,7 +16,7 @@ packages_of() {
         build)
             printf '%s\n' libcurl4-openssl-dev libmicrohttpd-dev libpq-dev libssl-dev pkg-config
             ;;
-        run) printf '%s\n' postgresql ;;
+        run) printf '%s\n' ca-certificates postgresql ;;
         demo) printf '%s\n' nginx-light ;;
         test) printf '%s\n' curl ffmpeg nginx-light postgresql shellcheck ;;
         compare) printf '%s\n' aria2 curl nghttp2-client nginx-light python3 wget2 ;;

@@ -1,0 +1,312 @@
+"""Runs downloaders in turns over the same files and compares them.
+
+Started by loadtest/compare-downloaders, which serves WORK/origin over HTTP. Standard library only.
+"""
+
+import argparse
+import ctypes
+import filecmp
+import json
+import os
+import pathlib
+import random
+import resource
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+FILES_PER_DIRECTORY = 100
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        prog="loadtest/compare-downloaders",
+        description="Compares downloaders on many small files from nginx on loopback.",
+    )
+    parser.add_argument("--files", type=int, default=20_000, help="how many (20000)")
+    parser.add_argument("--size", type=int, default=65_536, help="bytes of each (65536)")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each tool (3)")
+    parser.add_argument(
+        "--tools", default="wget2,aria2,curl,dray,h2load", help="comma-separated, in first order"
+    )
+    parser.add_argument("--dray-arguments", default="", help="further arguments for dray prefetch")
+    parser.add_argument("--json", metavar="FILE", help="also write every run to FILE")
+    parser.add_argument("--max-ratio", type=float, help="fail when dray's wall time over wget2's is more")
+    parser.add_argument("--max-rss", type=float, help="fail when a dray process has more MiB resident")
+    for name in ("work", "state", "origin", "dray"):
+        parser.add_argument("--" + name, required=True, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.files < 1 or options.size < 16 or options.rounds < 1:
+        parser.error("--files and --rounds take 1 or more, --size 16 or more")
+    return options
+
+
+def path_of(index):
+    return f"{index // FILES_PER_DIRECTORY:04d}/{index:06d}.bin"
+
+
+def make_files(root, count, size):
+    """Files of pseudo-random bytes, no two alike, the same on every run."""
+    block = random.Random(1).randbytes(size)
+    for index in range(count):
+        path = root / path_of(index)
+        if index % FILES_PER_DIRECTORY == 0:
+            path.parent.mkdir(parents=True)
+        path.write_bytes(index.to_bytes(16, "big") + block[16:])
+
+
+class Tool:
+    """One downloader: its input file, its command, and where it puts path_of(index)."""
+
+    def __init__(self, name, options):
+        self.name, self.options = name, options
+        self.work = pathlib.Path(options.work)
+        self.input = self.work / f"{name}.input"
+
+    def url(self, index):
+        return f"{self.options.origin}/{path_of(index)}"
+
+    def prepare(self, destination):
+        lines = {
+            "aria2": lambda i: f"{self.url(i)}\n out={path_of(i)}\n",
+            "curl": lambda i: f'url="{self.url(i)}"\noutput="{destination}/{path_of(i)}"\n',
+        }.get(self.name, lambda i: self.url(i) + "\n")
+        with open(self.input, "w") as file:
+            file.writelines(lines(index) for index in range(self.options.files))
+
+    def command(self, destination, run):
+        match self.name:
+            case "wget2":
+                return ["wget2", "--quiet", "--max-threads=32", "--force-directories",
+                        "--no-host-directories", "--no-robots", "-P", destination,
+                        "-i", self.input]
+            case "aria2":
+                return ["aria2c", "--quiet", "-j32", "-x1", "--file-allocation=none",
+                        "--disk-cache=0", "--auto-file-renaming=false", "-d", destination,
+                        "-i", self.input]
+            case "curl":
+                return ["curl", "--silent", "--parallel", "--parallel-max", "50",
+                        "--create-dirs", "--config", self.input]
+            case "dray":
+                return [self.options.dray, "prefetch", self.input, "--to", destination,
+                        "--state", self.options.state, "--name", f"round-{run}", "--quiet",
+                        *shlex.split(self.options.dray_arguments)]
+            case "h2load":
+                return ["h2load", "--h1", "-n", str(self.options.files), "-c", "32", "-t", "2",
+                        "-i", self.input]
+        raise SystemExit(f"unknown tool: {self.name}")
+
+    def root(self, destination):
+        """Where path_of(0) lies: dray puts a directory of the host's name before the path."""
+        if self.name != "dray":
+            return destination
+        return next((p for p in sorted(destination.iterdir()) if p.is_dir()), destination)
+
+
+class MemoryWatch(threading.Thread):
+    """Largest VmHWM in MiB of any process below this one whose name is NAME."""
+
+    def __init__(self, name):
+        super().__init__(daemon=True)
+        self.process_name, self.peak, self.done = name, 0.0, threading.Event()
+
+    def run(self):
+        while not self.done.wait(0.05):
+            for directory in pathlib.Path("/proc").glob("[0-9]*"):
+                try:
+                    if (directory / "comm").read_text().strip() != self.process_name:
+                        continue
+                    fields = dict(
+                        line.split(":", 1) for line in (directory / "status").read_text().splitlines()
+                    )
+                    if not descends(int(directory.name)):
+                        continue
+                    self.peak = max(self.peak, int(fields["VmHWM"].split()[0]) / 1024)
+                except (OSError, KeyError, ValueError):
+                    continue  # it ended while it was read
+
+
+def descends(pid):
+    while pid > 1:
+        if pid == os.getpid():
+            return True
+        with open(f"/proc/{pid}/stat") as file:
+            pid = int(file.read().rsplit(")", 1)[1].split()[1])
+    return False
+
+
+def reap(child):
+    """Waits for child, then for what it left behind: a subreaper inherits it, PostgreSQL too."""
+    _, status, usage = os.wait4(child, 0)
+    ended = time.monotonic()
+    limit = ended + 30
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return os.waitstatus_to_exitcode(status), usage, ended
+        if pid == 0:
+            if time.monotonic() > limit:
+                raise SystemExit("a process outlived the command that started it")
+            time.sleep(0.01)
+
+
+def cpu_seconds():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def measure(tool, destination, run):
+    """Runs the tool once; what it took, with every process that it started."""
+    tool.prepare(destination)
+    command = [str(part) for part in tool.command(destination, run)]
+    log_path = tool.work / "output.log"
+    watch = MemoryWatch("dray")
+    with open(log_path, "wb") as log:
+        before = cpu_seconds()
+        started = time.monotonic()
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        watch.start()
+        status, usage, ended = reap(child.pid)
+        child.returncode = status
+    watch.done.set()
+    watch.join()
+    problem = None if status == 0 else f"exit status {status}"
+    problem = problem or incomplete(tool, destination)
+    if problem:
+        print(f"{tool.name}: {problem}", file=sys.stderr)
+        sys.stderr.write(log_path.read_text(errors="replace")[-2000:])
+    return {
+        "tool": tool.name,
+        "run": run,
+        "wallSeconds": round(ended - started, 3),
+        "cpuSeconds": round(cpu_seconds() - before, 3),
+        "peakMiB": round(watch.peak if tool.name == "dray" else usage.ru_maxrss / 1024, 1),
+        "problem": problem,
+    }
+
+
+def incomplete(tool, destination):
+    """What is wrong with the files that came, every byte compared; None when nothing is."""
+    if tool.name == "h2load":
+        return None
+    origin, root = tool.work / "origin", tool.root(destination)
+    for index in range(tool.options.files):
+        path = path_of(index)
+        try:
+            if not filecmp.cmp(origin / path, root / path, shallow=False):
+                return f"{path} differs from the origin's"
+        except OSError as error:
+            return f"{path}: {error.strerror}"
+    filecmp.clear_cache()
+    return None
+
+
+def summary(runs):
+    table = {}
+    for tool in dict.fromkeys(run["tool"] for run in runs):
+        mine = [run for run in runs if run["tool"] == tool]
+        wall = [run["wallSeconds"] for run in mine]
+        table[tool] = {
+            "wallMinimum": min(wall),
+            "wallMedian": round(statistics.median(wall), 3),
+            "cpuMedian": round(statistics.median(run["cpuSeconds"] for run in mine), 3),
+            "peakMiB": max(run["peakMiB"] for run in mine),
+            "complete": not any(run["problem"] for run in mine),
+        }
+    base = table.get("wget2", {}).get("wallMedian")
+    for row in table.values():
+        row["ratioToWget2"] = round(row["wallMedian"] / base, 2) if base else None
+    return table
+
+
+def show(table, options):
+    total = options.files * options.size
+    print(f"{options.files} files of {options.size} bytes, {options.rounds} rounds, "
+          f"{os.cpu_count()} cores")
+    print(f"{'tool':<8} {'wall min':>9} {'median':>8} {'MB/s':>7} {'CPU s':>7} {'peak MiB':>9} "
+          f"{'x wget2':>8}")
+    for tool, row in table.items():
+        ratio = "" if row["ratioToWget2"] is None else f"{row['ratioToWget2']:.2f}"
+        note = "" if row["complete"] else "  INCOMPLETE"
+        if tool == "h2load":
+            note = "  (floor: nothing is stored)"
+        print(f"{tool:<8} {row['wallMinimum']:>8.2f}s {row['wallMedian']:>7.2f}s "
+              f"{total / row['wallMedian'] / 1e6:>7.0f} {row['cpuMedian']:>7.2f} "
+              f"{row['peakMiB']:>9.1f} {ratio:>8}{note}")
+
+
+def over_limits(table, options):
+    dray = table.get("dray")
+    if not dray:
+        return []
+    problems = []
+    if options.max_ratio and dray["ratioToWget2"] and dray["ratioToWget2"] > options.max_ratio:
+        problems.append(f"dray takes {dray['ratioToWget2']} times wget2's time, over {options.max_ratio}")
+    if options.max_rss and dray["peakMiB"] > options.max_rss:
+        problems.append(f"a dray process has {dray['peakMiB']} MiB resident, over {options.max_rss}")
+    return problems
+
+
+def check_room(options):
+    needed = int(options.files * options.size * 2.2) + (64 << 20)
+    free = shutil.disk_usage(options.work).free
+    if free < needed:
+        raise SystemExit(f"{options.work} has {free >> 20} MiB free, {needed >> 20} are needed; "
+                         "choose fewer or smaller files")
+
+
+def main():
+    options = arguments()
+    check_room(options)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise SystemExit("prctl(PR_SET_CHILD_SUBREAPER): " + os.strerror(ctypes.get_errno()))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    names = [name for name in options.tools.split(",") if name]
+    tools = [Tool(name, options) for name in names]
+    work = pathlib.Path(options.work)
+    print("preparing files ...", file=sys.stderr)
+    make_files(work / "origin", options.files, options.size)
+
+    if "dray" in names:
+        # Makes the embedded database once, as it is on every run but the first of all.
+        warm = Tool("dray", argparse.Namespace(**{**vars(options), "files": 1}))
+        run_and_clear(warm, work / "warm", 0)
+    runs = []
+    for number in range(1, options.rounds + 1):
+        shift = (number - 1) % len(tools)
+        for tool in tools[shift:] + tools[:shift]:
+            print(f"round {number}: {tool.name} ...", file=sys.stderr)
+            runs.append(run_and_clear(tool, work / f"{tool.name}-{number}", number))
+    runs.sort(key=lambda run: names.index(run["tool"]))
+    table = summary(runs)
+    show(table, options)
+    if options.json:
+        settings = {key: getattr(options, key) for key in ("files", "size", "rounds")}
+        settings["cores"] = os.cpu_count()
+        with open(options.json, "w") as file:
+            json.dump({"settings": settings, "summary": table, "runs": runs}, file, indent=2)
+            file.write("\n")
+    problems = over_limits(table, options)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems or any(run["problem"] for run in runs) else 0
+
+
+def run_and_clear(tool, destination, number):
+    destination.mkdir()
+    try:
+        return measure(tool, destination, number)
+    finally:
+        shutil.rmtree(destination, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
