@@ -1,0 +1,28 @@
+#pragma once
+#include <linux/falloc.h>
+#include <linux/openat2.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/// openat2(2), which glibc 2.36 does not wrap. Returns a descriptor, or -1 with errno set.
+static inline int dray_openat2(
+    int directory, const char *_Nonnull path, uint64_t flags, uint64_t mode, uint64_t resolve)
+{
+    struct open_how how = {.flags = flags, .mode = mode, .resolve = resolve};
+    return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+}
+
+/// RESOLVE_* are macros over unsigned literals; constants import into Swift with a type.
+static const uint64_t dray_resolve_beneath = RESOLVE_BENEATH;
+static const uint64_t dray_resolve_no_magiclinks = RESOLVE_NO_MAGICLINKS;
+static const uint64_t dray_resolve_no_symlinks = RESOLVE_NO_SYMLINKS;
+
+/// glibc's words for an errno value, the same in every locale; null for an unknown one. Declared
+/// here because string.h shows it to _GNU_SOURCE only.
+extern const char *_Nullable strerrordesc_np(int code);
+
+/// syncfs(2) and fallocate(2), which unistd.h and fcntl.h show to _GNU_SOURCE only.
+extern int syncfs(int descriptor);
+extern int fallocate(int descriptor, int mode, off_t offset, off_t length);

@@ -1,0 +1,131 @@
+internal import CLinux
+internal import Glibc
+
+/// How a relative path may be resolved. Neither ever leaves the directory it starts from, nor goes
+/// through a link of `/proc`.
+package enum PathResolution: Sendable {
+    /// Symlinks are followed as long as they stay beneath the directory.
+    case beneath
+    /// No symlink anywhere in the path, the last component included.
+    case beneathWithoutSymlinks
+
+    var resolve: UInt64 {
+        switch self {
+        case .beneath: dray_resolve_beneath | dray_resolve_no_magiclinks
+        case .beneathWithoutSymlinks:
+            dray_resolve_beneath | dray_resolve_no_magiclinks | dray_resolve_no_symlinks
+        }
+    }
+}
+
+// Calls relative to an open directory. Those that take a `name` take one component and refuse more:
+// the kernel cannot confine mkdirat, renameat and unlinkat to a directory, an opened parent can.
+extension FileDescriptor {
+    /// Opens `path` relative to this directory by openat2(2); close-on-exec always.
+    ///
+    /// Throws EXDEV for a path that would leave the directory, ELOOP for a refused symlink.
+    package func open(
+        _ path: String, _ flags: Int32, mode: UInt32 = 0,
+        resolution: PathResolution = .beneathWithoutSymlinks
+    ) throws(SystemError) -> FileDescriptor {
+        // openat2 refuses a mode that would not be used.
+        let mode = flags & O_CREAT != 0 ? UInt64(mode) : 0
+        // EAGAIN: a rename or mount elsewhere made the kernel unsure; it asks to be tried again.
+        var attemptsLeft = 16
+        while true {
+            do throws(SystemError) {
+                let descriptor = try retrying("open \(path)") {
+                    dray_openat2(
+                        rawValue, path, UInt64(UInt32(bitPattern: flags | O_CLOEXEC)), mode,
+                        resolution.resolve)
+                }
+                return FileDescriptor(owning: descriptor)
+            } catch {
+                attemptsLeft -= 1
+                if error.code != EAGAIN || attemptsLeft == 0 { throw error }
+            }
+        }
+    }
+
+    /// Opens a directory beneath this one, without symlinks; `.` is this one anew.
+    package func openDirectory(_ path: String) throws(SystemError) -> FileDescriptor {
+        try open(path, O_RDONLY | O_DIRECTORY)
+    }
+
+    /// Makes a directory; false when something of that name is there already.
+    package func makeDirectory(
+        named name: String, mode: UInt32 = 0o777
+    ) throws(SystemError) -> Bool {
+        try requireComponent(name, "mkdir")
+        do throws(SystemError) {
+            _ = try retrying("mkdir \(name)") { mkdirat(rawValue, name, mode) }
+            return true
+        } catch {
+            if error.code == EEXIST { return false }
+            throw error
+        }
+    }
+
+    /// Moves a file into another directory, replacing a file or symlink of the new name.
+    package func rename(
+        _ name: String, to directory: FileDescriptor, named newName: String
+    ) throws(SystemError) {
+        try requireComponent(name, "rename")
+        try requireComponent(newName, "rename")
+        _ = try retrying("rename to \(newName)") {
+            renameat(rawValue, name, directory.rawValue, newName)
+        }
+    }
+
+    /// Removes a file's or a symlink's name.
+    package func unlink(_ name: String) throws(SystemError) {
+        try requireComponent(name, "unlink")
+        _ = try retrying("unlink \(name)") { unlinkat(rawValue, name, 0) }
+    }
+
+    /// What `name` is in this directory; a symlink is not followed.
+    package func status(of name: String) throws(SystemError) -> FileStatus {
+        try requireComponent(name, "stat")
+        var status = stat()
+        _ = try retrying("stat \(name)") {
+            fstatat(rawValue, name, &status, AT_SYMLINK_NOFOLLOW)
+        }
+        return FileStatus(status)
+    }
+
+    /// The names in this directory without `.` and `..`, in no order.
+    package func names() throws(SystemError) -> [String] {
+        // The stream owns a descriptor of its own, so that its position is nobody else's.
+        let copy = try retrying("open .") {
+            openat(rawValue, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        }
+        guard let stream = fdopendir(copy) else {
+            let error = SystemError.last("fdopendir")
+            Glibc.close(copy)
+            throw error
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else {
+                if errno != 0 { throw SystemError.last("readdir") }
+                return names
+            }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+                tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+    }
+
+    private func requireComponent(
+        _ name: String, _ operation: String
+    ) throws(SystemError) {
+        if name.isEmpty || name == "." || name == ".." || name.utf8.contains(UInt8(ascii: "/"))
+            || name.utf8.contains(0)
+        {
+            throw SystemError(code: EINVAL, operation: "\(operation) \(name)")
+        }
+    }
+}

@@ -1,0 +1,45 @@
+internal import CLinux
+internal import Glibc
+
+/// A system call that failed.
+package struct SystemError: Error, Hashable, Sendable {
+    /// The `errno` value.
+    package let code: Int32
+    /// The call, and what it was about: `rename origin.example/a.ts`.
+    package let operation: String
+
+    package init(code: Int32, operation: String) {
+        self.code = code
+        self.operation = operation
+    }
+
+    /// The error of the call that has just failed on this thread.
+    ///
+    /// - Parameter operation: evaluated after `errno` was read.
+    package static func last(_ operation: @autoclosure () -> String) -> SystemError {
+        let code = errno
+        return SystemError(code: code, operation: operation())
+    }
+}
+
+extension SystemError: CustomStringConvertible {
+    package var description: String { "\(operation): \(reason)" }
+
+    /// The system's words for `code`, in English whatever the locale.
+    package var reason: String {
+        guard let text = strerrordesc_np(code) else { return "error \(code)" }
+        return String(cString: text)
+    }
+}
+
+/// Runs a call that answers -1 on failure; starts it again when a signal interrupts it.
+func retrying<Value: FixedWidthInteger>(
+    _ operation: @autoclosure () -> String, _ call: () -> Value
+) throws(SystemError) -> Value {
+    while true {
+        let value = call()
+        if value >= 0 { return value }
+        let code = errno
+        if code != EINTR { throw SystemError(code: code, operation: operation()) }
+    }
+}

@@ -1,0 +1,77 @@
+internal import Digest
+internal import FileSystem
+internal import Glibc
+package import Model
+
+extension DirectoryStorage {
+    /// True when the file under `key` has the expected length and SHA-256 and is durable: it need
+    /// not be fetched again.
+    ///
+    /// Only a regular file reached without a symlink is looked at; whatever goes wrong on the way
+    /// answers false, and the commit of a fetched object will say what. Reads the whole file.
+    package func adopt(key: String, expected: StoredObject) -> Bool {
+        do throws(Failure) {
+            let key = try ObjectKey(key)
+            let site = try verifiedDirectories()
+            guard let file = try openRegular(key.path, in: site.root, bytes: expected.bytes) else {
+                return false
+            }
+            var hasher = SHA256Hasher()
+            let isWhole = try asFailure { () throws(SystemError) in
+                try file.forEachBlock(offset: 0, length: expected.bytes) { hasher.update($0) }
+            }
+            guard isWhole, hasher.finish() == SHA256Digest(hex: expected.sha256) else {
+                return false
+            }
+            try makeDurable(file, key: key, in: site)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Opens a regular file of exactly `bytes` to read; nil for anything else of that name.
+    func openRegular(
+        _ path: String, in directory: FileDescriptor, bytes: Int64
+    ) throws(Failure) -> FileDescriptor? {
+        try asFailure { () throws(SystemError) in
+            // Not blocking: a FIFO of that name would otherwise wait for a writer.
+            let file = try directory.open(path, O_RDONLY | O_NONBLOCK)
+            let status = try file.status()
+            return status.kind == .regular && status.bytes == bytes ? file : nil
+        }
+    }
+
+    /// Whoever wrote the file may have died before its name was durable.
+    func makeDurable(
+        _ file: FileDescriptor, key: ObjectKey, in site: SiteDirectories
+    ) throws(Failure) {
+        guard durability != .none else { return }
+        try asFailure { () throws(SystemError) in
+            try file.syncData()
+            try site.root.openDirectory(key.directory.isEmpty ? "." : key.directory).sync()
+        }
+    }
+}
+
+extension FileDescriptor {
+    /// Reads a range in order, 1 MiB at a time; false when the file ends before the range does.
+    func forEachBlock(
+        offset: Int64, length: Int64, _ body: (UnsafeRawBufferPointer) -> Void
+    ) throws(SystemError) -> Bool {
+        let blockBytes = Int(min(Int64(1 << 20), max(length, 1)))
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockBytes, alignment: 4096)
+        defer { block.deallocate() }
+        var position = offset
+        let end = offset + length
+        while position < end {
+            let wanted = Int(min(Int64(block.count), end - position))
+            let count = try read(
+                into: UnsafeMutableRawBufferPointer(rebasing: block[..<wanted]), at: position)
+            if count == 0 { return false }
+            body(UnsafeRawBufferPointer(rebasing: block[..<count]))
+            position += Int64(count)
+        }
+        return true
+    }
+}

@@ -1,0 +1,118 @@
+internal import Digest
+internal import FileSystem
+internal import Glibc
+package import Model
+
+extension DirectoryStorage {
+    /// Checks an assembled file against its parts and gives it its final key.
+    ///
+    /// Reads the file once. Throws `integrity.assemblyMismatch` when the parts do not cover the file
+    /// or the bytes of one are not what was recorded; the assembly then stays, for that part to be
+    /// fetched again. A file that already has its final key (the report was lost after the rename)
+    /// is checked in its place and answered as success.
+    package func promoteAssembly(
+        _ assembly: Assembly, key: String
+    ) throws(Failure) -> StoredObject {
+        try PrivateName.requireID(assembly.id)
+        let key = try ObjectKey(key)
+        let parts = try Self.checkedParts(of: assembly)
+        let site = try verifiedDirectories()
+        let file: FileDescriptor
+        do throws(SystemError) {
+            file = try site.assembly.open(assembly.id, O_RDONLY | O_NONBLOCK)
+        } catch {
+            guard error.code == ENOENT else { throw Failure(error) }
+            return try confirmPromoted(assembly, parts: parts, key: key, in: site)
+        }
+        let stored = try Self.hash(file, parts: parts, totalBytes: assembly.totalBytes)
+        try promote(file, id: assembly.id, key: key, in: site)
+        return stored
+    }
+
+    private func promote(
+        _ file: FileDescriptor, id: String, key: ObjectKey, in site: SiteDirectories
+    ) throws(Failure) {
+        var parents = ParentDirectories(root: site.root)
+        let directory = try parents.open(key.directory).get()
+        let changed = durability == .none ? [] : parents.changed
+        try asFailure { () throws(SystemError) in
+            if durability != .none { try file.syncData() }
+            try site.assembly.rename(id, to: directory, named: key.name)
+            for parent in changed { try parent.sync() }
+            if durability != .none { try directory.sync() }
+        }
+    }
+
+    /// What an earlier try promoted, made durable in case that try died before its end.
+    private func confirmPromoted(
+        _ assembly: Assembly, parts: [CheckedPart], key: ObjectKey, in site: SiteDirectories
+    ) throws(Failure) -> StoredObject {
+        let missing = Failure(
+            "integrity.assemblyMismatch", "neither the assembly nor its whole file is at the site")
+        do throws(Failure) {
+            guard
+                let file = try openRegular(key.path, in: site.root, bytes: assembly.totalBytes)
+            else { throw missing }
+            let stored = try Self.hash(file, parts: parts, totalBytes: assembly.totalBytes)
+            try makeDurable(file, key: key, in: site)
+            return stored
+        } catch {
+            throw error.code == "storage.io" ? error : missing
+        }
+    }
+
+    // MARK: - Checking
+
+    private struct CheckedPart {
+        let offset: Int64
+        let length: Int64
+        let digest: SHA256Digest
+    }
+
+    /// The parts, once they are known to cover the file from its start to its end without a gap.
+    private static func checkedParts(of assembly: Assembly) throws(Failure) -> [CheckedPart] {
+        var parts: [CheckedPart] = []
+        var end: Int64 = 0
+        for part in assembly.parts ?? [] {
+            guard part.offset == end, part.length > 0,
+                part.length <= assembly.totalBytes - part.offset
+            else { throw mismatch("the part at \(part.offset) does not follow the one before") }
+            guard let digest = SHA256Digest(hex: part.sha256) else {
+                throw mismatch("the part at \(part.offset) has no SHA-256")
+            }
+            parts.append(CheckedPart(offset: part.offset, length: part.length, digest: digest))
+            end += part.length
+        }
+        guard end == assembly.totalBytes, end > 0 else {
+            throw mismatch("the parts end at \(end) of \(assembly.totalBytes) bytes")
+        }
+        return parts
+    }
+
+    private static func hash(
+        _ file: FileDescriptor, parts: [CheckedPart], totalBytes: Int64
+    ) throws(Failure) -> StoredObject {
+        let status = try asFailure { () throws(SystemError) in try file.status() }
+        guard status.kind == .regular, status.bytes == totalBytes else {
+            throw mismatch("the file has \(status.bytes) of \(totalBytes) bytes")
+        }
+        var whole = SHA256Hasher()
+        var single = SHA256Hasher()
+        for part in parts {
+            let isThere = try asFailure { () throws(SystemError) in
+                try file.forEachBlock(offset: part.offset, length: part.length) { block in
+                    whole.update(block)
+                    single.update(block)
+                }
+            }
+            guard isThere, single.finish() == part.digest else {
+                throw mismatch("the bytes of the part at \(part.offset) are not those recorded")
+            }
+        }
+        return StoredObject(bytes: totalBytes, sha256: whole.finish().description)
+    }
+
+    private static func mismatch(_ message: String) -> Failure {
+        Failure("integrity.assemblyMismatch", message)
+    }
+}

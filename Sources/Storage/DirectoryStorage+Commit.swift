@@ -1,0 +1,153 @@
+internal import FileSystem
+package import Model
+
+extension DirectoryStorage {
+    /// Makes a batch durable and gives its objects their final keys; ranges of assemblies are made
+    /// durable only. One answer an object, in order; each object is ended by the call.
+    ///
+    /// The whole batch shares one barrier, so larger batches are cheaper; a few hundred objects are
+    /// enough and bound the open descriptors. A barrier that fails is never tried again, because the
+    /// kernel has dropped the data by then: the objects it covers fail and are to be fetched anew.
+    package func commit(_ batch: [PendingObject]) -> [Result<Void, Failure>] {
+        var commit = BatchCommit(batch: batch, durability: durability)
+        do throws(Failure) {
+            try commit.run(in: verifiedDirectories())
+        } catch {
+            commit.failAll(error)
+        }
+        return commit.results
+    }
+}
+
+/// The steps of one `commit`.
+private struct BatchCommit {
+    let batch: [PendingObject]
+    let durability: Durability
+    private(set) var results: [Result<Void, Failure>]
+
+    init(batch: [PendingObject], durability: Durability) {
+        self.batch = batch
+        self.durability = durability
+        results = Array(repeating: .success(()), count: batch.count)
+    }
+
+    mutating func run(in site: SiteDirectories) throws(Failure) {
+        guard !batch.isEmpty else { return }
+        // Directories first: what stands in their way is then found before the costly barrier, and
+        // a barrier over the file system makes the new ones durable as well.
+        var parents = ParentDirectories(root: site.root)
+        let targets = batch.indices.map { findTarget(of: $0, in: site, parents: &parents) }
+        let syncedFileSystem = makeDurable()
+        let entered = renameAll(to: targets)
+        guard durability != .none else { return }
+        if !syncedFileSystem { syncChanged(parents.changed) }
+        sync(entered)
+    }
+
+    mutating func failAll(_ failure: Failure) {
+        for index in batch.indices { fail(index, failure) }
+    }
+
+    private mutating func fail(_ index: Int, _ failure: Failure) {
+        if case .success = results[index] { results[index] = .failure(failure) }
+        batch[index].discard()
+    }
+
+    private func isAlive(_ index: Int) -> Bool {
+        if case .success = results[index] { true } else { false }
+    }
+
+    /// The directory that the object's name goes into; nil for one that failed.
+    private mutating func findTarget(
+        of index: Int, in site: SiteDirectories, parents: inout ParentDirectories
+    ) -> FileDescriptor? {
+        let object = batch[index]
+        guard object.site.rootIdentity == site.rootIdentity else {
+            fail(index, Failure("storage.io", "the site's directory was replaced meanwhile"))
+            return nil
+        }
+        switch object.destination {
+        case .assembly: return object.site.assembly
+        case .key(let key):
+            switch parents.open(key.directory) {
+            case .success(let directory): return directory
+            case .failure(let failure):
+                fail(index, failure)
+                return nil
+            }
+        }
+    }
+
+    /// The barrier; true when it covered the whole file system.
+    private mutating func makeDurable() -> Bool {
+        let alive = batch.indices.filter(isAlive)
+        guard durability != .none,
+            let oldest = alive.min(by: { batch[$0].ordinal < batch[$1].ordinal })
+        else { return false }
+        if durability == .batch, alive.count > 2 {
+            do throws(SystemError) {
+                try batch[oldest].descriptor.syncFileSystem()
+                return true
+            } catch {
+                for index in alive { fail(index, Failure(error)) }
+                return false
+            }
+        }
+        for index in alive {
+            do throws(SystemError) {
+                try batch[index].descriptor.syncData()
+            } catch {
+                fail(index, Failure(error))
+            }
+        }
+        return false
+    }
+
+    /// Gives the objects their names; answers the directories that changed with their objects.
+    private mutating func renameAll(
+        to targets: [FileDescriptor?]
+    ) -> [ObjectIdentifier: (directory: FileDescriptor, objects: [Int])] {
+        var entered: [ObjectIdentifier: (directory: FileDescriptor, objects: [Int])] = [:]
+        for index in batch.indices where isAlive(index) {
+            guard let directory = targets[index] else { continue }
+            let object = batch[index]
+            if case .key(let key) = object.destination {
+                do throws(SystemError) {
+                    try object.site.temporary.rename(
+                        object.temporaryName, to: directory, named: key.name)
+                } catch {
+                    fail(index, Failure(error))
+                    continue
+                }
+            }
+            _ = object.settle()
+            entered[ObjectIdentifier(directory), default: (directory, [])].objects.append(index)
+        }
+        return entered
+    }
+
+    /// New directories belong to no single object: when one cannot be made durable, nothing that
+    /// may lie in it counts.
+    private mutating func syncChanged(_ changed: [FileDescriptor]) {
+        var synced: Set<ObjectIdentifier> = []
+        for directory in changed where synced.insert(ObjectIdentifier(directory)).inserted {
+            do throws(SystemError) {
+                try directory.sync()
+            } catch {
+                failAll(Failure(error))
+            }
+        }
+    }
+
+    private mutating func sync(
+        _ entered: [ObjectIdentifier: (directory: FileDescriptor, objects: [Int])]
+    ) {
+        for (directory, objects) in entered.values {
+            do throws(SystemError) {
+                try directory.sync()
+            } catch {
+                for index in objects { fail(index, Failure(error)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+package import Model
+
+extension DirectoryStorage {
+    /// Writes a small generated file, `SHA256SUMS` for one, so that a reader sees the old one or the
+    /// whole new one.
+    ///
+    /// - Parameters:
+    ///   - lease, job: name the temporary file.
+    ///   - chunks: the contents, in order.
+    package func writeDocument(
+        key: String, lease: LeaseID, job: JobID, chunks: some Sequence<[UInt8]>
+    ) throws(Failure) {
+        let object = try createTemporary(lease: lease, job: job, key: key)
+        var offset: Int64 = 0
+        for chunk in chunks {
+            let end = offset + Int64(chunk.count)
+            try chunk.withUnsafeBufferPointer { (bytes) throws(Failure) in
+                try object.write(UnsafeRawBufferPointer(bytes), at: offset)
+            }
+            offset = end
+        }
+        for result in commit([object]) { try result.get() }
+    }
+}

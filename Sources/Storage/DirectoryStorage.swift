@@ -1,0 +1,130 @@
+internal import FileSystem
+internal import Glibc
+package import Model
+import Synchronization
+
+/// A site's storage in a directory: temporary objects, their commit under final keys, assemblies.
+///
+/// Nothing partial is ever visible under a final key: an object is written to `.dray/tmp`, made
+/// durable, renamed, and its directory made durable; only then does `commit` answer success. No path
+/// leaves the root: keys are checked by their spelling (`ObjectKey`) and resolved by openat2(2)
+/// beneath the root without symlinks.
+///
+/// Every method may be called from any thread and blocks for file I/O.
+package final class DirectoryStorage: Sendable {
+    package let url: StorageURL
+    let durability: Durability
+    private let opened: Mutex<SiteDirectories>
+
+    /// Opens the site's root, made with its missing parents, and proves by a probe file that it can
+    /// be written.
+    package init(_ url: StorageURL, durability: Durability = .batch) throws(Failure) {
+        self.url = url
+        self.durability = durability
+        opened = Mutex(try SiteDirectories(path: url.path))
+    }
+
+    /// Bytes that may still be written to the site's file system.
+    package func availableBytes() throws(Failure) -> Int64 {
+        let root = try verifiedDirectories().root
+        return try asFailure { () throws(SystemError) in try root.space().availableBytes }
+    }
+
+    // MARK: - Writing
+
+    /// Creates an empty temporary object for `key`.
+    ///
+    /// - Parameters:
+    ///   - lease, job: name the temporary file, so that an attempt which lost its lease cannot touch
+    ///     the next attempt's.
+    ///   - reservingBytes: reserves blocks, so that a full disk is found before the download; 0 or
+    ///     an unknown length reserves none.
+    package func createTemporary(
+        lease: LeaseID, job: JobID, key: String, reservingBytes: Int64 = 0
+    ) throws(Failure) -> PendingObject {
+        let key = try ObjectKey(key)
+        let name = try PrivateName.temporary(lease: lease, job: job)
+        let (site, file) = try openPrivate { (site) throws(SystemError) in
+            do throws(SystemError) {
+                return try Self.createFile(name, in: site.temporary)
+            } catch {
+                guard error.code == EEXIST else { throw error }
+                // The same lease tries the job once more. A new file rather than the old one
+                // emptied: a descriptor of the earlier try may still be open somewhere.
+                try site.temporary.unlink(name)
+                return try Self.createFile(name, in: site.temporary)
+            }
+        }
+        let object = PendingObject(
+            destination: .key(key), descriptor: file, site: site, temporaryName: name)
+        try Self.reserve(reservingBytes, at: 0, of: object)
+        return object
+    }
+
+    /// Opens the shared file of an assembly to write one range of it.
+    ///
+    /// The file is made by whoever comes first and never cut short.
+    package func openAssembly(
+        id: String, offset: Int64, length: Int64
+    ) throws(Failure) -> PendingObject {
+        try PrivateName.requireID(id)
+        let (site, file) = try openPrivate { (site) throws(SystemError) in
+            try site.assembly.open(id, O_WRONLY | O_CREAT, mode: 0o666)
+        }
+        let part = PendingObject(
+            destination: .assembly(id: id), descriptor: file, site: site, temporaryName: id)
+        try Self.reserve(length, at: offset, of: part)
+        return part
+    }
+
+    /// Removes what an attempt wrote; the same as `PendingObject.discard`.
+    package func discard(_ object: PendingObject) { object.discard() }
+
+    private static func createFile(
+        _ name: String, in directory: FileDescriptor
+    ) throws(SystemError) -> FileDescriptor {
+        try directory.open(name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o666)
+    }
+
+    /// Small objects are not worth the call: their first write finds out as early.
+    private static func reserve(
+        _ bytes: Int64, at offset: Int64, of object: PendingObject
+    ) throws(Failure) {
+        guard bytes >= 1 << 20 else { return }
+        try asFailure { () throws(SystemError) in
+            try object.descriptor.reserve(offset: offset, length: bytes)
+        }
+    }
+
+    // MARK: - The site's directories
+
+    /// Opens a file in a private directory; once more after somebody removed that directory.
+    private func openPrivate(
+        _ open: (SiteDirectories) throws(SystemError) -> FileDescriptor
+    ) throws(Failure) -> (SiteDirectories, FileDescriptor) {
+        let site = opened.withLock { $0 }
+        do throws(SystemError) {
+            return (site, try open(site))
+        } catch {
+            guard error.code == ENOENT else { throw Failure(error) }
+        }
+        let renewed = try reopen()
+        return (renewed, try asFailure { () throws(SystemError) in try open(renewed) })
+    }
+
+    /// The open directories, after a check that the root's path still leads to them: a directory
+    /// that was moved away would otherwise swallow objects that are then reported as stored.
+    func verifiedDirectories() throws(Failure) -> SiteDirectories {
+        let site = opened.withLock { $0 }
+        if let status = try? FileStatus.of(url.path), status.identity == site.rootIdentity {
+            return site
+        }
+        return try reopen()
+    }
+
+    private func reopen() throws(Failure) -> SiteDirectories {
+        let site = try SiteDirectories(path: url.path)
+        opened.withLock { $0 = site }
+        return site
+    }
+}

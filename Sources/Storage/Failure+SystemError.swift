@@ -1,0 +1,30 @@
+internal import FileSystem
+internal import Glibc
+internal import Model
+
+extension Failure {
+    /// What a failed system call at a site means; one place decides it.
+    init(_ error: SystemError) {
+        self.init(Failure.storageCode(for: error.code), error.description)
+    }
+
+    static func storageCode(for code: Int32) -> FailureCode {
+        switch code {
+        case ENOSPC, EDQUOT: "storage.full"
+        case EROFS: "storage.readOnly"
+        case EACCES, EPERM: "storage.permission"
+        case ENOTDIR, EISDIR, EEXIST, ENOTEMPTY: "storage.pathConflict"
+        case ELOOP, EXDEV, ENAMETOOLONG, EINVAL, EILSEQ: "storage.pathRefused"
+        // The process is at a limit of its own; the site is not to blame.
+        case EMFILE, ENFILE, ENOMEM: "worker.internal"
+        default: "storage.io"
+        }
+    }
+}
+
+/// Runs `body` and answers its system error as the failure it means.
+func asFailure<Value>(
+    _ body: () throws(SystemError) -> Value
+) throws(Failure) -> Value {
+    do throws(SystemError) { return try body() } catch { throw Failure(error) }
+}

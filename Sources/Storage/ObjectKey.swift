@@ -1,0 +1,81 @@
+package import Model
+
+/// A final key: where an object lies beneath the site's root, as `host/path/name`.
+///
+/// Only a key that stays beneath the root by its spelling can be made; what the file system holds on
+/// the way there is checked when the key is opened.
+package struct ObjectKey: Hashable, Sendable {
+    /// The directory that Dray keeps for itself beneath the root.
+    static let privateDirectory = ".dray"
+    /// Linux: NAME_MAX bytes a component, PATH_MAX with its NUL a path.
+    static let componentByteLimit = 255
+    static let byteLimit = 4095
+    /// Deeper keys than any web server serves; bounds the directories that a commit holds open.
+    static let depthLimit = 128
+
+    package let path: String
+    /// The directory part; empty for an object in the root.
+    package let directory: String
+    /// The last component.
+    package let name: String
+
+    /// Throws `storage.pathRefused` and says which rule the key breaks.
+    package init(_ path: String) throws(Failure) {
+        func refuse(_ reason: String) -> Failure {
+            Failure("storage.pathRefused", "the key \(path.prefix(200).debugDescription) \(reason)")
+        }
+        guard !path.isEmpty else { throw refuse("is empty") }
+        guard !path.utf8.contains(0) else { throw refuse("contains NUL") }
+        guard path.utf8.count <= Self.byteLimit else {
+            throw refuse("is longer than \(Self.byteLimit) bytes")
+        }
+        let components = path.utf8.split(
+            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false
+        ).map { Substring($0) }
+        guard let name = components.last, components.count <= Self.depthLimit else {
+            throw refuse("has more than \(Self.depthLimit) components")
+        }
+        for component in components {
+            guard !component.isEmpty else { throw refuse("has an empty component") }
+            guard component != ".", component != ".." else { throw refuse("contains . or ..") }
+            guard component.utf8.count <= Self.componentByteLimit else {
+                throw refuse("has a component of more than \(Self.componentByteLimit) bytes")
+            }
+        }
+        guard components[0] != Self.privateDirectory else {
+            throw refuse("lies in Dray's own directory")
+        }
+        self.path = path
+        self.name = String(name)
+        directory = String(decoding: path.utf8.dropLast(name.utf8.count + 1), as: UTF8.self)
+    }
+}
+
+extension ObjectKey: CustomStringConvertible {
+    package var description: String { path }
+}
+
+/// Names of the files in `.dray`; ids come over the wire, so they are checked as well.
+enum PrivateName {
+    /// Throws unless `id` is 1 to 64 letters, digits and hyphens, as a UUID is.
+    static func requireID(_ id: String) throws(Failure) {
+        let isPlain = id.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        guard isPlain, (1...64).contains(id.utf8.count) else {
+            throw Failure(
+                "storage.pathRefused", "\(id.prefix(80).debugDescription) does not name a file")
+        }
+    }
+
+    /// The lease in the name keeps an attempt that lost its lease from the next attempt's file.
+    static func temporary(lease: LeaseID, job: JobID) throws(Failure) -> String {
+        try requireID(lease)
+        return "\(lease)-\(job)"
+    }
+}

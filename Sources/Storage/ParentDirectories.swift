@@ -1,0 +1,49 @@
+internal import FileSystem
+internal import Glibc
+internal import Model
+
+/// The directories that one batch needs beneath the root: each opened once, made when missing.
+///
+/// Lives no longer than the batch, so that a directory which is moved or removed later is not
+/// written to by an old descriptor.
+struct ParentDirectories {
+    private let root: FileDescriptor
+    private var opened: [String: Result<FileDescriptor, Failure>] = [:]
+    /// Directories that got a new subdirectory; their entries are not yet durable.
+    private(set) var changed: [FileDescriptor] = []
+
+    init(root: FileDescriptor) { self.root = root }
+
+    /// Opens the directory at `path`, the root itself for an empty one.
+    mutating func open(_ path: String) -> Result<FileDescriptor, Failure> {
+        if let known = opened[path] { return known }
+        let result: Result<FileDescriptor, Failure>
+        do throws(SystemError) {
+            result = .success(try openOrMake(path))
+        } catch {
+            result = .failure(Failure(error))
+        }
+        opened[path] = result
+        return result
+    }
+
+    private mutating func openOrMake(_ path: String) throws(SystemError) -> FileDescriptor {
+        do throws(SystemError) {
+            return try root.openDirectory(path.isEmpty ? "." : path)
+        } catch {
+            if error.code != ENOENT { throw error }
+        }
+        var parent = root
+        for component in path.split(separator: "/") {
+            let name = String(component)
+            do throws(SystemError) {
+                parent = try parent.openDirectory(name)
+            } catch {
+                if error.code != ENOENT { throw error }
+                if try parent.makeDirectory(named: name) { changed.append(parent) }
+                parent = try parent.openDirectory(name)
+            }
+        }
+        return parent
+    }
+}

@@ -1,0 +1,72 @@
+internal import FileSystem
+internal import Glibc
+internal import Model
+
+/// The open directories of a site: its root and Dray's own beneath it.
+final class SiteDirectories: Sendable {
+    let root: FileDescriptor
+    let rootIdentity: FileStatus.Identity
+    /// `.dray/tmp`
+    let temporary: FileDescriptor
+    /// `.dray/assembly`
+    let assembly: FileDescriptor
+
+    /// Opens the root, made with its missing parents, and proves that it can be written.
+    ///
+    /// The root and its parents may be symlinks: they are the operator's. Dray's own directories may
+    /// not, and only their owner reads them: a web server on the edge serves nothing unfinished.
+    init(path: String) throws(Failure) {
+        root = try Self.openRoot(path)
+        let descriptor = root
+        rootIdentity = try asFailure { () throws(SystemError) in try descriptor.status().identity }
+        let own = try Self.openOrMake(ObjectKey.privateDirectory, in: root, mode: 0o700)
+        temporary = try Self.openOrMake("tmp", in: own, mode: 0o700)
+        assembly = try Self.openOrMake("assembly", in: own, mode: 0o700)
+        _ = try Self.probe(in: temporary)
+    }
+
+    /// Writes and removes a small file; answers its modification time, which is the file system's
+    /// own idea of now.
+    static func probe(in directory: FileDescriptor) throws(Failure) -> Double {
+        let name = "probe-\(getpid())-\(UInt64.random(in: 0...UInt64.max))"
+        return try asFailure { () throws(SystemError) in
+            let file = try directory.open(name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+            defer { try? directory.unlink(name) }
+            var byte: UInt8 = 0
+            try withUnsafeBytes(of: &byte) { (bytes) throws(SystemError) in
+                try file.write(bytes, at: 0)
+            }
+            return try file.status().modifiedSeconds
+        }
+    }
+
+    private static func openRoot(_ path: String) throws(Failure) -> FileDescriptor {
+        if let root = try? FileDescriptor.open(path, O_RDONLY | O_DIRECTORY) { return root }
+        return try asFailure { () throws(SystemError) in
+            var parent = try FileDescriptor.open("/", O_RDONLY | O_DIRECTORY)
+            var made = ""
+            for component in path.split(separator: "/") {
+                made += "/" + component
+                do throws(SystemError) {
+                    parent = try FileDescriptor.open(made, O_RDONLY | O_DIRECTORY)
+                } catch {
+                    if error.code != ENOENT { throw error }
+                    let isNew = try parent.makeDirectory(named: String(component))
+                    if isNew { try parent.sync() }
+                    parent = try FileDescriptor.open(made, O_RDONLY | O_DIRECTORY)
+                }
+            }
+            return parent
+        }
+    }
+
+    private static func openOrMake(
+        _ name: String, in parent: FileDescriptor, mode: UInt32
+    ) throws(Failure) -> FileDescriptor {
+        try asFailure { () throws(SystemError) in
+            let isNew = try parent.makeDirectory(named: name, mode: mode)
+            if isNew { try parent.sync() }
+            return try parent.openDirectory(name)
+        }
+    }
+}

@@ -1,0 +1,70 @@
+internal import Foundation
+internal import Glibc
+
+/// A directory of a test's own, removed with all it holds when the last reference goes away.
+///
+/// Every user may enter and list it, so that a server which runs as another user (PostgreSQL never
+/// runs as root) reaches what is put in it.
+package final class TemporaryDirectory: Sendable {
+    /// Absolute, no trailing slash, symlinks resolved.
+    package let path: String
+
+    /// - Parameter parent: `/dev/shm` for one in memory.
+    package init(_ name: String = "test", in parent: String = "/tmp") throws {
+        var template = Array("\(parent)/dray-\(name)-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw POSIXFailure(errno, "mkdtemp in \(parent)") }
+        let made = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        chmod(made, 0o755)
+        guard let resolved = realpath(made, nil) else { throw POSIXFailure(errno, "realpath") }
+        defer { free(resolved) }
+        path = String(cString: resolved)
+    }
+
+    deinit { remove() }
+
+    /// Removes the directory now; harmless when it is gone.
+    package func remove() { try? FileManager.default.removeItem(atPath: path) }
+
+    /// The path of `relative` in the directory.
+    package func path(_ relative: String) -> String { "\(path)/\(relative)" }
+
+    /// Writes a file, made with the directories on its way; answers its path.
+    @discardableResult
+    package func write(_ bytes: some Sequence<UInt8>, to relative: String) throws -> String {
+        let target = path(relative)
+        try FileManager.default.createDirectory(
+            atPath: (target as NSString).deletingLastPathComponent,
+            withIntermediateDirectories: true)
+        try Data(bytes).write(to: URL(fileURLWithPath: target))
+        return target
+    }
+
+    /// Writes a text file, the same way.
+    @discardableResult
+    package func write(_ text: String, to relative: String) throws -> String {
+        try write(text.utf8, to: relative)
+    }
+
+    /// The bytes of a file in the directory.
+    package func read(_ relative: String) throws -> [UInt8] {
+        try [UInt8](Data(contentsOf: URL(fileURLWithPath: path(relative))))
+    }
+
+    /// The paths of all files beneath, relative and sorted; directories are left out.
+    package func files() throws -> [String] {
+        try FileManager.default.subpathsOfDirectory(atPath: path).filter { relative in
+            var isDirectory: ObjCBool = false
+            return FileManager.default.fileExists(
+                atPath: self.path(relative), isDirectory: &isDirectory) && !isDirectory.boolValue
+        }.sorted()
+    }
+}
+
+/// A system call of a test's own that failed.
+package struct POSIXFailure: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(_ code: Int32, _ operation: String) {
+        description = "\(operation): \(String(cString: strerror(code)))"
+    }
+}
