@@ -1,0 +1,132 @@
+/// Byte values and byte classes of the formats that this target reads.
+enum ASCII {
+    static let tab: UInt8 = 0x09
+    static let lineFeed: UInt8 = 0x0A
+    static let carriageReturn: UInt8 = 0x0D
+    static let space: UInt8 = 0x20
+    static let quote: UInt8 = 0x22
+    static let hash: UInt8 = 0x23
+    static let percent: UInt8 = 0x25
+    static let comma: UInt8 = 0x2C
+    static let minus: UInt8 = 0x2D
+    static let dot: UInt8 = 0x2E
+    static let slash: UInt8 = 0x2F
+    static let colon: UInt8 = 0x3A
+    static let less: UInt8 = 0x3C
+    static let equals: UInt8 = 0x3D
+    static let question: UInt8 = 0x3F
+    static let at: UInt8 = 0x40
+    static let openBracket: UInt8 = 0x5B
+    static let backslash: UInt8 = 0x5C
+    static let closeBracket: UInt8 = 0x5D
+    static let openBrace: UInt8 = 0x7B
+    static let closeBrace: UInt8 = 0x7D
+    static let dollar: UInt8 = 0x24
+    static let delete: UInt8 = 0x7F
+
+    /// UTF-8's byte order mark.
+    static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+    /// What a byte may be in a URL, by byte value.
+    struct ByteClass: OptionSet {
+        let rawValue: UInt8
+        /// Stands in a path as it is: `pchar` of RFC 3986 without `%`, and `/`.
+        static let path = ByteClass(rawValue: 1)
+        /// Stands in a query as it is: `pchar`, `/`, `?`, and `%`, which servers take raw there.
+        static let query = ByteClass(rawValue: 2)
+        /// Stands in the file name of a URL with a query as it is.
+        static let queryName = ByteClass(rawValue: 4)
+    }
+
+    private static let classes: [ByteClass] = (0...255).map { value in
+        let byte = UInt8(value)
+        if isAlphanumeric(byte) || "-._~!$&'()*+,;=:@".utf8.contains(byte) {
+            return [.path, .query, .queryName]
+        }
+        switch byte {
+        case slash: return [.path, .query]
+        case question: return [.query, .queryName]
+        case percent: return [.query, .queryName]
+        default: return []
+        }
+    }
+
+    static func isIn(_ byteClass: ByteClass, _ byte: UInt8) -> Bool {
+        classes[Int(byte)].contains(byteClass)
+    }
+
+    static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+
+    static func isLetter(_ byte: UInt8) -> Bool {
+        let lower = byte | 0x20
+        return lower >= 0x61 && lower <= 0x7A
+    }
+
+    static func isAlphanumeric(_ byte: UInt8) -> Bool { isDigit(byte) || isLetter(byte) }
+
+    /// Control characters of ASCII; U+0080 to U+009F are two bytes and checked where it matters.
+    static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == delete }
+
+    static func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == tab }
+
+    static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
+    }
+
+    /// The value of a hex digit, or nil.
+    static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+
+    /// Appends `%XX`.
+    static func appendEscape(of byte: UInt8, to out: inout [UInt8]) {
+        let digits: StaticString = "0123456789ABCDEF"
+        out.append(percent)
+        out.append(digits.utf8Start[Int(byte >> 4)])
+        out.append(digits.utf8Start[Int(byte & 15)])
+    }
+
+    /// True when the bytes of `range` are `text`.
+    static func equal(_ bytes: [UInt8], _ range: Range<Int>, _ text: StaticString) -> Bool {
+        guard range.count == text.utf8CodeUnitCount else { return false }
+        return hasPrefix(bytes, range, text)
+    }
+
+    /// True when the bytes of `range` start with `text`.
+    static func hasPrefix(_ bytes: [UInt8], _ range: Range<Int>, _ text: StaticString) -> Bool {
+        guard range.count >= text.utf8CodeUnitCount else { return false }
+        for index in 0..<text.utf8CodeUnitCount
+        where bytes[range.lowerBound + index] != text.utf8Start[index] {
+            return false
+        }
+        return true
+    }
+
+    /// True when the bytes of `range` start with `text`, which is in lower case, in any case.
+    static func hasPrefixIgnoringCase(
+        _ bytes: [UInt8], _ range: Range<Int>, _ text: StaticString
+    ) -> Bool {
+        guard range.count >= text.utf8CodeUnitCount else { return false }
+        for index in 0..<text.utf8CodeUnitCount
+        where lowercased(bytes[range.lowerBound + index]) != text.utf8Start[index] {
+            return false
+        }
+        return true
+    }
+
+    /// `range` without spaces, tabs and a carriage return at its ends.
+    static func trimmed(_ bytes: [UInt8], _ range: Range<Int>) -> Range<Int> {
+        var lower = range.lowerBound
+        var upper = range.upperBound
+        while upper > lower, isBlank(bytes[upper - 1]) || bytes[upper - 1] == carriageReturn {
+            upper -= 1
+        }
+        while lower < upper, isBlank(bytes[lower]) { lower += 1 }
+        return lower..<upper
+    }
+}

@@ -1,0 +1,327 @@
+import Model
+
+/// One reading of a playlist: a pass over its lines; a value that lives as long as the call.
+struct HLSParser {
+    let bytes: [UInt8]
+    let base: ReferenceBase
+    /// What keys are made against, when that is not `base`.
+    let namingBase: ReferenceBase?
+    let imports: [String: String]?
+    let rendition: HLSPlaylist.Rendition
+
+    var playlist = HLSPlaylist(kind: .media)
+    var line = 0
+    /// The first tag that says which kind of playlist this is.
+    private var kindIsKnown = false
+    /// The line of the EXT-X-STREAM-INF whose URI is still to come.
+    private var pendingStream: Int?
+    private var pendingIsImages = false
+    private var pendingGap = false
+    private var hasEnded = false
+    /// The line of the first URI that no EXT-X-STREAM-INF announced.
+    private var firstSegmentLine: Int?
+    /// The reference that was added last, as it stands in `bytes`, to see byte ranges of one object.
+    private var lastReference: Range<Int>?
+    private var lastRole: SegmentRole?
+
+    init(
+        bytes: [UInt8], url: WebURL, named: WebURL?, imports: [String: String]?,
+        rendition: HLSPlaylist.Rendition
+    ) {
+        self.bytes = bytes
+        base = ReferenceBase(url)
+        namingBase = named.flatMap { $0 == url ? nil : ReferenceBase($0) }
+        self.imports = imports
+        self.rendition = rendition
+    }
+
+    func failure(_ code: FailureCode, _ what: String, line: Int? = nil) -> Failure {
+        let place = (line ?? self.line) > 0 ? " line \(line ?? self.line)" : ""
+        return Failure(code, "\(base.url)\(place): \(what)")
+    }
+
+    /// Refuses what is no playlist at all.
+    func checkForm(contentType: String?) throws(Failure) {
+        if bytes.count > HLSPlaylist.maximumBytes {
+            throw failure(
+                "manifest.tooLarge", "a playlist holds at most \(HLSPlaylist.maximumBytes) bytes")
+        }
+        var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
+        if ASCII.hasPrefix(bytes, start..<bytes.count, "#EXTM3U") { return }
+        while start < bytes.count, bytes[start] <= ASCII.space { start += 1 }
+        let rest = start..<bytes.count
+        if rest.isEmpty { throw failure("manifest.empty", "the body is empty") }
+        let isHTML =
+            ["<!doctype html", "<html", "<head", "<body", "<script"].contains { prefix in
+                ASCII.hasPrefixIgnoringCase(bytes, rest, prefix)
+            } || contentType?.lowercased().hasPrefix("text/html") ?? false
+        if isHTML {
+            throw failure("manifest.html", "an HTML page came where a playlist was wanted")
+        }
+        let head = bytes[rest.prefix(2_048)]
+        if bytes[start] == ASCII.less, head.split(separator: ASCII.less).contains(where: isMPD) {
+            throw failure(
+                "manifest.unsupported", "this is a DASH manifest (MPD), the list says HLS")
+        }
+        throw failure("manifest.malformed", "a playlist starts with #EXTM3U", line: 1)
+    }
+
+    private func isMPD(_ element: ArraySlice<UInt8>) -> Bool {
+        ASCII.hasPrefix(bytes, element.indices, "MPD")
+    }
+
+    mutating func run() throws(Failure) -> HLSPlaylist {
+        var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
+        while start < bytes.count {
+            var end = start
+            while end < bytes.count, bytes[end] != ASCII.lineFeed { end += 1 }
+            line += 1
+            if end - start > HLSPlaylist.lineBytes {
+                throw failure(
+                    "manifest.malformed", "a line is longer than \(HLSPlaylist.lineBytes) bytes")
+            }
+            let text = ASCII.trimmed(bytes, start..<end)
+            if !text.isEmpty {
+                if bytes[text.lowerBound] != ASCII.hash {
+                    try takeURI(text)
+                } else if ASCII.hasPrefix(bytes, text, "#EXT") {
+                    try takeTag(text)
+                }
+            }
+            start = end + 1
+        }
+        return try finish()
+    }
+
+    private mutating func finish() throws(Failure) -> HLSPlaylist {
+        if let pendingStream {
+            throw failure(
+                "manifest.malformed", "no URI follows EXT-X-STREAM-INF", line: pendingStream)
+        }
+        line = 0
+        switch playlist.kind {
+        case .multivariant:
+            if let firstSegmentLine {
+                throw failure(
+                    "manifest.malformed",
+                    "a URI without EXT-X-STREAM-INF stands in a multivariant playlist",
+                    line: firstSegmentLine)
+            }
+            if playlist.children.isEmpty {
+                throw failure("manifest.empty", "the playlist names no variant")
+            }
+        case .media:
+            if !hasEnded, firstSegmentLine != nil || kindIsKnown {
+                throw failure(
+                    "manifest.live",
+                    "the playlist has no EXT-X-ENDLIST: it is live, or it was cut short")
+            }
+            if firstSegmentLine == nil {
+                throw failure("manifest.empty", "the playlist lists no segment")
+            }
+        }
+        return playlist
+    }
+
+    // MARK: Lines
+
+    private mutating func takeURI(_ text: Range<Int>) throws(Failure) {
+        if pendingStream != nil {
+            let rendition: HLSPlaylist.Rendition = pendingIsImages ? .images : .variant
+            try addChild(text, rendition)
+            pendingStream = nil
+            return
+        }
+        if firstSegmentLine == nil { firstSegmentLine = line }
+        if playlist.kind == .multivariant { return }
+        if pendingGap {
+            pendingGap = false
+            playlist.gaps += 1
+            return
+        }
+        try add(text, rendition.segmentRole)
+    }
+
+    private mutating func takeTag(_ text: Range<Int>) throws(Failure) {
+        if ASCII.hasPrefix(bytes, text, "#EXTINF:") {
+            try decide(.media)
+            let value = ASCII.trimmed(bytes, (text.lowerBound + 8)..<text.upperBound)
+            guard let first = value.first, ASCII.isDigit(bytes[first]) else {
+                throw failure("manifest.malformed", "EXTINF has no duration")
+            }
+            return
+        }
+        let colon = text.first { bytes[$0] == ASCII.colon } ?? text.upperBound
+        let value = min(colon + 1, text.upperBound)..<text.upperBound
+        switch String(decoding: bytes[text.lowerBound..<colon], as: UTF8.self) {
+        case "#EXT-X-STREAM-INF":
+            try decide(.multivariant)
+            if let pendingStream {
+                throw failure(
+                    "manifest.malformed", "no URI follows EXT-X-STREAM-INF", line: pendingStream)
+            }
+            _ = try attributes(value)
+            pendingStream = line
+        case "#EXT-X-I-FRAME-STREAM-INF":
+            try decide(.multivariant)
+            try addChild(required("URI", in: attributes(value)), .iFrames)
+        case "#EXT-X-IMAGE-STREAM-INF":
+            try decide(.multivariant)
+            try addChild(required("URI", in: attributes(value)), .images)
+        case "#EXT-X-MEDIA":
+            try decide(.multivariant)
+            try takeMedia(attributes(value))
+        case "#EXT-X-SESSION-DATA":
+            try decide(.multivariant)
+            if let uri = try attributes(value)["URI"] { try add(uri.value, .data) }
+        case "#EXT-X-SESSION-KEY":
+            try decide(.multivariant)
+            try takeKey(attributes(value))
+        case "#EXT-X-KEY":
+            try decide(.media)
+            try takeKey(attributes(value))
+        case "#EXT-X-MAP":
+            try decide(.media)
+            try add(required("URI", in: attributes(value)), .`init`)
+        case "#EXT-X-BYTERANGE":
+            try decide(.media)
+            try checkByteRange(value)
+        case "#EXT-X-DEFINE":
+            try define(attributes(value))
+        case "#EXT-X-GAP":
+            try decide(.media)
+            pendingGap = true
+        case "#EXT-X-ENDLIST":
+            try decide(.media)
+            hasEnded = true
+        case "#EXT-X-SKIP":
+            throw failure(
+                "manifest.unsupported", "a delta update (EXT-X-SKIP) is not the whole playlist")
+        case "#EXT-X-TARGETDURATION", "#EXT-X-MEDIA-SEQUENCE", "#EXT-X-DISCONTINUITY-SEQUENCE",
+            "#EXT-X-PLAYLIST-TYPE", "#EXT-X-I-FRAMES-ONLY", "#EXT-X-DISCONTINUITY",
+            "#EXT-X-PART-INF":
+            try decide(.media)
+        default:
+            break
+        }
+    }
+
+    /// Takes note that a tag belongs to one kind of playlist; RFC 8216 section 4.1 forbids a mix.
+    private mutating func decide(_ kind: HLSPlaylist.Kind) throws(Failure) {
+        if kindIsKnown {
+            guard playlist.kind != kind else { return }
+            throw failure(
+                "manifest.malformed",
+                "tags of a media playlist and of a multivariant playlist stand in one")
+        }
+        kindIsKnown = true
+        playlist.kind = kind
+        if kind == .multivariant, let object = playlist.objects.first {
+            throw failure(
+                "manifest.malformed",
+                "a URI without EXT-X-STREAM-INF stands in a multivariant playlist",
+                line: object.reference.line)
+        }
+    }
+
+    // MARK: Tags
+
+    private func attributes(_ range: Range<Int>) throws(Failure) -> HLSAttributes {
+        do throws(HLSAttributes.Malformed) {
+            return try HLSAttributes(bytes, range)
+        } catch {
+            throw failure("manifest.malformed", error.what)
+        }
+    }
+
+    private func required(
+        _ name: StaticString, in attributes: HLSAttributes
+    ) throws(Failure) -> Range<Int> {
+        guard let attribute = attributes[name] else {
+            throw failure("manifest.malformed", "a tag has no \(name)")
+        }
+        return attribute.value
+    }
+
+    private mutating func takeMedia(_ attributes: HLSAttributes) throws(Failure) {
+        guard let uri = attributes["URI"] else { return }
+        try addChild(uri.value, attributes.has("TYPE", "SUBTITLES") ? .subtitles : .media)
+    }
+
+    private mutating func takeKey(_ attributes: HLSAttributes) throws(Failure) {
+        if attributes.has("METHOD", "NONE") { return }
+        guard attributes["METHOD"] != nil else {
+            throw failure("manifest.malformed", "a key has no METHOD")
+        }
+        if attributes["KEYFORMAT"] != nil, !attributes.has("KEYFORMAT", "identity") { return }
+        try add(required("URI", in: attributes), .key)
+    }
+
+    /// `length` or `length@offset`, decimal.
+    private func checkByteRange(_ value: Range<Int>) throws(Failure) {
+        let text = bytes[ASCII.trimmed(bytes, value)]
+        let parts = text.split(separator: ASCII.at, omittingEmptySubsequences: false)
+        let isValid =
+            parts.count <= 2
+            && parts.allSatisfy { part in
+                (1...19).contains(part.count) && part.allSatisfy(ASCII.isDigit)
+            }
+        if !isValid {
+            throw failure("manifest.malformed", "EXT-X-BYTERANGE is not length or length@offset")
+        }
+    }
+
+    // MARK: References
+
+    private mutating func addChild(
+        _ text: Range<Int>, _ rendition: HLSPlaylist.Rendition
+    ) throws(Failure) {
+        let reference = try reference(text)
+        // Several variants commonly share a rendition; the bound is on what is listed at all.
+        if playlist.children.count >= 10_000 {
+            throw failure("manifest.tooMany", "more than 10000 entries name a playlist")
+        }
+        playlist.children.append(HLSPlaylist.Child(reference: reference, rendition: rendition))
+    }
+
+    private mutating func add(_ text: Range<Int>, _ role: SegmentRole) throws(Failure) {
+        if let lastReference, lastRole == role, lastReference.count == text.count,
+            bytes[lastReference].elementsEqual(bytes[text])
+        {
+            return
+        }
+        let reference = try reference(text)
+        if playlist.objects.count >= WireLimits.segmentsPerAsset {
+            throw failure(
+                "manifest.tooMany", "more than \(WireLimits.segmentsPerAsset) segments are listed")
+        }
+        playlist.objects.append(HLSPlaylist.Object(reference: reference, role: role))
+        lastReference = text
+        lastRole = role
+    }
+
+    private func reference(_ text: Range<Int>) throws(Failure) -> HLSPlaylist.Reference {
+        var source = bytes
+        var range = text
+        if let start = text.first(where: { bytes[$0] == ASCII.openBrace }),
+            start + 1 < text.upperBound, bytes[start + 1] == ASCII.dollar
+        {
+            source = try substitute(text)
+            range = 0..<source.count
+        }
+        do throws(WebURLError) {
+            let url = try base.resolve(source, range)
+            let named = try namingBase?.resolve(source, range)
+            return HLSPlaylist.Reference(url: url, named: named == url ? nil : named, line: line)
+        } catch {
+            let given = Redaction.shown(source, range)
+            switch error.reason {
+            case .scheme, .userInformation:
+                throw failure(
+                    "manifest.uriRefused", "the URI \(error.detail), given \(given)")
+            default:
+                throw failure("manifest.malformed", "the URI \(error.detail), given \(given)")
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+package import Model
+
+/// An HLS playlist that was read: what it names, nothing else (RFC 8216; draft-pantos-hls-rfc8216bis).
+///
+/// What is not named, because a player does not fetch it from the edge or does not need it for the
+/// title: segments with `EXT-X-GAP`, partial segments and preload hints (an ended playlist has the
+/// whole segments), rendition reports, content steering, interstitials of date ranges (titles of
+/// their own), and keys of a `KEYFORMAT` other than `identity` (the DRM system fetches those).
+package struct HLSPlaylist: Sendable {
+    package enum Kind: Sendable {
+        /// Names other playlists.
+        case multivariant
+        /// Names the segments of one rendition; it has ended.
+        case media
+    }
+
+    /// What a playlist is played for; the order of the cases is the order of fetching.
+    package enum Rendition: Int, Comparable, Sendable {
+        case variant
+        /// An alternative rendition: audio or video.
+        case media
+        case iFrames
+        case images
+        case subtitles
+
+        package static func < (left: Rendition, right: Rendition) -> Bool {
+            left.rawValue < right.rawValue
+        }
+
+        /// The role of what its playlist lists.
+        var segmentRole: SegmentRole {
+            switch self {
+            case .variant, .media, .iFrames: .media
+            case .images: .image
+            case .subtitles: .subtitles
+            }
+        }
+    }
+
+    /// Something that a playlist names.
+    package struct Reference: Hashable, Sendable {
+        /// Where it is fetched from.
+        package var url: WebURL
+        /// What its key is made from, when that is not `url`: see `HLSPlaylist.parse`.
+        package var named: WebURL?
+        /// Line of the playlist, from 1.
+        package var line: Int
+
+        /// What its key is made from.
+        package var keyURL: WebURL { named ?? url }
+    }
+
+    package struct Child: Hashable, Sendable {
+        package var reference: Reference
+        package var rendition: Rendition
+    }
+
+    package struct Object: Hashable, Sendable {
+        package var reference: Reference
+        package var role: SegmentRole
+    }
+
+    package internal(set) var kind: Kind
+    /// Playlists, of a multivariant playlist; a URL may stand there several times.
+    package internal(set) var children: [Child] = []
+    /// Media playlist: initialization sections, keys and segments in playback order. Multivariant
+    /// playlist: session keys and session data. Byte ranges of one object that follow one another
+    /// are one entry; otherwise a URL may stand there several times.
+    package internal(set) var objects: [Object] = []
+    /// Segments that the playlist lists but that are gaps.
+    package internal(set) var gaps = 0
+    /// Variables of EXT-X-DEFINE, which media playlists may import from a multivariant one.
+    package internal(set) var variables: [String: String] = [:]
+
+    /// Largest playlist in bytes.
+    package static let maximumBytes = 32 << 20
+    /// Longest line in bytes.
+    package static let lineBytes = 64 << 10
+
+    /// Reads a playlist.
+    ///
+    /// - Parameters:
+    ///   - bytes: the body as it was received.
+    ///   - url: where it was received from in the end; relative references resolve against it.
+    ///   - named: the URL that names the playlist, when a redirect led from there to `url`. A player
+    ///     at the edge finds the playlist under the key of `named` and resolves references against
+    ///     that, so keys are made from the same references resolved against `named`.
+    ///   - imports: variables of the multivariant playlist that named this one; nil when none did.
+    ///   - rendition: what the playlist is played for.
+    ///   - contentType: the answer's Content-Type.
+    ///
+    /// Fails with `manifest.…`; the message names the URL (without its query) and the line.
+    package static func parse(
+        _ bytes: [UInt8], url: WebURL, named: WebURL? = nil, imports: [String: String]? = nil,
+        rendition: Rendition = .variant, contentType: String? = nil
+    ) throws(Failure) -> HLSPlaylist {
+        var parser = HLSParser(
+            bytes: bytes, url: url, named: named, imports: imports, rendition: rendition)
+        try parser.checkForm(contentType: contentType)
+        return try parser.run()
+    }
+}

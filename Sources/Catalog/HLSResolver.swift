@@ -1,0 +1,269 @@
+package import Model
+
+/// A playlist that the owner of a resolver is to fetch.
+package struct PlaylistRequest: Hashable, Sendable {
+    /// Tells the resolver which one was received; the manifest is 0.
+    package let number: Int
+    package let url: String
+}
+
+/// Finds everything that an HLS title needs at the edge; a value that does no I/O.
+///
+/// The owner asks `next` for playlists, fetches them, hands each to `receive`, asks again, until
+/// `isComplete`; then `segments` lists every object once. The manifest may be a multivariant or a media
+/// playlist; those that a multivariant playlist names must be media playlists, so nothing nests
+/// deeper and nothing goes in circles. Any failure ends the resolution: a title with a part missing is
+/// not whole.
+///
+/// Redirects: references resolve against the URL that a playlist came from in the end, but a
+/// playlist's key is made from the URL that names it, because a player at the edge looks there, and
+/// resolves the references against that. Their keys are made so as well: `HLSPlaylist.parse`.
+///
+/// Bounds: `playlists` playlists, `playlistBytes` bytes of them together,
+/// `WireLimits.segmentsPerAsset` objects.
+package struct HLSResolver: Sendable {
+    /// Most playlists of one title.
+    package static let playlists = 1_000
+    /// Most bytes of all playlists of one title together.
+    package static let playlistBytes = 256 << 20
+
+    private struct Entry {
+        let reference: HLSPlaylist.Reference
+        let rendition: HLSPlaylist.Rendition
+        var playlist: HLSPlaylist?
+        var bytes: Int64 = 0
+        var sha256 = ""
+    }
+
+    /// The manifest first, then the playlists it names, in its order.
+    private var entries: [Entry]
+    private var asked = 0
+    private var outstanding = 1
+    private var totalBytes = 0
+    /// Distinct keys and URLs so far, for the bound.
+    private var distinct: Set<HLSPlaylist.Reference> = []
+
+    /// Starts with the manifest's URL.
+    ///
+    /// Fails with `input.url`, or `manifest.unsupported` for a kind that has no manifest of HLS.
+    package init(url text: String, kind: AssetKind = .hls) throws(Failure) {
+        switch kind {
+        case .hls: break
+        case .dash:
+            throw Failure(
+                "manifest.unsupported",
+                "DASH titles cannot be resolved by this version; HLS titles and files can")
+        case .file:
+            throw Failure("manifest.unsupported", "an asset of kind file has no manifest")
+        }
+        do throws(WebURLError) {
+            let reference = HLSPlaylist.Reference(url: try WebURL(text), named: nil, line: 0)
+            entries = [Entry(reference: reference, rendition: .variant)]
+        } catch {
+            throw error.failure(given: text)
+        }
+    }
+
+    /// The playlists to fetch now; each is handed out once. Empty while others are awaited, and at
+    /// the end.
+    package mutating func next() -> [PlaylistRequest] {
+        let requests = (asked..<entries.count).map { number in
+            PlaylistRequest(number: number, url: entries[number].reference.url.text)
+        }
+        asked = entries.count
+        return requests
+    }
+
+    /// True when every playlist was received.
+    package var isComplete: Bool { outstanding == 0 }
+
+    /// Takes the body of a playlist.
+    ///
+    /// - Parameters:
+    ///   - request: what `next` handed out; one that was answered before is passed over.
+    ///   - finalURL: where the body came from after redirects.
+    ///   - body: the whole body, at most `HLSPlaylist.maximumBytes`.
+    ///   - sha256: the body's SHA-256, 64 lower-case hex digits.
+    ///   - contentType: the answer's Content-Type.
+    package mutating func receive(
+        _ request: PlaylistRequest, finalURL: String, body: [UInt8], sha256: String,
+        contentType: String? = nil
+    ) throws(Failure) {
+        guard entries.indices.contains(request.number),
+            entries[request.number].playlist == nil
+        else { return }
+        let entry = entries[request.number]
+        let base: WebURL
+        do throws(WebURLError) {
+            base = try WebURL(finalURL)
+        } catch {
+            throw Failure(
+                "origin.redirectRefused",
+                "\(entry.reference.url): the redirect's URL \(error.detail)")
+        }
+        totalBytes += body.count
+        if totalBytes > Self.playlistBytes {
+            throw Failure(
+                "manifest.tooLarge",
+                "\(entry.reference.url): the title's playlists are larger than "
+                    + "\(Self.playlistBytes) bytes together")
+        }
+        var playlist = try HLSPlaylist.parse(
+            body, url: base, named: entry.reference.keyURL,
+            imports: request.number == 0 ? nil : entries[0].playlist?.variables,
+            rendition: entry.rendition, contentType: contentType)
+        try count(&playlist)
+        if playlist.kind == .multivariant {
+            guard request.number == 0 else {
+                throw Failure(
+                    "manifest.malformed",
+                    "\(entry.reference.url): a multivariant playlist names another one; it may "
+                        + "name media playlists only")
+            }
+            try addChildren(of: playlist, base: base)
+        }
+        entries[request.number].bytes = Int64(body.count)
+        entries[request.number].sha256 = sha256
+        entries[request.number].playlist = playlist
+        outstanding -= 1
+    }
+
+    /// Leaves each object in `playlist` once and counts those that are new to the title.
+    private mutating func count(_ playlist: inout HLSPlaylist) throws(Failure) {
+        var isNew: Set<HLSPlaylist.Reference> = []
+        isNew.reserveCapacity(playlist.objects.count)
+        playlist.objects.removeAll { object in
+            var reference = object.reference
+            reference.line = 0
+            return !isNew.insert(reference).inserted
+        }
+        distinct.formUnion(isNew)
+        if distinct.count > WireLimits.segmentsPerAsset {
+            throw Failure(
+                "manifest.tooMany",
+                "\(entries[0].reference.url): the title has more than "
+                    + "\(WireLimits.segmentsPerAsset) objects")
+        }
+    }
+
+    private mutating func addChildren(of playlist: HLSPlaylist, base: WebURL) throws(Failure) {
+        let manifest = entries[0].reference
+        var seen: Set<HLSPlaylist.Reference> = []
+        for child in playlist.children {
+            var reference = child.reference
+            if [manifest.url, manifest.keyURL, base].contains(reference.url) {
+                throw Failure(
+                    "manifest.malformed",
+                    "\(manifest.url) line \(reference.line): the playlist names itself")
+            }
+            reference.line = 0
+            guard seen.insert(reference).inserted else { continue }
+            if entries.count >= Self.playlists {
+                throw Failure(
+                    "manifest.tooMany",
+                    "\(manifest.url): the title has more than \(Self.playlists) playlists")
+            }
+            entries.append(Entry(reference: child.reference, rendition: child.rendition))
+            outstanding += 1
+        }
+    }
+
+    /// Every object of the title, once, in the order of fetching.
+    ///
+    /// Rendition after rendition, each in playback order, with its initialization sections and keys
+    /// before what needs them; subtitles; session data; then the playlists and the manifest last, so
+    /// that a player at the edge never sees a playlist before what it lists. Playlists carry the
+    /// length and digest that were read, so that a change in between is found.
+    ///
+    /// Fails with `storage.pathConflict` when two URLs share a key or one's key is another's folder,
+    /// `storage.pathRefused` for a URL without a key, `manifest.empty` when there is no segment.
+    package func segments() throws(Failure) -> [ResolvedSegment] {
+        precondition(isComplete, "segments() is for a resolver that has received every playlist")
+        var collector = SegmentCollector(playlists: entries.map(\.reference))
+        let media = entries.filter { $0.playlist?.kind == .media }
+            .enumerated()
+            .sorted { ($0.element.rendition, $0.offset) < ($1.element.rendition, $1.offset) }
+            .map(\.element)
+        let session = entries[0].playlist.map { $0.kind == .multivariant ? $0.objects : [] } ?? []
+        for object in session where object.role == .key { try collector.add(object) }
+        for entry in media {
+            for object in entry.playlist?.objects ?? [] { try collector.add(object) }
+        }
+        if collector.segments.count == session.count(where: { $0.role == .key }) {
+            throw Failure(
+                "manifest.empty", "\(entries[0].reference.url): the title lists no segment to fetch"
+            )
+        }
+        for object in session where object.role != .key { try collector.add(object) }
+        for entry in entries.dropFirst() + entries.prefix(1) {
+            try collector.add(entry.reference, bytes: entry.bytes, sha256: entry.sha256)
+        }
+        try collector.checkFolders()
+        return collector.segments
+    }
+}
+
+/// Gathers the objects of a title under their keys.
+private struct SegmentCollector {
+    private(set) var segments: [ResolvedSegment] = []
+    /// Each key's place in `segments`.
+    private var places: [String: Int] = [:]
+    private let playlists: Set<WebURL>
+
+    init(playlists references: [HLSPlaylist.Reference]) {
+        playlists = Set(references.map(\.keyURL))
+    }
+
+    mutating func add(_ object: HLSPlaylist.Object) throws(Failure) {
+        if playlists.contains(object.reference.keyURL) {
+            throw Failure(
+                "manifest.malformed",
+                "\(object.reference.url): a playlist is listed as a segment")
+        }
+        try insert(object.reference, object.role, bytes: nil, sha256: nil)
+    }
+
+    /// Adds a playlist that was read.
+    mutating func add(
+        _ playlist: HLSPlaylist.Reference, bytes: Int64, sha256: String
+    ) throws(Failure) {
+        try insert(playlist, .playlist, bytes: bytes, sha256: sha256)
+    }
+
+    private mutating func insert(
+        _ reference: HLSPlaylist.Reference, _ role: SegmentRole, bytes: Int64?, sha256: String?
+    ) throws(Failure) {
+        let key = try SiteKey(reference.keyURL).text
+        let url = reference.url.text
+        if let place = places[key] {
+            guard segments[place].url != url else { return }
+            throw Failure(
+                "storage.pathConflict",
+                "\(reference.url) and \(Redaction.shown(segments[place].url)) would both be stored "
+                    + "as \(Redaction.shown(key))")
+        }
+        places[key] = segments.count
+        segments.append(
+            ResolvedSegment(
+                ordinal: segments.count, url: url, key: key, role: role, bytes: bytes,
+                sha256: sha256))
+    }
+
+    /// Refuses a key that is the folder of another.
+    func checkFolders() throws(Failure) {
+        var folders: Set<Substring> = []
+        for segment in segments {
+            var folder = segment.key[...]
+            while let slash = folder.utf8.lastIndex(of: ASCII.slash) {
+                folder = folder[..<slash]
+                guard folders.insert(folder).inserted else { break }
+                if let place = places[String(folder)] {
+                    throw Failure(
+                        "storage.pathConflict",
+                        "\(Redaction.shown(segments[place].url)) is a file, and "
+                            + "\(Redaction.shown(segment.url)) wants a folder of that name")
+                }
+            }
+        }
+    }
+}

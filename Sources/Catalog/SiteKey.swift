@@ -1,0 +1,188 @@
+package import Model
+
+/// The final key of a URL: where its object lies at a site, relative to the site's root.
+///
+/// `<host>/<path>`: the host as in `WebURL.authority` (with `:port` when it is not the scheme's
+/// default), the path percent-decoded as a web server looks it up on disk, so that a web server over
+/// the site serves the same paths. Made by Dray alone, never from what an origin answers.
+///
+/// - A path that ends in `/` gets `index.html`; empty path components vanish (`a//b` is `a/b`), as
+///   web servers merge slashes.
+/// - A query becomes part of the file name: `name?query`, with `/` and bytes that are unsafe in a
+///   name percent-encoded, and a `=` at the end when the query has none. A path can therefore not
+///   spell the same key: one whose last component is a name, `?`, and query characters with a `=`
+///   is refused. nginx finds such files with `try_files "$uri?$args" $uri`.
+/// - A file name with a query that is longer than 200 bytes becomes the start of the name, `?=` and
+///   a hash of all of it. A path component of more than 255 bytes, which no web server could look
+///   up on disk either, becomes its first 200 bytes, `~` and a hash.
+/// - Refused with `storage.pathRefused`: percent-encoded `/`, NUL and control characters, a component
+///   that decodes to `.` or `..`, bytes that are not UTF-8 (a database and JSON could not name the
+///   file), more than `WireLimits.keyBytes` bytes.
+///
+/// Different URLs with the same key: http and https of one host without a port; `x/` and
+/// `x/index.html`; `a//b` and `a/b`; two percent-encodings of one path; a query that differs in
+/// `/` against `%2F`, or in a `=` at its end that is alone. Where one asset names two of them, its
+/// resolution fails with `storage.pathConflict`.
+///
+/// The first component is never `.dray`, Dray's own folder: a host has no empty label.
+package struct SiteKey: Hashable, Sendable {
+    /// The key; UTF-8, 1 to `WireLimits.keyBytes` bytes, no leading or trailing slash.
+    package let text: String
+
+    package init(_ url: WebURL) throws(Failure) {
+        do throws(Refusal) {
+            text = try Self.make(url)
+        } catch {
+            throw Failure("storage.pathRefused", "\(url): its path \(error.reason)")
+        }
+    }
+
+    private struct Refusal: Error {
+        let reason: String
+        init(_ reason: String) { self.reason = reason }
+    }
+
+    /// Longest file name that ext4, XFS and tmpfs take, in bytes.
+    private static let componentBytes = 255
+    /// Longest file name made with a query, in bytes.
+    private static let queryNameBytes = 200
+
+    private static func make(_ url: WebURL) throws(Refusal) -> String {
+        let bytes = [UInt8](url.text.utf8)
+        var out: [UInt8] = []
+        out.reserveCapacity(bytes.count + 10)
+        out += bytes[(url.isSecure ? 8 : 7)..<url.pathStart]
+        var index = url.pathStart
+        var isAllASCII = true
+        // From here on `index` is at a slash; `start` is where the component starts in `out`.
+        var start = out.count
+        while index < url.queryStart {
+            index += 1
+            start = out.count + 1
+            out.append(ASCII.slash)
+            while index < url.queryStart, bytes[index] != ASCII.slash {
+                var byte = bytes[index]
+                index += 1
+                if byte == ASCII.percent, let high = ASCII.hexValue(bytes[index]),
+                    let low = ASCII.hexValue(bytes[index + 1])
+                {
+                    byte = high << 4 | low
+                    index += 2
+                    if byte == ASCII.slash { throw Refusal("has an encoded slash (%2F)") }
+                    if ASCII.isControl(byte) { throw Refusal("has an encoded control character") }
+                    if byte >= 0x80 { isAllASCII = false }
+                }
+                out.append(byte)
+            }
+            let isLast = index >= url.queryStart
+            if out.count == start, !isLast {
+                out.removeLast()
+                continue
+            }
+            if out.count == start { out += "index.html".utf8 }
+            try checkComponent(out, start, isAllASCII: isAllASCII)
+            if !isLast { shorten(&out, start, to: componentBytes) }
+        }
+        if url.queryStart < bytes.count {
+            appendQuery(bytes[(url.queryStart + 1)...], to: &out, nameStart: start)
+        } else {
+            if looksLikeQuery(out, start) {
+                throw Refusal("holds an encoded ? (%3F) that reads as a query")
+            }
+            shorten(&out, start, to: componentBytes)
+        }
+        if out.count > WireLimits.keyBytes {
+            throw Refusal("is longer than \(WireLimits.keyBytes) bytes")
+        }
+        return String(decoding: out, as: UTF8.self)
+    }
+
+    /// Refuses the component from `start` on when it cannot be the name of a file.
+    private static func checkComponent(
+        _ out: [UInt8], _ start: Int, isAllASCII: Bool
+    ) throws(Refusal) {
+        let length = out.count - start
+        if length <= 2, out[start] == ASCII.dot, out[out.count - 1] == ASCII.dot {
+            throw Refusal("leads out of its folder by an encoded . or ..")
+        }
+        guard !isAllASCII else { return }
+        guard let text = String(validating: out[start...], as: UTF8.self) else {
+            throw Refusal("is not UTF-8 once it is decoded")
+        }
+        for scalar in text.unicodeScalars where (0x80...0x9F).contains(scalar.value) {
+            throw Refusal("has an encoded control character")
+        }
+    }
+
+    private static func appendQuery(
+        _ query: ArraySlice<UInt8>, to out: inout [UInt8], nameStart: Int
+    ) {
+        let question = out.count
+        out.append(ASCII.question)
+        var hasEquals = false
+        for byte in query {
+            hasEquals = hasEquals || byte == ASCII.equals
+            if ASCII.isIn(.queryName, byte) {
+                out.append(byte)
+            } else {
+                ASCII.appendEscape(of: byte, to: &out)
+            }
+        }
+        if !hasEquals { out.append(ASCII.equals) }
+        guard out.count - nameStart > queryNameBytes else { return }
+        let hash = StableHash.hex(out[nameStart...])
+        out.removeLast(out.count - question)
+        cut(&out, to: nameStart + queryNameBytes - 34)
+        out += "?=".utf8
+        out += hash
+    }
+
+    private static func looksLikeQuery(_ out: [UInt8], _ start: Int) -> Bool {
+        guard let question = out[start...].firstIndex(of: ASCII.question) else { return false }
+        let rest = out[(question + 1)...]
+        return rest.contains(ASCII.equals) && rest.allSatisfy { ASCII.isIn(.queryName, $0) }
+    }
+
+    private static func shorten(_ out: inout [UInt8], _ start: Int, to limit: Int) {
+        guard out.count - start > limit else { return }
+        let hash = StableHash.hex(out[start...])
+        cut(&out, to: start + 200)
+        out.append(0x7E)
+        out += hash
+    }
+
+    /// Cuts `out` to at most `count` bytes, between two characters.
+    private static func cut(_ out: inout [UInt8], to count: Int) {
+        guard out.count > count else { return }
+        var end = count
+        while end > 0, out[end] & 0xC0 == 0x80 { end -= 1 }
+        out.removeLast(out.count - end)
+    }
+}
+
+extension SiteKey: CustomStringConvertible {
+    package var description: String { text }
+}
+
+/// FNV-1a, 64 bits, run twice from different bases: stable between versions and machines.
+///
+/// Not cryptographic: it keeps names apart, it proves nothing.
+enum StableHash {
+    /// 32 lower-case hex digits.
+    static func hex(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        var first: UInt64 = 0xcbf2_9ce4_8422_2325
+        var second: UInt64 = 0x6c62_272e_07bb_0142
+        for byte in bytes {
+            first = (first ^ UInt64(byte)) &* 0x100_0000_01b3
+            second = (second ^ UInt64(byte ^ 0x55)) &* 0x100_0000_01b3
+        }
+        let digits: StaticString = "0123456789abcdef"
+        var out: [UInt8] = []
+        for value in [first, second] {
+            for shift in stride(from: 60, through: 0, by: -4) {
+                out.append(digits.utf8Start[Int(value >> UInt64(shift) & 15)])
+            }
+        }
+        return out
+    }
+}

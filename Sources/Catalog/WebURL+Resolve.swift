@@ -1,0 +1,112 @@
+import Model
+
+extension WebURL {
+    /// The URL that `reference` means in a document that was read from here (RFC 3986, section 5.2).
+    package func resolve(_ reference: String) throws(WebURLError) -> WebURL {
+        let bytes = [UInt8](reference.utf8)
+        return try ReferenceBase(self).resolve(bytes, 0..<bytes.count)
+    }
+}
+
+/// A base URL, laid out for the resolution of many references.
+struct ReferenceBase: Sendable {
+    let url: WebURL
+    private let bytes: [UInt8]
+    /// After the last slash of the path.
+    private let folderEnd: Int
+
+    init(_ url: WebURL) {
+        self.url = url
+        bytes = [UInt8](url.text.utf8)
+        var end = url.queryStart
+        while end > url.pathStart, bytes[end - 1] != ASCII.slash { end -= 1 }
+        folderEnd = end
+    }
+
+    /// Resolves the reference in `range` of `reference`.
+    func resolve(_ reference: [UInt8], _ range: Range<Int>) throws(WebURLError) -> WebURL {
+        if let plain = resolvePlain(reference, range) { return plain }
+        var absolute: [UInt8] = []
+        absolute.reserveCapacity(bytes.count + range.count)
+        var given = absolute.count
+        if Self.hasScheme(reference, range) {
+            return try WebURL.parse(reference, range)
+        } else if ASCII.hasPrefix(reference, range, "//") {
+            absolute += bytes[..<(url.isSecure ? 6 : 5)]
+        } else if range.isEmpty || reference[range.lowerBound] == ASCII.hash {
+            absolute += bytes
+        } else if reference[range.lowerBound] == ASCII.question {
+            absolute += bytes[..<url.queryStart]
+        } else if reference[range.lowerBound] == ASCII.slash {
+            absolute += bytes[..<url.pathStart]
+        } else {
+            absolute += bytes[..<folderEnd]
+        }
+        given = absolute.count
+        absolute += reference[range]
+        do throws(WebURLError) {
+            return try WebURL.parse(absolute, 0..<absolute.count)
+        } catch {
+            var error = error
+            error.offset = max(0, error.offset - given)
+            throw error
+        }
+    }
+
+    /// The common case, without a parse: a relative path of plain characters and no dot segment.
+    private func resolvePlain(_ reference: [UInt8], _ range: Range<Int>) -> WebURL? {
+        guard let first = range.first, ASCII.isAlphanumeric(reference[first]),
+            folderEnd + range.count <= WireLimits.urlBytes
+        else { return nil }
+        var queryStart = range.upperBound
+        var index = range.lowerBound
+        while index < range.upperBound {
+            let byte = reference[index]
+            if byte == ASCII.question {
+                queryStart = index
+                break
+            }
+            // A dot after a slash may start a dot segment; a colon may end a scheme.
+            if !ASCII.isIn(.path, byte) || byte == ASCII.colon
+                || byte == ASCII.dot && reference[index - 1] == ASCII.slash
+            {
+                return nil
+            }
+            index += 1
+        }
+        if queryStart + 1 == range.upperBound { return nil }
+        while index < range.upperBound {
+            if !ASCII.isIn(.query, reference[index]) { return nil }
+            index += 1
+        }
+        let text = String(unsafeUninitializedCapacity: folderEnd + range.count) { out in
+            var count = 0
+            for index in 0..<folderEnd {
+                out[count] = bytes[index]
+                count += 1
+            }
+            for index in range {
+                out[count] = reference[index]
+                count += 1
+            }
+            return count
+        }
+        return WebURL(
+            text: text, pathStart: url.pathStart,
+            queryStart: folderEnd + queryStart - range.lowerBound)
+    }
+
+    /// True when the reference starts with a scheme and so is absolute.
+    private static func hasScheme(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+        guard let first = range.first, ASCII.isLetter(bytes[first]) else { return false }
+        for index in range {
+            let byte = bytes[index]
+            if byte == ASCII.colon { return true }
+            guard
+                ASCII.isAlphanumeric(byte) || byte == ASCII.minus || byte == ASCII.dot
+                    || byte == 0x2B
+            else { return false }
+        }
+        return false
+    }
+}
