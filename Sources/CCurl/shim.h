@@ -1,2 +1,224 @@
+// libcurl's variadic functions, one inline function for each option that Dray uses, so that Swift
+// sees the type of every argument. libcurl copies the strings it is given; lists, callbacks' user
+// pointers and CURLOPT_POSTFIELDS are borrowed and must outlive their use.
 #pragma once
 #include <curl/curl.h>
+#include <curl/header.h>
+#include <openssl/crypto.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#pragma clang assume_nonnull begin
+
+// OpenSSL must not free itself at exit: libcurl and libpq are still being torn down by then.
+static inline int dray_openssl_init(void) {
+    return OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+}
+
+static inline CURLcode dray_curl_global_init(void) {
+    return curl_global_init(CURL_GLOBAL_ALL);
+}
+
+// ---- Easy handles: strings ----
+
+#define DRAY_EASY_STRING(function, option) \
+    static inline CURLcode function(CURL *easy, const char *_Nullable value) { \
+        return curl_easy_setopt(easy, option, value); \
+    }
+
+DRAY_EASY_STRING(dray_easy_set_url, CURLOPT_URL)
+DRAY_EASY_STRING(dray_easy_set_range, CURLOPT_RANGE)
+DRAY_EASY_STRING(dray_easy_set_user_agent, CURLOPT_USERAGENT)
+DRAY_EASY_STRING(dray_easy_set_protocols, CURLOPT_PROTOCOLS_STR)
+DRAY_EASY_STRING(dray_easy_set_proxy, CURLOPT_PROXY)
+DRAY_EASY_STRING(dray_easy_set_ca_file, CURLOPT_CAINFO)
+
+#undef DRAY_EASY_STRING
+
+// ---- Easy handles: numbers ----
+
+#define DRAY_EASY_LONG(function, option) \
+    static inline CURLcode function(CURL *easy, long value) { \
+        return curl_easy_setopt(easy, option, value); \
+    }
+
+DRAY_EASY_LONG(dray_easy_set_no_signal, CURLOPT_NOSIGNAL)
+DRAY_EASY_LONG(dray_easy_set_http_get, CURLOPT_HTTPGET)
+DRAY_EASY_LONG(dray_easy_set_post, CURLOPT_POST)
+DRAY_EASY_LONG(dray_easy_set_follow_location, CURLOPT_FOLLOWLOCATION)
+DRAY_EASY_LONG(dray_easy_set_buffer_size, CURLOPT_BUFFERSIZE)
+DRAY_EASY_LONG(dray_easy_set_connect_timeout_ms, CURLOPT_CONNECTTIMEOUT_MS)
+DRAY_EASY_LONG(dray_easy_set_timeout_ms, CURLOPT_TIMEOUT_MS)
+DRAY_EASY_LONG(dray_easy_set_http_content_decoding, CURLOPT_HTTP_CONTENT_DECODING)
+DRAY_EASY_LONG(dray_easy_set_dns_cache_timeout, CURLOPT_DNS_CACHE_TIMEOUT)
+
+#undef DRAY_EASY_LONG
+
+// ---- Easy handles: bodies, headers, callbacks ----
+
+/// Copies `bytes`.
+static inline CURLcode dray_easy_set_post_body(
+    CURL *easy, const void *_Nullable bytes, int64_t length) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
+    if (code != CURLE_OK) return code;
+    return curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, bytes ? bytes : "");
+}
+
+/// Borrows `list` until it is replaced.
+static inline CURLcode dray_easy_set_headers(CURL *easy, struct curl_slist *_Nullable list) {
+    return curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);
+}
+
+/// Borrows `buffer`, CURL_ERROR_SIZE bytes.
+static inline CURLcode dray_easy_set_error_buffer(CURL *easy, char *_Nullable buffer) {
+    return curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, buffer);
+}
+
+typedef size_t (*dray_write_callback)(
+    char *bytes, size_t size, size_t count, void *_Nullable user);
+typedef curl_socket_t (*dray_open_socket_callback)(
+    void *_Nullable user, curlsocktype purpose, struct curl_sockaddr *address);
+
+static inline CURLcode dray_easy_set_write(
+    CURL *easy, dray_write_callback callback, void *_Nullable user) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, callback);
+    if (code != CURLE_OK) return code;
+    return curl_easy_setopt(easy, CURLOPT_WRITEDATA, user);
+}
+
+static inline CURLcode dray_easy_set_open_socket(
+    CURL *easy, dray_open_socket_callback callback, void *_Nullable user) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
+    if (code != CURLE_OK) return code;
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, user);
+}
+
+typedef int (*dray_close_socket_callback)(void *_Nullable user, curl_socket_t socket);
+
+/// Called for the sockets that the open callback made, when libcurl is done with them.
+static inline CURLcode dray_easy_set_close_socket(
+    CURL *easy, dray_close_socket_callback callback, void *_Nullable user) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, callback);
+    if (code != CURLE_OK) return code;
+    return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, user);
+}
+
+/// What a write callback answers to end its transfer.
+static inline size_t dray_write_error(void) { return CURL_WRITEFUNC_ERROR; }
+
+/// What an open-socket callback answers to refuse an address.
+static inline curl_socket_t dray_bad_socket(void) { return CURL_SOCKET_BAD; }
+
+/// What libcurl takes for "a timeout" in place of a socket.
+static inline curl_socket_t dray_timeout_socket(void) { return CURL_SOCKET_TIMEOUT; }
+
+/// A socket for `address`, closed by exec; CURL_SOCKET_BAD when the system refuses.
+static inline curl_socket_t dray_open_socket(const struct curl_sockaddr *address) {
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static inline CURLcode dray_easy_set_private(CURL *easy, void *_Nullable user) {
+    return curl_easy_setopt(easy, CURLOPT_PRIVATE, user);
+}
+
+/// The `sockaddr` inside libcurl's address.
+static inline const struct sockaddr *dray_sockaddr(const struct curl_sockaddr *address) {
+    return &address->addr;
+}
+
+// ---- Easy handles: what is known of a transfer ----
+
+static inline void *_Nullable dray_easy_private(CURL *easy) {
+    char *value = NULL;
+    return curl_easy_getinfo(easy, CURLINFO_PRIVATE, &value) == CURLE_OK ? value : NULL;
+}
+
+static inline long dray_easy_response_code(CURL *easy) {
+    long value = 0;
+    return curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &value) == CURLE_OK ? value : 0;
+}
+
+static inline long dray_easy_os_errno(CURL *easy) {
+    long value = 0;
+    return curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &value) == CURLE_OK ? value : 0;
+}
+
+/// Connections that were opened for the transfer; 0 when one was reused.
+static inline long dray_easy_connects(CURL *easy) {
+    long value = 0;
+    return curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &value) == CURLE_OK ? value : 0;
+}
+
+/// -1 when the length is not known.
+static inline int64_t dray_easy_content_length(CURL *easy) {
+    curl_off_t value = -1;
+    CURLcode code = curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &value);
+    return code == CURLE_OK ? value : -1;
+}
+
+#define DRAY_EASY_MICROSECONDS(function, option) \
+    static inline int64_t function(CURL *easy) { \
+        curl_off_t value = 0; \
+        return curl_easy_getinfo(easy, option, &value) == CURLE_OK ? value : 0; \
+    }
+
+DRAY_EASY_MICROSECONDS(dray_easy_connect_microseconds, CURLINFO_CONNECT_TIME_T)
+DRAY_EASY_MICROSECONDS(dray_easy_first_byte_microseconds, CURLINFO_STARTTRANSFER_TIME_T)
+DRAY_EASY_MICROSECONDS(dray_easy_total_microseconds, CURLINFO_TOTAL_TIME_T)
+
+#undef DRAY_EASY_MICROSECONDS
+
+/// The value of header `name` of the last answer, its `index`th occurrence; NULL when there is
+/// none. Valid until the handle is used again.
+static inline const char *_Nullable dray_easy_header(
+    CURL *easy, const char *name, size_t index) {
+    struct curl_header *header = NULL;
+    CURLHcode code = curl_easy_header(easy, name, index, CURLH_HEADER, -1, &header);
+    return code == CURLHE_OK && header ? header->value : NULL;
+}
+
+// ---- Multi handles ----
+
+typedef int (*dray_socket_callback)(
+    CURL *easy, curl_socket_t socket, int what, void *_Nullable user, void *_Nullable socket_user);
+typedef int (*dray_timer_callback)(CURLM *multi, long milliseconds, void *_Nullable user);
+
+static inline CURLMcode dray_multi_set_socket(
+    CURLM *multi, dray_socket_callback callback, void *_Nullable user) {
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback);
+    if (code != CURLM_OK) return code;
+    return curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, user);
+}
+
+static inline CURLMcode dray_multi_set_timer(
+    CURLM *multi, dray_timer_callback callback, void *_Nullable user) {
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback);
+    if (code != CURLM_OK) return code;
+    return curl_multi_setopt(multi, CURLMOPT_TIMERDATA, user);
+}
+
+#define DRAY_MULTI_LONG(function, option) \
+    static inline CURLMcode function(CURLM *multi, long value) { \
+        return curl_multi_setopt(multi, option, value); \
+    }
+
+DRAY_MULTI_LONG(dray_multi_set_max_total_connections, CURLMOPT_MAX_TOTAL_CONNECTIONS)
+DRAY_MULTI_LONG(dray_multi_set_max_host_connections, CURLMOPT_MAX_HOST_CONNECTIONS)
+DRAY_MULTI_LONG(dray_multi_set_connection_cache, CURLMOPT_MAXCONNECTS)
+
+#undef DRAY_MULTI_LONG
+
+/// The next handle that has ended, and how; NULL when there is none.
+static inline CURL *_Nullable dray_multi_ended(CURLM *multi, CURLcode *result) {
+    int left = 0;
+    CURLMsg *message;
+    while ((message = curl_multi_info_read(multi, &left)) != NULL) {
+        if (message->msg != CURLMSG_DONE) continue;
+        *result = message->data.result;
+        return message->easy_handle;
+    }
+    return NULL;
+}
+
+#pragma clang assume_nonnull end

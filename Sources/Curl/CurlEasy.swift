@@ -1,0 +1,216 @@
+internal import CCurl
+
+/// What a transfer's owner is asked and told, on the loop of the `CurlMulti` that runs it.
+///
+/// `received` and `admits` are called from inside libcurl: they must not add or remove handles.
+package protocol CurlEasyDelegate: AnyObject {
+    /// A block of the body; valid during the call only.
+    func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow
+    /// Whether a new connection to `address` may be opened.
+    func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool
+    /// The transfer ended and has left its multi handle; `easy` can be used again.
+    func curl(_ easy: CurlEasy, finished code: CurlCode)
+}
+
+/// One easy handle, used for one request after another; confined to one loop.
+///
+/// Settings that all requests share are made once, at the start; a request sets only what differs.
+/// Redirects are never followed, proxies and netrc never used: which host is spoken to with which
+/// credentials is the owner's decision.
+package final class CurlEasy {
+    package enum Flow {
+        case proceed
+        /// Ends the transfer with `.writeError` and closes its connection.
+        case abort
+    }
+
+    let handle: UnsafeMutableRawPointer
+    /// The owner of the transfer under way; set it before, and release it after.
+    package var delegate: (any CurlEasyDelegate)?
+    /// Borrowed by libcurl.
+    private var headers: CurlHeaders?
+    private let errorText: UnsafeMutablePointer<CChar>
+    /// The multi handle it is in.
+    weak var multi: CurlMulti?
+
+    package struct Options: Sendable {
+        package var userAgent: String
+        /// 1 KiB to 512 KiB.
+        package var bufferBytes = 256 << 10
+        /// A PEM file of certificate authorities in place of the system's.
+        package var caFile: String?
+
+        package init(userAgent: String) { self.userAgent = userAgent }
+    }
+
+    package init(options: Options) throws(CurlError) {
+        try CurlGlobal.initialize()
+        guard let handle = curl_easy_init() else {
+            throw CurlError(.outOfMemory, "curl_easy_init")
+        }
+        self.handle = handle
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        let user = Unmanaged.passUnretained(self).toOpaque()
+        let codes = [
+            dray_easy_set_private(handle, user),
+            dray_easy_set_error_buffer(handle, errorText),
+            dray_easy_set_no_signal(handle, 1),
+            dray_easy_set_follow_location(handle, 0),
+            dray_easy_set_http_content_decoding(handle, 0),
+            dray_easy_set_protocols(handle, "http,https"),
+            dray_easy_set_proxy(handle, ""),
+            dray_easy_set_user_agent(handle, options.userAgent),
+            dray_easy_set_buffer_size(handle, options.bufferBytes),
+            options.caFile.map { dray_easy_set_ca_file(handle, $0) } ?? CURLE_OK,
+            dray_easy_set_write(handle, writeCallback, user),
+            dray_easy_set_open_socket(handle, openSocketCallback, user),
+        ]
+        if let code = codes.first(where: { $0 != CURLE_OK }) {
+            throw CurlError(CurlCode(code), "curl_easy_setopt")
+        }
+    }
+
+    deinit {
+        curl_easy_cleanup(handle)
+        errorText.deallocate()
+    }
+
+    // MARK: The next request
+
+    /// Sets the next request's URL. Control characters are refused.
+    package func setURL(_ url: String) throws(CurlError) {
+        guard !url.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw CurlError(.malformedURL, "control characters in a URL")
+        }
+        try check(dray_easy_set_url(handle, url), "URL")
+    }
+
+    /// The bytes asked for, "0-99", or nil for all.
+    package func setRange(_ range: String?) throws(CurlError) {
+        try check(dray_easy_set_range(handle, range), "range")
+    }
+
+    /// The request's own header lines; kept until they are replaced.
+    package func setHeaders(_ headers: CurlHeaders?) throws(CurlError) {
+        guard headers !== self.headers else { return }
+        try check(dray_easy_set_headers(handle, headers?.list), "headers")
+        self.headers = headers
+    }
+
+    package func setGet() throws(CurlError) {
+        try check(dray_easy_set_http_get(handle, 1), "GET")
+    }
+
+    /// POST with a copy of `body`.
+    package func setPost(_ body: UnsafeRawBufferPointer) throws(CurlError) {
+        try check(dray_easy_set_post(handle, 1), "POST")
+        try check(
+            dray_easy_set_post_body(handle, body.baseAddress, Int64(body.count)), "POST body")
+    }
+
+    /// How long name lookup, connect and TLS handshake may take; 0 is libcurl's 300 s.
+    package func setConnectTimeout(milliseconds: Int) throws(CurlError) {
+        try check(dray_easy_set_connect_timeout_ms(handle, milliseconds), "connect timeout")
+    }
+
+    /// How long the whole request may take; 0 is no limit.
+    package func setTotalTimeout(milliseconds: Int) throws(CurlError) {
+        try check(dray_easy_set_timeout_ms(handle, milliseconds), "timeout")
+    }
+
+    private func check(_ code: CURLcode, _ context: String) throws(CurlError) {
+        guard code == CURLE_OK else { throw CurlError(CurlCode(code), context) }
+    }
+
+    // MARK: The answer
+
+    /// The status of the last answer; 0 before there is one.
+    package var status: Int { dray_easy_response_code(handle) }
+
+    /// The `Content-Length` of the last answer; nil when it has none.
+    package var contentLength: Int64? {
+        let length = dray_easy_content_length(handle)
+        return length < 0 ? nil : length
+    }
+
+    /// The first `name` header of the last answer, without surrounding space.
+    package func header(_ name: String) -> String? {
+        guard let value = dray_easy_header(handle, name, 0) else { return nil }
+        return String(validatingCString: value)
+    }
+
+    /// What libcurl says of the transfer that failed; may hold host names, never headers.
+    package var errorDetail: String { String(cString: errorText) }
+
+    /// The `errno` of the connection's last failed system call; 0 when there was none.
+    package var systemError: Int32 { Int32(truncatingIfNeeded: dray_easy_os_errno(handle)) }
+
+    /// Whether the last request opened a connection of its own.
+    package var openedConnection: Bool { dray_easy_connects(handle) > 0 }
+
+    /// Seconds from the start to the connection, the first byte and the end.
+    package var timings: Timings {
+        Timings(
+            connectSeconds: Double(dray_easy_connect_microseconds(handle)) / 1e6,
+            firstByteSeconds: Double(dray_easy_first_byte_microseconds(handle)) / 1e6,
+            totalSeconds: Double(dray_easy_total_microseconds(handle)) / 1e6)
+    }
+
+    package struct Timings: Sendable, Hashable {
+        /// 0 when a connection was reused.
+        package var connectSeconds = 0.0
+        package var firstByteSeconds = 0.0
+        package var totalSeconds = 0.0
+
+        package init() {}
+
+        package init(connectSeconds: Double, firstByteSeconds: Double, totalSeconds: Double) {
+            self.connectSeconds = connectSeconds
+            self.firstByteSeconds = firstByteSeconds
+            self.totalSeconds = totalSeconds
+        }
+    }
+
+    func clearError() { errorText.pointee = 0 }
+}
+
+/// Header lines of a request, as libcurl keeps them; confined to one loop.
+package final class CurlHeaders {
+    let list: UnsafeMutablePointer<curl_slist>
+
+    /// `lines` are "Name: value"; one with CR, LF or NUL is refused (header injection).
+    package init(_ lines: [String]) throws(CurlError) {
+        var list: UnsafeMutablePointer<curl_slist>?
+        for line in lines {
+            let isClean = !line.utf8.contains { $0 == 0x0D || $0 == 0x0A || $0 == 0 }
+            let next = isClean ? curl_slist_append(list, line) : nil
+            guard let next else {
+                curl_slist_free_all(list)
+                throw CurlError(.failedInit, "a header line with a line break")
+            }
+            list = next
+        }
+        guard let list else { throw CurlError(.failedInit, "no header line") }
+        self.list = list
+    }
+
+    deinit { curl_slist_free_all(list) }
+}
+
+// MARK: - Callbacks
+
+private let writeCallback: dray_write_callback = { bytes, size, count, user in
+    guard let user else { return dray_write_error() }
+    let easy = Unmanaged<CurlEasy>.fromOpaque(user).takeUnretainedValue()
+    let block = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    guard easy.delegate?.curl(easy, received: block) == .proceed else { return dray_write_error() }
+    return block.count
+}
+
+private let openSocketCallback: dray_open_socket_callback = { user, _, address in
+    guard let user else { return dray_bad_socket() }
+    let easy = Unmanaged<CurlEasy>.fromOpaque(user).takeUnretainedValue()
+    let isAdmitted = easy.delegate?.curl(easy, admits: PeerAddress(dray_sockaddr(address)))
+    return isAdmitted == true ? dray_open_socket(address) : dray_bad_socket()
+}

@@ -1,0 +1,31 @@
+internal import CCurl
+
+/// libcurl's process-wide state.
+package enum CurlGlobal {
+    /// Initialises OpenSSL and libcurl once; every entry to this module calls it first.
+    ///
+    /// OpenSSL goes first, without its atexit handler: it would free what libcurl's threads and
+    /// libpq still use when the process ends.
+    package static func initialize() throws(CurlError) {
+        guard result == CURLE_OK else {
+            throw CurlError(CurlCode(result), "libcurl cannot be initialised")
+        }
+    }
+
+    private static let result: CURLcode = {
+        guard dray_openssl_init() == 1 else { return CURLE_FAILED_INIT }
+        return dray_curl_global_init()
+    }()
+}
+
+/// Dates as HTTP writes them.
+package enum HTTPDate {
+    /// Seconds since 1970 of an HTTP date in any of its three forms (RFC 9110, 5.6.7); nil for
+    /// anything else.
+    package static func seconds(_ text: String) -> Int64? {
+        // libcurl's parser also takes fragments of dates, which HTTP does not write.
+        guard text.utf8.count <= 64, text.utf8.contains(UInt8(ascii: ":")) else { return nil }
+        let seconds = curl_getdate(text, nil)
+        return seconds < 0 ? nil : Int64(seconds)
+    }
+}

@@ -1,0 +1,38 @@
+internal import CCurl
+internal import Glibc
+
+/// The address a socket is about to connect to.
+package enum PeerAddress: Hashable, Sendable {
+    /// Four bytes, most significant first.
+    case v4([UInt8])
+    /// Sixteen bytes.
+    case v6([UInt8])
+    case other
+
+    init(_ address: UnsafePointer<sockaddr>) {
+        switch Int32(address.pointee.sa_family) {
+        case AF_INET:
+            self = address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                .v4(withUnsafeBytes(of: $0.pointee.sin_addr) { Array($0) })
+            }
+        case AF_INET6:
+            self = address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+                .v6(withUnsafeBytes(of: $0.pointee.sin6_addr) { Array($0) })
+            }
+        default: self = .other
+        }
+    }
+
+    /// Parses a literal, "192.0.2.1" or "2001:db8::1"; nil when it is neither.
+    package init?(_ literal: String) {
+        var v4 = in_addr()
+        var v6 = in6_addr()
+        if inet_pton(AF_INET, literal, &v4) == 1 {
+            self = .v4(withUnsafeBytes(of: v4) { Array($0) })
+        } else if inet_pton(AF_INET6, literal, &v6) == 1 {
+            self = .v6(withUnsafeBytes(of: v6) { Array($0) })
+        } else {
+            return nil
+        }
+    }
+}

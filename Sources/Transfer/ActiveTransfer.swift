@@ -1,0 +1,286 @@
+internal import Curl
+internal import Digest
+internal import EventLoop
+internal import Model
+internal import Storage
+
+/// A transfer that has a slot: one request after another until there is an answer to keep.
+///
+/// Confined to its loop. The body goes from libcurl's buffer through the digest to its place without
+/// being copied or queued.
+final class ActiveTransfer {
+    static let maximumRedirects = 5
+    /// An error page up to this size is read, to keep the connection; a longer one is cut off.
+    static let discardedBytesLimit: Int64 = 64 << 10
+
+    /// What becomes of the body under way.
+    enum Body {
+        case undecided
+        /// It is what was asked for.
+        case wanted
+        /// It belongs to a redirect or an error.
+        case discarded
+    }
+
+    let transfer: Transfer
+    let easy: CurlEasy
+    unowned let loop: TransferLoop
+    var request: TransferRequest { transfer.request }
+
+    var url: String
+    var redirects = 0
+    /// False once a redirect has led to another origin: the request's own headers stay behind.
+    var isAtOrigin = true
+
+    var body = Body.undecided
+    /// Why the transfer was ended from inside a callback.
+    var failure: Failure?
+    var deniedAddress = false
+    var received: Int64 = 0
+    /// Where the body must end: the range, the first part, the expected length; nil when unknown.
+    var wantedBytes: Int64?
+    var isFirstPart = false
+    var object: PendingObject?
+    var memory: [UInt8] = []
+    var start: [UInt8] = []
+    private var hasher = SHA256Hasher()
+
+    /// On the monotonic clock, in seconds.
+    private let startedAt = MonotonicClock.nowSeconds
+    private var requestedAt = MonotonicClock.nowSeconds
+    private var windowStartedAt: Double?
+    private var windowBytes: Int64 = 0
+
+    init(_ transfer: Transfer, easy: CurlEasy, loop: TransferLoop) throws(Failure) {
+        self.transfer = transfer
+        self.easy = easy
+        self.loop = loop
+        url = transfer.request.url
+        try Self.check(transfer.request)
+    }
+
+    private static func check(_ request: TransferRequest) throws(Failure) {
+        if let range = request.range, range.offset < 0 || range.length < 1 {
+            throw Failure("worker.internal", "a range of \(range.length) bytes")
+        }
+        if let digest = request.expectedSHA256, SHA256Digest(hex: digest) == nil {
+            throw Failure("input.field", "an expected SHA-256 has 64 hex digits")
+        }
+    }
+
+    // MARK: Requests
+
+    /// Sends the request for `url`.
+    func connect() throws(Failure) {
+        easy.delegate = self
+        body = .undecided
+        deniedAddress = false
+        windowStartedAt = nil
+        requestedAt = MonotonicClock.nowSeconds
+        let headers = try loop.headers(headerLines())
+        let milliseconds = Int(max(request.timeouts.connect * 1000, 1))
+        try asFailure { () throws(CurlError) in
+            try easy.setURL(url)
+            try easy.setHeaders(headers)
+            try easy.setConnectTimeout(milliseconds: milliseconds)
+        }
+        transfer.handle(redirects == 0 ? .connect : .redirect)
+        try loop.add(easy)
+    }
+
+    private func headerLines() -> [String] {
+        var lines = isAtOrigin ? request.headers : []
+        if let range = request.range {
+            lines.append("Range: bytes=\(range.offset)-\(range.offset + range.length - 1)")
+            if let validator = range.validator { lines.append("If-Range: \(validator)") }
+        }
+        return lines
+    }
+
+    // MARK: The body
+
+    private func accept(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        guard body == .wanted else {
+            received += Int64(bytes.count)
+            // The status is known; the rest of a long page is of no use.
+            guard received <= Self.discardedBytesLimit else { throw .discardedEnough }
+            return
+        }
+        var bytes = bytes
+        if let wantedBytes, received + Int64(bytes.count) > wantedBytes {
+            guard isFirstPart else {
+                throw problem(
+                    "content.lengthMismatch", "more than the \(wantedBytes) bytes expected")
+            }
+            bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(Int(wantedBytes - received)))
+        }
+        guard received + Int64(bytes.count) <= request.maximumBytes else {
+            throw problem("origin.tooLarge", "more than \(request.maximumBytes) bytes")
+        }
+        try sniff(bytes)
+        hasher.update(bytes)
+        if let object {
+            try object.write(bytes, at: (request.range?.offset ?? 0) + received)
+        } else {
+            memory.append(contentsOf: bytes)
+        }
+        received += Int64(bytes.count)
+        transfer.add(receivedBytes: bytes.count)
+    }
+
+    private func sniff(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        guard refusesPages, start.count < WebPage.sniffBytes else { return }
+        start.append(contentsOf: bytes.prefix(WebPage.sniffBytes - start.count))
+        if WebPage.isStart(start) {
+            throw problem("content.unexpectedType", "an HTML page")
+        }
+    }
+
+    /// True where a page can only be an error or a login form.
+    private var refusesPages: Bool {
+        guard !request.isManifest else { return true }
+        switch request.role {
+        case .media, .`init`, .subtitles, .playlist, .image:
+            return (request.range?.offset ?? 0) == 0
+        case .file, .key, .index, .data: return false
+        }
+    }
+
+    /// True for an answer typed as a page where none is wanted.
+    func refusesPage(typed contentType: String?) -> Bool {
+        guard WebPage.isType(contentType) else { return false }
+        if refusesPages { return true }
+        return request.role == .file && !WebPage.isExpected(at: request.url)
+    }
+
+    // MARK: The end
+
+    /// Checks what was received against what was promised, and hands it on.
+    func check() throws(Failure) -> Fetched {
+        if let wantedBytes, received < wantedBytes {
+            throw problem(
+                request.range == nil ? "content.lengthMismatch" : "origin.truncated",
+                "\(received) of \(wantedBytes) bytes")
+        }
+        let digest = hasher.finish()
+        transfer.handle(.end)
+        if let expected = request.expectedSHA256, !isFirstPart,
+            SHA256Digest(hex: expected) != digest
+        {
+            throw problem(
+                "integrity.digestMismatch", "SHA-256 is \(digest), expected \(expected)")
+        }
+        transfer.handle(.agree)
+        var fetched = Fetched(bytes: received, sha256: digest.description, finalURL: url)
+        fetched.object = object
+        if case .memory = request.destination { fetched.body = memory }
+        fetched.isFirstPart = isFirstPart
+        fetched.etag = easy.header("ETag")
+        fetched.lastModified = easy.header("Last-Modified")
+        fetched.contentType = easy.header("Content-Type")
+        return fetched
+    }
+
+    /// Ends the transfer now, from outside of libcurl's callbacks.
+    func end(_ failure: Failure) {
+        loop.remove(easy)
+        finish(failure)
+    }
+
+    func finish(_ failure: Failure, retryAfterSeconds: Double? = nil) {
+        object?.discard()
+        object = nil
+        transfer.handle(.fail)
+        var result = TransferResult(.failure(failure))
+        result.retryAfterSeconds = retryAfterSeconds
+        finish(result)
+    }
+
+    private func finish(_ result: TransferResult) {
+        var result = result
+        let status = easy.status
+        result.httpStatus = status > 0 ? status : nil
+        result.timings = easy.timings
+        loop.finish(self, result)
+    }
+
+    /// Keeps an answer whose body is complete.
+    private func succeed() {
+        do throws(Failure) {
+            finish(TransferResult(.success(try check())))
+        } catch {
+            finish(error)
+        }
+    }
+
+    /// A failure of this transfer: what was asked, redacted, and what is wrong with it.
+    func problem(_ code: FailureCode, _ message: String) -> Failure {
+        Failure(code, "\(redacted(url)): \(message)")
+    }
+
+    // MARK: Time
+
+    /// Why the transfer has taken too long, if it has.
+    func overdue(now: Double) -> Failure? {
+        let timeouts = request.timeouts
+        if let total = timeouts.total, now - startedAt > total {
+            return problem("origin.timeout", "not finished after \(total) s")
+        }
+        guard easy.status > 0 else {
+            let limit = timeouts.connect + timeouts.firstByte
+            guard now - requestedAt > limit else { return nil }
+            return problem("origin.timeout", "no answer after \(limit) s")
+        }
+        guard let windowStartedAt else {
+            self.windowStartedAt = now
+            windowBytes = received
+            return nil
+        }
+        guard now - windowStartedAt >= timeouts.lowSpeed else { return nil }
+        let bytesPerSecond = Double(received - windowBytes) / (now - windowStartedAt)
+        self.windowStartedAt = now
+        windowBytes = received
+        guard bytesPerSecond < timeouts.lowSpeedBytesPerSecond else { return nil }
+        return problem(
+            "origin.timeout", "\(Int(bytesPerSecond)) bytes/s for \(timeouts.lowSpeed) s")
+    }
+}
+
+extension ActiveTransfer: CurlEasyDelegate {
+    func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
+        do throws(Failure) {
+            if body == .undecided { try decide() }
+            try accept(bytes)
+        } catch {
+            failure = error
+            return .abort
+        }
+        return isFirstPart && received == wantedBytes ? .abort : .proceed
+    }
+
+    func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
+        let isAdmitted = loop.options.addressPolicy.admits(address)
+        // Several addresses may be tried: one that is admitted is enough.
+        deniedAddress = !isAdmitted
+        return isAdmitted
+    }
+
+    func curl(_ easy: CurlEasy, finished code: CurlCode) {
+        if let failure, failure != .discardedEnough { return finish(failure) }
+        if isFirstPart, received == wantedBytes { return succeed() }
+        // An answer without a body is judged here.
+        if body == .undecided, code == .ok {
+            do throws(Failure) { try decide() } catch { return finish(error) }
+        }
+        switch body {
+        case .wanted where code == .ok: succeed()
+        case .discarded: conclude()
+        case .wanted, .undecided: finish(transportFailure(code))
+        }
+    }
+}
+
+extension Failure {
+    /// Never leaves the transfer: the answer's status is its failure.
+    static let discardedEnough = Failure("origin.tooLarge", "an error page")
+}

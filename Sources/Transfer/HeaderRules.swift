@@ -1,0 +1,97 @@
+internal import Curl
+internal import Model
+
+/// The bytes that a 206 says it carries: `bytes 0-99/200` (RFC 9110, 14.4).
+struct ContentRange: Equatable {
+    var start: Int64
+    var end: Int64
+    var total: Int64
+
+    /// Nil for another unit, an unknown total, an unsatisfied range and anything malformed.
+    init?(_ text: String) {
+        let words = text.split(separator: " ")
+        guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
+        let halves = words[1].split(separator: "/", omittingEmptySubsequences: false)
+        guard halves.count == 2, let total = Self.number(halves[1]) else { return nil }
+        let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let start = Self.number(ends[0]), let end = Self.number(ends[1]),
+            start <= end, end < total
+        else { return nil }
+        self.start = start
+        self.end = end
+        self.total = total
+    }
+
+    private static func number(_ text: Substring) -> Int64? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
+        return Int64(text)
+    }
+}
+
+/// What `Retry-After` asks for (RFC 9110, 10.2.3).
+enum RetryAfter {
+    /// Longer waits are cut to this: a wrong header must not park a job for a year.
+    static let maximumSeconds = 3_600.0
+
+    /// Seconds to wait, 0 to `maximumSeconds`; nil when there is no sensible value.
+    ///
+    /// A date is measured from the answer's own `Date`, so that no clock here matters; without one
+    /// it says nothing.
+    static func seconds(_ value: String?, date: String?) -> Double? {
+        guard let value, !value.isEmpty else { return nil }
+        if value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
+            return min(Double(value) ?? maximumSeconds, maximumSeconds)
+        }
+        guard let until = HTTPDate.seconds(value), let date, let now = HTTPDate.seconds(date)
+        else { return nil }
+        return min(max(Double(until - now), 0), maximumSeconds)
+    }
+}
+
+/// What may stand in `If-Range`: proof that two answers speak of the same bytes.
+enum Validator {
+    /// The strong ETag, else the Last-Modified date when it is surely older than the answer
+    /// (RFC 9110, 8.8.2.2); nil when neither can be relied on.
+    static func of(etag: String?, lastModified: String?, date: String?) -> String? {
+        if let etag, isStrongETag(etag) { return etag }
+        guard let lastModified, let modified = HTTPDate.seconds(lastModified), let date,
+            let now = HTTPDate.seconds(date), now - modified >= 1
+        else { return nil }
+        return lastModified
+    }
+
+    static func isStrongETag(_ text: String) -> Bool {
+        text.utf8.count >= 2 && text.hasPrefix("\"") && text.hasSuffix("\"")
+    }
+}
+
+/// Finds web pages that come where something else was asked for: error pages, login forms.
+enum WebPage {
+    /// Bytes of the body that are enough to tell.
+    static let sniffBytes = 64
+
+    static func isType(_ contentType: String?) -> Bool {
+        guard let contentType else { return false }
+        let type = contentType.prefix { $0 != ";" && $0 != " " }.lowercased()
+        return type == "text/html" || type == "application/xhtml+xml"
+    }
+
+    /// True for a body that starts like an HTML document, after a byte order mark and white space.
+    static func isStart(_ bytes: some Sequence<UInt8>) -> Bool {
+        var text = Array(bytes.prefix(sniffBytes))
+        if text.starts(with: [0xEF, 0xBB, 0xBF]) { text.removeFirst(3) }
+        let start = text.drop { $0 == 0x20 || ($0 >= 0x09 && $0 <= 0x0D) }.map { byte in
+            byte >= 0x41 && byte <= 0x5A ? byte + 0x20 : byte
+        }
+        return start.starts(with: "<!doctype html".utf8) || start.starts(with: "<html".utf8)
+    }
+
+    /// True when a URL's object may well be a web page: its path has a page's ending or none.
+    static func isExpected(at url: String) -> Bool {
+        guard let path = try? CurlURL(url).path else { return false }
+        let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+        guard let dot = name.lastIndex(of: ".") else { return true }
+        let pages = ["html", "htm", "xhtml", "shtml", "php", "asp", "aspx", "jsp", "cgi"]
+        return pages.contains(name[name.index(after: dot)...].lowercased())
+    }
+}

@@ -1,0 +1,95 @@
+package import Model
+package import Storage
+
+/// One object, or one byte range of one, to be fetched, hashed and written.
+package struct TransferRequest: Sendable {
+    /// http or https.
+    package var url: String
+    /// What the transfer is cancelled by together with others: the lease.
+    package var group: String
+    package var destination: Destination
+    package var role: SegmentRole
+    /// The bytes asked for; nil for the whole object.
+    package var range: ByteRange?
+    /// The whole object's length, where the list promises one.
+    package var expectedBytes: Int64?
+    /// The digest of what is asked for, 64 hex digits, where one is promised.
+    package var expectedSHA256: String?
+    /// A body beyond it fails with `origin.tooLarge`.
+    package var maximumBytes: Int64 = 16 << 40
+    /// A web page is never what was asked for, whatever the URL ends in.
+    package var isManifest = false
+    package var timeouts = Timeouts()
+    /// Splits a whole object that turns out longer than this, in bytes; see `onLarge`.
+    package var splitAbove: Int64?
+    /// Called once, on a loop, when an object is to be split: the transfer then ends with the first
+    /// `splitAbove` bytes only, and `isFirstPart` in its result. Must not block.
+    package var onLarge: (@Sendable (LargeObject) -> Void)?
+    /// "Name: value" lines beyond those that every request has. They are for the URL's origin alone:
+    /// a redirect to another one drops them.
+    package var headers: [String] = []
+
+    package init(url: String, group: String, destination: Destination, role: SegmentRole) {
+        self.url = url
+        self.group = group
+        self.destination = destination
+        self.role = role
+    }
+
+    /// Where the bytes go.
+    package enum Destination: Sendable {
+        /// Into an object of the site's storage at their offset in the whole file; opened on a loop
+        /// when the first byte arrives, with the number of bytes to come where it is known; handed
+        /// back in the result for `commit`.
+        case object(open: @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject)
+        /// Into memory; `maximumBytes` should be small.
+        case memory
+    }
+
+    /// Bytes of an object that may be known already.
+    package struct ByteRange: Sendable, Hashable {
+        package var offset: Int64
+        /// At least 1.
+        package var length: Int64
+        /// The whole object's length; an answer that says otherwise is of a changed object.
+        package var totalBytes: Int64?
+        /// The strong ETag or the Last-Modified date that the object must still have.
+        package var validator: String?
+
+        package init(
+            offset: Int64, length: Int64, totalBytes: Int64? = nil, validator: String? = nil
+        ) {
+            self.offset = offset
+            self.length = length
+            self.totalBytes = totalBytes
+            self.validator = validator
+        }
+    }
+
+    /// Bounds on time, in seconds.
+    package struct Timeouts: Sendable, Hashable {
+        /// Name lookup, connect and TLS handshake.
+        package var connect = 10.0
+        /// From the connection to the answer's header.
+        package var firstByte = 30.0
+        /// Slower than `lowSpeedBytesPerSecond` for this long.
+        package var lowSpeed = 30.0
+        package var lowSpeedBytesPerSecond = 1_024.0
+        /// The whole transfer, redirects included; nil for no bound of its own.
+        package var total: Double?
+
+        package init() {}
+    }
+}
+
+/// An object that is worth fetching in parts.
+package struct LargeObject: Sendable, Hashable {
+    package var totalBytes: Int64
+    /// The strong ETag or Last-Modified date that all parts must share.
+    package var validator: String
+
+    package init(totalBytes: Int64, validator: String) {
+        self.totalBytes = totalBytes
+        self.validator = validator
+    }
+}

@@ -1,0 +1,34 @@
+package import Curl
+package import Model
+package import Storage
+
+/// How a transfer ended.
+package struct TransferResult: Sendable {
+    package var outcome: Result<Fetched, Failure>
+    /// The last answer's status; nil when there was none.
+    package var httpStatus: Int?
+    /// What the origin asked for with `Retry-After`, 0 to 3,600.
+    package var retryAfterSeconds: Double?
+    /// Of the last request, when there were redirects.
+    package var timings = CurlEasy.Timings()
+
+    package init(_ outcome: Result<Fetched, Failure>) { self.outcome = outcome }
+}
+
+/// What a transfer received, checked but not yet durable.
+package struct Fetched: Sendable {
+    package var bytes: Int64
+    /// Of these bytes; 64 lower-case hex digits.
+    package var sha256: String
+    /// For a destination in storage: to be committed, or discarded.
+    package var object: PendingObject?
+    /// For a destination in memory.
+    package var body: [UInt8]?
+    /// True when the object was split: `bytes` and `sha256` are of its start only.
+    package var isFirstPart = false
+    /// After redirects; what relative references in a manifest are relative to.
+    package var finalURL: String
+    package var etag: String?
+    package var lastModified: String?
+    package var contentType: String?
+}
