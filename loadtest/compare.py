@@ -37,8 +37,12 @@ def arguments():
     )
     parser.add_argument("--dray-arguments", default="", help="further arguments for dray prefetch")
     parser.add_argument("--json", metavar="FILE", help="also write every run to FILE")
-    parser.add_argument("--max-ratio", type=float, help="fail when dray's wall time over wget2's is more")
-    parser.add_argument("--max-rss", type=float, help="fail when a dray process has more MiB resident")
+    parser.add_argument(
+        "--max-ratio", type=float, help="fail when dray's wall time over wget2's is more"
+    )
+    parser.add_argument(
+        "--max-rss", type=float, help="fail when a dray process has more MiB resident"
+    )
     for name in ("work", "state", "origin", "dray"):
         parser.add_argument("--" + name, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -122,9 +126,8 @@ class MemoryWatch(threading.Thread):
                 try:
                     if (directory / "comm").read_text().strip() != self.process_name:
                         continue
-                    fields = dict(
-                        line.split(":", 1) for line in (directory / "status").read_text().splitlines()
-                    )
+                    lines = (directory / "status").read_text().splitlines()
+                    fields = dict(line.split(":", 1) for line in lines)
                     if not descends(int(directory.name)):
                         continue
                     self.peak = max(self.peak, int(fields["VmHWM"].split()[0]) / 1024)
@@ -173,7 +176,13 @@ def measure(tool, destination, run):
         started = time.monotonic()
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         watch.start()
-        status, usage, ended = reap(child.pid)
+        try:
+            status, usage, ended = reap(child.pid)
+        except BaseException:
+            # Interrupted: the tool ends as well, and dray with it its PostgreSQL.
+            child.send_signal(signal.SIGINT)
+            reap(child.pid)
+            raise
         child.returncode = status
     watch.done.set()
     watch.join()
@@ -248,9 +257,11 @@ def over_limits(table, options):
         return []
     problems = []
     if options.max_ratio and dray["ratioToWget2"] and dray["ratioToWget2"] > options.max_ratio:
-        problems.append(f"dray takes {dray['ratioToWget2']} times wget2's time, over {options.max_ratio}")
+        problems.append(
+            f"dray takes {dray['ratioToWget2']} times wget2's time, over {options.max_ratio}")
     if options.max_rss and dray["peakMiB"] > options.max_rss:
-        problems.append(f"a dray process has {dray['peakMiB']} MiB resident, over {options.max_rss}")
+        problems.append(
+            f"a dray process has {dray['peakMiB']} MiB resident, over {options.max_rss}")
     return problems
 
 
@@ -309,4 +320,7 @@ def run_and_clear(tool, destination, number):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

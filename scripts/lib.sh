@@ -85,7 +85,7 @@ install_missing() {
 
 require_swift() {
     command -v swift >/dev/null ||
-        fail "swift is not on PATH; Dray builds with Swift 6.1 or later: https://www.swift.org/install"
+        fail "swift is not on PATH; Swift 6.1 or later is needed: https://www.swift.org/install"
 }
 
 # quietly COMMAND...: its output is shown only when it fails.
@@ -103,9 +103,10 @@ release_binary="$repository/.build/release/dray"
 # Builds the release binary when a source is newer than the last build.
 build_release() {
     local stamp="$repository/.build/release-stamp"
-    if [ -x "$release_binary" ] && [ -e "$stamp" ] &&
-        [ -z "$(find "$repository/Sources" "$repository/Package.swift" -newer "$stamp" -print -quit)" ]; then
-        return
+    if [ -x "$release_binary" ] && [ -e "$stamp" ]; then
+        local newer
+        newer=$(find "$repository"/{Sources,Package.swift} -newer "$stamp" -print -quit)
+        [ -n "$newer" ] || return 0
     fi
     require_swift
     note "building dray (release) ..."
