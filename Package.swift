@@ -69,6 +69,8 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["Embedded", "EventLoop", "FileSystem", "Model", "Postgres"],
             path: "Tests/TestSupport", swiftSettings: settings),
+        .testTarget(
+            name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: settings),
         tests("EventLoop"),
         tests("FileSystem"),
         tests("Digest"),

@@ -60,9 +60,11 @@ package final class TemporaryDirectory: Sendable {
     }
 }
 
-/// A system call of a test's own that failed.
+/// A system call or a command of a test's own that failed.
 package struct POSIXFailure: Error, CustomStringConvertible {
     package let description: String
+
+    package init(_ description: String) { self.description = description }
 
     package init(_ code: Int32, _ operation: String) {
         description = "\(operation): \(String(cString: strerror(code)))"

@@ -1,0 +1,35 @@
+internal import Foundation
+internal import Glibc
+
+/// The built `dray` binary as a process.
+package enum DrayProcess {
+    /// `DRAY_BINARY` when it is set, otherwise the one that was built with the tests.
+    package static func binary() throws -> String {
+        if let path = ProcessInfo.processInfo.environment["DRAY_BINARY"] { return path }
+        guard let executable = realpath("/proc/self/exe", nil) else {
+            throw POSIXFailure(errno, "find the test executable")
+        }
+        defer { free(executable) }
+        let folder = (String(cString: executable) as NSString).deletingLastPathComponent
+        let path = "\(folder)/dray"
+        guard access(path, X_OK) == 0 else {
+            throw POSIXFailure(errno, "find \(path); set DRAY_BINARY")
+        }
+        return path
+    }
+
+    /// Starts `dray` with `arguments`; the caller waits for it or signals it.
+    ///
+    /// - Parameter environment: added to the test's own, in which no `DRAY_` variable counts.
+    package static func start(
+        _ arguments: [String], environment: [String: String] = [:],
+        workingDirectory: String? = nil
+    ) throws -> ChildProcess {
+        let inherited = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("DRAY_") }
+        let cleared = inherited.flatMap { ["--unset=\($0)"] }
+        let set = environment.map { "\($0)=\($1)" }
+        return try ChildProcess(
+            ["env"] + cleared + set + [try binary()] + arguments,
+            workingDirectory: workingDirectory)
+    }
+}

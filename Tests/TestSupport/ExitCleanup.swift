@@ -1,0 +1,23 @@
+internal import Glibc
+internal import Synchronization
+
+/// What is undone when the test process ends: servers stopped, directories removed.
+///
+/// For what lives as long as the process (a server that all suites share), whose deinit never runs.
+enum ExitCleanup {
+    private static let actions = Mutex<[@Sendable () -> Void]>([])
+
+    private static let registered: Void = {
+        atexit { ExitCleanup.run() }
+    }()
+
+    /// Adds an action; the last one added runs first.
+    static func add(_ action: @escaping @Sendable () -> Void) {
+        _ = registered
+        actions.withLock { $0.append(action) }
+    }
+
+    private static func run() {
+        while let action = actions.withLock({ $0.popLast() }) { action() }
+    }
+}

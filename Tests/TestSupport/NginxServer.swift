@@ -1,0 +1,115 @@
+internal import Foundation
+internal import Glibc
+
+/// A real nginx over a directory, on a loopback port of its own; stopped with the last reference.
+package final class NginxServer: Sendable {
+    /// One line of the access log.
+    package struct Request: Sendable {
+        package let method: String
+        /// As it was asked for, with its query.
+        package let target: String
+        package let status: Int
+        /// Of the body.
+        package let bytesSent: Int64
+        /// The Range header; nil without one.
+        package let range: String?
+    }
+
+    package let port: UInt16
+    private let directory: TemporaryDirectory
+    private let process: ChildProcess
+
+    /// Starts nginx and waits until it accepts connections.
+    ///
+    /// - Parameters:
+    ///   - root: the directory that is served.
+    ///   - configuration: lines added to the `server` block.
+    package init(root: String, configuration: String = "") async throws {
+        directory = try TemporaryDirectory("nginx")
+        // The port is free when it is chosen and may be taken before nginx binds it.
+        var started: (UInt16, ChildProcess)?
+        for _ in 0..<5 where started == nil {
+            let port = try Socket.freePort()
+            let path = try directory.write(
+                Self.configuration(
+                    directory: directory.path, root: root, port: port, server: configuration),
+                to: "nginx.conf")
+            let child = try ChildProcess(
+                ["nginx", "-p", directory.path, "-c", path, "-e", directory.path("error.log")],
+                environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"], deathSignal: "TERM")
+            try await waitUntil(deadlineSeconds: 20, "the start of nginx") {
+                if child.ending != nil { return true }
+                guard let probe = try? Socket.connect(port: port) else { return false }
+                close(probe)
+                return true
+            }
+            if child.ending == nil { started = (port, child) }
+        }
+        guard let started else {
+            let log = (try? directory.read("error.log")) ?? []
+            throw POSIXFailure("nginx does not start: \(String(decoding: log, as: UTF8.self))")
+        }
+        (port, process) = started
+    }
+
+    deinit {
+        process.signal(SIGTERM)
+        try? blockUntil(deadlineSeconds: 5, "the end of nginx") { process.ending != nil }
+    }
+
+    /// `http://127.0.0.1:PORT`, without a slash at the end.
+    package var url: String { "http://127.0.0.1:\(port)" }
+
+    /// Stops it now, as when the origin goes away.
+    package func stop() async throws {
+        process.signal(SIGTERM)
+        try await process.wait()
+    }
+
+    /// What was asked so far. nginx logs a request after its answer was sent, so a test that counts
+    /// waits with `waitUntil`.
+    package func requests() -> [Request] {
+        let log = (try? directory.read("access.log")) ?? []
+        return String(decoding: log, as: UTF8.self).split(separator: "\n").compactMap { line in
+            let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
+            guard fields.count == 5, let status = Int(fields[2]), let bytes = Int64(fields[3])
+            else { return nil }
+            return Request(
+                method: String(fields[0]), target: String(fields[1]), status: status,
+                bytesSent: bytes, range: fields[4] == "-" ? nil : String(fields[4]))
+        }
+    }
+
+    private static func configuration(
+        directory: String, root: String, port: UInt16, server: String
+    ) -> String {
+        // Root's workers would become nobody, who may not be let into the test's directory.
+        let user = geteuid() == 0 ? "user root;" : ""
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map { "\($0)_temp_path \(directory)/\($0);" }.joined(separator: "\n")
+        return """
+            daemon off;
+            \(user)
+            worker_processes 2;
+            pid \(directory)/nginx.pid;
+            events { worker_connections 1024; }
+            http {
+                include /etc/nginx/mime.types;
+                types_hash_max_size 4096;
+                default_type application/octet-stream;
+                sendfile on;
+                tcp_nopush on;
+                keepalive_requests 1000000;
+                \(temporary)
+                log_format fields
+                    '$request_method\\t$request_uri\\t$status\\t$body_bytes_sent\\t$http_range';
+                access_log \(directory)/access.log fields;
+                server {
+                    listen 127.0.0.1:\(port) backlog=1024;
+                    root "\(root)";
+                    \(server)
+                }
+            }
+            """
+    }
+}

@@ -1,0 +1,165 @@
+internal import Foundation
+internal import Glibc
+internal import Synchronization
+
+/// A PostgreSQL cluster of the test's own, reached by a unix socket only.
+///
+/// Started from the installed server, as user `postgres` when the tests run as root. `shared()` is
+/// one for the whole test process; chaos tests make their own with `isDurable` and kill it.
+package final class PostgresServer: Sendable {
+    private let directory: TemporaryDirectory
+    private let isDurable: Bool
+    private let process = Mutex<ChildProcess?>(nil)
+    private let schemaCount = Atomic<Int>(0)
+
+    private static let sharedStart = Task.detached {
+        let server = try await PostgresServer()
+        ExitCleanup.add {
+            server.killNow()
+            server.directory.remove()
+        }
+        return server
+    }
+
+    /// The cluster that all suites of the process share; started on first use.
+    package static func shared() async throws -> PostgresServer { try await sharedStart.value }
+
+    /// Makes and starts a cluster.
+    ///
+    /// - Parameter isDurable: with fsync, as a real server; needed when it is to be killed.
+    package init(isDurable: Bool = false) async throws {
+        self.isDurable = isDurable
+        directory = try TemporaryDirectory("pg")
+        for name in ["data", "socket"] {
+            mkdir(directory.path(name), name == "data" ? 0o700 : 0o755)
+            if let user = Self.user, let entry = getpwnam(user) {
+                chown(directory.path(name), entry.pointee.pw_uid, entry.pointee.pw_gid)
+            }
+        }
+        try await ChildProcess.run(
+            [
+                try Self.program("initdb"), "--no-sync", "--auth=trust", "--username=postgres",
+                "--encoding=UTF8", "--locale=C", "--pgdata=\(directory.path("data"))",
+            ], user: Self.user)
+        try await start()
+    }
+
+    deinit { killNow() }
+
+    // MARK: - Reaching it
+
+    /// The directory of its socket, for a connection string's `host`.
+    package var socketDirectory: String { directory.path("socket") }
+
+    /// Path of the socket itself, for a proxy.
+    package var socketPath: String { "\(socketDirectory)/.s.PGSQL.5432" }
+
+    /// Connects to the database `postgres` as its superuser.
+    package var url: String { url(database: "postgres") }
+
+    /// Makes a fresh schema and answers a URL whose search path is that schema alone.
+    ///
+    /// - Parameter name: lower-case letters, digits and underscores; a number is added.
+    package func schemaURL(_ name: String = "test") async throws -> String {
+        let schema = "\(name)_\(schemaCount.wrappingAdd(1, ordering: .relaxed).oldValue)"
+        try await execute("CREATE SCHEMA \(schema)")
+        return "\(url)&options=-c%20search_path%3D\(schema)"
+    }
+
+    /// Makes a fresh database and answers its URL; for what a schema cannot keep apart, such as
+    /// NOTIFY channels and advisory locks.
+    package func databaseURL(_ name: String = "test") async throws -> String {
+        let database = "\(name)_\(schemaCount.wrappingAdd(1, ordering: .relaxed).oldValue)"
+        try await execute("CREATE DATABASE \(database)")
+        return url(database: database)
+    }
+
+    /// Runs SQL by psql and answers its unaligned output, a row a line, columns parted by `|`.
+    @discardableResult
+    package func execute(_ sql: String, database: String = "postgres") async throws -> String {
+        try await ChildProcess.run([
+            try Self.program("psql"), "--no-psqlrc", "--quiet", "--tuples-only", "--no-align",
+            "--set=ON_ERROR_STOP=1", "--command=\(sql)", url(database: database),
+        ])
+    }
+
+    private func url(database: String) -> String {
+        "postgresql:///\(database)?host=\(socketDirectory)&user=postgres"
+    }
+
+    // MARK: - Starting and stopping
+
+    /// Starts it over its data, after a kill as well, and waits until it answers.
+    package func start() async throws {
+        let settings = [
+            "listen_addresses=", "unix_socket_directories=\(socketDirectory)", "port=5432",
+            "max_connections=200", "shared_buffers=64MB", "log_min_messages=warning",
+            "fsync=\(isDurable ? "on" : "off")", "full_page_writes=\(isDurable ? "on" : "off")",
+        ]
+        let command =
+            [try Self.program("postgres"), "-D", directory.path("data")]
+            + settings.flatMap { ["-c", $0] }
+        // A killed server's children hold its memory for a moment; it refuses to start until then.
+        try await waitUntil(deadlineSeconds: 60, "the start of PostgreSQL") {
+            if let running = process.withLock({ $0 }), running.ending == nil {
+                return try await isReady()
+            }
+            // Killed without mercy with the test process, so that none outlives it.
+            let child = try ChildProcess(command, user: Self.user, deathSignal: "QUIT")
+            process.withLock { $0 = child }
+            return false
+        }
+    }
+
+    /// Stops it in order (fast shutdown) and waits until it is gone.
+    package func stop() async throws { try await end(by: SIGINT) }
+
+    /// kill -9 of the server and waits until it is gone; needs `isDurable` to keep its promises.
+    package func kill() async throws { try await end(by: SIGKILL) }
+
+    /// Immediate shutdown, a crash as far as the data is concerned, then starts again.
+    package func crashAndRestart() async throws {
+        try await end(by: SIGQUIT)
+        try await start()
+    }
+
+    /// What the server has logged since it was started last.
+    package var log: String { process.withLock { $0 }?.errors ?? "" }
+
+    private func end(by signal: Int32) async throws {
+        guard let child = process.withLock({ $0 }) else { return }
+        child.signal(signal)
+        try await child.wait()
+    }
+
+    private func killNow() {
+        guard let child = process.withLock({ $0.take() }) else { return }
+        // SIGQUIT lets the server end its own children; they would otherwise outlive it briefly.
+        child.signal(SIGQUIT)
+        try? blockUntil(deadlineSeconds: 5, "the end of PostgreSQL") { child.ending != nil }
+        child.killAndWait()
+    }
+
+    private func isReady() async throws -> Bool {
+        let probe = try ChildProcess([
+            try Self.program("pg_isready"), "--quiet", "--host=\(socketDirectory)",
+        ])
+        return try await probe.wait() == .exited(0)
+    }
+
+    // MARK: - The installation
+
+    /// The user that the server runs as; nil for the tests' own.
+    private static var user: String? { geteuid() == 0 ? "postgres" : nil }
+
+    /// A program of the newest installed version, Debian's place first.
+    private static func program(_ name: String) throws -> String {
+        let root = "/usr/lib/postgresql"
+        let versions = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
+        for version in versions.compactMap({ Int($0) }).sorted(by: >) {
+            let path = "\(root)/\(version)/bin/\(name)"
+            if access(path, X_OK) == 0 { return path }
+        }
+        return name
+    }
+}

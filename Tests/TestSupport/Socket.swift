@@ -1,0 +1,133 @@
+internal import Glibc
+
+/// Loopback TCP and unix sockets with blocking calls, for servers that tests script.
+enum Socket {
+    /// Listens on 127.0.0.1; port 0 lets the system choose. Answers the descriptor and the port.
+    static func listen(port: UInt16 = 0) throws -> (descriptor: Int32, port: UInt16) {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw POSIXFailure(errno, "socket") }
+        setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, Int32(1))
+        var address = loopback(port)
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withSockaddr(&address) { bind(descriptor, $0, size) }
+        guard bound == 0, Glibc.listen(descriptor, 1024) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw POSIXFailure(code, "listen on port \(port)")
+        }
+        var length = size
+        _ = withSockaddr(&address) { getsockname(descriptor, $0, &length) }
+        return (descriptor, UInt16(bigEndian: address.sin_port))
+    }
+
+    /// A port that nothing listens on at the moment.
+    static func freePort() throws -> UInt16 {
+        let (descriptor, port) = try listen()
+        close(descriptor)
+        return port
+    }
+
+    /// Connects to a loopback port.
+    static func connect(port: UInt16) throws -> Int32 {
+        var address = loopback(port)
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        return try connect(AF_INET, "port \(port)") { descriptor in
+            withSockaddr(&address) { Glibc.connect(descriptor, $0, size) }
+        }
+    }
+
+    /// Connects to a unix socket.
+    static func connect(path: String) throws -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        let capacity = MemoryLayout.size(ofValue: address.sun_path)
+        guard bytes.count < capacity else { throw POSIXFailure("\(path) is too long") }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        return try connect(AF_UNIX, path) { descriptor in
+            withSockaddr(&address) { Glibc.connect(descriptor, $0, size) }
+        }
+    }
+
+    /// The next connection; nil once the listener is shut down.
+    static func accept(_ listener: Int32) -> Int32? {
+        while true {
+            let descriptor = Glibc.accept(listener, nil, nil)
+            if descriptor >= 0 {
+                _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+                setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
+                return descriptor
+            }
+            if errno != EINTR && errno != ECONNABORTED { return nil }
+        }
+    }
+
+    /// Sends everything; false when the other side is gone.
+    static func send(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
+        var done = 0
+        while done < bytes.count {
+            let count = Glibc.send(
+                descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done,
+                Int32(MSG_NOSIGNAL))
+            if count > 0 {
+                done += count
+            } else if errno != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Up to `limit` bytes; empty at the end or on an error.
+    static func receive(from descriptor: Int32, limit: Int = 65_536) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            var received = recv(descriptor, buffer.baseAddress, limit, 0)
+            while received < 0, errno == EINTR {
+                received = recv(descriptor, buffer.baseAddress, limit, 0)
+            }
+            count = max(0, received)
+        }
+    }
+
+    /// Makes the next close send a reset instead of an orderly end.
+    static func resetOnClose(_ descriptor: Int32) {
+        setOption(descriptor, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
+    }
+
+    private static func connect(
+        _ family: Int32, _ name: String, _ call: (Int32) -> Int32
+    ) throws -> Int32 {
+        let descriptor = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw POSIXFailure(errno, "socket") }
+        guard call(descriptor) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw POSIXFailure(code, "connect to \(name)")
+        }
+        return descriptor
+    }
+
+    private static func loopback(_ port: UInt16) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        return address
+    }
+
+    private static func withSockaddr<Address, Result>(
+        _ address: inout Address, _ body: (UnsafeMutablePointer<sockaddr>) -> Result
+    ) -> Result {
+        withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1, body)
+        }
+    }
+
+    private static func setOption<Value: BitwiseCopyable>(
+        _ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Value
+    ) {
+        var value = value
+        setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Value>.size))
+    }
+}
