@@ -1,26 +1,31 @@
 /// What the cluster knows of an asset.
 package enum AssetState: String, Codable, CaseIterable, Sendable {
-    /// Submitted; nothing was asked of a worker yet. Can move to resolving, ready, interrupted.
+    /// Submitted; nothing was asked of a worker yet.
+    /// Can move to resolving, ready, interrupted, removed.
     case new
-    /// A worker reads its manifest. Can move to ready, interrupted, failed.
+    /// A worker reads its manifest. Can move to ready, paused, interrupted, failed.
     case resolving
-    /// Its segments are known and queued. Can move to inProgress, interrupted, paused.
+    /// Its segments are known and queued.
+    /// Can move to inProgress, verifying, completed, paused, interrupted, failed.
     case ready
-    /// At least one segment has a result. Can move to verifying, completed, failed, paused, …
+    /// At least one segment has a result.
+    /// Can move to inProgress, verifying, completed, paused, interrupted, failed.
     case inProgress
-    /// All bytes are there; large files are hashed as a whole. Can move to completed, failed, …
+    /// All bytes are there; large files are hashed as a whole. Back to inProgress when parts did
+    /// not fit together. Can move to inProgress, completed, paused, interrupted, failed.
     case verifying
-    /// Every segment it needs is stored. Can move to inProgress (checked again), expired, removed.
+    /// Every segment it needs is stored; resolved or fetched again when it is submitted again.
+    /// Can move to resolving, inProgress, expired, removed.
     case completed
-    /// Held by an operator. Can move to inProgress, removed.
+    /// Held by an operator. Can move to resolving, inProgress, removed.
     case paused
     /// Its submitter went away. Can move to resolving, inProgress, removed.
     case interrupted
     /// At least one segment failed for good. Can move to resolving, inProgress, removed.
     case failed
-    /// Its time at the edge is over. Can move to removed, inProgress.
+    /// Its time at the edge is over. Can move to resolving, inProgress, removed.
     case expired
-    /// Purged from storage. Can move to new.
+    /// Purged from storage, until it is submitted again. Can move to resolving, ready.
     case removed
 
     /// True when nothing more happens by itself.
@@ -46,6 +51,7 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case finished
     /// Nothing is outstanding and something failed.
     case gaveUp
+    /// Held by an operator; outstanding segments lose their jobs.
     case pause
     /// The submitter went away.
     case interrupt
@@ -53,7 +59,9 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case resume
     /// Submitted again after it ended; its files are checked and what is missing is fetched.
     case resubmit
+    /// Its time at the edge is over.
     case expire
+    /// Its files are purged from storage.
     case remove
 }
 

@@ -39,7 +39,9 @@ extension FailureCode {
         row(208, "origin.redirectRefused", .never, "A redirect must lead to http or https."),
         row(209, "origin.tooLarge", .never, "The body is larger than the limit for its role."),
         row(210, "origin.addressDenied", .never, "The address policy does not admit this host."),
-        row(211, "origin.encoding", .never, "The origin compressed a body that was asked for plain."),
+        row(
+            211, "origin.encoding", .never, "The origin compressed a body that was asked for plain."
+        ),
         row(240, "origin.http.400", .never, "The origin refuses the request; check the URL."),
         row(241, "origin.http.401", .never, "The origin wants credentials."),
         row(242, "origin.http.403", .never, "The origin refuses; a signed URL may have run out."),
@@ -60,17 +62,26 @@ extension FailureCode {
         // 3xx: what came is not what was wanted.
         row(300, "content.unexpectedType", .never, "An HTML page came where media was wanted."),
         row(301, "content.changed", .attempts(4), "The object changed while it was fetched."),
-        row(302, "content.lengthMismatch", .attempts(2), "The length is not the list's; check both."),
-        row(310, "integrity.digestMismatch", .attempts(2), "The bytes are not the list's; check both."),
-        row(311, "integrity.assemblyMismatch", .attempts(3), "Ranges of a file did not fit together."),
+        row(
+            302, "content.lengthMismatch", .attempts(2), "The length is not the list's; check both."
+        ),
+        row(
+            310, "integrity.digestMismatch", .attempts(2),
+            "The bytes are not the list's; check both."),
+        row(
+            311, "integrity.assemblyMismatch", .attempts(3),
+            "Ranges of a file did not fit together."),
         // 4xx: manifests.
         row(400, "manifest.html", .never, "The URL answers with a web page, not a manifest."),
         row(401, "manifest.empty", .never, "The manifest lists no segment."),
         row(402, "manifest.malformed", .never, "Correct the manifest at the line that is named."),
         row(403, "manifest.live", .never, "The playlist has no EXT-X-ENDLIST; wait for its end."),
         row(404, "manifest.tooLarge", .never, "The manifest is larger than Dray reads."),
-        row(405, "manifest.tooMany", .never, "The manifest lists more than Dray takes of one title."),
-        row(406, "manifest.uriRefused", .never, "The manifest names something that is not http(s)."),
+        row(
+            405, "manifest.tooMany", .never, "The manifest lists more than Dray takes of one title."
+        ),
+        row(
+            406, "manifest.uriRefused", .never, "The manifest names something that is not http(s)."),
         row(407, "manifest.changed", .attempts(3), "The manifest changed while it was resolved."),
         row(408, "manifest.unsupported", .never, "This kind of manifest is not supported."),
         // 5xx: storage at the site.
@@ -91,9 +102,14 @@ extension FailureCode {
         row(702, "cluster.schemaNewer", .never, "The database is newer; upgrade this binary."),
         row(703, "cluster.schemaOlder", .never, "Run `dray database migrate --database URL`."),
         row(704, "cluster.unauthorized", .never, "Set DRAY_TOKEN to the cluster's token."),
-        row(705, "cluster.hostRefused", .never, "Use the name or address the coordinator listens on."),
-        row(706, "cluster.portInUse", .never, "Another process listens there; choose another port."),
-        row(707, "cluster.stateInUse", .never, "Another dray uses this state; choose another --state."),
+        row(
+            705, "cluster.hostRefused", .never,
+            "Use the name or address the coordinator listens on."),
+        row(
+            706, "cluster.portInUse", .never, "Another process listens there; choose another port."),
+        row(
+            707, "cluster.stateInUse", .never,
+            "Another dray uses this state; choose another --state."),
         row(708, "cluster.postgresFailed", .never, "Look at the server log that is named."),
         row(709, "cluster.protocol", .never, "Coordinator and client are of different versions."),
         row(710, "cluster.busy", .attempts(5), "The coordinator is at its limit; try again."),

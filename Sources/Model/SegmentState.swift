@@ -1,14 +1,16 @@
 /// What the cluster knows of a segment.
 package enum SegmentState: String, Codable, CaseIterable, Sendable {
-    /// To be fetched; a job stands for it while its asset is under way. Can move to leased, …
+    /// To be fetched; a job stands for it while its asset is under way.
+    /// Can move to leased, cancelled.
     case waiting
-    /// A lease holds its job. Can move to done, waiting, failed, split, cancelled.
+    /// A lease holds its job. Can move to waiting, done, failed, split, cancelled.
     case leased
     /// Stored under its final key, or as a part of an assembly. Can move to waiting.
     case done
     /// Given up, with a code. Can move to waiting.
     case failed
-    /// Replaced by its parts until they are put together. Can move to leased, waiting.
+    /// Replaced by its parts until they are put together; leased to put them together.
+    /// Can move to waiting, leased, failed, cancelled.
     case split
     /// No longer wanted. Can move to waiting.
     case cancelled
@@ -16,6 +18,7 @@ package enum SegmentState: String, Codable, CaseIterable, Sendable {
 
 /// What happens to a segment.
 package enum SegmentEvent: String, Codable, CaseIterable, Sendable {
+    /// A worker takes its job.
     case lease
     /// Its bytes are durable and recorded.
     case store
@@ -27,6 +30,7 @@ package enum SegmentEvent: String, Codable, CaseIterable, Sendable {
     case release
     /// Large: its parts are fetched instead.
     case divide
+    /// Its asset no longer wants it.
     case cancel
     /// Wanted again after it ended.
     case renew

@@ -1,10 +1,11 @@
 /// What one attempt of a worker is doing.
 package enum TransferState: String, Codable, CaseIterable, Sendable {
-    /// Can move to connecting, storing (adopted), failed.
+    /// To be started. Can move to connecting, stored, failed.
     case queued
-    /// Can move to receiving, connecting (redirect), failed.
+    /// On the way to the final answer's header, through redirects.
+    /// Can move to connecting, receiving, failed.
     case connecting
-    /// Can move to paused, checking, failed.
+    /// The body arrives. Can move to paused, checking, failed.
     case receiving
     /// The site is slower than the origin. Can move to receiving, failed.
     case paused
@@ -14,7 +15,7 @@ package enum TransferState: String, Codable, CaseIterable, Sendable {
     case storing
     /// Durable under the final key. Can move to reported.
     case stored
-    /// The coordinator has its result. The end.
+    /// The coordinator has its result. Can move to nothing.
     case reported
     /// Ended with a code. Can move to reported.
     case failed
@@ -22,20 +23,27 @@ package enum TransferState: String, Codable, CaseIterable, Sendable {
 
 /// What happens to a transfer.
 package enum TransferEvent: String, Codable, CaseIterable, Sendable {
+    /// A connection to the origin is opened, or an idle one taken.
     case connect
     /// The object lies under its final key already.
     case adopt
+    /// The origin names another place.
     case redirect
     /// The final answer's header is in.
     case receive
+    /// The site cannot take more bytes for now.
     case pause
+    /// The site takes bytes again.
     case resume
     /// The last byte is in.
     case end
     /// Length and digest agree.
     case agree
+    /// The bytes are durable under the final key.
     case store
+    /// Ended with a failure code, which says whether another attempt helps.
     case fail
+    /// The coordinator has answered the report.
     case report
 }
 

@@ -1,0 +1,71 @@
+import Foundation
+import Model
+import Testing
+
+/// Compares `docs/states.md` and `docs/failures.md` with the tables they are made from.
+///
+/// With `DRAY_WRITE_DOCS=1` in the environment the pages are written instead; `scripts/generate-docs`
+/// does that.
+@Suite struct GeneratedDocsTests {
+    @Test func statesPageIsCurrent() throws {
+        var page = """
+            # States
+
+            Made from `Sources/Model/AssetState.swift`, `Sources/Model/SegmentState.swift` and
+            `Sources/Model/TransferState.swift` by `scripts/generate-docs`; change those, then run it.
+
+            The asset and the segment are the coordinator's record, kept in PostgreSQL: what the
+            cluster knows. The transfer is what one attempt of a worker is doing, and lives in that
+            worker alone. An event that a table does not list for a state is refused, and changes
+            nothing.
+
+
+            """
+        page += try section(AssetState.machine, "AssetState", "AssetEvent") + "\n"
+        page += try section(SegmentState.machine, "SegmentState", "SegmentEvent") + "\n"
+        page += try section(TransferState.machine, "TransferState", "TransferEvent")
+        try check("docs/states.md", page)
+    }
+
+    @Test func failuresPageIsCurrent() throws {
+        let page = """
+            # Failure codes
+
+            Made from `Sources/Model/FailureCode+Table.swift` by `scripts/generate-docs`; change that,
+            then run it.
+
+            Every failure, in a message, an API answer, a log or a report, carries one of these codes.
+            Numbers and names are stable and are never used again for something else. "Tried again" says
+            what happens to the segment: an attempt that may succeed later is repeated with growing
+            pauses, as often as the table says in all.
+
+
+            """
+        try check("docs/failures.md", page + FailureCode.markdown())
+    }
+
+    private func section<State, Event>(
+        _ machine: StateMachine<State, Event>, _ states: String, _ events: String
+    ) throws -> String {
+        let path = "Sources/Model/\(states).swift"
+        let meanings = try SourceTree.caseComments(of: states, in: path).mapValues { comment in
+            let claim = comment.firstRange(of: "Can move to ")?.lowerBound ?? comment.endIndex
+            return comment[..<claim].trimmingCharacters(in: .whitespaces)
+        }
+        let events = try SourceTree.caseComments(of: events, in: path)
+        #expect(
+            !meanings.values.contains("") && !events.values.contains(""), "a case without a doc")
+        return machine.markdown(meanings: (meanings, events))
+    }
+
+    private func check(_ path: String, _ expected: String) throws {
+        let file = SourceTree.root.appending(path: path)
+        if ProcessInfo.processInfo.environment["DRAY_WRITE_DOCS"] == "1" {
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(expected.utf8).write(to: file)
+        }
+        let actual = try? String(contentsOf: file, encoding: .utf8)
+        #expect(actual == expected, "\(path) is out of date: run scripts/generate-docs")
+    }
+}

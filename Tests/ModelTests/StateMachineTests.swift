@@ -1,0 +1,102 @@
+import Model
+import Testing
+
+@Suite struct StateMachineTests {
+    @Test func assetMachineIsSound() throws {
+        try check(AssetState.machine, terminal: [], source: "AssetState")
+    }
+
+    @Test func segmentMachineIsSound() throws {
+        try check(SegmentState.machine, terminal: [], source: "SegmentState")
+    }
+
+    @Test func transferMachineIsSound() throws {
+        try check(TransferState.machine, terminal: [.reported], source: "TransferState")
+    }
+
+    /// Walks every state and event of one machine.
+    private func check<State, Event>(
+        _ machine: StateMachine<State, Event>, terminal: [State], source: String
+    ) throws {
+        let comments = try SourceTree.caseComments(
+            of: "\(State.self)", in: "Sources/Model/\(source).swift")
+        var used: Set<Event> = []
+        for state in State.allCases {
+            #expect(machine.table[state] != nil || terminal.contains(state))
+            var targets: Set<State> = []
+            for event in Event.allCases {
+                let next = machine.next(state, event)
+                #expect(next == machine.table[state]?[event])
+                #expect(machine.sources(of: event).contains(state) == (next != nil))
+                guard let next else { continue }
+                #expect(machine.events(from: state, to: next).contains(event))
+                targets.insert(next)
+                used.insert(event)
+            }
+            // The doc comment of each state says where it can move to, and is right.
+            let comment = try #require(comments[state.rawValue])
+            let claim = comment.components(after: "Can move to ")
+            #expect(
+                claim == (targets.isEmpty ? ["nothing"] : Set(targets.map(\.rawValue))),
+                "\(machine.name) \(state.rawValue): \(comment)")
+        }
+        #expect(used == Set(Event.allCases), "an event that nothing allows")
+        #expect(machine.terminal == terminal)
+        #expect(reachable(machine, from: machine.initial) == Set(State.allCases))
+    }
+
+    private func reachable<State, Event>(
+        _ machine: StateMachine<State, Event>, from start: State
+    ) -> Set<State> {
+        var seen: Set<State> = [start]
+        var open = [start]
+        while let state = open.popLast() {
+            for next in (machine.table[state] ?? [:]).values where seen.insert(next).inserted {
+                open.append(next)
+            }
+        }
+        return seen
+    }
+
+    @Test func everyAssetCanComeToAnEnd() {
+        // From any state an asset can still be completed, and can be removed.
+        for state in AssetState.allCases {
+            let ahead = reachable(AssetState.machine, from: state)
+            #expect(ahead.isSuperset(of: [.completed, .removed]), "\(state)")
+        }
+    }
+
+    @Test func noTransferStoresBeforeItIsChecked() {
+        // Without the check's outcome, nothing but an adopted object is ever stored.
+        var table = TransferState.machine.table
+        table[.checking] = [.fail: .failed]
+        table[.queued]?[.adopt] = nil
+        let crippled = StateMachine<TransferState, TransferEvent>(
+            name: "transfer", initial: .queued, table: table)
+        #expect(!reachable(crippled, from: .queued).contains(.stored))
+    }
+
+    @Test func aSegmentIsDoneOnlyThroughALease() {
+        for state in SegmentState.allCases where state != .leased {
+            #expect(SegmentState.machine.next(state, .store) == nil)
+        }
+    }
+
+    @Test func settledAssetStatesWaitForSomebody() {
+        // A settled state is left by an event from outside, never by a worker's result.
+        let byWorkers: [AssetEvent] = [.progressed, .assembled, .finished, .gaveUp]
+        for state in AssetState.allCases where state.isSettled {
+            for event in byWorkers { #expect(AssetState.machine.next(state, event) == nil) }
+        }
+    }
+}
+
+extension String {
+    /// The words of a list that follows `prefix` up to the full stop.
+    fileprivate func components(after prefix: String) -> Set<String> {
+        guard let start = firstRange(of: prefix) else { return [] }
+        return Set(
+            self[start.upperBound...].prefix { $0 != "." }
+                .split(separator: ",").map { $0.trimmingPrefix { $0 == " " } }.map(String.init))
+    }
+}
