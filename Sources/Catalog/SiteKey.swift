@@ -17,7 +17,7 @@ package import Model
 ///   up on disk either, becomes its first 200 bytes, `~` and a hash.
 /// - Refused with `storage.pathRefused`: percent-encoded `/`, NUL and control characters, a component
 ///   that decodes to `.` or `..`, bytes that are not UTF-8 (a database and JSON could not name the
-///   file), more than `WireLimits.keyBytes` bytes.
+///   file), more than `WireLimits.keyBytes` bytes or 128 components.
 ///
 /// Different URLs with the same key: http and https of one host without a port; `x/` and
 /// `x/index.html`; `a//b` and `a/b`; two percent-encodings of one path; a query that differs in
@@ -46,6 +46,8 @@ package struct SiteKey: Hashable, Sendable {
     private static let componentBytes = 255
     /// Longest file name made with a query, in bytes.
     private static let queryNameBytes = 200
+
+    private static let maximumComponents = 128
 
     private static func make(_ url: WebURL) throws(Refusal) -> String {
         let bytes = [UInt8](url.text.utf8)
@@ -90,6 +92,9 @@ package struct SiteKey: Hashable, Sendable {
                 throw Refusal("holds an encoded ? (%3F) that reads as a query")
             }
             shorten(&out, start, to: componentBytes)
+        }
+        if out.count(where: { $0 == ASCII.slash }) >= maximumComponents {
+            throw Refusal("has more than \(maximumComponents) components")
         }
         if out.count > WireLimits.keyBytes {
             throw Refusal("is longer than \(WireLimits.keyBytes) bytes")

@@ -40,7 +40,8 @@ enum SourceTree {
             } else if text.hasPrefix("/// ") {
                 comment.append(String(text.dropFirst(4)))
             } else {
-                if isInside, text.hasPrefix("case "), !text.hasSuffix(":") {
+                // A declaration, not the pattern of a switch.
+                if isInside, text.hasPrefix("case "), !text.contains(".") {
                     let name = text.dropFirst(5).filter { $0 != "`" }
                     comments[String(name)] = comment.joined(separator: " ")
                 }
