@@ -43,7 +43,7 @@ let package = Package(
         library("Postgres", ["CPostgres", "EventLoop"]),
         library("HTTPServer", ["CMicroHTTPD"]),
 
-        library("Runtime", ["EventLoop"]),
+        library("Runtime", ["CLinux", "EventLoop"]),
         library("Model"),
         library("Catalog", ["Model"]),
         library("Storage", ["Model", "FileSystem", "Digest"]),
@@ -56,7 +56,7 @@ let package = Package(
         library(
             "Worker",
             ["Model", "Catalog", "CoordinatorClient", "Transfer", "Storage", "Runtime"]),
-        library("Embedded", ["Model", "Coordinator", "Worker", "Runtime", "FileSystem"]),
+        library("Embedded", ["Model", "JobQueue", "Coordinator", "Worker", "Runtime"]),
         .executableTarget(
             name: "dray",
             dependencies: [

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "filesystem.h"
+#include "process.h"
 
 /// Arms `fd` once at an absolute CLOCK_MONOTONIC time in nanoseconds. Zero disarms it.
 static inline int dray_timerfd_arm(int fd, uint64_t deadline_nanoseconds) {

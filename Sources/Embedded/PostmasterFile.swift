@@ -1,0 +1,54 @@
+import Glibc
+
+/// What `postmaster.pid` says of the server of a data directory.
+///
+/// Its lines are: process id, data directory, start time, port, socket directory, listen address,
+/// shared memory key, status (PostgreSQL's src/include/utils/pidfile.h).
+struct PostmasterFile: Equatable {
+    let pid: Int32
+    let socketDirectory: String
+    /// `starting`, `stopping`, `ready` or `standby`; empty while the file is being written.
+    let status: String
+
+    var isReady: Bool { status == "ready" }
+
+    /// nil when there is none, or it is not a regular server's.
+    static func read(inDataDirectory directory: String) -> PostmasterFile? {
+        guard let text = readSmallFile("\(directory)/postmaster.pid") else { return nil }
+        return PostmasterFile(text)
+    }
+
+    init?(_ text: String) {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        // A negative number is a single-user server's.
+        guard let first = lines.first, let pid = Int32(first), pid > 0 else { return nil }
+        self.pid = pid
+        socketDirectory = lines.count > 4 ? String(lines[4]) : ""
+        // Padded with spaces to a fixed length.
+        status = lines.count > 7 ? String(lines[7].filter { $0 != " " }) : ""
+    }
+
+    /// True when process `pid` lives and is the server of `directory`: the file outlives a killed
+    /// server, and its number may be another program's by now, or that of a process not yet reaped.
+    static func isServer(_ pid: Int32, ofDataDirectory directory: String) -> Bool {
+        guard kill(pid, 0) == 0, readSmallFile("/proc/\(pid)/comm") == "postgres\n" else {
+            return false
+        }
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/\(pid)/cwd", &buffer, buffer.count - 1)
+        guard count > 0 else { return false }
+        let target = buffer.prefix(count).map { UInt8(bitPattern: $0) }
+        return String(decoding: target, as: UTF8.self) == directory
+    }
+}
+
+/// The beginning of a small text file, 4 KiB at most; nil when it cannot be read.
+func readSmallFile(_ path: String) -> String? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var buffer = [UInt8](repeating: 0, count: 4_096)
+    let count = read(descriptor, &buffer, buffer.count)
+    guard count >= 0 else { return nil }
+    return String(decoding: buffer.prefix(count), as: UTF8.self)
+}
