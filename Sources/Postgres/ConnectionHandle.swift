@@ -1,0 +1,144 @@
+internal import CPostgres
+internal import Glibc
+
+/// A `PGconn`, handed from the thread that connected to the actor that uses it.
+///
+/// Unchecked: libpq asks that one thread at a time uses it, and it has one owner at a time.
+struct ConnectionHandle: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// What libpq says of the last failure, in one line, without `secrets`.
+    func message(without secrets: [String]) -> String {
+        Self.clean(String(cString: PQerrorMessage(pointer)), without: secrets)
+    }
+
+    static func clean(_ message: String, without secrets: [String]) -> String {
+        var text = message.split(separator: "\n").joined(separator: " ")
+        for secret in secrets where !secret.isEmpty {
+            text = text.split(separator: secret, omittingEmptySubsequences: false)
+                .joined(separator: "***")
+        }
+        return text.isEmpty ? "no reason given" : text
+    }
+
+    // MARK: Connecting
+
+    /// Connects on a thread of its own, because libpq's name resolution blocks.
+    static func open(
+        _ configuration: PostgresConfiguration
+    ) async throws(PostgresError) -> (handle: ConnectionHandle, secrets: [String]) {
+        let outcome: Result<(ConnectionHandle, [String]), PostgresError>
+        outcome = await withCheckedContinuation { continuation in
+            let isStarted = startThread {
+                continuation.resume(
+                    returning: Result { () throws(PostgresError) in
+                        let secrets = try passwords(in: configuration.url)
+                        return (try openBlocking(configuration, secrets), secrets)
+                    })
+            }
+            if !isStarted {
+                let error = PostgresError(.cannotConnect, "no thread for the connection")
+                continuation.resume(returning: .failure(error))
+            }
+        }
+        return try outcome.get()
+    }
+
+    /// The passwords of the URL as libpq reads it. Its own complaint about a malformed URL quotes
+    /// the URL, so that is not passed on.
+    private static func passwords(in url: String) throws(PostgresError) -> [String] {
+        guard let options = PQconninfoParse(url, nil) else {
+            throw PostgresError(.cannotConnect, "the database URL is malformed")
+        }
+        defer { PQconninfoFree(options) }
+        var found: [String] = []
+        var option = options
+        while let keyword = option.pointee.keyword {
+            if ["password", "sslpassword"].contains(String(cString: keyword)),
+                let value = option.pointee.val
+            {
+                found.append(String(cString: value))
+            }
+            option += 1
+        }
+        return found
+    }
+
+    private static func openBlocking(
+        _ configuration: PostgresConfiguration, _ secrets: [String]
+    ) throws(PostgresError) -> ConnectionHandle {
+        // Defaults first: with expand_dbname, what the URL says replaces what stands before it.
+        // The keepalives end a connection whose server has vanished without a word.
+        let settings = [
+            ("connect_timeout", String(configuration.connectTimeoutSeconds)),
+            ("fallback_application_name", configuration.applicationName),
+            ("keepalives_idle", "15"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
+            ("tcp_user_timeout", "30000"), ("dbname", configuration.url),
+            ("client_encoding", "UTF8"),
+        ]
+        let connection = withCStrings(settings.map(\.0)) { keywords in
+            withCStrings(settings.map(\.1)) { PQconnectdbParams(keywords, $0, 1) }
+        }
+        guard let connection else {
+            throw PostgresError(.cannotConnect, "no memory for the connection")
+        }
+        let handle = ConnectionHandle(pointer: connection)
+        do throws(PostgresError) {
+            guard PQstatus(connection) == CONNECTION_OK else {
+                throw PostgresError(.cannotConnect, handle.message(without: secrets))
+            }
+            dray_pq_silence(connection)
+            try handle.prepareSession(configuration, secrets)
+        } catch {
+            PQfinish(connection)
+            throw error
+        }
+        return handle
+    }
+
+    private func prepareSession(
+        _ configuration: PostgresConfiguration, _ secrets: [String]
+    ) throws(PostgresError) {
+        if let seconds = configuration.statementTimeoutSeconds {
+            let milliseconds = Int(min(max(seconds * 1000, 1), 2_000_000_000))
+            let result = PQexec(pointer, "SET statement_timeout = \(milliseconds)")
+            defer { PQclear(result) }
+            guard PQresultStatus(result) == PGRES_COMMAND_OK else {
+                throw PostgresError(.cannotConnect, message(without: secrets))
+            }
+        }
+        guard PQsetnonblocking(pointer, 1) == 0 else {
+            throw PostgresError(.cannotConnect, message(without: secrets))
+        }
+    }
+
+    private static func withCStrings<T>(
+        _ strings: [String], _ body: ([UnsafePointer<CChar>?]) -> T
+    ) -> T {
+        let copies = strings.map { strdup($0) }
+        defer { for copy in copies { free(copy) } }
+        return body(copies.map { UnsafePointer($0) } + [nil])
+    }
+
+    private static func startThread(_ work: @escaping @Sendable () -> Void) -> Bool {
+        final class Box {
+            let work: @Sendable () -> Void
+            init(_ work: @escaping @Sendable () -> Void) { self.work = work }
+        }
+        let box = Unmanaged.passRetained(Box(work))
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<Box>.fromOpaque(context).takeRetainedValue().work()
+                return nil
+            }, box.toOpaque())
+        guard code == 0 else {
+            box.release()
+            return false
+        }
+        pthread_detach(thread)
+        return true
+    }
+}

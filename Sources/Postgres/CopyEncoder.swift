@@ -1,0 +1,72 @@
+/// Rows in COPY's text format (PostgreSQL manual, COPY, "Text Format").
+package struct CopyEncoder: Sendable {
+    private(set) var bytes: [UInt8] = []
+    private var isAtRowStart = true
+
+    package init() {}
+
+    /// How much is encoded; a producer should stop at about `batchByteCount`.
+    package var byteCount: Int { bytes.count }
+
+    /// A batch that is large enough to be cheap and small enough to be no burden.
+    package static let batchByteCount = 64 * 1024
+
+    package mutating func null() {
+        separate()
+        bytes.append(contentsOf: "\\N".utf8)
+    }
+
+    package mutating func field(_ value: Int64) {
+        separate()
+        appendDecimal(value, to: &bytes)
+    }
+
+    package mutating func field(_ value: Int) { field(Int64(value)) }
+
+    package mutating func field(_ text: String) {
+        separate()
+        for byte in text.utf8 { appendEscaped(byte) }
+    }
+
+    package mutating func field(_ value: PostgresValue) {
+        switch value {
+        case .null: null()
+        case .int(let value): field(value)
+        case .text(let text): field(text)
+        default:
+            separate()
+            var text: [UInt8] = []
+            value.appendText(to: &text)
+            for byte in text { appendEscaped(byte) }
+        }
+    }
+
+    package mutating func endRow() {
+        bytes.append(UInt8(ascii: "\n"))
+        isAtRowStart = true
+    }
+
+    package mutating func row(_ values: [PostgresValue]) {
+        for value in values { field(value) }
+        endRow()
+    }
+
+    mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func separate() {
+        if !isAtRowStart { bytes.append(UInt8(ascii: "\t")) }
+        isAtRowStart = false
+    }
+
+    private mutating func appendEscaped(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\\"): bytes.append(contentsOf: "\\\\".utf8)
+        case UInt8(ascii: "\n"): bytes.append(contentsOf: "\\n".utf8)
+        case UInt8(ascii: "\r"): bytes.append(contentsOf: "\\r".utf8)
+        case UInt8(ascii: "\t"): bytes.append(contentsOf: "\\t".utf8)
+        default: bytes.append(byte)
+        }
+    }
+}

@@ -1,0 +1,67 @@
+/// The text form of one-dimensional arrays (PostgreSQL manual, 8.15.6).
+enum PostgresArray {
+    static func append(_ values: [Int64], to buffer: inout [UInt8]) {
+        buffer.append(UInt8(ascii: "{"))
+        for (index, value) in values.enumerated() {
+            if index > 0 { buffer.append(UInt8(ascii: ",")) }
+            appendDecimal(value, to: &buffer)
+        }
+        buffer.append(UInt8(ascii: "}"))
+    }
+
+    static func append(_ values: [String?], to buffer: inout [UInt8]) {
+        buffer.append(UInt8(ascii: "{"))
+        for (index, value) in values.enumerated() {
+            if index > 0 { buffer.append(UInt8(ascii: ",")) }
+            guard let value else {
+                buffer.append(contentsOf: "NULL".utf8)
+                continue
+            }
+            buffer.append(UInt8(ascii: "\""))
+            for byte in value.utf8 {
+                if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                    buffer.append(UInt8(ascii: "\\"))
+                }
+                buffer.append(byte)
+            }
+            buffer.append(UInt8(ascii: "\""))
+        }
+        buffer.append(UInt8(ascii: "}"))
+    }
+
+    /// The elements of `{…}`; nil when that is not a one-dimensional array.
+    static func parse(_ text: UnsafeBufferPointer<UInt8>) -> [String?]? {
+        guard text.first == UInt8(ascii: "{"), text.last == UInt8(ascii: "}") else { return nil }
+        var elements: [String?] = []
+        var index = 1
+        let end = text.count - 1
+        if index == end { return elements }
+        while true {
+            var element: [UInt8] = []
+            let isQuoted = index < end && text[index] == UInt8(ascii: "\"")
+            if isQuoted { index += 1 }
+            scan: while index < end {
+                let byte = text[index]
+                switch byte {
+                case UInt8(ascii: "\"") where isQuoted:
+                    index += 1
+                    break scan
+                case UInt8(ascii: ",") where !isQuoted: break scan
+                case UInt8(ascii: "{") where !isQuoted, UInt8(ascii: "}") where !isQuoted:
+                    return nil
+                case UInt8(ascii: "\\") where index + 1 < end:
+                    element.append(text[index + 1])
+                    index += 2
+                default:
+                    element.append(byte)
+                    index += 1
+                }
+            }
+            let string = String(decoding: element, as: UTF8.self)
+            elements.append(!isQuoted && string == "NULL" ? nil : string)
+            if index == end { return elements }
+            guard text[index] == UInt8(ascii: ",") else { return nil }
+            index += 1
+        }
+    }
+}

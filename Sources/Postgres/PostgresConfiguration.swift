@@ -1,0 +1,25 @@
+/// How to reach a database, and the limits on every connection to it.
+package struct PostgresConfiguration: Sendable {
+    /// A libpq connection URL or keyword string; what it says goes before the defaults here.
+    /// May hold a password: never shown.
+    package var url: String
+    package var applicationName: String
+    /// For each host of the URL.
+    package var connectTimeoutSeconds: Int
+    /// The server ends a statement after this long (`statement_timeout`); nil leaves the server's
+    /// own setting. A connection that has not answered 5 seconds later is given up.
+    package var statementTimeoutSeconds: Double?
+    /// Prepared statements kept per connection.
+    package var maximumPreparedStatements: Int
+
+    package init(
+        url: String, applicationName: String = "dray", connectTimeoutSeconds: Int = 10,
+        statementTimeoutSeconds: Double? = 30, maximumPreparedStatements: Int = 256
+    ) {
+        self.url = url
+        self.applicationName = applicationName
+        self.connectTimeoutSeconds = connectTimeoutSeconds
+        self.statementTimeoutSeconds = statementTimeoutSeconds
+        self.maximumPreparedStatements = maximumPreparedStatements
+    }
+}

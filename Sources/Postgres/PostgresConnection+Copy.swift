@@ -1,0 +1,42 @@
+extension PostgresConnection {
+    /// COPY … FROM STDIN in text format; returns how many rows were stored.
+    ///
+    /// `produce` fills the encoder with whole rows, about `CopyEncoder.batchByteCount` at a time,
+    /// and returns false when there are no more. It is called again when the socket has taken the
+    /// batch. An error of it aborts the COPY, and nothing is stored.
+    @discardableResult
+    package func copyIn(
+        _ sql: String, isolation: isolated (any Actor)? = #isolation,
+        _ produce: (inout CopyEncoder) async throws -> Bool
+    ) async throws -> Int {
+        try await beginCopy(sql)
+        do {
+            var encoder = CopyEncoder()
+            var isMore = true
+            while isMore {
+                isMore = try await produce(&encoder)
+                if encoder.byteCount > 0 { try await sendCopy(encoder.bytes) }
+                encoder.removeAll()
+            }
+        } catch {
+            _ = try? await endCopy(aborting: "aborted by the client")
+            throw error
+        }
+        return try await endCopy(aborting: nil)
+    }
+
+    /// COPY … FROM STDIN of rows whose values stand in the order of the statement's columns.
+    @discardableResult
+    package func copyIn<Rows: Sequence>(
+        _ sql: String, isolation: isolated (any Actor)? = #isolation, rows: Rows
+    ) async throws -> Int where Rows.Element == [PostgresValue] {
+        var iterator = rows.makeIterator()
+        return try await copyIn(sql) { encoder in
+            while encoder.byteCount < CopyEncoder.batchByteCount {
+                guard let row = iterator.next() else { return false }
+                encoder.row(row)
+            }
+            return true
+        }
+    }
+}

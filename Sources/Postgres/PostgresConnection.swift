@@ -1,0 +1,295 @@
+internal import CPostgres
+package import EventLoop
+internal import Synchronization
+
+/// A message of NOTIFY.
+package struct PostgresNotification: Sendable, Equatable {
+    package let channel: String
+    package let payload: String
+}
+
+/// One nonblocking connection, living on an event loop.
+///
+/// Calls from several tasks take turns statement by statement; whoever needs a transaction or a
+/// session of its own takes a connection from the pool. It must be closed with `close`, before its
+/// loop is shut down. A failure of the connection itself is final: every later call throws.
+package actor PostgresConnection {
+    nonisolated let loop: EventLoop
+    package nonisolated var unownedExecutor: UnownedSerialExecutor {
+        loop.asUnownedSerialExecutor()
+    }
+
+    /// What NOTIFY sends for the channels listened to; ends with the connection. Holds the newest
+    /// 1024 when nobody reads.
+    package nonisolated let notifications: AsyncStream<PostgresNotification>
+    let notify: AsyncStream<PostgresNotification>.Continuation
+
+    let handle: ConnectionHandle
+    let descriptor: Int32
+    let secrets: [String]
+    let patienceSeconds: Double?
+
+    /// Why no more can be done here; nil while all is well.
+    var failure: PostgresError?
+    var cache: StatementCache
+    var operation: Operation?
+    var deadline: LoopTimer?
+    /// A BEGIN that goes with the next statement.
+    private var pendingBegin: String?
+    private var isInTransaction = false
+
+    /// The turn-taking of tasks: one statement, pipeline, script or COPY at a time.
+    private var isBusy = false
+    private var turns: [CheckedContinuation<Void, Never>] = []
+
+    /// Readable from any thread: the connection works and has no open transaction.
+    nonisolated let isReusable = Atomic<Bool>(true)
+
+    // MARK: Opening and closing
+
+    /// Connects; waits at most the configured time per host.
+    package static func connect(
+        _ configuration: PostgresConfiguration, on loop: EventLoop
+    ) async throws(PostgresError) -> PostgresConnection {
+        let (handle, secrets) = try await ConnectionHandle.open(configuration)
+        let connection = PostgresConnection(
+            handle: handle, secrets: secrets, configuration: configuration, loop: loop)
+        try await connection.attach()
+        return connection
+    }
+
+    private init(
+        handle: ConnectionHandle, secrets: [String], configuration: PostgresConfiguration,
+        loop: EventLoop
+    ) {
+        self.handle = handle
+        self.secrets = secrets
+        self.loop = loop
+        descriptor = PQsocket(handle.pointer)
+        patienceSeconds = configuration.statementTimeoutSeconds.map { $0 + 5 }
+        cache = StatementCache(capacity: configuration.maximumPreparedStatements)
+        (notifications, notify) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1024))
+    }
+
+    private func attach() throws(PostgresError) {
+        do throws(EventLoopError) {
+            try loop.register(descriptor, for: .readable) { _, ready in self.handle(ready) }
+        } catch {
+            throw breakDown(PostgresError(.cannotConnect, error.description))
+        }
+        deadline = loop.makeTimer { self.giveUp() }
+    }
+
+    /// Ends the connection; a statement in progress fails with `.closed`.
+    package func close() {
+        breakDown(PostgresError(.closed, "the connection was closed"))
+    }
+
+    // MARK: Statements
+
+    /// Runs one statement, prepared on its first use.
+    @discardableResult
+    package func query(
+        _ sql: String, _ parameters: [PostgresValue] = []
+    ) async throws(PostgresError) -> PostgresResult {
+        let results = try await pipeline([PostgresStatement(sql, parameters)])
+        guard let result = results.first else {
+            throw PostgresError(.connectionLost, "no answer to the statement")
+        }
+        return result
+    }
+
+    /// Runs statements in one round trip, and outside a transaction as one of their own: at the
+    /// first error the rest is skipped, everything is undone, and that error is thrown.
+    package func pipeline(
+        _ statements: [PostgresStatement]
+    ) async throws(PostgresError) -> [PostgresResult] {
+        guard !statements.isEmpty else { return [] }
+        let encoded = try statements.map { statement throws(PostgresError) in
+            (statement.sql, try EncodedParameters(statement.parameters))
+        }
+        await takeTurn()
+        defer { endTurn() }
+        try checkUsable()
+        var commands: [Command] = []
+        let begin = pendingBegin
+        pendingBegin = nil
+        var isSent = PQenterPipelineMode(handle.pointer) == 1
+        if let begin {
+            let nothing = try EncodedParameters([])
+            isSent = isSent && send(begin, nothing, &commands)
+        }
+        for (sql, parameters) in encoded {
+            isSent = isSent && send(sql, parameters, &commands)
+        }
+        guard isSent, PQpipelineSync(handle.pointer) == 1 else { throw sendFailed() }
+        var results = try await answer(.pipeline, commands: commands)
+        if begin != nil, !results.isEmpty { results.removeFirst() }
+        guard results.count == statements.count else {
+            throw breakDown(PostgresError(.connectionLost, "an answer is missing"))
+        }
+        return results
+    }
+
+    /// Runs a script of statements without parameters (a migration); one transaction unless the
+    /// script has its own. `timeoutSeconds` replaces the wait of the configuration on this side;
+    /// the server's `statement_timeout` is the script's to set.
+    @discardableResult
+    package func simple(
+        _ script: String, timeoutSeconds: Double? = nil
+    ) async throws(PostgresError) -> [PostgresResult] {
+        guard !script.utf8.contains(0) else {
+            throw PostgresError(.usage, "a script with a NUL byte cannot be sent")
+        }
+        try await flushBegin()
+        await takeTurn()
+        defer { endTurn() }
+        try checkUsable()
+        guard leavePipelineMode(), PQsendQuery(handle.pointer, script) == 1 else {
+            throw sendFailed()
+        }
+        return try await answer(.script, timeoutSeconds: timeoutSeconds)
+    }
+
+    /// Subscribes to a channel of NOTIFY; messages come by `notifications`.
+    package func listen(to channel: String) async throws(PostgresError) {
+        try await simple("LISTEN \(try PostgresEscaping.identifier(channel))")
+    }
+
+    /// Queues one statement, with what its preparation needs. False when libpq refuses.
+    private func send(
+        _ sql: String, _ parameters: EncodedParameters, _ commands: inout [Command]
+    ) -> Bool {
+        let name: String
+        if let known = cache.name(for: sql) {
+            name = known
+        } else {
+            let (fresh, evicted) = cache.insert(sql)
+            name = fresh
+            if let evicted {
+                commands.append(.deallocate)
+                let text = "DEALLOCATE \(evicted)"
+                guard PQsendQueryParams(handle.pointer, text, 0, nil, nil, nil, nil, 0) == 1 else {
+                    return false
+                }
+            }
+            commands.append(.prepare(sql))
+            guard PQsendPrepare(handle.pointer, name, sql, 0, nil) == 1 else { return false }
+        }
+        commands.append(.statement(sql))
+        return parameters.withPointers { count, values, lengths, formats in
+            PQsendQueryPrepared(handle.pointer, name, count, values, lengths, formats, 0)
+        } == 1
+    }
+
+    // MARK: Transactions (the package's entry is in PostgresConnection+Transaction)
+
+    func begin(_ statement: String) throws(PostgresError) {
+        try checkUsable()
+        guard !isInTransaction else {
+            throw PostgresError(.usage, "a transaction within a transaction")
+        }
+        isInTransaction = true
+        pendingBegin = statement
+    }
+
+    /// COMMIT. Throws as well when the server answers it with a rollback, as it does after an error
+    /// that the caller has swallowed.
+    func commit() async throws(PostgresError) {
+        isInTransaction = false
+        if pendingBegin != nil {
+            pendingBegin = nil
+            return
+        }
+        if try await query("COMMIT").commandTag != "COMMIT" {
+            throw PostgresError(
+                .server, "the transaction had failed and was rolled back", sqlState: "25P02")
+        }
+    }
+
+    func rollback() async {
+        isInTransaction = false
+        if pendingBegin != nil {
+            pendingBegin = nil
+            return
+        }
+        guard failure == nil else { return }
+        do {
+            try await query("ROLLBACK")
+        } catch {
+            breakDown(error)
+        }
+    }
+
+    private func flushBegin() async throws(PostgresError) {
+        guard let begin = pendingBegin else { return }
+        pendingBegin = nil
+        try await query(begin)
+    }
+
+    // MARK: COPY (the package's entry is in PostgresConnection+Copy)
+
+    /// Starts COPY … FROM STDIN and keeps the turn until `endCopy`.
+    func beginCopy(_ sql: String) async throws(PostgresError) {
+        try await flushBegin()
+        await takeTurn()
+        do throws(PostgresError) {
+            try checkUsable()
+            guard leavePipelineMode(), PQsendQuery(handle.pointer, sql) == 1 else {
+                throw sendFailed()
+            }
+            _ = try await answer(.copyStart)
+        } catch {
+            endTurn()
+            throw error
+        }
+    }
+
+    /// Sends a batch, and returns when the socket has taken it.
+    func sendCopy(_ bytes: [UInt8]) async throws(PostgresError) {
+        try checkUsable()
+        let code = bytes.withUnsafeBytes { raw in
+            PQputCopyData(
+                handle.pointer, raw.baseAddress?.assumingMemoryBound(to: CChar.self),
+                Int32(raw.count))
+        }
+        guard code == 1 else { throw sendFailed() }
+        _ = try await answer(.copyFlush)
+    }
+
+    /// Ends the COPY and the turn; with a message, makes the server discard what it got.
+    func endCopy(aborting message: String?) async throws(PostgresError) -> Int {
+        defer { endTurn() }
+        try checkUsable()
+        guard PQputCopyEnd(handle.pointer, message) == 1 else { throw sendFailed() }
+        return try await answer(.script).first?.affectedRowCount ?? 0
+    }
+
+    // MARK: Turns
+
+    private func takeTurn() async {
+        if !isBusy {
+            isBusy = true
+            return
+        }
+        await withCheckedContinuation { turns.append($0) }
+    }
+
+    private func endTurn() {
+        if turns.isEmpty {
+            isBusy = false
+        } else {
+            turns.removeFirst().resume()
+        }
+    }
+
+    private func checkUsable() throws(PostgresError) {
+        if let failure { throw failure }
+    }
+
+    /// Local: no round trip, and nothing is in flight when a turn starts.
+    private func leavePipelineMode() -> Bool {
+        PQpipelineStatus(handle.pointer) == PQ_PIPELINE_OFF
+            || PQexitPipelineMode(handle.pointer) == 1
+    }
+}

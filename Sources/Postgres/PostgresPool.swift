@@ -1,0 +1,283 @@
+package import EventLoop
+internal import Synchronization
+
+/// A bounded number of connections, opened when needed and shared first come, first served.
+///
+/// A broken connection is closed when it comes back or would be handed out, and another one is
+/// opened in its place. Shut the pool down before its loop.
+package final class PostgresPool: Sendable {
+    private let configuration: PostgresConfiguration
+    private let loop: EventLoop
+    private let maximumConnections: Int
+    private let acquireTimeoutSeconds: Double
+    private let state = Mutex(State())
+
+    /// What a waiting task gets.
+    private enum Grant {
+        case connection(PostgresConnection)
+        /// The right to open one: it is counted already.
+        case permit
+        case failure(PostgresError)
+    }
+
+    private struct Waiter {
+        let id: Int
+        let deadline: Double
+        let continuation: CheckedContinuation<Grant, Never>
+    }
+
+    private struct State {
+        var idle: [PostgresConnection] = []
+        /// Open connections and permits to open one, in use or idle.
+        var count = 0
+        var waiters: [Waiter] = []
+        var nextID = 0
+        /// When the timer that expires waiters goes off next; infinite when there is none.
+        var nextExpiry = Double.infinity
+        var isShutDown = false
+        var drained: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// Opens nothing yet. A task waits at most `acquireTimeoutSeconds` for its turn.
+    package init(
+        _ configuration: PostgresConfiguration, maximumConnections: Int, on loop: EventLoop,
+        acquireTimeoutSeconds: Double = 10
+    ) {
+        precondition(maximumConnections > 0)
+        self.configuration = configuration
+        self.maximumConnections = maximumConnections
+        self.loop = loop
+        self.acquireTimeoutSeconds = acquireTimeoutSeconds
+    }
+
+    // MARK: Use
+
+    /// Lends a connection for the time of `body`. Waiting for it ends with an error when the time
+    /// allowed passes or the task is cancelled; `body` itself is not interrupted.
+    package func withConnection<T>(
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (PostgresConnection) async throws -> T
+    ) async throws -> T {
+        let connection = try await acquire()
+        do {
+            let value = try await body(connection)
+            await release(connection)
+            return value
+        } catch {
+            await release(connection)
+            throw error
+        }
+    }
+
+    /// `PostgresConnection.transaction` on a connection of the pool.
+    package func transaction<T>(
+        _ level: TransactionIsolation = .readCommitted, isReadOnly: Bool = false,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (PostgresConnection) async throws -> T
+    ) async throws -> T {
+        try await withConnection { connection in
+            try await connection.transaction(level, isReadOnly: isReadOnly, body)
+        }
+    }
+
+    /// `PostgresConnection.query` on a connection of the pool.
+    @discardableResult
+    package func query(
+        _ sql: String, _ parameters: [PostgresValue] = []
+    ) async throws(PostgresError) -> PostgresResult {
+        let connection = try await acquire()
+        do throws(PostgresError) {
+            let result = try await connection.query(sql, parameters)
+            await release(connection)
+            return result
+        } catch {
+            await release(connection)
+            throw error
+        }
+    }
+
+    /// `PostgresConnection.pipeline` on a connection of the pool.
+    package func pipeline(
+        _ statements: [PostgresStatement]
+    ) async throws(PostgresError) -> [PostgresResult] {
+        let connection = try await acquire()
+        do throws(PostgresError) {
+            let results = try await connection.pipeline(statements)
+            await release(connection)
+            return results
+        } catch {
+            await release(connection)
+            throw error
+        }
+    }
+
+    /// Connections open or being opened.
+    package var connectionCount: Int { state.withLock(\.count) }
+
+    /// Refuses new users, answers those that wait with `.closed`, closes idle connections, and
+    /// returns when the lent ones have come back and are closed.
+    package func shutdown() async {
+        let (idle, waiters) = state.withLock { state in
+            state.isShutDown = true
+            defer {
+                state.count -= state.idle.count
+                state.idle = []
+                state.waiters = []
+            }
+            return (state.idle, state.waiters)
+        }
+        for waiter in waiters { waiter.continuation.resume(returning: .failure(Self.closed)) }
+        for connection in idle { await connection.close() }
+        await withCheckedContinuation { continuation in
+            let isDrained = state.withLock { state in
+                if state.count > 0 { state.drained.append(continuation) }
+                return state.count == 0
+            }
+            if isDrained { continuation.resume() }
+        }
+    }
+
+    private static let closed = PostgresError(.closed, "the pool has been shut down")
+
+    // MARK: Acquire and release
+
+    private enum Claim {
+        case grant(Grant)
+        case wait
+    }
+
+    private func acquire() async throws(PostgresError) -> PostgresConnection {
+        var dead: [PostgresConnection] = []
+        let claim = state.withLock { state -> Claim in
+            if state.isShutDown { return .grant(.failure(Self.closed)) }
+            // Last in, first out: its caches are warm, and surplus ones stay idle.
+            while let connection = state.idle.popLast() {
+                if connection.isReusable.load(ordering: .relaxed) {
+                    return .grant(.connection(connection))
+                }
+                dead.append(connection)
+                state.count -= 1
+            }
+            guard state.count < maximumConnections else { return .wait }
+            state.count += 1
+            return .grant(.permit)
+        }
+        for connection in dead { await connection.close() }
+        let grant: Grant
+        switch claim {
+        case .grant(let given): grant = given
+        case .wait: grant = await waitForTurn()
+        }
+        switch grant {
+        case .connection(let connection): return connection
+        case .failure(let error): throw error
+        case .permit: return try await open()
+        }
+    }
+
+    private func open() async throws(PostgresError) -> PostgresConnection {
+        do throws(PostgresError) {
+            return try await PostgresConnection.connect(configuration, on: loop)
+        } catch {
+            surrenderPermit()
+            throw error
+        }
+    }
+
+    private func waitForTurn() async -> Grant {
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                enqueue(id, continuation)
+            }
+        } onCancel: {
+            let waiter = state.withLock { state -> Waiter? in
+                guard let index = state.waiters.firstIndex(where: { $0.id == id }) else {
+                    return nil
+                }
+                return state.waiters.remove(at: index)
+            }
+            waiter?.continuation.resume(returning: .failure(Self.cancelled))
+        }
+    }
+
+    private static let cancelled = PostgresError(
+        .cancelled, "cancelled while waiting for a connection")
+
+    private func enqueue(_ id: Int, _ continuation: CheckedContinuation<Grant, Never>) {
+        let deadline = MonotonicClock.nowSeconds + acquireTimeoutSeconds
+        let (grant, mustSchedule) = state.withLock { state -> (Grant?, Bool) in
+            // A cancellation before this has found no waiter to remove.
+            if Task.isCancelled { return (.failure(Self.cancelled), false) }
+            if state.isShutDown { return (.failure(Self.closed), false) }
+            // What came free since `acquire` looked went to nobody.
+            if let connection = state.idle.popLast() { return (.connection(connection), false) }
+            if state.count < maximumConnections {
+                state.count += 1
+                return (.permit, false)
+            }
+            state.waiters.append(
+                Waiter(id: id, deadline: deadline, continuation: continuation))
+            guard deadline < state.nextExpiry else { return (nil, false) }
+            state.nextExpiry = deadline
+            return (nil, true)
+        }
+        if let grant { continuation.resume(returning: grant) }
+        if mustSchedule { scheduleExpiry(at: deadline) }
+    }
+
+    private func scheduleExpiry(at time: Double) {
+        let loop = loop
+        loop.execute { [weak self] in
+            loop.schedule(afterSeconds: time - MonotonicClock.nowSeconds) { self?.expire() }
+        }
+    }
+
+    /// Answers the waiters whose time has passed. All wait equally long, so they stand in the
+    /// order of their deadlines.
+    private func expire() {
+        let now = MonotonicClock.nowSeconds
+        let (expired, next) = state.withLock { state in
+            let expired = state.waiters.prefix { $0.deadline <= now }
+            state.waiters.removeFirst(expired.count)
+            state.nextExpiry = state.waiters.first?.deadline ?? .infinity
+            return (expired, state.nextExpiry)
+        }
+        let error = PostgresError(
+            .timeout, "no connection came free in \(acquireTimeoutSeconds) seconds")
+        for waiter in expired { waiter.continuation.resume(returning: .failure(error)) }
+        if next.isFinite { scheduleExpiry(at: next) }
+    }
+
+    private func release(_ connection: PostgresConnection) async {
+        let isKept = connection.isReusable.load(ordering: .relaxed)
+        let (waiter, mustClose) = state.withLock { state -> (Waiter?, Bool) in
+            guard isKept, !state.isShutDown else { return (nil, true) }
+            if !state.waiters.isEmpty { return (state.waiters.removeFirst(), false) }
+            state.idle.append(connection)
+            return (nil, false)
+        }
+        waiter?.continuation.resume(returning: .connection(connection))
+        if mustClose {
+            await connection.close()
+            surrenderPermit()
+        }
+    }
+
+    /// One connection less: the next waiter may open another one.
+    private func surrenderPermit() {
+        typealias Drained = [CheckedContinuation<Void, Never>]
+        let (waiter, drained) = state.withLock { state -> (Waiter?, Drained) in
+            if !state.waiters.isEmpty { return (state.waiters.removeFirst(), []) }
+            state.count -= 1
+            guard state.isShutDown, state.count == 0 else { return (nil, []) }
+            defer { state.drained = [] }
+            return (nil, state.drained)
+        }
+        waiter?.continuation.resume(returning: .permit)
+        for continuation in drained { continuation.resume() }
+    }
+}
