@@ -51,7 +51,7 @@ let package = Package(
         .target(
             name: "JobQueue", dependencies: ["Model", "Postgres", "Runtime"],
             resources: [.embedInCode("SQL")], swiftSettings: settings),
-        library("CoordinatorClient", ["Model", "Curl"]),
+        library("CoordinatorClient", ["Model", "Curl", "EventLoop"]),
         library("Coordinator", ["Model", "HTTPServer", "JobQueue", "Runtime"]),
         library(
             "Worker",

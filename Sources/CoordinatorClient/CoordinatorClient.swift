@@ -1,1 +1,240 @@
-// Filled by the first commit of this target.
+internal import Curl
+internal import FoundationEssentials
+package import Model
+import Synchronization
+
+/// Speaks to a cluster's coordinators: JSON over HTTP, any of several endpoints.
+///
+/// Safe to use from any task. A request that finds a coordinator down goes to the next endpoint; one
+/// that may be repeated is tried again, with exponential backoff and full jitter, until its time is
+/// over. Cancelling the task cancels the request, with `worker.cancelled`. `shutdown` must be called
+/// before a client is released.
+package final class CoordinatorClient: Sendable {
+    /// Largest answer that is read, in bytes: a full lease of the longest URLs and keys.
+    static let maximumAnswerBytes = 64 << 20
+    static let connectTimeoutSeconds = 5.0
+
+    private let endpoints: [String]
+    /// Which endpoint answered last.
+    private let current = Atomic<Int>(0)
+    private let loop: RequestLoop
+    private let retrySeconds: Double
+    private let timeoutSeconds: Double
+
+    /// - Parameters:
+    ///   - endpoints: http or https URLs of coordinators, separated by commas.
+    ///   - token: sent as a bearer token.
+    ///   - retrySeconds: how long a request that may be repeated is tried when its caller does not
+    ///     say.
+    ///   - timeoutSeconds: how long one request may take, a long poll's wait not counted.
+    ///   - caFile: a PEM file of certificate authorities in place of the system's.
+    package init(
+        endpoints: String, token: String? = nil, retrySeconds: Double = 30,
+        timeoutSeconds: Double = 30, caFile: String? = nil
+    ) throws(Failure) {
+        var parsed: [String] = []
+        for part in endpoints.split(separator: ",") {
+            parsed.append(try Self.endpoint(String(part)))
+        }
+        guard !parsed.isEmpty else {
+            throw Failure("input.url", "the coordinator's URL is empty")
+        }
+        self.endpoints = parsed
+        self.retrySeconds = retrySeconds
+        self.timeoutSeconds = timeoutSeconds
+        var lines = ["Accept: application/json", "Content-Type: application/json", "Expect:"]
+        if let token {
+            guard !token.isEmpty, token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+                throw Failure("input.field", "a token has printable ASCII characters only")
+            }
+            lines.append("Authorization: Bearer \(token)")
+        }
+        var options = CurlEasy.Options(userAgent: "dray/\(drayVersion)")
+        options.bufferBytes = 64 << 10
+        options.caFile = caFile
+        loop = try RequestLoop(options: options, headerLines: lines)
+    }
+
+    /// Cancels what is under way and joins the thread.
+    package func shutdown() { loop.shutdown() }
+
+    /// A base URL without its trailing slash.
+    private static func endpoint(_ text: String) throws(Failure) -> String {
+        var text = text
+        while text.first == " " { text.removeFirst() }
+        while text.last == " " || text.last == "/" { text.removeLast() }
+        do {
+            let url = try CurlURL(text)
+            guard url.isHTTP, url.query == nil else {
+                throw Failure("input.url", "\(redacted(text)): a coordinator has an http(s) URL")
+            }
+        } catch let failure as Failure {
+            throw failure
+        } catch {
+            throw Failure("input.url", "\(redacted(text)): \(error)")
+        }
+        return text
+    }
+
+    // MARK: Requests
+
+    /// How a request is made.
+    package struct Call: Sendable {
+        /// For how long it is repeated after failures that may pass; nil is the client's time. 0 for
+        /// what must not reach a coordinator twice: only an endpoint that takes no connection is
+        /// then passed over.
+        package var retrySeconds: Double?
+        /// How long the coordinator may hold the request before it answers.
+        package var waitSeconds = 0.0
+
+        package init(retrySeconds: Double? = nil, waitSeconds: Double = 0) {
+            self.retrySeconds = retrySeconds
+            self.waitSeconds = waitSeconds
+        }
+    }
+
+    /// GET `path` (with its query) and decode the answer.
+    package func get<Answer: Decodable & Sendable>(
+        _ path: String, as type: Answer.Type = Answer.self, call: Call = Call()
+    ) async throws(Failure) -> Answer {
+        try Self.decode(try await answer(path, body: nil, call: call), path)
+    }
+
+    /// POST `body` to `path` and decode the answer.
+    package func post<Answer: Decodable & Sendable>(
+        _ path: String, _ body: some Encodable & Sendable, as type: Answer.Type = Answer.self,
+        call: Call = Call()
+    ) async throws(Failure) -> Answer {
+        try Self.decode(try await answer(path, body: Self.encode(body), call: call), path)
+    }
+
+    /// POST `body` to `path`; what the answer holds does not matter.
+    package func post(
+        _ path: String, _ body: some Encodable & Sendable, call: Call = Call()
+    ) async throws(Failure) {
+        _ = try await answer(path, body: Self.encode(body), call: call)
+    }
+
+    /// GET `path`; what the answer holds does not matter.
+    package func get(_ path: String, call: Call = Call()) async throws(Failure) {
+        _ = try await answer(path, body: nil, call: call)
+    }
+
+    private static func encode(_ value: some Encodable) throws(Failure) -> [UInt8] {
+        do {
+            return Array(try JSONEncoder().encode(value))
+        } catch {
+            throw Failure("worker.internal", "a request that JSON cannot hold")
+        }
+    }
+
+    private static func decode<Answer: Decodable>(
+        _ body: [UInt8], _ path: String
+    ) throws(Failure) -> Answer {
+        do {
+            return try JSONDecoder().decode(Answer.self, from: Data(body))
+        } catch {
+            throw Failure(
+                "cluster.protocol", "\(redacted(path)): the answer is not \(Answer.self)")
+        }
+    }
+
+    /// The body of a 2xx answer, after as many tries as `call` allows.
+    private func answer(
+        _ path: String, body: [UInt8]?, call: Call
+    ) async throws(Failure) -> [UInt8] {
+        let mayRepeat = (call.retrySeconds ?? retrySeconds) > 0
+        var backoff = Backoff(forSeconds: call.retrySeconds ?? retrySeconds)
+        while true {
+            let failure: Failure
+            do throws(Failure) {
+                return try await pass(path, body: body, call: call, mayRepeat: mayRepeat)
+            } catch {
+                failure = error
+            }
+            guard mayRepeat, Self.mayPass(failure.code), !Task.isCancelled,
+                let delay = backoff.next()
+            else { throw failure }
+            do {
+                try await Task.sleep(for: delay)
+            } catch {
+                throw WireFailure.cancelled.failure
+            }
+        }
+    }
+
+    /// Whether a failure is of the moment and not of the request.
+    private static func mayPass(_ code: FailureCode) -> Bool {
+        let passing: [FailureCode] = [
+            "cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy",
+        ]
+        return passing.contains(code)
+    }
+
+    /// One try at each endpoint, from the one that answered last.
+    private func pass(
+        _ path: String, body: [UInt8]?, call: Call, mayRepeat: Bool
+    ) async throws(Failure) -> [UInt8] {
+        let first = current.load(ordering: .relaxed)
+        var last = Failure("cluster.coordinatorUnreachable", "no coordinator")
+        for step in 0..<endpoints.count {
+            let index = (first + step) % endpoints.count
+            let request = WireRequest(
+                url: endpoints[index] + path, body: body,
+                connectTimeoutSeconds: min(Self.connectTimeoutSeconds, timeoutSeconds),
+                timeoutSeconds: timeoutSeconds + call.waitSeconds,
+                maximumAnswerBytes: Self.maximumAnswerBytes)
+            do throws(WireFailure) {
+                let answer = try await loop.perform(request)
+                current.store(index, ordering: .relaxed)
+                guard (200..<300).contains(answer.status) else {
+                    throw WireFailure(failure: Self.failure(answer, path), isUnsent: false)
+                }
+                return answer.body
+            } catch {
+                last = error.failure
+                let isDown = last.code == "cluster.coordinatorUnreachable"
+                guard isDown, mayRepeat || error.isUnsent else { throw last }
+            }
+        }
+        throw last
+    }
+
+    /// What an answer that is not 2xx says, or, when something else than a coordinator answered,
+    /// what its status means.
+    private static func failure(_ answer: WireAnswer, _ path: String) -> Failure {
+        if let said = try? JSONDecoder().decode(ErrorAnswer.self, from: Data(answer.body)) {
+            return said.error
+        }
+        let code: FailureCode
+        switch answer.status {
+        case 401, 403: code = "cluster.unauthorized"
+        case 404: code = "input.notFound"
+        case 413: code = "input.tooLarge"
+        case 429: code = "cluster.busy"
+        case 502, 503, 504: code = "cluster.coordinatorUnreachable"
+        default: code = "cluster.protocol"
+        }
+        return Failure(code, "\(redacted(path)): status \(answer.status)")
+    }
+}
+
+/// Waits between tries: random between nothing and a bound that doubles ("full jitter").
+struct Backoff {
+    private static let firstSeconds = 0.1
+    private static let longestSeconds = 5.0
+
+    private let deadline: ContinuousClock.Instant
+    private var boundSeconds = Self.firstSeconds
+
+    init(forSeconds seconds: Double) {
+        deadline = ContinuousClock.now + .seconds(seconds)
+    }
+
+    /// The next wait; nil when it would end after the deadline.
+    mutating func next() -> Duration? {
+        let delay = Duration.seconds(Double.random(in: 0...boundSeconds))
+        boundSeconds = min(boundSeconds * 2, Self.longestSeconds)
+        return ContinuousClock.now + delay < deadline ? delay : nil
+    }
+}

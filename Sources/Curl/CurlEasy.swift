@@ -36,7 +36,7 @@ package final class CurlEasy {
     package struct Options: Sendable {
         package var userAgent: String
         /// 1 KiB to 512 KiB.
-        package var bufferBytes = 256 << 10
+        package var bufferBytes = 128 << 10
         /// A PEM file of certificate authorities in place of the system's.
         package var caFile: String?
 

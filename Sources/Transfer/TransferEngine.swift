@@ -19,7 +19,7 @@ package final class TransferEngine: Sendable {
         package var hostConnections = 0
         package var addressPolicy = AddressPolicy()
         /// libcurl's receive buffer, 1 KiB to 512 KiB a connection.
-        package var bufferBytes = 256 << 10
+        package var bufferBytes = 128 << 10
         /// A PEM file of certificate authorities in place of the system's.
         package var caFile: String?
         /// How often timeouts are looked at.

@@ -1,0 +1,148 @@
+package import Model
+
+/// The coordinator's API, a method for each route. `retrySeconds` is explained at `Call`.
+extension CoordinatorClient {
+    // MARK: Submitting
+
+    /// Opens a catalog for submission; its site and queue are made on first use.
+    package func openCatalog(
+        _ submission: CatalogSubmission, retrySeconds: Double? = nil
+    ) async throws(Failure) -> CatalogHandle {
+        try await post("/v1/catalogs", submission, call: Call(retrySeconds: retrySeconds))
+    }
+
+    /// Adds up to `WireLimits.assetsPerRequest` assets to an open catalog.
+    package func submit(
+        _ batch: AssetBatch, to catalog: CatalogID, retrySeconds: Double? = nil
+    ) async throws(Failure) {
+        try await post(
+            "/v1/catalogs/\(catalog)/assets", batch, call: Call(retrySeconds: retrySeconds))
+    }
+
+    /// Makes the jobs of what was submitted.
+    package func start(
+        _ catalog: CatalogID, _ start: CatalogStart, retrySeconds: Double? = nil
+    ) async throws(Failure) {
+        try await post(
+            "/v1/catalogs/\(catalog)/start", start, call: Call(retrySeconds: retrySeconds))
+    }
+
+    /// Tells that the submitter goes away: what has not begun is held until it comes back.
+    package func interrupt(
+        _ catalog: CatalogID, retrySeconds: Double? = nil
+    ) async throws(Failure) {
+        try await post(
+            "/v1/catalogs/\(catalog)/interrupt", [String: String](),
+            call: Call(retrySeconds: retrySeconds))
+    }
+
+    // MARK: Following
+
+    package func status(
+        of catalog: CatalogID, retrySeconds: Double? = nil
+    ) async throws(Failure) -> CatalogStatus {
+        try await get("/v1/catalogs/\(catalog)", call: Call(retrySeconds: retrySeconds))
+    }
+
+    /// A page of a catalog's assets, from the one after `after`, all or those in `state`.
+    package func assets(
+        of catalog: CatalogID, after: AssetID? = nil, state: AssetState? = nil,
+        retrySeconds: Double? = nil
+    ) async throws(Failure) -> AssetPage {
+        let query = Query(("after", after?.description), ("state", state?.rawValue))
+        return try await get(
+            "/v1/catalogs/\(catalog)/assets\(query)", call: Call(retrySeconds: retrySeconds))
+    }
+
+    /// A page of a catalog's stored files; `after` is the page before's `next`.
+    package func files(
+        of catalog: CatalogID, after: String? = nil, retrySeconds: Double? = nil
+    ) async throws(Failure) -> FilePage {
+        try await get(
+            "/v1/catalogs/\(catalog)/files\(Query(("after", after)))",
+            call: Call(retrySeconds: retrySeconds))
+    }
+
+    package func clusterStatus(
+        retrySeconds: Double? = nil
+    ) async throws(Failure) -> ClusterStatus {
+        try await get("/v1/status", call: Call(retrySeconds: retrySeconds))
+    }
+
+    /// Returns when a coordinator says that it can serve.
+    package func readiness(retrySeconds: Double? = nil) async throws(Failure) {
+        try await get("/readyz", call: Call(retrySeconds: retrySeconds))
+    }
+
+    // MARK: Working
+
+    /// Asks for a batch of jobs. Not repeated once sent: a grant whose answer was lost would lie
+    /// idle until its lease runs out, a second one beside it.
+    package func lease(_ request: LeaseRequest) async throws(Failure) -> LeaseGrant {
+        let wait = Double(request.waitMilliseconds) / 1000
+        return try await post(
+            "/v1/leases", request, call: Call(retrySeconds: 0, waitSeconds: wait))
+    }
+
+    package func report(
+        _ request: ReportRequest, retrySeconds: Double? = nil
+    ) async throws(Failure) -> ReportAnswer {
+        try await post("/v1/reports", request, call: Call(retrySeconds: retrySeconds))
+    }
+
+    package func heartbeat(
+        _ heartbeat: Heartbeat, retrySeconds: Double? = nil
+    ) async throws(Failure) -> HeartbeatAnswer {
+        try await post("/v1/heartbeats", heartbeat, call: Call(retrySeconds: retrySeconds))
+    }
+
+    /// Hands in segments that a resolve job found.
+    package func segments(
+        _ batch: SegmentBatch, retrySeconds: Double? = nil
+    ) async throws(Failure) -> SplitAnswer {
+        try await post("/v1/segments", batch, call: Call(retrySeconds: retrySeconds))
+    }
+
+    package func split(
+        _ request: SplitRequest, retrySeconds: Double? = nil
+    ) async throws(Failure) -> SplitAnswer {
+        try await post("/v1/splits", request, call: Call(retrySeconds: retrySeconds))
+    }
+
+    /// A page of what a directory's `SHA256SUMS` lists.
+    package func sums(
+        site: SiteID, directory: String, after: String? = nil, retrySeconds: Double? = nil
+    ) async throws(Failure) -> SumsPage {
+        let query = Query(
+            ("site", site.description), ("directory", directory), ("after", after))
+        return try await get("/v1/sums\(query)", call: Call(retrySeconds: retrySeconds))
+    }
+}
+
+/// A query string, "?name=value&…", percent-encoded; empty when every value is nil.
+private struct Query: CustomStringConvertible {
+    let description: String
+
+    init(_ items: (name: String, value: String?)...) {
+        let pairs = items.compactMap { item in
+            item.value.map { "\(item.name)=\(Self.encode($0))" }
+        }
+        description = pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&")
+    }
+
+    /// Everything but RFC 3986's unreserved characters is encoded.
+    private static func encode(_ text: String) -> String {
+        var encoded = ""
+        for byte in text.utf8 {
+            let scalar = UnicodeScalar(byte)
+            switch scalar {
+            case "a"..."z", "A"..."Z", "0"..."9", "-", ".", "_", "~":
+                encoded.unicodeScalars.append(scalar)
+            default:
+                let digits = String(byte, radix: 16, uppercase: true)
+                encoded += digits.utf8.count == 1 ? "%0\(digits)" : "%\(digits)"
+            }
+        }
+        return encoded
+    }
+}

@@ -1,0 +1,221 @@
+internal import Curl
+internal import EventLoop
+internal import Model
+import Synchronization
+
+/// One HTTP request to a coordinator.
+struct WireRequest: Sendable {
+    var url: String
+    /// A POST when there is one.
+    var body: [UInt8]?
+    var connectTimeoutSeconds: Double
+    var timeoutSeconds: Double
+    var maximumAnswerBytes: Int
+}
+
+struct WireAnswer: Sendable {
+    var status: Int
+    var body: [UInt8]
+}
+
+/// Why there is no answer.
+struct WireFailure: Error, Sendable {
+    var failure: Failure
+    /// True when the request cannot have reached a coordinator.
+    var isUnsent: Bool
+}
+
+/// The event loop that a client's requests run on.
+///
+/// `@unchecked`: its variables are touched on the loop's thread only, which `EventLoop` and
+/// `CurlMulti` check.
+final class RequestLoop: @unchecked Sendable {
+    static let maximumConnections = 16
+
+    private let loop: EventLoop
+    private let options: CurlEasy.Options
+    private let headerLines: [String]
+    private var multi: CurlMulti?
+    private var idle: [CurlEasy] = []
+    private var active: [ObjectIdentifier: Exchange] = [:]
+    private var headers: CurlHeaders?
+    private var isClosed = false
+
+    init(options: CurlEasy.Options, headerLines: [String]) throws(Failure) {
+        do {
+            try CurlGlobal.initialize()
+            loop = try EventLoop(name: "coordinator")
+        } catch {
+            throw Failure("worker.internal", "\(error)")
+        }
+        self.options = options
+        self.headerLines = headerLines
+    }
+
+    /// Performs a request; cancelling the task ends it with `worker.cancelled`.
+    func perform(_ request: WireRequest) async throws(WireFailure) -> WireAnswer {
+        let call = Call()
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isQueued = loop.execute { [self] in
+                    start(request, call) { continuation.resume(returning: $0) }
+                }
+                if !isQueued { continuation.resume(returning: .failure(.cancelled)) }
+            }
+        } onCancel: {
+            call.isCancelled.store(true, ordering: .releasing)
+            loop.execute { [self] in cancel(call) }
+        }
+        return try result.get()
+    }
+
+    /// Ends every request with `worker.cancelled` and joins the thread. Not to be called on it.
+    func shutdown() {
+        loop.execute { [self] in
+            isClosed = true
+            for exchange in Array(active.values) { end(exchange, .failure(.cancelled)) }
+            multi?.close()
+            multi = nil
+            idle.removeAll()
+            headers = nil
+        }
+        loop.shutdown()
+    }
+
+    /// A request's identity; its task may be cancelled before the loop has heard of it.
+    private final class Call: Sendable {
+        let isCancelled = Atomic<Bool>(false)
+    }
+
+    // MARK: On the loop
+
+    private func start(
+        _ request: WireRequest, _ call: Call,
+        completion: @escaping (Result<WireAnswer, WireFailure>) -> Void
+    ) {
+        guard !isClosed, !call.isCancelled.load(ordering: .acquiring) else {
+            return completion(.failure(.cancelled))
+        }
+        do throws(CurlError) {
+            let easy = try takeEasy()
+            let exchange = Exchange(
+                easy, maximumBytes: request.maximumAnswerBytes, url: request.url
+            ) { [unowned self] result in
+                active[ObjectIdentifier(call)] = nil
+                idle.append(easy)
+                completion(result)
+            }
+            try prepare(easy, for: request)
+            easy.delegate = exchange
+            active[ObjectIdentifier(call)] = exchange
+            try multiHandle().add(easy)
+        } catch {
+            active[ObjectIdentifier(call)]?.easy.delegate = nil
+            active[ObjectIdentifier(call)] = nil
+            let code: FailureCode =
+                error.code == .malformedURL ? "input.url" : "worker.internal"
+            completion(
+                .failure(WireFailure(failure: Failure(code, error.description), isUnsent: true)))
+        }
+    }
+
+    private func takeEasy() throws(CurlError) -> CurlEasy {
+        if let easy = idle.popLast() { return easy }
+        return try CurlEasy(options: options)
+    }
+
+    private func prepare(_ easy: CurlEasy, for request: WireRequest) throws(CurlError) {
+        try easy.setURL(request.url)
+        if headers == nil { headers = try CurlHeaders(headerLines) }
+        try easy.setHeaders(headers)
+        if let body = request.body {
+            var refusal: CurlError?
+            body.withUnsafeBytes { bytes in
+                do throws(CurlError) { try easy.setPost(bytes) } catch { refusal = error }
+            }
+            if let refusal { throw refusal }
+        } else {
+            try easy.setGet()
+        }
+        try easy.setConnectTimeout(milliseconds: Int(request.connectTimeoutSeconds * 1000))
+        try easy.setTotalTimeout(milliseconds: Int(request.timeoutSeconds * 1000))
+    }
+
+    private func multiHandle() throws(CurlError) -> CurlMulti {
+        if let multi { return multi }
+        var limits = CurlMulti.Limits()
+        limits.totalConnections = Self.maximumConnections
+        let made = try CurlMulti(loop: loop, limits: limits)
+        multi = made
+        return made
+    }
+
+    private func cancel(_ call: Call) {
+        guard let exchange = active[ObjectIdentifier(call)] else { return }
+        end(exchange, .failure(.cancelled))
+    }
+
+    private func end(_ exchange: Exchange, _ result: Result<WireAnswer, WireFailure>) {
+        multi?.remove(exchange.easy)
+        exchange.finish(result)
+    }
+}
+
+extension WireFailure {
+    static let cancelled = WireFailure(
+        failure: Failure("worker.cancelled", "the request was cancelled"), isUnsent: true)
+}
+
+/// A request that is under way; confined to the loop.
+private final class Exchange: CurlEasyDelegate {
+    let easy: CurlEasy
+    private let maximumBytes: Int
+    private let url: String
+    private let completion: (Result<WireAnswer, WireFailure>) -> Void
+    private var body: [UInt8] = []
+    private var isTooLarge = false
+
+    init(
+        _ easy: CurlEasy, maximumBytes: Int, url: String,
+        completion: @escaping (Result<WireAnswer, WireFailure>) -> Void
+    ) {
+        self.easy = easy
+        self.maximumBytes = maximumBytes
+        self.url = url
+        self.completion = completion
+    }
+
+    func finish(_ result: Result<WireAnswer, WireFailure>) {
+        easy.delegate = nil
+        completion(result)
+    }
+
+    func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
+        guard body.count + bytes.count <= maximumBytes else {
+            isTooLarge = true
+            return .abort
+        }
+        body.append(contentsOf: bytes)
+        return .proceed
+    }
+
+    /// The coordinator's address is the operator's own choice.
+    func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool { true }
+
+    func curl(_ easy: CurlEasy, finished code: CurlCode) {
+        if code == .ok {
+            return finish(.success(WireAnswer(status: easy.status, body: body)))
+        }
+        let failure: Failure
+        if isTooLarge {
+            failure = Failure(
+                "cluster.protocol", "\(redacted(url)): an answer of more than \(maximumBytes) bytes"
+            )
+        } else {
+            let detail = easy.errorDetail.isEmpty ? code.message : easy.errorDetail
+            failure = Failure("cluster.coordinatorUnreachable", "\(redacted(url)): \(detail)")
+        }
+        let isUnsent = [.couldNotConnect, .couldNotResolveHost, .tlsConnect].contains(code)
+        finish(.failure(WireFailure(failure: failure, isUnsent: isUnsent)))
+    }
+}
