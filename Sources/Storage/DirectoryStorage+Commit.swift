@@ -9,6 +9,7 @@ extension DirectoryStorage {
     /// enough and bound the open descriptors. A barrier that fails is never tried again, because the
     /// kernel has dropped the data by then: the objects it covers fail and are to be fetched anew.
     package func commit(_ batch: [PendingObject]) -> [Result<Void, Failure>] {
+        guard !batch.isEmpty else { return [] }
         var commit = BatchCommit(batch: batch, durability: durability)
         do throws(Failure) {
             try commit.run(in: verifiedDirectories())
@@ -32,7 +33,6 @@ private struct BatchCommit {
     }
 
     mutating func run(in site: SiteDirectories) throws(Failure) {
-        guard !batch.isEmpty else { return }
         // Directories first: what stands in their way is then found before the costly barrier, and
         // a barrier over the file system makes the new ones durable as well.
         var parents = ParentDirectories(root: site.root)

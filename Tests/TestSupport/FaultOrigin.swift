@@ -1,0 +1,229 @@
+internal import Foundation
+internal import Glibc
+internal import Synchronization
+
+/// An HTTP/1.1 origin over raw loopback sockets that misbehaves as a test scripts it.
+///
+/// A thread a connection; a route is a closure from the request to what is sent, byte for byte. An
+/// unrouted path answers 404. Ended with the last reference: connections are cut.
+package final class FaultOrigin: Sendable {
+    package typealias Handler = @Sendable (Request) -> Response
+
+    package let port: UInt16
+    private let core: Core
+
+    package init() throws {
+        let (descriptor, port) = try Socket.listen()
+        self.port = port
+        core = Core(listener: descriptor)
+        let core = core
+        Thread.detachNewThread { core.acceptAll() }
+    }
+
+    deinit { core.stop() }
+
+    // MARK: - Script
+
+    /// Sets what `path` (without a query) answers, from now on.
+    package func route(_ path: String, _ handler: @escaping Handler) {
+        core.state.withLock { $0.routes[path] = handler }
+    }
+
+    /// A path that always answers the same.
+    package func route(_ path: String, _ response: Response) { route(path) { _ in response } }
+
+    /// A path whose first answers are listed; the last one stays.
+    package func route(_ path: String, inTurn responses: [Response]) {
+        route(path) { request in
+            responses.isEmpty
+                ? Response(404) : responses[min(request.number, responses.count) - 1]
+        }
+    }
+
+    /// A correct object with range support.
+    package func serve(_ path: String, _ body: [UInt8], etag: String? = nil) {
+        route(path) { $0.serve(body, etag: etag) }
+    }
+
+    /// `http://127.0.0.1:PORT` and the path.
+    package func url(_ path: String = "") -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    // MARK: - Records
+
+    /// All requests in the order of their arrival.
+    package var requests: [Request] { core.state.withLock { $0.requests } }
+
+    /// The requests for a path, with any query.
+    package func requests(for path: String) -> [Request] { requests.filter { $0.path == path } }
+
+    package func count(_ path: String) -> Int { requests(for: path).count }
+
+    /// Open connections now, and the most there ever were at once.
+    package var connections: (now: Int, peak: Int) {
+        core.state.withLock { ($0.connections.count, $0.peakConnections) }
+    }
+
+    /// Requests being answered now, and the most there ever were at once.
+    package var activeRequests: (now: Int, peak: Int) {
+        core.state.withLock { ($0.active, $0.peakActive) }
+    }
+
+    /// Connections accepted since the start.
+    package var acceptedConnections: Int { core.state.withLock { $0.accepted } }
+
+    /// Cuts every open connection with a reset, as a crash of the origin does.
+    package func cutConnections() { core.cutConnections() }
+}
+
+/// What the origin's threads share; outlives the `FaultOrigin` by their last step.
+private final class Core: Sendable {
+    struct State {
+        var routes: [String: FaultOrigin.Handler] = [:]
+        var requests: [FaultOrigin.Request] = []
+        var counts: [String: Int] = [:]
+        var connections: Set<Int32> = []
+        var peakConnections = 0
+        var accepted = 0
+        var active = 0
+        var peakActive = 0
+        var gates: [Gate] = []
+        var isStopped = false
+    }
+
+    let listener: Int32
+    let state = Mutex(State())
+
+    init(listener: Int32) { self.listener = listener }
+
+    func acceptAll() {
+        while let descriptor = Socket.accept(listener) {
+            let isWelcome = state.withLock { state in
+                guard !state.isStopped else { return false }
+                state.connections.insert(descriptor)
+                state.accepted += 1
+                state.peakConnections = max(state.peakConnections, state.connections.count)
+                return true
+            }
+            if isWelcome {
+                Thread.detachNewThread { self.serve(descriptor) }
+            } else {
+                close(descriptor)
+            }
+        }
+        close(listener)
+    }
+
+    func stop() {
+        let gates = state.withLock { state in
+            state.isStopped = true
+            // Only shut down: the connection's own thread closes it, so no number is reused early.
+            for descriptor in state.connections { shutdown(descriptor, Int32(SHUT_RDWR)) }
+            return state.gates
+        }
+        for gate in gates { gate.open() }
+        shutdown(listener, Int32(SHUT_RDWR))
+    }
+
+    func cutConnections() {
+        state.withLock { state in
+            for descriptor in state.connections {
+                Socket.resetOnClose(descriptor)
+                shutdown(descriptor, Int32(SHUT_RDWR))
+            }
+        }
+    }
+
+    // MARK: - One connection
+
+    private func serve(_ descriptor: Int32) {
+        var input: [UInt8] = []
+        while let head = readHead(descriptor, &input) {
+            guard let (request, handler) = register(head) else { break }
+            let response = handler(request)
+            let keeps = send(response, head: request.method == "HEAD", to: descriptor)
+            state.withLock { $0.active -= 1 }
+            if !keeps { break }
+        }
+        state.withLock { state in
+            state.connections.remove(descriptor)
+            close(descriptor)
+        }
+    }
+
+    /// The bytes before the empty line; nil at the end of the connection. Bodies are not expected.
+    private func readHead(_ descriptor: Int32, _ input: inout [UInt8]) -> String? {
+        let end = Array("\r\n\r\n".utf8)
+        while true {
+            if let range = input.firstRange(of: end) {
+                let head = String(decoding: input[..<range.lowerBound], as: UTF8.self)
+                input.removeSubrange(..<range.upperBound)
+                return head
+            }
+            guard input.count < 1 << 20 else { return nil }
+            let bytes = Socket.receive(from: descriptor)
+            if bytes.isEmpty { return nil }
+            input += bytes
+        }
+    }
+
+    private func register(_ head: String) -> (FaultOrigin.Request, FaultOrigin.Handler)? {
+        let lines = head.split(separator: "\r\n", omittingEmptySubsequences: false)
+        let words = lines.first?.split(separator: " ") ?? []
+        guard words.count == 3 else { return nil }
+        var headers: [String: String] = [:]
+        for line in lines.dropFirst() {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            let value = line[line.index(after: colon)...].drop { $0 == " " }
+            headers[line[..<colon].lowercased()] = String(value)
+        }
+        let target = String(words[1])
+        return state.withLock { state in
+            state.counts[target, default: 0] += 1
+            let request = FaultOrigin.Request(
+                method: String(words[0]), target: target, headers: headers,
+                number: state.counts[target, default: 0])
+            state.requests.append(request)
+            state.active += 1
+            state.peakActive = max(state.peakActive, state.active)
+            let handler = state.routes[request.path]
+            return (request, handler ?? { _ in FaultOrigin.Response(404, text: "not routed\n") })
+        }
+    }
+
+    /// Does what the response says; true when the connection goes on.
+    private func send(
+        _ response: FaultOrigin.Response, head isHead: Bool, to descriptor: Int32
+    ) -> Bool {
+        if let gate = response.gate { pass(gate) }
+        guard response.head().withUnsafeBytes({ Socket.send($0, to: descriptor) }) else {
+            return false
+        }
+        if isHead { return response.keepsConnection }
+        for step in response.steps {
+            switch step {
+            case .send(let bytes):
+                guard bytes.withUnsafeBytes({ Socket.send($0, to: descriptor) }) else {
+                    return false
+                }
+            case .wait(let gate): pass(gate)
+            case .sendForever(let bytes):
+                while bytes.withUnsafeBytes({ Socket.send($0, to: descriptor) }) {}
+                return false
+            case .reset:
+                Socket.resetOnClose(descriptor)
+                return false
+            case .close: return false
+            }
+        }
+        return response.keepsConnection
+    }
+
+    /// Waits at a gate that `stop` knows of.
+    private func pass(_ gate: Gate) {
+        let isStopped = state.withLock { state in
+            state.gates.append(gate)
+            return state.isStopped
+        }
+        if !isStopped { gate.pass() }
+    }
+}
