@@ -1,1 +1,89 @@
-// Filled by the first commit of this target.
+package import Model
+package import Postgres
+package import Runtime
+import Synchronization
+
+/// The PostgreSQL queues: submissions, leases, results and what can be read of them.
+///
+/// Safe to use from any task; any number of processes may use one database. Every method is one
+/// transaction (or one statement) and throws a `Failure`: `cluster.databaseUnreachable` when the
+/// database does not answer, else the code that its description names. Serialization failures and
+/// deadlocks are tried again here.
+package final class JobQueue: Sendable {
+    package struct Settings: Sendable {
+        /// How long a lease holds without a heartbeat, in seconds, 1 to 3,600.
+        package var leaseSeconds: Double
+        /// Delays between the tries of one job.
+        package var retry: RetryPolicy
+
+        package init(leaseSeconds: Double = 30, retry: RetryPolicy = RetryPolicy()) {
+            precondition((1...3_600).contains(leaseSeconds))
+            self.leaseSeconds = leaseSeconds
+            self.retry = retry
+        }
+    }
+
+    package let settings: Settings
+    let pool: PostgresPool
+    private let random: Mutex<SeededRandom>
+
+    /// - Parameter random: where the jitter of retries comes from.
+    package init(
+        pool: PostgresPool, settings: Settings = Settings(), random: SeededRandom = SeededRandom()
+    ) {
+        self.pool = pool
+        self.settings = settings
+        self.random = Mutex(random)
+    }
+
+    /// Seconds until the try after number `attempt`.
+    func delaySeconds(attempt: Int, retryAfter: Double?) -> Double {
+        random.withLock { random in
+            settings.retry.delaySeconds(attempt: attempt, retryAfter: retryAfter, using: &random)
+        }
+    }
+
+    /// Runs `body` in a transaction, again when PostgreSQL says that another one was in its way.
+    func transaction<Value: Sendable>(
+        _ body: @escaping @Sendable (PostgresConnection) async throws -> Value
+    ) async throws(Failure) -> Value {
+        try await withConnection { connection in
+            try await connection.transaction { try await body($0) }
+        }
+    }
+
+    /// Lends a connection to `body` and turns what it throws into a `Failure`.
+    func withConnection<Value: Sendable>(
+        _ body: @escaping @Sendable (PostgresConnection) async throws -> Value
+    ) async throws(Failure) -> Value {
+        var tries = 0
+        while true {
+            tries += 1
+            do {
+                return try await pool.withConnection { try await body($0) }
+            } catch let failure as Failure {
+                throw failure
+            } catch let error as PostgresError {
+                if error.isRetryableTransaction && tries < Self.mostTries { continue }
+                throw Failure(queue: error)
+            } catch {
+                throw Failure("worker.internal", "The queue was interrupted: \(error)")
+            }
+        }
+    }
+
+    private static let mostTries = 10
+}
+
+extension Failure {
+    /// What a caller of the queue is told of a database error.
+    package init(queue error: PostgresError) {
+        if error.isConnectionFailure {
+            self.init("cluster.databaseUnreachable", "PostgreSQL does not answer: \(error.message)")
+        } else {
+            self.init(
+                "worker.internal",
+                "PostgreSQL refused a statement (\(error.sqlState)): \(error.message)")
+        }
+    }
+}

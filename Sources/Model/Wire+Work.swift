@@ -176,11 +176,13 @@ package struct ReportAnswer: Codable, Sendable {
 /// `POST /v1/segments`: segments that a resolve job found; repeated until all are sent, then the
 /// job is reported done. A repeated batch has one effect.
 package struct SegmentBatch: Codable, Sendable {
+    package var worker: WorkerID
     package var job: JobID
     package var lease: LeaseID
     package var segments: [ResolvedSegment]
 
-    package init(job: JobID, lease: LeaseID, segments: [ResolvedSegment]) {
+    package init(worker: WorkerID, job: JobID, lease: LeaseID, segments: [ResolvedSegment]) {
+        self.worker = worker
         self.job = job
         self.lease = lease
         self.segments = segments
@@ -214,15 +216,21 @@ package struct ResolvedSegment: Codable, Hashable, Sendable {
 /// `POST /v1/splits`: a fetch turned out large; its file becomes parts. The reporting worker keeps
 /// the first part under the same lease. A repeated request has the same answer.
 package struct SplitRequest: Codable, Sendable {
+    package var worker: WorkerID
     package var job: JobID
     package var lease: LeaseID
+    /// UUID in lower case, made by the worker, which writes the first part there already.
+    package var assembly: String
     package var totalBytes: Int64
     package var partBytes: Int64
     package var validator: String
 
     package init(
-        job: JobID, lease: LeaseID, totalBytes: Int64, partBytes: Int64, validator: String
+        worker: WorkerID, job: JobID, lease: LeaseID, assembly: String, totalBytes: Int64,
+        partBytes: Int64, validator: String
     ) {
+        self.assembly = assembly
+        self.worker = worker
         self.job = job
         self.lease = lease
         self.totalBytes = totalBytes

@@ -1,0 +1,134 @@
+package import Model
+import Postgres
+
+extension JobQueue {
+    /// Leases up to `request.maxJobs` jobs of one queue to a worker, without waiting.
+    ///
+    /// The grant has no lease when there is nothing to do. `lease` is the new lease's UUID, made by
+    /// the caller.
+    package func lease(
+        _ request: LeaseRequest, as lease: LeaseID
+    ) async throws(Failure) -> LeaseGrant {
+        let seconds = settings.leaseSeconds
+        return try await withConnection { connection in
+            let queues = try await connection.query(
+                SQL.queuesWithWork, [.textArray(request.queues)]
+            ).rows.map { try $0.int64("id") }
+            // One queue a lease, a random one, so that no queue waits for another to run dry.
+            guard let queue = queues.randomElement() else {
+                return LeaseGrant(lease: nil, seconds: seconds, sites: [:], jobs: [])
+            }
+            let results = try await connection.pipeline([
+                PostgresStatement(
+                    SQL.leaseClaim,
+                    [
+                        .int(queue), .int(Int64(request.maxJobs)), .uuid(lease),
+                        .uuid(request.worker), .double(seconds),
+                    ]
+                ),
+                PostgresStatement(SQL.leaseJobs, [.uuid(lease)]),
+            ])
+            return try await Self.grant(lease, seconds, rows: results[1].rows, connection)
+        }
+    }
+
+    private static func grant(
+        _ lease: LeaseID, _ seconds: Double, rows: PostgresRows, _ connection: PostgresConnection
+    ) async throws -> LeaseGrant {
+        var sites: [String: String] = [:]
+        var jobs: [Job] = []
+        jobs.reserveCapacity(rows.count)
+        for row in rows {
+            let job = try Job(row: row)
+            let site = job.site.description
+            if sites[site] == nil { sites[site] = try Job.storageURL(of: row) }
+            jobs.append(job)
+        }
+        try await addParts(to: &jobs, connection)
+        return LeaseGrant(
+            lease: jobs.isEmpty ? nil : lease, seconds: seconds, sites: sites, jobs: jobs)
+    }
+
+    /// A verification needs to know every part of its file.
+    private static func addParts(
+        to jobs: inout [Job], _ connection: PostgresConnection
+    ) async throws {
+        let verified = jobs.indices.filter { jobs[$0].kind == .verify }
+        guard !verified.isEmpty else { return }
+        let rows = try await connection.query(
+            SQL.assemblyParts, [.uuidArray(verified.compactMap { jobs[$0].assembly?.id })]
+        ).rows
+        var parts: [String: [Assembly.Part]] = [:]
+        for row in rows {
+            parts[try row.string("assembly"), default: []].append(
+                Assembly.Part(
+                    offset: try row.int64("range_offset"), length: try row.int64("range_length"),
+                    sha256: try row.string("sha256")))
+        }
+        for index in verified {
+            guard let id = jobs[index].assembly?.id else { continue }
+            jobs[index].assembly?.parts = parts[id] ?? []
+        }
+    }
+
+    /// Extends a worker's leases and records what it is doing; leases that are missing from the
+    /// answer are lost.
+    package func heartbeat(_ heartbeat: Heartbeat) async throws(Failure) -> HeartbeatAnswer {
+        let seconds = settings.leaseSeconds
+        let received =
+            "{" + heartbeat.receivedBytes.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",")
+            + "}"
+        return try await withConnection { connection in
+            let results = try await connection.pipeline([
+                PostgresStatement(
+                    SQL.heartbeatWorker,
+                    [
+                        .uuid(heartbeat.worker), .text(heartbeat.name),
+                        .int(Int64(heartbeat.activeTransfers)), .text(received),
+                    ]
+                ),
+                PostgresStatement(
+                    SQL.heartbeatLeases,
+                    [.uuid(heartbeat.worker), .uuidArray(heartbeat.leases), .double(seconds)]
+                ),
+            ])
+            return HeartbeatAnswer(
+                leases: try results[1].rows.map { try $0.string("id") }, seconds: seconds)
+        }
+    }
+
+    /// Whether some queue has a job that can be leased now.
+    package func hasWork() async throws(Failure) -> Bool {
+        try await withConnection { connection in
+            try await !connection.query(SQL.queuesWithWork, [.textArray([])]).rows.isEmpty
+        }
+    }
+}
+
+extension Job {
+    /// A row of `lease_jobs.sql`. Columns by position: this is read for every job there is.
+    init(row: PostgresRow) throws {
+        self.init(
+            id: JobID(try row.int64(0)), kind: JobKind(rawValue: try row.string(1)) ?? .fetch,
+            site: SiteID(try row.int64(4)), asset: AssetID(try row.int64(3)),
+            attempt: Int(try row.int64(2)), url: try row.optionalString(7) ?? "",
+            key: try row.string(8))
+        role = try row.optionalString(9).flatMap(SegmentRole.init(rawValue:))
+        if kind == .resolve {
+            assetKind = try row.optionalString(6).flatMap(AssetKind.init(rawValue:))
+        }
+        offset = try row.optionalInt64(10)
+        length = try row.optionalInt64(11)
+        sha256 = try row.optionalString(12)
+        if let id = try row.optionalString(13) {
+            assembly = Assembly(
+                id: id, totalBytes: try row.int64(14), validator: try row.string(15))
+        }
+        if let bytes = try row.optionalInt64(16), let digest = try row.optionalString(17) {
+            known = StoredObject(bytes: bytes, sha256: digest)
+        }
+    }
+
+    /// The site's URL in the same row.
+    static func storageURL(of row: PostgresRow) throws -> String { try row.string(5) }
+}

@@ -1,0 +1,100 @@
+package import Model
+import Postgres
+
+extension JobQueue {
+    /// Stores segments that a leased resolve job found; they get no jobs before it is reported done.
+    package func addSegments(
+        _ batch: SegmentBatch
+    ) async throws(Failure) -> ReportAnswer.Verdict {
+        let rows = try batch.segments.map { segment throws(Failure) in
+            (segment, try originURL(of: segment.url))
+        }
+        return try await transaction { connection in
+            guard let job = try await Self.held(batch.job, batch.lease, batch.worker, connection)
+            else {
+                return .stale
+            }
+            guard job.kind == .resolve else { return .rejected }
+            _ = try await connection.simple(SQL.segmentsStage)
+            let values = rows.lazy.map { segment, origin in
+                [
+                    .int(segment.ordinal), .text(segment.url), .text(segment.key),
+                    .text(segment.role.rawValue), .optionalInt(segment.bytes),
+                    .optionalText(segment.sha256), .text(origin),
+                ] as [PostgresValue]
+            }
+            try await connection.copyIn(SQL.segmentsCopy, rows: values)
+            _ = try await connection.query(SQL.originsFromSegments, [])
+            _ = try await connection.query(SQL.segmentsMerge, [.int(job.asset)])
+            return .accepted
+        }
+    }
+
+    /// Ends a resolve job: its asset has `segments` segments, all sent before, and each gets a job.
+    func resolved(
+        _ job: HeldJob, segments: Int, _ connection: PostgresConnection
+    ) async throws -> Bool {
+        _ = try await connection.query(SQL.resolvedTrim, [.int(job.asset), .int(Int64(segments))])
+        let stored = try await connection.query(
+            SQL.resolvedCount, [.int(job.asset)]
+        ).only().int64("segments")
+        guard stored == Int64(segments) else {
+            throw Failure(
+                "cluster.protocol",
+                "A resolve job reported \(segments) segments; \(stored) had arrived.")
+        }
+        _ = try await connection.query(SQL.resolvedJobs, [.int(job.id.rawValue), .int(job.asset)])
+        return true
+    }
+
+    /// Makes parts of a file that turned out large. The job goes on with the first part under the
+    /// lease it has; a repeated request has the same answer.
+    package func split(
+        _ request: SplitRequest
+    ) async throws(Failure) -> SplitAnswer {
+        let (quotient, remainder) = request.totalBytes.quotientAndRemainder(
+            dividingBy: request.partBytes)
+        let parts = quotient + (remainder > 0 ? 1 : 0)
+        return try await transaction { connection in
+            guard
+                let job = try await Self.held(
+                    request.job, request.lease, request.worker, connection)
+            else { return SplitAnswer(verdict: .stale) }
+            guard job.kind == .fetch, let segment = job.segment else {
+                return SplitAnswer(verdict: .rejected)
+            }
+            if job.parent == nil {
+                _ = try await connection.query(
+                    SQL.splitAssembly,
+                    [
+                        .uuid(request.assembly), .int(segment), .int(request.totalBytes),
+                        .text(request.validator), .int(parts),
+                    ])
+                _ = try await connection.query(
+                    SQL.splitParts,
+                    [
+                        .int(segment), .int(request.partBytes), .int(request.totalBytes),
+                        .int(parts), .int(job.id.rawValue),
+                    ])
+                _ = try await connection.query(SQL.notifyWork, [])
+            }
+            let rows = try await connection.query(SQL.leaseJobs, [.uuid(request.lease)]).rows
+            let jobs = try rows.map { try Job(row: $0) }
+            guard let first = jobs.first(where: { $0.id == request.job }), first.offset == 0 else {
+                return SplitAnswer(verdict: .rejected)
+            }
+            return SplitAnswer(verdict: .accepted, job: first)
+        }
+    }
+
+    /// The one job, when the lease of this worker holds it; locked.
+    private static func held(
+        _ job: JobID, _ lease: LeaseID, _ worker: WorkerID, _ connection: PostgresConnection
+    ) async throws -> HeldJob? {
+        let rows = try await connection.query(
+            SQL.reportedJobs,
+            [.int64Array([job.rawValue]), .uuidArray([lease]), .uuid(worker)]
+        ).rows
+        return try heldJobs(rows)[job]
+    }
+}

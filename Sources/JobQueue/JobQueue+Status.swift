@@ -1,0 +1,161 @@
+package import Model
+import Postgres
+
+extension JobQueue {
+    /// How far a catalog is. Throws `input.notFound`.
+    package func status(of catalog: CatalogID) async throws(Failure) -> CatalogStatus {
+        try await withConnection { connection in
+            let results = try await connection.pipeline([
+                PostgresStatement(SQL.catalogStatus, [.int(catalog.rawValue)]),
+                PostgresStatement(SQL.assetsActive, [.int(catalog.rawValue)]),
+            ])
+            guard let row = results[0].firstRow else { throw Self.unknown(catalog) }
+            return try CatalogStatus(
+                row: row, active: try results[1].rows.map { try AssetStatus(row: $0) })
+        }
+    }
+
+    /// A page of a catalog's assets, by number.
+    package func assets(
+        of catalog: CatalogID, after: AssetID, state: AssetState?, limit: Int
+    ) async throws(Failure) -> AssetPage {
+        try await withConnection { connection in
+            let rows = try await connection.query(
+                SQL.assetsPage,
+                [
+                    .int(catalog.rawValue), .int(after.rawValue), .int(Int64(limit)),
+                    .optionalText(state?.rawValue),
+                ]
+            ).rows
+            let assets = try rows.map { try AssetStatus(row: $0) }
+            return AssetPage(
+                assets: assets, next: assets.count == limit ? assets.last?.id : nil)
+        }
+    }
+
+    /// A page of a catalog's stored files; `after` is the `next` of the page before.
+    package func files(
+        of catalog: CatalogID, after: String?, limit: Int
+    ) async throws(Failure) -> FilePage {
+        let place = try Self.place(after)
+        return try await withConnection { connection in
+            let rows = try await connection.query(
+                SQL.filesPage,
+                [
+                    .int(catalog.rawValue), .int(place.asset), .int(place.ordinal),
+                    .int(Int64(limit)),
+                ]
+            ).rows
+            let files = try rows.map { row in
+                FilePage.StoredFile(
+                    asset: AssetID(try row.int64("asset_id")), path: try row.string("key"),
+                    url: try row.string("url"), bytes: try row.int64("bytes"),
+                    sha256: try row.string("sha256"))
+            }
+            var next: String?
+            if files.count == limit, let asset = files.last?.asset {
+                let ordinal = try rows[rows.count - 1].int64("ordinal")
+                next = "\(asset).\(ordinal)"
+            }
+            return FilePage(files: files, next: next)
+        }
+    }
+
+    private static func place(
+        _ text: String?
+    ) throws(Failure) -> (asset: Int64, ordinal: Int64) {
+        guard let text else { return (0, -1) }
+        let numbers = text.split(separator: ".", omittingEmptySubsequences: false)
+            .compactMap { Int64($0) }
+        guard numbers.count == 2 else {
+            throw Failure("input.field", "after: \(text.prefix(40)) is not from a page's next.")
+        }
+        return (numbers[0], numbers[1])
+    }
+
+    /// A page of what a directory's `SHA256SUMS` lists, over all catalogs of its site.
+    package func sums(
+        site: SiteID, directory: String, after: String?, limit: Int
+    ) async throws(Failure) -> SumsPage {
+        try await withConnection { connection in
+            let rows = try await connection.query(
+                SQL.sumsPage,
+                [
+                    .int(site.rawValue), .text(directory), .text(after ?? ""),
+                    .int(Int64(limit)),
+                ]
+            ).rows
+            let entries = try rows.map { row in
+                SumsPage.Entry(key: try row.string("key"), sha256: try row.string("sha256"))
+            }
+            return SumsPage(
+                entries: entries, next: entries.count == limit ? entries.last?.key : nil)
+        }
+    }
+
+    /// The cluster at a glance: the latest catalogs, the queues, the workers heard of lately.
+    package func clusterStatus() async throws(Failure) -> ClusterStatus {
+        try await withConnection { connection in
+            let results = try await connection.pipeline([
+                PostgresStatement(SQL.catalogStatus, [.null]), PostgresStatement(SQL.queuesStatus),
+                PostgresStatement(SQL.workersSeen),
+            ])
+            return ClusterStatus(
+                version: drayVersion, schemaVersion: Migrations.currentVersion,
+                catalogs: try results[0].rows.map { try CatalogStatus(row: $0, active: []) },
+                queues: try results[1].rows.map { row in
+                    ClusterStatus.QueueStatus(
+                        name: try row.string("name"), storageURL: try row.string("storage_url"),
+                        waiting: Int(try row.int64("waiting")),
+                        leased: Int(try row.int64("leased")))
+                },
+                workers: try results[2].rows.map { row in
+                    ClusterStatus.WorkerStatus(
+                        id: try row.string("id"), name: try row.string("name"),
+                        activeTransfers: Int(try row.int64("active_transfers")),
+                        silentSeconds: try row.double("silent_seconds"))
+                })
+        }
+    }
+}
+
+extension CatalogStatus {
+    /// A row of `catalog_status.sql`.
+    init(row: PostgresRow, active: [AssetStatus]) throws {
+        var totals = CatalogTotals()
+        totals.assets = Int(try row.int64("assets"))
+        totals.completed = Int(try row.int64("assets_completed"))
+        totals.failed = Int(try row.int64("assets_failed"))
+        totals.segments = Int(try row.int64("segments"))
+        totals.segmentsDone = Int(try row.int64("segments_done"))
+        totals.segmentsFailed = Int(try row.int64("segments_failed"))
+        totals.bytes = try row.int64("bytes")
+        totals.adoptedBytes = try row.int64("adopted_bytes")
+        totals.receivingBytes = try row.int64("receiving_bytes")
+        totals.retries = Int(try row.int64("retries"))
+        totals.seconds = try row.double("seconds")
+        self.init(
+            id: CatalogID(try row.int64("id")), name: try row.string("name"),
+            queue: try row.string("queue"), storageURL: try row.string("storage_url"),
+            state: CatalogState(rawValue: try row.string("state")) ?? .open,
+            generation: Int(try row.int64("generation")), totals: totals, active: active)
+    }
+}
+
+extension AssetStatus {
+    /// A row of `assets_page.sql` or `assets_active.sql`.
+    init(row: PostgresRow) throws {
+        self.init(
+            id: AssetID(try row.int64("id")), name: try row.string("name"),
+            url: try row.string("url"), kind: AssetKind(rawValue: try row.string("kind")) ?? .file,
+            state: AssetState(rawValue: try row.string("state")) ?? .new,
+            segments: Int(try row.int64("segments")),
+            segmentsDone: Int(try row.int64("segments_done")), bytes: try row.int64("bytes"),
+            expectedBytes: try row.optionalInt64("expected_bytes"),
+            retries: Int(try row.int64("retries")))
+        if let code = try row.optionalString("failure_code") {
+            failure = Failure(
+                FailureCode(code), try row.optionalString("failure_message") ?? "")
+        }
+    }
+}

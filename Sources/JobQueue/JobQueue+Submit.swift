@@ -1,0 +1,166 @@
+package import Model
+import Postgres
+
+extension JobQueue {
+    /// Opens a submission to a catalog; the catalog, its site and its queue are made on first use.
+    package func open(_ submission: CatalogSubmission) async throws(Failure) -> CatalogHandle {
+        try await transaction { connection in
+            let site = try await connection.query(
+                SQL.siteUpsert, [.text(submission.storageURL)]
+            ).only().int64("id")
+            let name = Self.queueName(of: submission.storageURL)
+            let queue = try await connection.query(
+                SQL.queueUpsert, [.int(site), .text(name), .text("\(name)-\(site)")]
+            ).only()
+            let catalog = try await connection.query(
+                SQL.catalogOpen,
+                [
+                    .int(site), .int(try queue.int64("id")), .text(submission.name),
+                    .int(Int64(submission.priority)),
+                ]
+            ).only()
+            return CatalogHandle(
+                id: CatalogID(try catalog.int64("id")), queue: try queue.string("name"),
+                generation: Int(try catalog.int64("opened_generation")))
+        }
+    }
+
+    /// A queue's name from its site's URL: the path's letters and digits, dashes between.
+    static func queueName(of storageURL: String) -> String {
+        let path = storageURL.split(separator: ":", maxSplits: 1).last ?? ""
+        let words = path.split { !($0.isASCII && ($0.isLetter || $0.isNumber)) }
+        let name = words.suffix(4).joined(separator: "-").lowercased()
+        return name.isEmpty ? "root" : String(name.prefix(60))
+    }
+
+    /// Merges a batch of assets into an open submission; repeating it changes nothing.
+    ///
+    /// Throws `input.notFound` for an unknown catalog and `input.field` for a submission that a
+    /// later one has overtaken.
+    package func add(
+        _ assets: [AssetSubmission], to catalog: CatalogID, generation: Int
+    ) async throws(Failure) {
+        let rows = try assets.map { asset throws(Failure) in
+            (asset, try originURL(of: asset.url))
+        }
+        try await transaction { connection in
+            let site = try await Self.lock(catalog, generation: generation, connection).siteID
+            _ = try await connection.simple(SQL.assetsStage)
+            let values = rows.lazy.map { asset, origin in
+                [
+                    .text(asset.name), .text(asset.url), .text(asset.kind.rawValue),
+                    .text(asset.key), .optionalInt(asset.bytes), .optionalText(asset.sha256),
+                    .text(origin), .text(directory(of: asset.key)),
+                ] as [PostgresValue]
+            }
+            try await connection.copyIn(SQL.assetsCopy, rows: values)
+            _ = try await connection.query(SQL.originsFromAssets, [])
+            _ = try await connection.query(
+                SQL.directoriesFromAssets, [.int(catalog.rawValue), .int(site)])
+            _ = try await connection.query(
+                SQL.assetsMerge, [.int(catalog.rawValue), .int(Int64(generation))])
+        }
+    }
+
+    /// Starts a submission: every asset that is not done gets its jobs, and those that are done are
+    /// checked. Starting it again changes nothing.
+    package func start(_ catalog: CatalogID, generation: Int) async throws(Failure) {
+        try await transaction { connection in
+            let row = try await Self.lock(catalog, generation: generation, connection)
+            if row.generation == generation && row.state != .interrupted { return }
+            let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
+            for statement in [SQL.startForget, SQL.startFileSegments, SQL.startDropParts] {
+                _ = try await connection.query(statement, both)
+            }
+            _ = try await connection.query(
+                SQL.startJobs, both + [.int(row.queueID), .int(row.priority)])
+            _ = try await connection.query(SQL.startDirectories, both)
+            _ = try await connection.query(SQL.startTotals, both)
+            _ = try await connection.query(SQL.notifyWork, [])
+        }
+    }
+
+    /// Takes a catalog's jobs away: its submitter has gone. What is stored stays; a later start
+    /// goes on from there.
+    package func interrupt(_ catalog: CatalogID) async throws(Failure) {
+        try await transaction { connection in
+            _ = try await connection.query(SQL.catalogLock, [.int(catalog.rawValue)])
+            guard
+                try await !connection.query(
+                    SQL.catalogRead, [.int(catalog.rawValue)]
+                ).rows.isEmpty
+            else { throw Self.unknown(catalog) }
+            try await Self.interrupt([catalog.rawValue], connection)
+        }
+    }
+
+    /// As `interrupt`, for every running catalog; a private cluster does it before it starts.
+    package func interruptAll() async throws(Failure) {
+        try await transaction { connection in
+            let running = try await connection.query(SQL.catalogsRunning, [])
+            let ids = try running.rows.map { try $0.int64("id") }
+            guard !ids.isEmpty else { return }
+            try await Self.interrupt(ids, connection)
+        }
+    }
+
+    private static func interrupt(_ ids: [Int64], _ connection: PostgresConnection) async throws {
+        for statement in [SQL.interruptJobs, SQL.interruptAssets, SQL.interruptCatalogs] {
+            _ = try await connection.query(statement, [.int64Array(ids)])
+        }
+    }
+
+    private struct CatalogRow {
+        var siteID: Int64
+        var queueID: Int64
+        var priority: Int64
+        var generation: Int
+        var state: CatalogState
+    }
+
+    /// Takes the catalog's lock and checks that `generation` is still the one last opened.
+    private static func lock(
+        _ catalog: CatalogID, generation: Int, _ connection: PostgresConnection
+    ) async throws -> CatalogRow {
+        _ = try await connection.query(SQL.catalogLock, [.int(catalog.rawValue)])
+        let rows = try await connection.query(SQL.catalogRead, [.int(catalog.rawValue)])
+        guard let row = rows.firstRow else { throw unknown(catalog) }
+        let opened = Int(try row.int64("opened_generation"))
+        guard opened == generation else {
+            throw Failure(
+                "input.field",
+                "generation: \(generation) was overtaken; catalog \(catalog) was opened again as "
+                    + "\(opened).")
+        }
+        return CatalogRow(
+            siteID: try row.int64("site_id"), queueID: try row.int64("queue_id"),
+            priority: try row.int64("priority"), generation: Int(try row.int64("generation")),
+            state: CatalogState(rawValue: try row.string("state")) ?? .open)
+    }
+
+    static func unknown(_ catalog: CatalogID) -> Failure {
+        Failure("input.notFound", "There is no catalog \(catalog).")
+    }
+}
+
+/// Scheme, host and port of an http or https URL, in lower case: who answers for it.
+func originURL(of url: String) throws(Failure) -> String {
+    let bytes = url.utf8
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw notWeb(url) }
+    let scheme = url[..<colon].lowercased()
+    let rest = url[url.index(after: colon)...]
+    guard scheme == "http" || scheme == "https", rest.hasPrefix("//") else { throw notWeb(url) }
+    let authority = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    guard !authority.isEmpty, !authority.contains("@") else { throw notWeb(url) }
+    return "\(scheme)://\(authority.lowercased())"
+}
+
+private func notWeb(_ url: String) -> Failure {
+    Failure("input.url", "url: \(url.prefix(80)) is not an http or https URL without credentials.")
+}
+
+/// The folder of a final key, without the last slash; empty for a key without a folder.
+func directory(of key: String) -> String {
+    guard let slash = key.lastIndex(of: "/") else { return "" }
+    return String(key[..<slash])
+}

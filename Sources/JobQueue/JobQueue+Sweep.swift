@@ -1,0 +1,39 @@
+package import Model
+import Postgres
+
+extension JobQueue {
+    /// Ends leases whose time is over: their jobs wait again, or fail with `worker.lost` after too
+    /// many tries. Returns how many leases ended. Safe to run on all coordinators at once.
+    @discardableResult
+    package func sweep() async throws(Failure) -> Int {
+        try await transaction { connection in
+            let leases = try await connection.query(SQL.leasesSweep, []).rows.map {
+                try $0.string("id")
+            }
+            guard !leases.isEmpty else { return 0 }
+            let jobs = try await connection.query(SQL.jobsOfLeases, [.uuidArray(leases)]).rows.map {
+                try $0.int64("id")
+            }
+            guard !jobs.isEmpty else { return leases.count }
+            let held = try Self.heldJobs(
+                try await connection.query(SQL.heldJobs, [.int64Array(jobs)]).rows)
+            var plan = ReportPlan()
+            let lost = Failure("worker.lost", "The worker's lease ran out.")
+            for job in held.values.sorted(by: { $0.id < $1.id }) {
+                // No delay: the fault was the worker's, not the origin's.
+                plan.fail(job, lost, retryAfter: nil) { _, _ in 0 }
+            }
+            try await self.carryOut(plan, connection)
+            _ = try await connection.query(SQL.notifyWork, [])
+            return leases.count
+        }
+    }
+
+    /// Forgets what nobody asks for any more: leases that hold nothing, workers long gone.
+    package func tidy() async throws(Failure) {
+        try await withConnection { connection in
+            _ = try await connection.query(SQL.leasesForget, [])
+            _ = try await connection.query(SQL.workersForget, [])
+        }
+    }
+}

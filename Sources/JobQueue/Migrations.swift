@@ -1,0 +1,90 @@
+package import Model
+package import Postgres
+
+/// The schema's numbered versions, up and down, each embedded as a file of `SQL/migrations`.
+package enum Migrations {
+    struct Step {
+        let version: Int
+        let up: String
+        let down: String
+    }
+
+    static let steps = [
+        Step(
+            version: 1, up: SQL.text(PackageResources.migration_0001_up_sql),
+            down: SQL.text(PackageResources.migration_0001_down_sql))
+    ]
+
+    /// The version that this binary works with.
+    package static var currentVersion: Int { steps.last?.version ?? 0 }
+
+    /// Brings the database to this binary's version and returns the version it was at.
+    ///
+    /// Safe to run from many processes at once: they wait for each other. A database that is newer
+    /// than the binary is refused with `cluster.schemaNewer` and left as it is.
+    @discardableResult
+    package static func migrate(_ pool: PostgresPool) async throws(Failure) -> Int {
+        try await withVersion(pool) { connection, version in
+            for step in steps where step.version > version {
+                try await connection.simple(step.up)
+                _ = try await connection.query(
+                    "INSERT INTO schema_migration (version) VALUES ($1)",
+                    [.int(Int64(step.version))])
+            }
+        }
+    }
+
+    /// Takes the database back to `target`; what newer versions stored is lost.
+    package static func revert(_ pool: PostgresPool, to target: Int) async throws(Failure) {
+        _ = try await withVersion(pool) { connection, version in
+            for step in steps.reversed() where step.version > target && step.version <= version {
+                try await connection.simple(step.down)
+                _ = try await connection.query(
+                    "DELETE FROM schema_migration WHERE version = $1",
+                    [.int(Int64(step.version))])
+            }
+        }
+    }
+
+    /// Reads the version under the lock that serialises migrations, then runs `body`, all in one
+    /// transaction.
+    private static func withVersion(
+        _ pool: PostgresPool,
+        _ body: @escaping @Sendable (PostgresConnection, Int) async throws -> Void
+    ) async throws(Failure) -> Int {
+        do {
+            return try await pool.withConnection { connection in
+                try await connection.transaction { connection in
+                    // "dray" in ASCII, so that it is nobody else's lock by accident.
+                    _ = try await connection.query(
+                        "SELECT pg_advisory_xact_lock(x'64726179'::bigint)", [])
+                    try await connection.simple(
+                        """
+                        CREATE TABLE IF NOT EXISTS schema_migration (
+                            version int PRIMARY KEY,
+                            applied_at timestamptz NOT NULL DEFAULT now()
+                        )
+                        """)
+                    let rows = try await connection.query(
+                        "SELECT coalesce(max(version), 0)::bigint AS version FROM schema_migration",
+                        [])
+                    let version = Int(try rows.firstRow?.int64("version") ?? 0)
+                    guard version <= currentVersion else {
+                        throw Failure(
+                            "cluster.schemaNewer",
+                            "The database has schema version \(version); this binary knows "
+                                + "versions up to \(currentVersion).")
+                    }
+                    try await body(connection, version)
+                    return version
+                }
+            }
+        } catch let failure as Failure {
+            throw failure
+        } catch let error as PostgresError {
+            throw Failure(queue: error)
+        } catch {
+            throw Failure("worker.internal", "The migration was interrupted: \(error)")
+        }
+    }
+}

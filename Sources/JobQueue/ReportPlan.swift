@@ -1,0 +1,183 @@
+import Model
+
+/// A job as the fence found it: held by the lease that was named, its row and asset locked.
+struct HeldJob {
+    var id: JobID
+    var kind: JobKind
+    var attempt: Int
+    var asset: Int64
+    var segment: Int64?
+    /// The segment of the whole file, when this one is a part.
+    var parent: Int64?
+    /// Bytes of a part.
+    var partBytes: Int64?
+}
+
+/// What a batch of results comes to, before any of it is written: a pure value.
+///
+/// Ordinary fetches are settled in one statement; whatever is rarer becomes a step of its own.
+struct ReportPlan {
+    /// Fetches that ended: parallel columns for one statement.
+    struct Settled {
+        var jobs: [Int64] = []
+        var done: [Bool] = []
+        var bytes: [Int64?] = []
+        var digests: [String?] = []
+        var adopted: [Bool] = []
+        var codes: [String?] = []
+        var messages: [String?] = []
+    }
+
+    /// Jobs to be tried again: parallel columns for one statement.
+    struct Retried {
+        var jobs: [Int64] = []
+        var seconds: [Double] = []
+        var refunds: [Int64] = []
+    }
+
+    enum Step {
+        case resolved(HeldJob, segments: Int)
+        case resolveFailed(HeldJob, Failure)
+        case partDone(whole: Int64)
+        case partFailed(whole: Int64, asset: Int64, Failure)
+        case reset(whole: Int64, attempt: Int, seconds: Double)
+        case verified(HeldJob, StoredObject)
+        case verifyFailed(HeldJob, Failure)
+        case sumsWritten(HeldJob)
+        case sumsFailed(HeldJob)
+        case cooldown(HeldJob, seconds: Double, reason: String)
+    }
+
+    var settled = Settled()
+    var retried = Retried()
+    var released: [Int64] = []
+    var steps: [Step] = []
+
+    /// Files one result; false when it makes no sense for its job and is rejected.
+    ///
+    /// - Parameter delay: seconds to the next try, by attempt and Retry-After.
+    mutating func add(
+        _ report: JobReport, of job: HeldJob, delay: (Int, Double?) -> Double
+    ) -> Bool {
+        switch report.outcome {
+        case .returned:
+            released.append(job.id.rawValue)
+            return true
+        case .failed:
+            guard let failure = report.failure else { return false }
+            fail(
+                job, Failure(failure.code, cleaned(failure.message)),
+                retryAfter: report.retryAfterSeconds, delay: delay)
+            return true
+        case .done:
+            return finish(job, report)
+        }
+    }
+
+    private mutating func finish(_ job: HeldJob, _ report: JobReport) -> Bool {
+        switch job.kind {
+        case .resolve:
+            guard let segments = report.segments, segments > 0,
+                segments <= WireLimits.segmentsPerAsset
+            else { return false }
+            steps.append(.resolved(job, segments: segments))
+        case .sums:
+            steps.append(.sumsWritten(job))
+        case .verify:
+            guard let stored = report.stored, stored.isPlausible else { return false }
+            steps.append(.verified(job, stored))
+        case .fetch:
+            guard let stored = report.stored, stored.isPlausible,
+                job.partBytes == nil || job.partBytes == stored.bytes
+            else { return false }
+            settle(job, stored: stored, adopted: report.adopted ?? false)
+            if let whole = job.parent { steps.append(.partDone(whole: whole)) }
+        }
+        return true
+    }
+
+    private mutating func settle(_ job: HeldJob, stored: StoredObject, adopted: Bool) {
+        settled.jobs.append(job.id.rawValue)
+        settled.done.append(true)
+        settled.bytes.append(stored.bytes)
+        settled.digests.append(stored.sha256)
+        settled.adopted.append(adopted)
+        settled.codes.append(nil)
+        settled.messages.append(nil)
+    }
+
+    /// Decides between another try and the end, by the failure table.
+    mutating func fail(
+        _ job: HeldJob, _ failure: Failure, retryAfter: Double?,
+        delay: (Int, Double?) -> Double
+    ) {
+        let wait = delay(job.attempt, retryAfter)
+        if let retryAfter, retryAfter > 0 {
+            steps.append(
+                .cooldown(job, seconds: min(retryAfter, 3_600), reason: failure.code.rawValue))
+        }
+        switch failure.code.row.retry {
+        case .siteFault:
+            retry(job, seconds: max(wait, Self.siteFaultSeconds), refund: 1)
+        case .attempts(let most) where job.attempt < most:
+            if let whole = wholeToRefetch(job, failure.code) {
+                steps.append(.reset(whole: whole, attempt: job.attempt, seconds: wait))
+            } else {
+                retry(job, seconds: wait, refund: 0)
+            }
+        case .attempts, .never:
+            giveUp(job, failure)
+        }
+    }
+
+    /// How long a site that is full or broken is left alone, in seconds.
+    private static let siteFaultSeconds = 5.0
+
+    /// The file whose parts do not belong together, when that is what `code` says.
+    private func wholeToRefetch(_ job: HeldJob, _ code: FailureCode) -> Int64? {
+        switch (job.kind, code) {
+        case (.fetch, "content.changed"), (.fetch, "origin.http.416"): job.parent
+        case (.verify, "integrity.assemblyMismatch"), (.verify, "integrity.digestMismatch"):
+            job.segment
+        default: nil
+        }
+    }
+
+    private mutating func retry(_ job: HeldJob, seconds: Double, refund: Int64) {
+        retried.jobs.append(job.id.rawValue)
+        retried.seconds.append(seconds)
+        retried.refunds.append(refund)
+    }
+
+    private mutating func giveUp(_ job: HeldJob, _ failure: Failure) {
+        switch job.kind {
+        case .resolve: steps.append(.resolveFailed(job, failure))
+        case .verify: steps.append(.verifyFailed(job, failure))
+        case .sums: steps.append(.sumsFailed(job))
+        case .fetch:
+            settled.jobs.append(job.id.rawValue)
+            settled.done.append(false)
+            settled.bytes.append(nil)
+            settled.digests.append(nil)
+            settled.adopted.append(false)
+            settled.codes.append(failure.code.rawValue)
+            settled.messages.append(failure.message)
+            if let whole = job.parent {
+                steps.append(.partFailed(whole: whole, asset: job.asset, failure))
+            }
+        }
+    }
+
+    /// A message as it may stand in the database and on a terminal.
+    private func cleaned(_ message: String) -> String {
+        String(message.prefix(500).map { $0.isASCII && ($0.asciiValue ?? 0) < 0x20 ? " " : $0 })
+    }
+}
+
+extension StoredObject {
+    /// A length and 64 lower-case hex digits.
+    var isPlausible: Bool {
+        bytes >= 0 && sha256.utf8.count == 64
+            && sha256.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    }
+}

@@ -1,0 +1,38 @@
+import FoundationEssentials
+import Model
+
+/// The queue's SQL: every statement is a file under `SQL/`, embedded in the binary; the placeholders
+/// `{{…}}` are filled from Model's tables, so that guards and constraints cannot drift from them.
+enum SQL {
+    /// Fills the placeholders of an embedded statement.
+    static func text(_ bytes: [UInt8]) -> String {
+        var text = String(decoding: bytes, as: UTF8.self)
+        guard text.contains("{{") else { return text }
+        for (name, value) in substitutions {
+            text = text.replacing("{{\(name)}}", with: value)
+        }
+        return text
+    }
+
+    private static let substitutions: [(String, String)] = [
+        (
+            "settleAssets",
+            String(decoding: PackageResources.fragment_settle_assets_sql, as: UTF8.self)
+        ),
+        ("assetKinds", list(AssetKind.allCases)),
+        ("assetStates", list(AssetState.allCases)),
+        ("assetUnsettled", list(AssetState.allCases.filter { !$0.isSettled })),
+        (
+            "assetInterruptible",
+            list(AssetState.machine.sources(of: .interrupt).filter { !$0.isSettled })
+        ),
+        ("assetResolvable", list([AssetState.resolving])),
+        ("segmentRoles", list(SegmentRole.allCases)),
+        ("jobKinds", list(JobKind.allCases)),
+    ]
+
+    /// An SQL list of quoted names; they are Swift identifiers, so quoting them is safe.
+    private static func list<Name: RawRepresentable<String>>(_ names: [Name]) -> String {
+        names.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,2 @@
+DROP TABLE job, lease, worker, assembly, result, segment, asset, directory, catalog, origin, queue,
+    site;

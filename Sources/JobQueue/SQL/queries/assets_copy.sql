@@ -1,0 +1,1 @@
+COPY staged_asset FROM STDIN

@@ -1,0 +1,25 @@
+-- $1 catalog, $2 generation. An asset that is named as before keeps what is known of it.
+WITH merged AS (
+    INSERT INTO asset AS a (catalog_id, directory_id, origin_id, generation, name, url, kind, key,
+                            expected_bytes, expected_sha256)
+    SELECT $1::bigint, d.id, o.id, $2::int, s.name, s.url, s.kind, s.key, s.expected_bytes,
+           s.expected_sha256
+    FROM staged_asset s
+    JOIN origin o ON o.url = s.origin
+    JOIN directory d ON d.catalog_id = $1 AND d.path = s.directory
+    ORDER BY s.name
+    ON CONFLICT (catalog_id, name) DO UPDATE SET
+        generation = excluded.generation,
+        directory_id = excluded.directory_id,
+        origin_id = excluded.origin_id,
+        url = excluded.url,
+        kind = excluded.kind,
+        key = excluded.key,
+        expected_bytes = excluded.expected_bytes,
+        expected_sha256 = excluded.expected_sha256,
+        redefined = a.redefined OR (a.url, a.kind, a.key, a.expected_bytes, a.expected_sha256)
+            IS DISTINCT FROM (excluded.url, excluded.kind, excluded.key,
+                              excluded.expected_bytes, excluded.expected_sha256)
+    RETURNING 1
+)
+SELECT count(*) AS merged FROM merged

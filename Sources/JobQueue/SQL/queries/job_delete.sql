@@ -1,0 +1,2 @@
+-- $1 job.
+DELETE FROM job WHERE id = $1::bigint

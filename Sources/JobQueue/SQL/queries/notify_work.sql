@@ -1,0 +1,2 @@
+-- One wake-up a transaction, whatever the number of jobs.
+SELECT pg_notify('dray_work', '')

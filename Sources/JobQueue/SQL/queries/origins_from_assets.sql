@@ -1,0 +1,2 @@
+INSERT INTO origin (url) SELECT DISTINCT origin FROM staged_asset ORDER BY 1
+ON CONFLICT (url) DO NOTHING

@@ -1,0 +1,13 @@
+-- $1 segment of the whole file. One more of its parts is stored; after the last it is verified.
+WITH counted AS (
+    UPDATE assembly SET parts_done = parts_done + 1 WHERE segment_id = $1::bigint
+    RETURNING segment_id, parts, parts_done
+)
+INSERT INTO job (queue_id, catalog_id, origin_id, asset_id, segment_id, kind, priority)
+SELECT c.queue_id, c.id, NULL, a.id, n.segment_id, 'verify', c.priority
+FROM counted n
+JOIN segment s ON s.id = n.segment_id
+JOIN asset a ON a.id = s.asset_id
+JOIN catalog c ON c.id = a.catalog_id
+WHERE n.parts_done = n.parts
+ON CONFLICT DO NOTHING

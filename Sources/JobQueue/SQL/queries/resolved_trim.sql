@@ -1,0 +1,8 @@
+-- $1 asset, $2 how many segments its manifest lists. What an earlier try left beyond them goes.
+WITH extra AS (
+    DELETE FROM segment WHERE asset_id = $1::bigint AND (ordinal >= $2::int OR part > 0)
+    RETURNING id
+), results AS (
+    DELETE FROM result USING extra WHERE result.segment_id = extra.id
+)
+DELETE FROM assembly y USING segment s WHERE s.id = y.segment_id AND s.asset_id = $1::bigint

@@ -1,0 +1,23 @@
+-- $1 catalog, $2 generation. Drops the jobs of assets that left the catalog or were redefined, and
+-- what was known of the latter.
+WITH gone AS MATERIALIZED (
+    SELECT id, redefined FROM asset
+    WHERE catalog_id = $1 AND (redefined OR (generation < $2 AND state IN ({{assetUnsettled}})))
+    ORDER BY id FOR UPDATE
+), jobs AS (
+    DELETE FROM job USING gone WHERE job.asset_id = gone.id AND job.catalog_id = $1
+), segments AS (
+    DELETE FROM segment USING gone WHERE gone.redefined AND segment.asset_id = gone.id
+    RETURNING segment.id
+), results AS (
+    DELETE FROM result USING segments WHERE result.segment_id = segments.id
+), assemblies AS (
+    DELETE FROM assembly USING segments WHERE assembly.segment_id = segments.id
+)
+UPDATE asset a SET
+    state = CASE WHEN a.redefined THEN 'new' ELSE 'interrupted' END,
+    redefined = false, resolved = a.resolved AND NOT a.redefined,
+    segments = 0, segments_done = 0, segments_failed = 0,
+    verifies = 0, verifies_done = 0, verifies_failed = 0, bytes = 0, adopted_bytes = 0,
+    failure_code = NULL, failure_message = NULL, changed_at = now()
+FROM gone WHERE a.id = gone.id

@@ -1,0 +1,51 @@
+-- $1 catalog, $2 generation, $3 queue, $4 priority.
+-- Jobs for what each asset that is not under way lacks: a completed one every file (to be checked),
+-- others the files and parts that are not done. An asset that was not resolved is resolved first.
+WITH wanted AS MATERIALIZED (
+    SELECT id, origin_id, kind, state, kind = 'file' OR resolved AS resolved FROM asset
+    WHERE catalog_id = $1 AND generation = $2
+      AND state IN ('new', 'interrupted', 'failed', 'completed')
+), known AS MATERIALIZED (
+    SELECT w.id AS asset_id, w.state, s.id, s.origin_id, s.ordinal, s.part,
+           y.id IS NOT NULL AS assembled, y.parts = y.parts_done AS parts_stored,
+           w.state <> 'completed' AND coalesce(r.done, false) AS done, r.bytes
+    FROM wanted w
+    JOIN segment s ON s.asset_id = w.id
+    LEFT JOIN result r ON r.segment_id = s.id
+    LEFT JOIN assembly y ON y.segment_id = s.id
+    WHERE w.resolved
+), mended AS (
+    UPDATE assembly y SET failed = false FROM known k WHERE y.segment_id = k.id AND y.failed
+), jobs AS (
+    INSERT INTO job (queue_id, catalog_id, origin_id, asset_id, segment_id, kind, priority)
+    SELECT $3::bigint, $1::bigint, origin_id, asset_id, segment_id, kind, $4::smallint
+    FROM (
+        SELECT origin_id, asset_id, id AS segment_id, ordinal, part,
+               CASE WHEN assembled THEN 'verify' ELSE 'fetch' END AS kind
+        FROM known
+        WHERE NOT done AND (NOT assembled OR parts_stored)
+        UNION ALL
+        SELECT origin_id, id, NULL, 0, 0, 'resolve' FROM wanted WHERE NOT resolved
+    ) AS lacking
+    ORDER BY asset_id, ordinal, part
+    ON CONFLICT DO NOTHING
+)
+UPDATE asset a SET
+    state = CASE WHEN NOT c.resolved THEN 'resolving' WHEN c.state = 'new' THEN 'ready'
+                 ELSE 'inProgress' END,
+    resolved = c.resolved,
+    segments = c.segments, segments_done = c.segments_done, segments_failed = 0,
+    verifies = c.verifies, verifies_done = c.verifies_done, verifies_failed = 0,
+    bytes = c.bytes, adopted_bytes = c.bytes, retries = 0,
+    failure_code = NULL, failure_message = NULL, changed_at = now()
+FROM (
+    SELECT w.id, w.resolved, w.state,
+           count(k.id) FILTER (WHERE NOT k.assembled) AS segments,
+           count(k.id) FILTER (WHERE NOT k.assembled AND k.done) AS segments_done,
+           count(k.id) FILTER (WHERE k.assembled) AS verifies,
+           count(k.id) FILTER (WHERE k.assembled AND k.done) AS verifies_done,
+           coalesce(sum(k.bytes) FILTER (WHERE NOT k.assembled AND k.done), 0) AS bytes
+    FROM wanted w LEFT JOIN known k ON k.asset_id = w.id
+    GROUP BY w.id, w.resolved, w.state
+) AS c
+WHERE a.id = c.id

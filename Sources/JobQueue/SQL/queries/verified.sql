@@ -1,0 +1,15 @@
+-- $1 job, $2 segment, $3 bytes, $4 sha256, $5 attempts. The whole file is under its final key.
+WITH gone AS (
+    DELETE FROM job WHERE id = $1::bigint
+), assemblies AS (
+    DELETE FROM assembly WHERE segment_id = $2::bigint
+), parts AS (
+    DELETE FROM segment WHERE parent_id = $2::bigint RETURNING id
+), part_results AS (
+    DELETE FROM result USING parts WHERE result.segment_id = parts.id
+)
+INSERT INTO result (segment_id, done, bytes, sha256, attempts)
+VALUES ($2::bigint, true, $3::bigint, $4, $5::smallint)
+ON CONFLICT (segment_id) DO UPDATE SET done = true, bytes = excluded.bytes,
+    sha256 = excluded.sha256, failure_code = NULL, failure_message = NULL,
+    attempts = excluded.attempts, recorded_at = excluded.recorded_at

@@ -1,0 +1,1 @@
+DELETE FROM worker WHERE last_seen < now() - interval '1 day'
