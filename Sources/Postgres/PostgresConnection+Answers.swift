@@ -41,6 +41,8 @@ extension PostgresConnection {
         let outcome = await withCheckedContinuation { continuation in
             operation = Operation(kind: kind, commands: commands, continuation: continuation)
             flush()
+            // The answer may have been read already: a COPY that fails is answered before its end.
+            collect()
         }
         return try outcome.get()
     }

@@ -6,6 +6,11 @@ internal import Synchronization
 package struct PostgresNotification: Sendable, Equatable {
     package let channel: String
     package let payload: String
+
+    package init(channel: String, payload: String) {
+        self.channel = channel
+        self.payload = payload
+    }
 }
 
 /// One nonblocking connection, living on an event loop.

@@ -1,0 +1,124 @@
+import Postgres
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct PoolTests {
+    @Test func connectionsAreBoundedAndShared() async throws {
+        try await withPool(maximumConnections: 3) { pool in
+            let pids = try await withThrowingTaskGroup(of: Int64?.self) { group in
+                for _ in 0..<200 {
+                    group.addTask {
+                        try await pool.query("SELECT pg_backend_pid()").firstRow?.int64(0)
+                    }
+                }
+                return try await group.reduce(into: Set<Int64?>()) { $0.insert($1) }
+            }
+            #expect(pids.count <= 3)
+            #expect(pool.connectionCount <= 3)
+        }
+    }
+
+    @Test func waitingEndsAtTheDeadline() async throws {
+        try await withPool(maximumConnections: 1, acquireTimeoutSeconds: 0.02) { pool in
+            try await pool.withConnection { _ in
+                let error = await #expect(throws: PostgresError.self) {
+                    try await pool.query("SELECT 1")
+                }
+                #expect(error?.kind == .timeout)
+            }
+            let after = try await pool.query("SELECT 1")
+            #expect(after.rowCount == 1)
+        }
+    }
+
+    @Test func cancelledWaiterLeavesTheQueue() async throws {
+        try await withPool(maximumConnections: 1) { pool in
+            try await pool.withConnection { _ in
+                let waiting = Task { try await pool.query("SELECT 1") }
+                waiting.cancel()
+                let error = await #expect(throws: PostgresError.self) {
+                    try await waiting.value
+                }
+                #expect(error?.kind == .cancelled)
+            }
+            let after = try await pool.query("SELECT 1")
+            #expect(after.rowCount == 1)
+        }
+    }
+
+    @Test func brokenConnectionIsReplaced() async throws {
+        try await withPool(maximumConnections: 2) { pool in
+            let pid = try await pool.query("SELECT pg_backend_pid()").firstRow?.int64(0)
+            let error = await #expect(throws: PostgresError.self) {
+                try await pool.query("SELECT pg_terminate_backend(pg_backend_pid())")
+            }
+            #expect(error?.isConnectionFailure == true)
+            let next = try await pool.query("SELECT pg_backend_pid()").firstRow?.int64(0)
+            #expect(next != pid)
+        }
+    }
+
+    @Test func waiterGetsThePlaceOfABrokenConnection() async throws {
+        try await withPool(maximumConnections: 1) { pool in
+            let broken = Task {
+                try await pool.query(
+                    "SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(0.01)")
+            }
+            async let waiting = pool.query("SELECT 1")
+            let error = await #expect(throws: PostgresError.self) { try await broken.value }
+            #expect(error?.isConnectionFailure == true)
+            let answer = try await waiting
+            #expect(answer.rowCount == 1)
+            #expect(pool.connectionCount == 1)
+        }
+    }
+
+    @Test func connectionLeftInATransactionIsNotReused() async throws {
+        try await withPool(maximumConnections: 1) { pool in
+            let pid = "SELECT pg_backend_pid()"
+            let before = try await pool.withConnection { connection in
+                try await connection.simple("BEGIN")
+                return try await connection.query(pid).firstRow?.int64(0)
+            }
+            let after = try await pool.query(pid).firstRow?.int64(0)
+            #expect(before != after)
+        }
+    }
+
+    @Test func failedConnectFreesItsPlace() async throws {
+        let pool = PostgresPool(
+            PostgresConfiguration(url: "host=/nonexistent"), maximumConnections: 1,
+            on: try testLoop())
+        for _ in 0..<3 {
+            let error = await #expect(throws: PostgresError.self) {
+                try await pool.query("SELECT 1")
+            }
+            #expect(error?.kind == .cannotConnect)
+        }
+        #expect(pool.connectionCount == 0)
+        await pool.shutdown()
+    }
+
+    @Test func shutdownWaitsForLentConnectionsAndRefusesNewOnes() async throws {
+        let server = try await PostgresServer.shared()
+        let pool = PostgresPool(
+            PostgresConfiguration(url: server.url), maximumConnections: 1, on: try testLoop())
+        let isReturned = Mutex(false)
+        let shutdown = try await pool.withConnection { connection in
+            let shutdown = Task { await pool.shutdown() }
+            // Waits in the queue, or comes too late: both are refused.
+            let error = await #expect(throws: PostgresError.self) {
+                try await pool.query("SELECT 1")
+            }
+            #expect(error?.kind == .closed)
+            let after = try await connection.query("SELECT 1")
+            #expect(after.rowCount == 1)
+            isReturned.withLock { $0 = true }
+            return shutdown
+        }
+        await shutdown.value
+        #expect(isReturned.withLock { $0 })
+        #expect(pool.connectionCount == 0)
+    }
+}
