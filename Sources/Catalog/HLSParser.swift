@@ -300,12 +300,18 @@ struct HLSParser {
         lastRole = role
     }
 
+    private func holdsVariable(_ text: Range<Int>) -> Bool {
+        for index in text.dropLast()
+        where bytes[index] == ASCII.openBrace && bytes[index + 1] == ASCII.dollar {
+            return true
+        }
+        return false
+    }
+
     private func reference(_ text: Range<Int>) throws(Failure) -> HLSPlaylist.Reference {
         var source = bytes
         var range = text
-        if let start = text.first(where: { bytes[$0] == ASCII.openBrace }),
-            start + 1 < text.upperBound, bytes[start + 1] == ASCII.dollar
-        {
+        if holdsVariable(text) {
             source = try substitute(text)
             range = 0..<source.count
         }

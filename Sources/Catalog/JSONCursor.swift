@@ -41,10 +41,14 @@ struct JSONCursor {
         case ASCII.openBracket: return .array
         case ASCII.quote: return .string
         case ASCII.minus, 0x30...0x39: return .number
-        case 0x74, 0x66: return .boolean
-        case 0x6E: return .null
+        case _ where word("true") || word("false"): return .boolean
+        case _ where word("null"): return .null
         default: throw unexpected("a value")
         }
+    }
+
+    private func word(_ text: StaticString) -> Bool {
+        ASCII.hasPrefix(bytes, index..<bytes.count, text)
     }
 
     /// Refuses anything but blanks after the value.

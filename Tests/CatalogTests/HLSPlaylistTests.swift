@@ -1,0 +1,130 @@
+import Catalog
+import Model
+import Testing
+
+/// A playlist and what it must be read as: a line for each thing it names, or a failure.
+struct PlaylistCase: CustomTestStringConvertible, Sendable {
+    let name: String
+    let text: String
+    let expected: [String]
+    var url = "https://cdn.example/vod/title/index.m3u8"
+    var imports: [String: String]?
+
+    var testDescription: String { name }
+
+    /// What the parser makes of it, written as `expected` is.
+    func outcome() throws -> [String] {
+        do throws(Failure) {
+            let playlist = try HLSPlaylist.parse(
+                [UInt8](text.utf8), url: try Self.url(url), imports: imports)
+            let children = playlist.children.map { "\($0.rendition) \($0.reference.url.text)" }
+            let objects = playlist.objects.map { "\($0.role) \($0.reference.url.text)" }
+            return ["\(playlist.kind)"] + children + objects
+        } catch {
+            return ["\(error)"]
+        }
+    }
+
+    static func url(_ text: String) throws(Failure) -> WebURL {
+        do throws(WebURLError) {
+            return try WebURL(text)
+        } catch {
+            throw error.failure(given: text)
+        }
+    }
+}
+
+@Suite struct HLSPlaylistTests {
+    @Test(arguments: PlaylistCase.media + PlaylistCase.multivariant + PlaylistCase.refused)
+    func playlistsAreReadAsTheRFCSays(_ playlist: PlaylistCase) throws {
+        #expect(try playlist.outcome() == playlist.expected)
+    }
+
+    @Test(arguments: PlaylistCase.media + PlaylistCase.multivariant)
+    func lineEndsAndByteOrderMarkMakeNoDifference(_ playlist: PlaylistCase) throws {
+        let lines = playlist.text.split(separator: "\n", omittingEmptySubsequences: false)
+        let other = PlaylistCase(
+            name: playlist.name, text: "\u{FEFF}" + lines.joined(separator: "\r\n") + "\r\n",
+            expected: playlist.expected, url: playlist.url, imports: playlist.imports)
+        #expect(try other.outcome() == playlist.expected)
+    }
+
+    @Test func aLargePlaylistIsReadWhole() throws {
+        var text = "#EXTM3U\n#EXT-X-TARGETDURATION:6\n"
+        for number in 0..<10_000 { text += "#EXTINF:6.006,\nsegments/\(number).ts\n" }
+        text += "#EXT-X-ENDLIST\n"
+        let playlist = try HLSPlaylist.parse(
+            [UInt8](text.utf8), url: WebURL("http://h/v/index.m3u8"))
+        #expect(playlist.objects.count == 10_000)
+        #expect(playlist.objects.last?.reference.url.text == "http://h/v/segments/9999.ts")
+        #expect(playlist.objects.last?.reference.line == 20_002)
+    }
+
+    @Test func sizesAreBounded() throws {
+        func code(_ bytes: [UInt8]) -> FailureCode? {
+            do throws(Failure) {
+                _ = try HLSPlaylist.parse(bytes, url: try PlaylistCase.url("http://h/a"))
+                return nil
+            } catch {
+                return error.code
+            }
+        }
+        let head = [UInt8]("#EXTM3U\n#EXTINF:1,\n".utf8)
+        #expect(
+            code(head + [UInt8](repeating: 0x0A, count: HLSPlaylist.maximumBytes))
+                == "manifest.tooLarge")
+        #expect(
+            code(head + [UInt8](repeating: 0x61, count: HLSPlaylist.lineBytes + 1))
+                == "manifest.malformed")
+        #expect(code(head + [UInt8](repeating: 0x61, count: 10_000)) == "manifest.malformed")
+        let many = String(repeating: "#EXT-X-MEDIA:TYPE=AUDIO,URI=\"a\"\n", count: 10_001)
+        #expect(code([UInt8]("#EXTM3U\n\(many)".utf8)) == "manifest.tooMany")
+        let attributes = (0..<300).map { "A\($0)=1" }.joined(separator: ",")
+        #expect(code([UInt8]("#EXTM3U\n#EXT-X-MEDIA:\(attributes)".utf8)) == "manifest.malformed")
+    }
+
+    @Test func variablesCannotGrowWithoutBound() throws {
+        let value = String(repeating: "v", count: 4_000)
+        func parse(_ uri: String) throws -> HLSPlaylist {
+            let text =
+                "#EXTM3U\n#EXT-X-DEFINE:NAME=\"a\",VALUE=\"{$a}\"\n"
+                + "#EXT-X-DEFINE:NAME=\"b\",VALUE=\"\(value)\"\n#EXTINF:1,\n\(uri)\n#EXT-X-ENDLIST"
+            return try HLSPlaylist.parse([UInt8](text.utf8), url: WebURL("http://h/p"))
+        }
+        // A value is not substituted again, and what comes out is bounded like any URL.
+        let once = try parse("{$a}").objects.first?.reference.url.text
+        #expect(once == "http://h/%7B$a%7D")
+        #expect { try parse(String(repeating: "{$b}", count: 1_000)) } throws: {
+            ($0 as? Failure)?.code == "manifest.malformed"
+        }
+    }
+
+    @Test func aFailureNamesURLAndLineButNoSecret() throws {
+        #expect {
+            try HLSPlaylist.parse(
+                [UInt8]("#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n".utf8),
+                url: WebURL("http://h/a.m3u8?signature=secret"))
+        } throws: {
+            $0 as? Failure
+                == Failure(
+                    "manifest.uriRefused",
+                    "http://h/a.m3u8?… line 3: the URI must start with http:// or https://, "
+                        + "given file:///etc/passwd")
+        }
+    }
+
+    @Test func brokenPlaylistsEndInAFailure() throws {
+        // Every playlist above, cut at every byte and with bytes changed: an outcome, never a crash.
+        let replacements: [UInt8] = [0, 0x0A, 0x22, 0x23, 0x2C, 0x3A, 0x3D, 0x7B, 0x25, 0xFF]
+        let url = try WebURL("http://h/a.m3u8?q=1")
+        for playlist in PlaylistCase.media + PlaylistCase.multivariant {
+            let bytes = [UInt8](playlist.text.utf8)
+            for index in bytes.indices {
+                _ = try? HLSPlaylist.parse(Array(bytes[..<index]), url: url)
+                var changed = bytes
+                changed[index] = replacements[index % replacements.count]
+                _ = try? HLSPlaylist.parse(changed, url: url)
+            }
+        }
+    }
+}
