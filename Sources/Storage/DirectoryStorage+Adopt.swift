@@ -30,15 +30,18 @@ extension DirectoryStorage {
         }
     }
 
-    /// Opens a regular file of exactly `bytes` to read; nil for anything else of that name.
+    /// Opens a regular file of exactly `bytes` to read; nil when there is none of that name.
     func openRegular(
         _ path: String, in directory: FileDescriptor, bytes: Int64
     ) throws(Failure) -> FileDescriptor? {
-        try asFailure { () throws(SystemError) in
+        do throws(SystemError) {
             // Not blocking: a FIFO of that name would otherwise wait for a writer.
             let file = try directory.open(path, O_RDONLY | O_NONBLOCK)
             let status = try file.status()
             return status.kind == .regular && status.bytes == bytes ? file : nil
+        } catch {
+            if [ENOENT, ENOTDIR, ELOOP].contains(error.code) { return nil }
+            throw Failure(error)
         }
     }
 

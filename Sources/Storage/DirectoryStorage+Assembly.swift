@@ -47,18 +47,12 @@ extension DirectoryStorage {
     private func confirmPromoted(
         _ assembly: Assembly, parts: [CheckedPart], key: ObjectKey, in site: SiteDirectories
     ) throws(Failure) -> StoredObject {
-        let missing = Failure(
-            "integrity.assemblyMismatch", "neither the assembly nor its whole file is at the site")
-        do throws(Failure) {
-            guard
-                let file = try openRegular(key.path, in: site.root, bytes: assembly.totalBytes)
-            else { throw missing }
-            let stored = try Self.hash(file, parts: parts, totalBytes: assembly.totalBytes)
-            try makeDurable(file, key: key, in: site)
-            return stored
-        } catch {
-            throw error.code == "storage.io" ? error : missing
+        guard let file = try openRegular(key.path, in: site.root, bytes: assembly.totalBytes) else {
+            throw Self.mismatch("neither the assembly nor its whole file is at the site")
         }
+        let stored = try Self.hash(file, parts: parts, totalBytes: assembly.totalBytes)
+        try makeDurable(file, key: key, in: site)
+        return stored
     }
 
     // MARK: - Checking

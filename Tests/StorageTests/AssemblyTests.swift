@@ -1,0 +1,150 @@
+import Digest
+import Foundation
+import Model
+import Storage
+import TestSupport
+import Testing
+
+@Suite struct AssemblyTests {
+    static let id = "0c6f8a52-0b55-4f4e-9a87-0c7d9f0f8f55"
+    static let partBytes = 100_000
+    static let content = (0..<950_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
+
+    /// The content cut into parts, with true digests.
+    private func assembly() -> Assembly {
+        let starts = stride(from: 0, to: Self.content.count, by: Self.partBytes)
+        let parts = starts.map { start in
+            let bytes = Array(Self.content[start..<min(start + Self.partBytes, Self.content.count)])
+            return Assembly.Part(
+                offset: Int64(start), length: Int64(bytes.count),
+                sha256: SHA256Digest(hashing: bytes).description)
+        }
+        return Assembly(
+            id: Self.id, totalBytes: Int64(Self.content.count), validator: "\"v1\"", parts: parts)
+    }
+
+    private func write(_ part: Assembly.Part, to storage: DirectoryStorage) throws {
+        let object = try storage.openAssembly(
+            id: Self.id, offset: part.offset, length: part.length)
+        let range = Int(part.offset)..<Int(part.offset + part.length)
+        // In small pieces, as they arrive.
+        for start in stride(from: range.lowerBound, to: range.upperBound, by: 16_384) {
+            let piece = Self.content[start..<min(start + 16_384, range.upperBound)]
+            try piece.withUnsafeBytes { try object.write($0, at: Int64(start)) }
+        }
+        for result in storage.commit([object]) { try result.get() }
+    }
+
+    private func code(_ body: () throws -> Void) -> FailureCode? {
+        do {
+            try body()
+            return nil
+        } catch { return (error as? Failure)?.code }
+    }
+
+    @Test func rangesFromManyWorkersBecomeOneFile() async throws {
+        let site = try Site()
+        let assembly = assembly()
+        let parts = try #require(assembly.parts)
+        // Two storages over one directory, as two worker processes have.
+        let other = try DirectoryStorage(site.storage.url)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (index, part) in parts.enumerated().reversed() {
+                let storage = index % 2 == 0 ? site.storage : other
+                group.addTask { try write(part, to: storage) }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try site.visibleFiles().isEmpty)
+        let stored = try site.storage.promoteAssembly(assembly, key: "h/big.mp4")
+        #expect(stored == Site.expected(Self.content))
+        #expect(try site.directory.read("h/big.mp4") == Self.content)
+        #expect(try site.privateFiles().isEmpty)
+        // The report was lost: the next try finds the file in its place.
+        #expect(try other.promoteAssembly(assembly, key: "h/big.mp4") == stored)
+    }
+
+    @Test func aDiscardedRangeLeavesTheOthers() throws {
+        let site = try Site()
+        let assembly = assembly()
+        let parts = try #require(assembly.parts)
+        for part in parts { try write(part, to: site.storage) }
+        let again = try site.storage.openAssembly(id: Self.id, offset: 0, length: 10)
+        again.discard()
+        #expect(try site.storage.promoteAssembly(assembly, key: "x").bytes == assembly.totalBytes)
+    }
+
+    @Test func aWrongPartIsFoundAndCanBeWrittenAgain() throws {
+        let site = try Site()
+        let assembly = assembly()
+        let parts = try #require(assembly.parts)
+        for part in parts { try write(part, to: site.storage) }
+        let bad = try site.storage.openAssembly(id: Self.id, offset: 250_000, length: 1)
+        try [UInt8]([Self.content[250_000] ^ 1]).withUnsafeBytes {
+            try bad.write($0, at: 250_000)
+        }
+        for result in site.storage.commit([bad]) { try result.get() }
+        #expect(
+            code { _ = try site.storage.promoteAssembly(assembly, key: "h/x") }
+                == "integrity.assemblyMismatch")
+        #expect(try site.visibleFiles().isEmpty)
+        try write(parts[2], to: site.storage)
+        #expect(try site.storage.promoteAssembly(assembly, key: "h/x").bytes == assembly.totalBytes)
+    }
+
+    @Test func partsMustCoverTheFile() throws {
+        let site = try Site()
+        let whole = assembly()
+        let parts = try #require(whole.parts)
+        for part in parts { try write(part, to: site.storage) }
+        var variants: [Assembly] = []
+        for edited in [
+            [], Array(parts.dropLast()), Array(parts.dropFirst()), Array(parts.reversed()),
+            parts + [parts[0]], parts.filter { $0.offset != parts[3].offset },
+        ] {
+            var variant = whole
+            variant.parts = edited
+            variants.append(variant)
+        }
+        var longer = whole
+        longer.totalBytes += 1
+        var absurd = whole
+        absurd.parts = [.init(offset: 0, length: .max, sha256: parts[0].sha256)]
+        var undigested = whole
+        undigested.parts?[0].sha256 = ""
+        var unlisted = whole
+        unlisted.parts = nil
+        for variant in variants + [longer, absurd, undigested, unlisted] {
+            #expect(
+                code { _ = try site.storage.promoteAssembly(variant, key: "h/x") }
+                    == "integrity.assemblyMismatch")
+        }
+        #expect(try site.visibleFiles().isEmpty)
+        #expect(try site.storage.promoteAssembly(whole, key: "h/x").bytes == whole.totalBytes)
+    }
+
+    @Test func whatIsGoneIsAMismatch() throws {
+        let site = try Site()
+        #expect(
+            code { _ = try site.storage.promoteAssembly(assembly(), key: "h/x") }
+                == "integrity.assemblyMismatch")
+        try site.store("h/x", [UInt8](repeating: 0, count: Self.content.count))
+        #expect(
+            code { _ = try site.storage.promoteAssembly(assembly(), key: "h/x") }
+                == "integrity.assemblyMismatch")
+    }
+
+    @Test func aFolderInTheWayIsAConflictAndNothingIsLost() throws {
+        let site = try Site()
+        let assembly = assembly()
+        for part in try #require(assembly.parts) { try write(part, to: site.storage) }
+        try site.store("h/x/below", [1])
+        try site.store("file", [1])
+        for key in ["h/x", "file/x"] {
+            #expect(
+                code { _ = try site.storage.promoteAssembly(assembly, key: key) }
+                    == "storage.pathConflict")
+        }
+        #expect(try site.storage.promoteAssembly(assembly, key: "y").bytes == assembly.totalBytes)
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import Glibc
+import Model
+import Storage
+import TestSupport
+import Testing
+
+/// A small tmpfs, mounted for one test.
+private final class SmallFileSystem: Sendable {
+    let directory: TemporaryDirectory
+
+    init(options: String) async throws {
+        directory = try TemporaryDirectory("mount")
+        try await ChildProcess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "dray-test", directory.path])
+    }
+
+    func remount(_ options: String) async throws {
+        try await ChildProcess.run(["mount", "-o", "remount,\(options)", directory.path])
+    }
+
+    /// Lazily, so that a test's open descriptors do not keep it.
+    deinit { umount2(directory.path, 2) }
+
+    /// Whether this process may mount: root outside of a confined container.
+    static func isAllowed() async -> Bool {
+        guard geteuid() == 0 else { return false }
+        return (try? await SmallFileSystem(options: "size=64k")) != nil
+    }
+}
+
+@Suite(.enabled("needs root that may mount a tmpfs") { await SmallFileSystem.isAllowed() })
+struct FullDiskTests {
+    private func code(_ body: () throws -> Void) -> FailureCode? {
+        do {
+            try body()
+            return nil
+        } catch { return (error as? Failure)?.code }
+    }
+
+    @Test func aFullDiskFailsTheObjectAndTheNextOneFits() async throws {
+        let disk = try await SmallFileSystem(options: "size=1m")
+        let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
+        let large = [UInt8](repeating: 1, count: 2 << 20)
+        let failure = code {
+            let object = try storage.createTemporary(
+                lease: Site.lease, job: JobID(1), key: "h/large")
+            try large.withUnsafeBytes { try object.write($0, at: 0) }
+        }
+        #expect(failure == "storage.full")
+        // The half-written object went away with its reference, and its room came back.
+        #expect(try disk.directory.files().isEmpty)
+        let object = try storage.createTemporary(lease: Site.lease, job: JobID(2), key: "h/small")
+        try large.prefix(500_000).withUnsafeBytes { try object.write($0, at: 0) }
+        for result in storage.commit([object]) { try result.get() }
+        #expect(try storage.availableBytes() < 600_000)
+    }
+
+    @Test func aReservationFindsOutBeforeTheDownload() async throws {
+        let disk = try await SmallFileSystem(options: "size=1m")
+        let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
+        let failure = code {
+            _ = try storage.createTemporary(
+                lease: Site.lease, job: JobID(1), key: "h/large", reservingBytes: 4 << 20)
+        }
+        #expect(failure == "storage.full")
+        let part = code { _ = try storage.openAssembly(id: "part", offset: 0, length: 4 << 20) }
+        #expect(part == "storage.full")
+        #expect(try disk.directory.files() == [".dray/assembly/part"])
+    }
+
+    @Test func noRoomForAFolderFailsThatObjectAlone() async throws {
+        let disk = try await SmallFileSystem(options: "size=1m,nr_inodes=9")
+        let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
+        // Taken: the root, .dray, tmp and assembly; two objects; one folder.
+        let keys = ["a/x", "a/b/c/d/y"]
+        let batch = try keys.enumerated().map { index, key in
+            try storage.createTemporary(lease: Site.lease, job: JobID(Int64(index)), key: key)
+        }
+        let codes = storage.commit(batch).map { result in
+            if case .failure(let failure) = result { failure.code.rawValue } else { "" }
+        }
+        #expect(codes == ["", "storage.full"])
+        #expect(try disk.directory.files() == ["a/x"])
+    }
+
+    @Test func aReadOnlyDiskSaysSo() async throws {
+        let disk = try await SmallFileSystem(options: "size=1m")
+        let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
+        try storage.writeDocument(key: "x", lease: Site.lease, job: JobID(1), chunks: [[1]])
+        try await disk.remount("ro")
+        #expect(
+            code { _ = try storage.createTemporary(lease: Site.lease, job: JobID(2), key: "y") }
+                == "storage.readOnly")
+        #expect(
+            code { _ = try DirectoryStorage(StorageURL(directory: disk.directory.path)) }
+                == "storage.readOnly")
+        // What is there can still be recognised.
+        #expect(storage.adopt(key: "x", expected: Site.expected([1])))
+    }
+
+    @Test func aMountBelowTheRootIsRefused() async throws {
+        let site = try Site()
+        let disk = try await SmallFileSystem(options: "size=1m")
+        mkdir(site.directory.path("mounted"), 0o755)
+        try await ChildProcess.run(
+            ["mount", "--bind", disk.directory.path, site.directory.path("mounted")])
+        defer { umount2(site.directory.path("mounted"), 2) }
+        #expect(site.codeOfStoring("mounted/x") == "storage.pathRefused")
+        #expect(try site.privateFiles().isEmpty)
+    }
+}

@@ -1,0 +1,136 @@
+import Foundation
+import Model
+import Storage
+import TestSupport
+import Testing
+
+/// Paths that would leave the site, or that another file or folder stands in the way of.
+@Suite struct RefusalTests {
+    static let refusedKeys = [
+        "", "/", "/etc/passwd", "..", "../x", "a/../../x", "a/..", "a/./b", ".", "a//b", "a/", "/a",
+        "a\0b", "a/b\0/../../x", ".dray", ".dray/tmp/x", ".dray/assembly/x",
+        String(repeating: "n", count: 256), "a/\(String(repeating: "é", count: 128))/b",
+        Array(repeating: String(repeating: "d", count: 200), count: 21).joined(separator: "/"),
+        Array(repeating: "d", count: 129).joined(separator: "/"),
+    ]
+
+    @Test(arguments: refusedKeys)
+    func aKeyThatLeavesTheSiteIsRefused(key: String) throws {
+        let site = try Site()
+        #expect(site.codeOfStoring(key) == "storage.pathRefused")
+        #expect(!site.storage.adopt(key: key, expected: Site.expected([])))
+        #expect(try site.directory.files().isEmpty)
+    }
+
+    @Test(arguments: [
+        "a", "...", "..a/b..", "a/.dray/b", ".drayage", "with space/und ümlaut/%2e%2e", "a\nb\\c",
+        String(repeating: "n", count: 255),
+        Array(repeating: String(repeating: "d", count: 200), count: 20).joined(separator: "/"),
+    ])
+    func anOddKeyIsStoredAsItIs(key: String) throws {
+        let site = try Site()
+        try site.store(key, [7])
+        #expect(try site.visibleFiles() == [key])
+        #expect(site.storage.adopt(key: key, expected: Site.expected([7])))
+    }
+
+    @Test(arguments: ["", "..", "../x", "a/b", "a b", "ü", String(repeating: "a", count: 65)])
+    func anIdThatIsNotOneIsRefused(id: String) throws {
+        let site = try Site()
+        #expect(throws: Failure.self) {
+            try site.storage.createTemporary(lease: id, job: JobID(1), key: "a")
+        }
+        #expect(throws: Failure.self) {
+            try site.storage.openAssembly(id: id, offset: 0, length: 1)
+        }
+        let assembly = Assembly(id: id, totalBytes: 1, validator: "v", parts: [])
+        #expect(throws: Failure.self) {
+            try site.storage.promoteAssembly(assembly, key: "a")
+        }
+        #expect(try site.directory.files().isEmpty)
+    }
+
+    // MARK: - Symlinks
+
+    @Test func aSymlinkOnTheWayIsRefused() throws {
+        let site = try Site()
+        let outside = try TemporaryDirectory("outside")
+        try site.store("real/x", [1])
+        let files = FileManager.default
+        try files.createSymbolicLink(
+            atPath: site.directory.path("out"), withDestinationPath: outside.path)
+        try files.createSymbolicLink(
+            atPath: site.directory.path("in"), withDestinationPath: "real")
+        try files.createSymbolicLink(
+            atPath: site.directory.path("dangling"), withDestinationPath: "nowhere")
+        for key in ["out/x", "out/new/x", "in/y", "dangling/x"] {
+            #expect(site.codeOfStoring(key)?.rawValue.hasPrefix("storage.path") == true)
+        }
+        #expect(try outside.files().isEmpty)
+        #expect(try site.directory.read("real/x") == [1])
+        #expect(try site.privateFiles().isEmpty)
+    }
+
+    @Test func aSymlinkUnderTheKeyIsReplacedAndItsTargetLeftAlone() throws {
+        let site = try Site()
+        let outside = try TemporaryDirectory("outside")
+        try outside.write("precious", to: "file")
+        try FileManager.default.createSymbolicLink(
+            atPath: site.directory.path("x"), withDestinationPath: outside.path("file"))
+        #expect(!site.storage.adopt(key: "x", expected: Site.expected(Array("precious".utf8))))
+        try site.store("x", [1])
+        #expect(try outside.read("file") == Array("precious".utf8))
+        #expect(try site.directory.read("x") == [1])
+    }
+
+    @Test func aSymlinkInPlaceOfDraysOwnDirectoryIsRefused() throws {
+        let directory = try TemporaryDirectory("site")
+        let outside = try TemporaryDirectory("outside")
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path(".dray"), withDestinationPath: outside.path)
+        #expect(throws: Failure.self) {
+            try DirectoryStorage(StorageURL(directory: directory.path))
+        }
+        #expect(try outside.files().isEmpty)
+    }
+
+    @Test func theRootMayBeASymlink() throws {
+        let real = try TemporaryDirectory("real")
+        let place = try TemporaryDirectory("place")
+        try FileManager.default.createSymbolicLink(
+            atPath: place.path("link"), withDestinationPath: real.path)
+        let storage = try DirectoryStorage(StorageURL(directory: place.path("link")))
+        try storage.writeDocument(
+            key: "a", lease: Site.lease, job: JobID(1), chunks: [[1], [2, 3]])
+        #expect(try real.read("a") == [1, 2, 3])
+    }
+
+    // MARK: - The root
+
+    @Test func missingParentsOfTheRootAreMade() throws {
+        let directory = try TemporaryDirectory("parents")
+        let storage = try DirectoryStorage(StorageURL(directory: directory.path("a/b/c")))
+        #expect(try storage.availableBytes() > 0)
+        #expect(try directory.files().isEmpty)
+        #expect(FileManager.default.fileExists(atPath: directory.path("a/b/c")))
+    }
+
+    @Test func aFileInPlaceOfTheRootIsAConflict() throws {
+        let directory = try TemporaryDirectory("parents")
+        try directory.write("x", to: "file")
+        for path in ["file", "file/below"] {
+            let failure = #expect(throws: Failure.self) {
+                try DirectoryStorage(StorageURL(directory: directory.path(path)))
+            }
+            #expect(failure?.code == "storage.pathConflict")
+        }
+    }
+
+    @Test func aRootThatCannotBeWrittenSaysSo() throws {
+        // sysfs takes no directory from anybody, root included.
+        let failure = #expect(throws: Failure.self) {
+            try DirectoryStorage(StorageURL(directory: "/sys/dray-test"))
+        }
+        #expect(["storage.permission", "storage.readOnly"].contains(failure?.code.rawValue))
+    }
+}

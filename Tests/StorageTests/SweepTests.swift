@@ -1,0 +1,57 @@
+import Foundation
+import Model
+import Storage
+import TestSupport
+import Testing
+
+@Suite struct SweepTests {
+    /// Sets a file's modification time back.
+    private func age(_ path: String, bySeconds seconds: Double) throws {
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -seconds)], ofItemAtPath: path)
+    }
+
+    @Test func onlyWhatIsOldIsRemoved() throws {
+        let site = try Site()
+        try site.store("h/kept", [1])
+        try age(site.directory.path("h/kept"), bySeconds: 1_000_000)
+        let old = try site.pending("h/old", [1], job: 1)
+        let young = try site.pending("h/young", [2], job: 2)
+        let part = try site.storage.openAssembly(id: "abandoned", offset: 0, length: 1)
+        for result in site.storage.commit([part]) { try result.get() }
+        try age(site.directory.path(".dray/tmp/\(Site.lease)-1"), bySeconds: 7200)
+        try age(site.directory.path(".dray/assembly/abandoned"), bySeconds: 7200)
+
+        #expect(try site.storage.sweepTemporaries(olderThanSeconds: 3600) == 2)
+        #expect(try site.storage.sweepTemporaries(olderThanSeconds: 3600) == 0)
+        #expect(try site.directory.files() == [".dray/tmp/\(Site.lease)-2", "h/kept"])
+        let results = site.storage.commit([old, young])
+        #expect(throws: Failure.self) { try results[0].get() }
+        try results[1].get()
+        #expect(try site.visibleFiles() == ["h/kept", "h/young"])
+    }
+}
+
+@Suite struct DocumentTests {
+    @Test func aDocumentReplacesTheOneBefore() throws {
+        let site = try Site()
+        for text in ["first, which is longer\n", "second\n"] {
+            try site.storage.writeDocument(
+                key: "h/SHA256SUMS", lease: Site.lease, job: JobID(3),
+                chunks: text.utf8.map { [$0] })
+            #expect(try site.directory.read("h/SHA256SUMS") == Array(text.utf8))
+        }
+        #expect(try site.privateFiles().isEmpty)
+    }
+
+    @Test func aFolderInTheWayIsAConflict() throws {
+        let site = try Site()
+        try site.store("h/SHA256SUMS/x", [1])
+        let failure = #expect(throws: Failure.self) {
+            try site.storage.writeDocument(
+                key: "h/SHA256SUMS", lease: Site.lease, job: JobID(3), chunks: [[1]])
+        }
+        #expect(failure?.code == "storage.pathConflict")
+        #expect(try site.privateFiles().isEmpty)
+    }
+}
