@@ -20,9 +20,11 @@ package struct LeaseRequest: Codable, Sendable {
 /// The answer to `LeaseRequest`; without work, no lease and no jobs.
 package struct LeaseGrant: Codable, Sendable {
     package var lease: LeaseID?
-    /// How long the lease holds from the moment it was granted; the worker counts from before it
-    /// sent the request.
+    /// How long the lease holds from the moment it was granted. The worker counts from before it
+    /// sent the request, plus `waitedSeconds`.
     package var seconds: Double
+    /// How long the coordinator had the request before it made the grant.
+    package var waitedSeconds = 0.0
     /// Storage URLs by site number, for the jobs below.
     package var sites: [String: String]
     package var jobs: [Job]

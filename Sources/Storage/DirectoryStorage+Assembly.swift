@@ -10,8 +10,11 @@ extension DirectoryStorage {
     /// or the bytes of one are not what was recorded; the assembly then stays, for that part to be
     /// fetched again. A file that already has its final key (the report was lost after the rename)
     /// is checked in its place and answered as success.
+    ///
+    /// `expectedSHA256`, 64 lower-case hex digits, is the whole file's digest where a list promises
+    /// one; another digest is `integrity.digestMismatch`, and the file gets no final key.
     package func promoteAssembly(
-        _ assembly: Assembly, key: String
+        _ assembly: Assembly, key: String, expectedSHA256: String? = nil
     ) throws(Failure) -> StoredObject {
         try PrivateName.requireID(assembly.id)
         let key = try ObjectKey(key)
@@ -25,6 +28,11 @@ extension DirectoryStorage {
             return try confirmPromoted(assembly, parts: parts, key: key, in: site)
         }
         let stored = try Self.hash(file, parts: parts, totalBytes: assembly.totalBytes)
+        if let expectedSHA256, expectedSHA256 != stored.sha256 {
+            throw Failure(
+                "integrity.digestMismatch",
+                "SHA-256 is \(stored.sha256); the list says \(expectedSHA256)")
+        }
         try promote(file, id: assembly.id, key: key, in: site)
         return stored
     }

@@ -1,0 +1,56 @@
+import Synchronization
+
+/// Hands batches from any thread to one task: whatever came in while that task was busy is its
+/// next batch.
+final class Mailbox<Element: Sendable>: Sendable {
+    private struct State {
+        var elements: [Element] = []
+        var waiter: CheckedContinuation<Void, Never>?
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+
+    func push(_ element: Element) { push(contentsOf: CollectionOfOne(element)) }
+
+    func push(contentsOf elements: some Collection<Element> & Sendable) {
+        let waiter = state.withLock { state in
+            state.elements.append(contentsOf: elements)
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume()
+    }
+
+    /// No more elements will come; what is there is still handed out.
+    func close() {
+        let waiter = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume()
+    }
+
+    /// Up to `most` elements in order, as soon as there is one; empty only after `close`.
+    ///
+    /// For one task at a time.
+    func next(_ most: Int) async -> [Element] {
+        while true {
+            let (batch, isOver) = state.withLock { state in
+                let batch = Array(state.elements.prefix(most))
+                state.elements.removeFirst(batch.count)
+                return (batch, state.isClosed)
+            }
+            if !batch.isEmpty || isOver { return batch }
+            await withCheckedContinuation { continuation in
+                let isReady = state.withLock { state in
+                    if !state.elements.isEmpty || state.isClosed { return true }
+                    state.waiter = continuation
+                    return false
+                }
+                if isReady { continuation.resume() }
+            }
+        }
+    }
+}

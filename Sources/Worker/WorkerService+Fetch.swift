@@ -1,0 +1,264 @@
+import CoordinatorClient
+import FoundationEssentials
+import Model
+import Runtime
+import Storage
+import Synchronization
+import Transfer
+
+extension WorkerService {
+    /// Starts fetches of one site: what lies there already is adopted, the rest is downloaded.
+    func fetch(_ jobs: [Job], _ lease: LeaseID, storage: DirectoryStorage) async {
+        let known = jobs.filter { $0.known != nil }
+        submit(jobs.filter { $0.known == nil }, lease, storage)
+        guard !known.isEmpty else { return }
+        // Hashing what is there is work for the disk and one core; transfers go on meanwhile.
+        Task {
+            for chunk in stride(from: 0, to: known.count, by: Self.adoptionBatch) {
+                let batch = known[chunk..<min(chunk + Self.adoptionBatch, known.count)]
+                await self.adopt(Array(batch), lease, storage)
+            }
+        }
+    }
+
+    private static let adoptionBatch = 64
+
+    private func adopt(_ jobs: [Job], _ lease: LeaseID, _ storage: DirectoryStorage) async {
+        let isThere = await blocking.run {
+            jobs.map { job in
+                self.held.isHeld(lease)
+                    && job.known.map { storage.adopt(key: job.key, expected: $0) } == true
+            }
+        }
+        var adopted: [JobReport] = []
+        for (job, isThere) in zip(jobs, isThere) where isThere {
+            var report = JobReport(job: job.id, lease: lease, outcome: .done)
+            report.stored = job.known
+            report.adopted = true
+            adopted.append(report)
+            held.downloaded(job.id)
+        }
+        reports.push(contentsOf: adopted)
+        pace.ended(adopted.count)
+        submit(zip(jobs, isThere).filter { !$0.1 }.map(\.0), lease, storage)
+    }
+
+    private func submit(_ jobs: [Job], _ lease: LeaseID, _ storage: DirectoryStorage) {
+        guard !jobs.isEmpty else { return }
+        for job in jobs {
+            let split = Split(
+                worker: id, job: job, lease: lease, partBytes: configuration.partBytes)
+            let request = request(for: job, lease, storage, split)
+            let transfer = engine.submit(request) { transfer, result in
+                self.end(job, lease, storage, transfer, result, split)
+            }
+            held.setTransfer(transfer, of: job.id)
+        }
+        if isDraining {
+            for transfer in held.queuedTransfers() { engine.cancel(transfer) }
+        }
+    }
+
+    private func request(
+        for job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ split: Split
+    ) -> TransferRequest {
+        let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
+            if let assembly = job.assembly, let offset = job.offset, let length = job.length {
+                return try storage.openAssembly(id: assembly.id, offset: offset, length: length)
+            }
+            if let assembly = split.assembly {
+                return try storage.openAssembly(id: assembly, offset: 0, length: bytes ?? 0)
+            }
+            return try storage.createTemporary(
+                lease: lease, job: job.id, key: job.key, reservingBytes: bytes ?? 0)
+        }
+        var request = TransferRequest(
+            url: job.url, group: lease, destination: destination, role: job.role ?? .file)
+        request.isManifest = job.role == .playlist
+        if let assembly = job.assembly, let offset = job.offset, let length = job.length {
+            request.range = TransferRequest.ByteRange(
+                offset: offset, length: length, totalBytes: assembly.totalBytes,
+                validator: assembly.validator)
+        } else {
+            request.expectedBytes = job.length
+            request.expectedSHA256 = job.sha256
+            request.splitAbove = configuration.partBytes
+            request.onLarge = { large in
+                split.begin(large) { try await self.client.split($0) }
+            }
+        }
+        return request
+    }
+
+    /// Takes a transfer's result from its loop's thread; must not block.
+    private func end(
+        _ job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ transfer: Transfer,
+        _ result: TransferResult, _ split: Split
+    ) {
+        held.downloaded(job.id)
+        defer { pace.ended(1) }
+        switch result.outcome {
+        case .failure(let failure):
+            // A split that is on its way must not overtake the failure: the job changes under it.
+            Task {
+                _ = await split.isAccepted()
+                self.fail(job, lease, failure, retryAfter: result.retryAfterSeconds)
+            }
+        case .success(let fetched):
+            let end = Finished(
+                job: job, lease: lease, storage: storage, fetched: fetched, transfer: transfer)
+            guard fetched.isFirstPart else {
+                finished.push(end)
+                return
+            }
+            Task {
+                // Only as a part is what was received complete.
+                if await split.isAccepted() {
+                    self.finished.push(end)
+                } else {
+                    fetched.object?.discard()
+                    self.giveBack(job, lease)
+                }
+            }
+        }
+    }
+
+    // MARK: Reports
+
+    func fail(
+        _ job: Job, _ lease: LeaseID, _ failure: Failure, retryAfter: Double? = nil
+    ) {
+        guard failure.code != "worker.cancelled" else { return giveBack(job, lease) }
+        var report = JobReport(job: job.id, lease: lease, outcome: .failed)
+        report.failure = failure
+        report.retryAfterSeconds = retryAfter
+        held.downloaded(job.id)
+        reports.push(report)
+    }
+
+    func giveBack(_ job: Job, _ lease: LeaseID) {
+        held.downloaded(job.id)
+        reports.push(JobReport(job: job.id, lease: lease, outcome: .returned))
+    }
+
+    /// Makes finished transfers durable in batches, each with one barrier, and hands on their
+    /// reports.
+    func commitFinished() async {
+        while true {
+            let batch = await finished.next(WireLimits.resultsPerReport)
+            guard !batch.isEmpty else { return }
+            let results = await blocking.run { self.commit(batch) }
+            reports.push(contentsOf: results)
+        }
+    }
+
+    private func commit(_ batch: [Finished]) -> [JobReport] {
+        var reports: [JobReport] = []
+        reports.reserveCapacity(batch.count)
+        // Whoever lost its lease must not put anything under a final key: somebody else may have.
+        let (ours, lost) = (
+            batch.filter { held.isHeld($0.lease) }, batch.filter { !held.isHeld($0.lease) }
+        )
+        for end in lost { end.fetched.object?.discard() }
+        for (_, group) in Dictionary(grouping: ours, by: { ObjectIdentifier($0.storage) }) {
+            guard let storage = group.first?.storage else { continue }
+            let objects = group.compactMap(\.fetched.object)
+            let outcomes = storage.commit(objects)
+            for (end, outcome) in zip(group, outcomes) {
+                reports.append(report(of: end, outcome))
+            }
+        }
+        return reports
+    }
+
+    private func report(of end: Finished, _ outcome: Result<Void, Failure>) -> JobReport {
+        var report = JobReport(job: end.job.id, lease: end.lease, outcome: .done)
+        switch outcome {
+        case .success:
+            end.transfer.handle(.store)
+            report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
+        case .failure(let failure):
+            end.transfer.handle(.fail)
+            report.outcome = .failed
+            report.failure = failure
+        }
+        return report
+    }
+
+    /// Sends results in batches; those that came in during one request are the next.
+    func sendReports() async {
+        while true {
+            let batch = await reports.next(WireLimits.resultsPerReport)
+            guard !batch.isEmpty else { return }
+            do {
+                let answer = try await client.report(
+                    ReportRequest(worker: id, results: batch), retrySeconds: Self.reportSeconds)
+                note(answer.answers)
+            } catch {
+                // Their leases run out and the jobs go to others.
+                log.error("results could not be reported", ["error": "\(error)"])
+            }
+            held.remove(batch.lazy.map { (job: $0.job, lease: $0.lease) })
+            pace.ended(0)
+        }
+    }
+
+    /// How long a batch of results is offered to coordinators that do not answer.
+    private static let reportSeconds = 60.0
+
+    private func note(_ answers: [ReportAnswer.Verdict]) {
+        let stale = answers.count { $0 == .stale }
+        let rejected = answers.count { $0 == .rejected }
+        if stale > 0 { log.info("results were stale", ["count": stale]) }
+        if rejected > 0 { log.error("results were rejected", ["count": rejected]) }
+    }
+}
+
+/// Whether and how one fetch was split: decided on a loop's thread when the header is in, settled
+/// with the coordinator while the bytes come.
+final class Split: Sendable {
+    private struct State {
+        var assembly: String?
+        var request: Task<Bool, Never>?
+    }
+
+    private let worker: WorkerID
+    private let job: Job
+    private let lease: LeaseID
+    private let partBytes: Int64
+    private let state = Mutex(State())
+
+    init(worker: WorkerID, job: Job, lease: LeaseID, partBytes: Int64) {
+        self.worker = worker
+        self.job = job
+        self.lease = lease
+        self.partBytes = partBytes
+    }
+
+    /// The assembly that the first part is written to; nil while the object is whole.
+    var assembly: String? { state.withLock { $0.assembly } }
+
+    /// Tells the coordinator, so that others can begin with the other parts.
+    func begin(
+        _ large: LargeObject,
+        _ send: @escaping @Sendable (SplitRequest) async throws -> SplitAnswer
+    ) {
+        let assembly = UUID().uuidString.lowercased()
+        let request = SplitRequest(
+            worker: worker, job: job.id, lease: lease, assembly: assembly,
+            totalBytes: large.totalBytes, partBytes: partBytes, validator: large.validator)
+        state.withLock { state in
+            state.assembly = assembly
+            state.request = Task {
+                let answer = try? await send(request)
+                return answer?.verdict == .accepted
+            }
+        }
+    }
+
+    /// Waits for the coordinator's answer; false when there was no split.
+    func isAccepted() async -> Bool {
+        guard let request = state.withLock({ $0.request }) else { return false }
+        return await request.value
+    }
+}

@@ -1,0 +1,112 @@
+import CoordinatorClient
+import Model
+import Storage
+
+extension WorkerService {
+    /// Hashes a file that was put together from parts and gives it its final key.
+    func verify(_ job: Job, _ lease: LeaseID, _ grant: LeaseGrant) async {
+        let result = await blocking.run { () -> Result<StoredObject, Failure> in
+            Result { () throws(Failure) in
+                guard let assembly = job.assembly else {
+                    throw Failure("cluster.protocol", "A verify job names no assembly.")
+                }
+                let storage = try self.storage(at: grant.sites[job.site.description] ?? "")
+                return try storage.promoteAssembly(
+                    assembly, key: job.key, expectedSHA256: job.sha256)
+            }
+        }
+        switch result {
+        case .failure(let failure): fail(job, lease, failure)
+        case .success(let stored):
+            var report = JobReport(job: job.id, lease: lease, outcome: .done)
+            report.stored = stored
+            held.downloaded(job.id)
+            reports.push(report)
+        }
+        pace.ended(1)
+    }
+
+    /// Writes a directory's `SHA256SUMS`, of everything that completed assets have there.
+    func writeSums(_ job: Job, _ lease: LeaseID, _ grant: LeaseGrant) async {
+        do {
+            let entries = try await sums(of: job)
+            let written = await blocking.run { () -> Result<Void, Failure> in
+                Result { () throws(Failure) in
+                    guard !entries.isEmpty, self.held.isHeld(lease) else { return }
+                    let storage = try self.storage(at: grant.sites[job.site.description] ?? "")
+                    let document = SumsDocument(directory: job.key, entries: entries)
+                    try storage.writeDocument(
+                        key: document.key, lease: lease, job: job.id, chunks: document)
+                }
+            }
+            try written.get()
+            held.downloaded(job.id)
+            reports.push(JobReport(job: job.id, lease: lease, outcome: .done))
+        } catch {
+            fail(job, lease, error)
+        }
+        pace.ended(1)
+    }
+
+    private func sums(of job: Job) async throws(Failure) -> [SumsPage.Entry] {
+        var entries: [SumsPage.Entry] = []
+        var after: String?
+        repeat {
+            let page = try await client.sums(
+                site: job.site, directory: job.key, after: after)
+            entries += page.entries
+            after = page.next
+        } while after != nil
+        return entries
+    }
+}
+
+/// The text of a `SHA256SUMS`: a line an object, names relative to its directory, in the form that
+/// `sha256sum -c` reads (GNU coreutils manual, "md5sum invocation").
+struct SumsDocument: Sequence, Sendable {
+    let directory: String
+    let entries: [SumsPage.Entry]
+
+    /// Where the list goes; aside when the origin has an object of that name.
+    var key: String {
+        let key = path("SHA256SUMS")
+        return entries.contains { $0.key == key } ? path("SHA256SUMS.dray") : key
+    }
+
+    private func path(_ name: String) -> String {
+        directory.isEmpty ? name : "\(directory)/\(name)"
+    }
+
+    /// Chunks of about 64 KiB.
+    func makeIterator() -> AnyIterator<[UInt8]> {
+        var rest = entries[...]
+        return AnyIterator {
+            guard !rest.isEmpty else { return nil }
+            var chunk: [UInt8] = []
+            while let entry = rest.first, chunk.count < 64 << 10 {
+                chunk.append(contentsOf: line(of: entry).utf8)
+                rest.removeFirst()
+            }
+            return chunk
+        }
+    }
+
+    private func line(of entry: SumsPage.Entry) -> String {
+        let name = relative(entry.key)
+        guard name.contains("\\") else { return "\(entry.sha256)  \(name)\n" }
+        // A backslash before the line says that the name is escaped.
+        return "\\\(entry.sha256)  \(name.replacing("\\", with: "\\\\"))\n"
+    }
+
+    /// A key as seen from the directory.
+    func relative(_ key: String) -> String {
+        let base = directory.split(separator: "/")
+        let parts = key.split(separator: "/")
+        var shared = 0
+        while shared < base.count && shared < parts.count - 1 && base[shared] == parts[shared] {
+            shared += 1
+        }
+        return (Array(repeating: "..", count: base.count - shared) + parts[shared...])
+            .joined(separator: "/")
+    }
+}

@@ -1,0 +1,105 @@
+import CoordinatorClient
+import Model
+import Runtime
+import Transfer
+
+extension WorkerService {
+    /// Keeps enough jobs in hand until the worker drains.
+    func leaseWork() async {
+        var failures = 0
+        while !isDraining {
+            let most = WireLimits.jobsPerLease
+            let target = pace.target(connections: configuration.connections, most: most)
+            let inHand = held.pendingCount
+            guard inHand <= target / 2 else {
+                await pace.wait(atMost: .milliseconds(250))
+                continue
+            }
+            let askedAt = HeldWork.Instant.now
+            do {
+                let grant = try await client.lease(
+                    LeaseRequest(
+                        worker: id, queues: configuration.queues, maxJobs: target - inHand,
+                        waitMilliseconds: Self.pollMilliseconds))
+                failures = 0
+                if let lease = grant.lease {
+                    await take(lease, grant, askedAt: askedAt + .seconds(grant.waitedSeconds))
+                }
+            } catch {
+                guard !isDraining else { return }
+                failures += 1
+                if failures == 1 { log.warning("no jobs to be had", ["error": "\(error)"]) }
+                try? await Task.sleep(for: .milliseconds(min(100 << min(failures, 5), 3_000)))
+            }
+        }
+    }
+
+    /// How long the coordinator holds a request while there is no work.
+    private static let pollMilliseconds = 20_000
+
+    /// Starts everything of a grant.
+    private func take(_ lease: LeaseID, _ grant: LeaseGrant, askedAt: HeldWork.Instant) async {
+        held.add(lease, grant.jobs, seconds: grant.seconds, askedAt: askedAt)
+        var fetches: [Job] = []
+        for job in grant.jobs {
+            switch job.kind {
+            case .fetch: fetches.append(job)
+            case .resolve: Task { await self.resolve(job, lease) }
+            case .verify: Task { await self.verify(job, lease, grant) }
+            case .sums: Task { await self.writeSums(job, lease, grant) }
+            }
+        }
+        let groups = Dictionary(grouping: fetches, by: \.site)
+        for (site, jobs) in groups {
+            do {
+                let url = grant.sites[site.description] ?? ""
+                // Opening a site proves that it can be written; the disk may be slow.
+                let opened = await blocking.run { () -> Result<_, Failure> in
+                    Result { () throws(Failure) in try self.storage(at: url) }
+                }
+                await fetch(jobs, lease, storage: try opened.get())
+            } catch {
+                for job in jobs { fail(job, lease, error) }
+            }
+        }
+    }
+
+    // MARK: Heartbeats
+
+    /// Extends leases that have used up a third of their time, tells what is under way, and drops
+    /// what is lost.
+    func beat() async {
+        var idleBeats = 0
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .seconds(1))
+            cancel(held.dropLost())
+            let leases = held.leasesToExtend()
+            let (received, active) = held.progress()
+            idleBeats = leases.isEmpty && active == 0 ? idleBeats + 1 : 0
+            // An idle worker says that it is there every ten seconds.
+            guard idleBeats % 10 <= 0 || idleBeats == 1 else { continue }
+            let askedAt = HeldWork.Instant.now
+            do {
+                let answer = try await client.heartbeat(
+                    Heartbeat(
+                        worker: id, leases: Array(leases.prefix(WireLimits.leasesPerHeartbeat)),
+                        receivedBytes: received, name: configuration.name,
+                        activeTransfers: active),
+                    retrySeconds: 5)
+                held.extend(answer.leases, seconds: answer.seconds, askedAt: askedAt)
+                let alive = Set(answer.leases)
+                let asked = Set(leases)
+                cancel(held.dropLost { asked.contains($0) && !alive.contains($0) })
+            } catch {
+                log.debug("a heartbeat failed", ["error": "\(error)"])
+            }
+        }
+    }
+
+    private func cancel(_ lost: [LeaseID]) {
+        guard !lost.isEmpty else { return }
+        log.warning("leases were lost", ["count": lost.count])
+        for lease in lost { engine.cancelAll(group: lease) }
+        pace.ended(0)
+    }
+}

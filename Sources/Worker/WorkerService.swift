@@ -1,0 +1,143 @@
+import CoordinatorClient
+import FoundationEssentials
+package import Model
+import Runtime
+package import Storage
+import Synchronization
+import Transfer
+
+/// A worker: leases batches of jobs, downloads, hashes, stores and reports.
+///
+/// It speaks to coordinators over HTTP only and holds nothing that matters: killed at any moment,
+/// its jobs go to others when its leases run out.
+package final class WorkerService: DrainableService {
+    package struct Configuration: Sendable {
+        /// URLs of coordinators; the next one is asked when one is down.
+        package var coordinators: [String]
+        package var token: String?
+        /// Queues to take jobs from; empty means all.
+        package var queues: [String]
+        /// Transfers at a time, 1 to 1,000.
+        package var connections: Int
+        /// Shown in the cluster's status: host and process.
+        package var name: String
+        package var durability: Durability
+        /// Files larger than this are fetched in parts of this size, in bytes.
+        package var partBytes: Int64
+        /// Longest that work in hand may take after `drain`, in seconds.
+        package var drainSeconds: Double
+
+        package init(
+            coordinators: [String], token: String?, queues: [String] = [], connections: Int = 32,
+            name: String, durability: Durability = .batch, partBytes: Int64 = 64 << 20,
+            drainSeconds: Double = 20
+        ) {
+            self.coordinators = coordinators
+            self.token = token
+            self.queues = queues
+            self.connections = connections
+            self.name = name
+            self.durability = durability
+            self.partBytes = partBytes
+            self.drainSeconds = drainSeconds
+        }
+    }
+
+    /// A transfer that ended well: its bytes are still to be made durable.
+    struct Finished: Sendable {
+        var job: Job
+        var lease: LeaseID
+        var storage: DirectoryStorage
+        var fetched: Fetched
+        var transfer: Transfer
+    }
+
+    package let name: String
+    /// This process's identity.
+    package let id: WorkerID = UUID().uuidString.lowercased()
+    let configuration: Configuration
+    let client: CoordinatorClient
+    let engine: TransferEngine
+    let held = HeldWork()
+    let blocking = BlockingCalls()
+    let finished = Mailbox<Finished>()
+    let reports = Mailbox<JobReport>()
+    let pace = LeasePace()
+    let log: Logger
+    private let sites = Mutex<[String: DirectoryStorage]>([:])
+    private let draining = ShutdownSignal()
+    private let leasing = Mutex<Task<Void, Never>?>(nil)
+
+    package init(_ configuration: Configuration) throws(Failure) {
+        self.configuration = configuration
+        name = configuration.name
+        log = Logger("worker").with("worker", configuration.name)
+        client = try CoordinatorClient(
+            endpoints: configuration.coordinators.joined(separator: ","),
+            token: configuration.token)
+        var options = TransferEngine.Options()
+        options.connections = configuration.connections
+        engine = try TransferEngine(options: options)
+    }
+
+    /// Takes no more work; `run` returns when what is in hand is done or given back.
+    package func drain() async {
+        draining.trigger()
+        leasing.withLock { $0 }?.cancel()
+        for transfer in held.queuedTransfers() { engine.cancel(transfer) }
+    }
+
+    /// Works until it is drained, or until its task is cancelled (what it holds is then given back).
+    package func run() async throws {
+        let leaseTask = Task { await self.leaseWork() }
+        leasing.withLock { $0 = leaseTask }
+        if draining.isDraining { leaseTask.cancel() }
+        let background = [
+            Task { await self.commitFinished() }, Task { await self.beat() },
+        ]
+        let reporting = Task { await self.sendReports() }
+        await withTaskCancellationHandler {
+            await leaseTask.value
+        } onCancel: {
+            leaseTask.cancel()
+        }
+        await finishWork()
+        finished.close()
+        await background[0].value
+        reports.close()
+        await reporting.value
+        background[1].cancel()
+        await background[1].value
+        engine.shutdown()
+        client.shutdown()
+    }
+
+    /// Waits for what is in hand, for a bounded time; the rest is cancelled and given back.
+    private func finishWork() async {
+        let clock = ContinuousClock()
+        let seconds = Task.isCancelled ? 0 : configuration.drainSeconds
+        let patience = clock.now + .seconds(seconds)
+        while !held.isEmpty && clock.now < patience {
+            await pace.wait(atMost: .milliseconds(200))
+        }
+        for lease in held.leases { engine.cancelAll(group: lease) }
+        let end = clock.now + .seconds(2)
+        while !held.isEmpty && clock.now < end {
+            await pace.wait(atMost: .milliseconds(100))
+        }
+    }
+
+    var isDraining: Bool { draining.isDraining || Task.isCancelled }
+
+    /// The storage of a site, opened once.
+    func storage(at url: String) throws(Failure) -> DirectoryStorage {
+        if let known = sites.withLock({ $0[url] }) { return known }
+        let opened = try DirectoryStorage(
+            try StorageURL(url), durability: configuration.durability)
+        return sites.withLock { sites in
+            if let known = sites[url] { return known }
+            sites[url] = opened
+            return opened
+        }
+    }
+}
