@@ -1,1 +1,102 @@
-// Filled by the first commit of this target.
+internal import CMicroHTTPD
+internal import Glibc
+internal import Synchronization
+
+/// An HTTP/1.1 server over libmicrohttpd: its threads parse and write, handlers run as tasks.
+///
+/// A request is handed over when all of it has arrived; its connection is suspended meanwhile and
+/// holds no thread, so thousands may wait. `shutdown` must be called, and ends it for good.
+package final class HTTPServer: Sendable {
+    package struct Configuration: Sendable {
+        /// A numeric address or `localhost`; `0.0.0.0` or `::` for all interfaces.
+        package var address: String
+        /// 0 lets the system choose; `HTTPServer.port` tells.
+        package var port: UInt16
+        /// A longer body is answered with 413.
+        package var maximumBodyBytes: Int
+        /// More wait in the backlog. Suspended ones count.
+        package var maximumConnections: Int
+        /// A connection that sends or takes nothing for so long is closed; suspended ones are not.
+        package var idleTimeoutSeconds: Int
+        package var threads: Int
+
+        package init(
+            address: String = "127.0.0.1", port: UInt16 = 0, maximumBodyBytes: Int = 8 << 20,
+            maximumConnections: Int = 4096, idleTimeoutSeconds: Int = 60, threads: Int = 2
+        ) {
+            self.address = address
+            self.port = port
+            self.maximumBodyBytes = maximumBodyBytes
+            self.maximumConnections = maximumConnections
+            self.idleTimeoutSeconds = idleTimeoutSeconds
+            self.threads = threads
+        }
+    }
+
+    package typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
+
+    /// The port it listens on.
+    package let port: UInt16
+    private let core: Core
+    private let daemon: Mutex<Daemon?>
+
+    /// A running `MHD_Daemon`. Unchecked: all that is done with it is to stop it, once.
+    private struct Daemon: @unchecked Sendable {
+        let pointer: OpaquePointer
+    }
+
+    /// Request line and headers together; longer ones are answered with 431 or 414.
+    private static let headerMemoryBytes = 32 * 1024
+
+    /// Listens and serves from now on.
+    package static func start(
+        _ configuration: Configuration, handler: @escaping Handler
+    ) throws(HTTPServerError) -> HTTPServer {
+        let (listener, port) = try ListenSocket.open(
+            configuration.address, port: configuration.port)
+        let core = Core(
+            handler: handler, maximumBodyBytes: max(configuration.maximumBodyBytes, 0))
+        var settings = dray_mhd_settings(
+            listen_socket: listener,
+            connection_limit: UInt32(clamping: max(configuration.maximumConnections, 1)),
+            idle_timeout_seconds: UInt32(clamping: max(configuration.idleTimeoutSeconds, 1)),
+            threads: UInt32(clamping: min(max(configuration.threads, 1), 64)),
+            header_memory_bytes: headerMemoryBytes)
+        let context = Unmanaged.passUnretained(core).toOpaque()
+        guard
+            let pointer = dray_mhd_start(
+                &settings, Core.onRequest, Core.onCompleted, context)
+        else {
+            close(listener)
+            throw .failed("libmicrohttpd did not start")
+        }
+        return HTTPServer(port: port, core: core, daemon: Daemon(pointer: pointer))
+    }
+
+    private init(port: UInt16, core: Core, daemon: Daemon) {
+        self.port = port
+        self.core = core
+        self.daemon = Mutex(daemon)
+    }
+
+    deinit {
+        precondition(daemon.withLock { $0 == nil }, "an HTTPServer must be shut down")
+    }
+
+    /// Requests that are being handled or answered.
+    package var activeRequestCount: Int { core.activeCount }
+
+    /// Stops to listen, cancels the handlers' tasks and gives them `graceSeconds` to answer; what is
+    /// not answered then gets 503. New requests on open connections get 503 at once.
+    package func shutdown(graceSeconds: Double = 5) async {
+        guard let running = daemon.withLock({ $0.take() }) else { return }
+        let listener = MHD_quiesce_daemon(running.pointer)
+        core.refuseAndCancel()
+        await core.waitUntilIdle(atMostSeconds: graceSeconds)
+        core.abandon()
+        // The answers are on their way; a peer that does not take them is not waited for.
+        await core.waitUntilIdle(atMostSeconds: 1)
+        MHD_stop_daemon(running.pointer)
+        if listener >= 0 { close(listener) }
+    }
+}

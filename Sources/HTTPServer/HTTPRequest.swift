@@ -1,0 +1,100 @@
+/// A request that has arrived in full.
+package struct HTTPRequest: Sendable {
+    /// As sent: `GET`, `POST`, …
+    package let method: String
+    /// The path as sent, with its percent escapes and without the query.
+    package let path: String
+    /// The decoded parts between slashes: `/a/b%2Fc/` has `a`, `b/c` and an empty one; `/` has none.
+    package let segments: [String]
+    /// The decoded query in its order; a name without `=` has an empty value.
+    package let query: [(name: String, value: String)]
+    package let headers: [(name: String, value: String)]
+    package let body: [UInt8]
+    /// The peer's numeric address without its port; empty when it is not known. Behind a proxy, the
+    /// proxy's.
+    package let remoteAddress: String
+    /// The peer is this machine.
+    package let isLoopbackPeer: Bool
+
+    /// For tests of handlers; a running server makes its own.
+    package init(
+        method: String, path: String, segments: [String],
+        query: [(name: String, value: String)] = [],
+        headers: [(name: String, value: String)] = [], body: [UInt8] = [],
+        remoteAddress: String = "", isLoopbackPeer: Bool = false
+    ) {
+        self.method = method
+        self.path = path
+        self.segments = segments
+        self.query = query
+        self.headers = headers
+        self.body = body
+        self.remoteAddress = remoteAddress
+        self.isLoopbackPeer = isLoopbackPeer
+    }
+
+    /// The value of the first header of that name, in whatever case.
+    package func header(_ name: String) -> String? {
+        headers.first { Self.areEqualIgnoringCase($0.name, name) }?.value
+    }
+
+    /// The value of the first query item of that name.
+    package func queryValue(_ name: String) -> String? {
+        query.first { $0.name == name }?.value
+    }
+
+    private static func areEqualIgnoringCase(_ one: String, _ other: String) -> Bool {
+        one.utf8.count == other.utf8.count
+            && zip(one.utf8, other.utf8).allSatisfy { lowercased($0) == lowercased($1) }
+    }
+
+    private static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
+    }
+}
+
+/// Percent decoding (RFC 3986, 2.1) that accepts nothing broken.
+enum PercentCoding {
+    /// The decoded text; nil for a bad escape, a NUL byte or what is not UTF-8 then.
+    static func decode(_ text: some StringProtocol) -> String? {
+        let utf8 = Array(text.utf8)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(utf8.count)
+        var index = 0
+        while index < utf8.count {
+            var byte = utf8[index]
+            if byte == UInt8(ascii: "%") {
+                guard index + 2 < utf8.count, let high = digit(utf8[index + 1]),
+                    let low = digit(utf8[index + 2])
+                else { return nil }
+                byte = high << 4 | low
+                index += 2
+            }
+            guard byte != 0 else { return nil }
+            bytes.append(byte)
+            index += 1
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// The decoded segments of a path; nil when one of them is broken.
+    static func segments(of path: String) -> [String]? {
+        guard path.hasPrefix("/") else { return path == "*" ? ["*"] : nil }
+        guard path != "/" else { return [] }
+        var decoded: [String] = []
+        for part in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+            guard let segment = decode(part) else { return nil }
+            decoded.append(segment)
+        }
+        return decoded
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

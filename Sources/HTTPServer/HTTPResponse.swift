@@ -1,0 +1,56 @@
+internal import FoundationEssentials
+
+/// The answer of a handler. Content-Length, Date and Connection are the server's to add.
+package struct HTTPResponse: Sendable {
+    package var status: Int
+    /// A name or value that HTTP does not allow (a line break, say) turns the answer into a 500.
+    package var headers: [(name: String, value: String)]
+    package var body: [UInt8]
+
+    package init(
+        status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []
+    ) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    package static func text(_ status: Int, _ text: String) -> HTTPResponse {
+        HTTPResponse(
+            status: status, headers: [("Content-Type", "text/plain; charset=utf-8")],
+            body: Array(text.utf8))
+    }
+
+    /// JSON that is encoded already.
+    package static func json(_ status: Int = 200, bytes: [UInt8]) -> HTTPResponse {
+        HTTPResponse(
+            status: status, headers: [("Content-Type", "application/json")], body: bytes)
+    }
+
+    /// `value` as JSON with sorted keys.
+    package static func json(
+        _ status: Int = 200, _ value: some Encodable
+    ) throws -> HTTPResponse {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return .json(status, bytes: Array(try encoder.encode(value)))
+    }
+
+    /// True when every header can be sent as it is: a token as the name, and no control character
+    /// but a tab in the value (RFC 9110, 5.1 and 5.5).
+    var hasValidHeaders: Bool {
+        headers.allSatisfy { header in
+            !header.name.isEmpty && header.name.utf8.allSatisfy(Self.isTokenByte)
+                && header.value.utf8.allSatisfy { $0 == 9 || ($0 >= 32 && $0 != 127) }
+        }
+    }
+
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+internal import CMicroHTTPD
+internal import Glibc
+
+/// Why a server did not start.
+package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// Another process, or this one, listens there.
+    case addressInUse(String)
+    /// Not an address of this machine, or a name that does not resolve.
+    case addressUnavailable(String)
+    /// A port below 1024 without the right to it.
+    case permissionDenied(String)
+    /// Anything else: the call and why it failed.
+    case failed(String)
+
+    package var description: String {
+        switch self {
+        case .addressInUse(let place): "\(place) is in use by another process"
+        case .addressUnavailable(let place): "\(place) is not an address of this machine"
+        case .permissionDenied(let place): "no permission to listen on \(place)"
+        case .failed(let reason): reason
+        }
+    }
+}
+
+/// Opens listening sockets.
+enum ListenSocket {
+    /// A nonblocking, close-on-exec socket that listens on `address`, and its port.
+    static func open(
+        _ address: String, port: UInt16
+    ) throws(HTTPServerError) -> (descriptor: Int32, port: UInt16) {
+        let place = address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
+        var hints = addrinfo()
+        hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(address, String(port), &hints, &found) == 0, let target = found else {
+            throw .addressUnavailable(place)
+        }
+        defer { freeaddrinfo(found) }
+        let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+        let descriptor = socket(target.pointee.ai_family, Int32(kind), 0)
+        guard descriptor >= 0 else { throw failure("socket", place) }
+        var yes: Int32 = 1
+        // A restarted server may listen again although connections of the old one linger.
+        setsockopt(
+            descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        guard bind(descriptor, target.pointee.ai_addr, target.pointee.ai_addrlen) == 0,
+            listen(descriptor, 1024) == 0
+        else {
+            let error = failure("bind", place)
+            close(descriptor)
+            throw error
+        }
+        return (descriptor, boundPort(of: descriptor))
+    }
+
+    private static func failure(_ call: String, _ place: String) -> HTTPServerError {
+        switch errno {
+        case EADDRINUSE: .addressInUse(place)
+        case EADDRNOTAVAIL, EAFNOSUPPORT: .addressUnavailable(place)
+        case EACCES: .permissionDenied(place)
+        case let code: .failed("\(call) \(place): \(String(cString: strerror(code)))")
+        }
+    }
+
+    private static func boundPort(of descriptor: Int32) -> UInt16 {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                _ = getsockname(descriptor, $0, &length)
+            }
+            // The port stands at the same place for both families.
+            return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                UInt16(bigEndian: $0.pointee.sin_port)
+            }
+        }
+    }
+}
+
+/// What a peer's address says.
+enum PeerAddress {
+    /// The numeric form, and whether it is this machine.
+    static func describe(_ address: UnsafePointer<sockaddr>?) -> (text: String, isLoopback: Bool) {
+        guard let address else { return ("", false) }
+        switch Int32(address.pointee.sa_family) {
+        case AF_INET:
+            return address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                var source = $0.pointee.sin_addr
+                let isLoopback = UInt32(bigEndian: source.s_addr) >> 24 == 127
+                return (text(AF_INET, &source), isLoopback)
+            }
+        case AF_INET6:
+            return address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+                var source = $0.pointee.sin6_addr
+                let bytes = withUnsafeBytes(of: source) { Array($0) }
+                let zeros = [UInt8](repeating: 0, count: 10)
+                let isMapped = bytes.starts(with: zeros + [255, 255])
+                let isLoopback =
+                    isMapped ? bytes[12] == 127 : bytes == zeros + [0, 0, 0, 0, 0, 1]
+                return (text(AF_INET6, &source), isLoopback)
+            }
+        default: return ("", false)
+        }
+    }
+
+    private static func text(_ family: Int32, _ source: UnsafeRawPointer) -> String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
+            inet_ntop(family, source, buffer.baseAddress, socklen_t(buffer.count))
+                .map { String(cString: $0) } ?? ""
+        }
+    }
+}
