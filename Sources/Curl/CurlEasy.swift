@@ -78,11 +78,16 @@ package final class CurlEasy {
 
     // MARK: The next request
 
-    /// Sets the next request's URL. Control characters are refused.
+    /// Sets the next request's URL. Control characters are refused, and so is a URL without http or
+    /// https: libcurl would guess.
     package func setURL(_ url: String) throws(CurlError) {
         guard !url.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw CurlError(.malformedURL, "control characters in a URL")
         }
+        let scheme = url.utf8.prefix { $0 != UInt8(ascii: ":") }
+        guard ["http", "https"].contains(String(Substring(scheme)).lowercased()),
+            url.utf8.dropFirst(scheme.count).starts(with: "://".utf8)
+        else { throw CurlError(.unsupportedProtocol, "a URL that is not http or https") }
         try check(dray_easy_set_url(handle, url), "URL")
     }
 

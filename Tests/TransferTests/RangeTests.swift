@@ -1,0 +1,180 @@
+import Model
+import Storage
+import TestSupport
+import Testing
+import Transfer
+
+@Suite("Byte ranges and splitting")
+struct RangeTests {
+    let origin: FaultOrigin
+    let fetcher: Fetcher
+    let body = sample(300_000)
+
+    init() throws {
+        origin = try FaultOrigin()
+        fetcher = try Fetcher()
+    }
+
+    private func part(
+        _ offset: Int64, _ length: Int64, validator: String? = "\"v1\"", total: Int64? = 300_000
+    ) -> TransferRequest {
+        let storage = fetcher.storage
+        var request = TransferRequest(
+            url: origin.url("/large.mp4"), group: "lease-1",
+            destination: .object { (_) throws(Failure) in
+                try storage.openAssembly(id: "assembly-1", offset: offset, length: length)
+            }, role: .media)
+        request.range = .init(
+            offset: offset, length: length, totalBytes: total, validator: validator)
+        return request
+    }
+
+    /// The failure when a range's correct answer is changed by `change`.
+    private func code(
+        validator: String? = "\"v1\"",
+        _ change: @escaping @Sendable (FaultOrigin.Response) -> FaultOrigin.Response
+    ) async -> FailureCode? {
+        let body = body
+        origin.route("/large.mp4") { change($0.serve(body, etag: "\"v1\"")) }
+        return await fetcher.failure(part(100, 50_000, validator: validator))
+    }
+
+    @Test("ranges from several transfers make one file")
+    func assembly() async throws {
+        origin.serve("/large.mp4", body, etag: "\"v1\"")
+        let digests = try await withThrowingTaskGroup(of: (Int64, Int64, String).self) { group in
+            for offset in stride(from: Int64(0), to: 300_000, by: 70_000) {
+                let length = min(70_000, 300_000 - offset)
+                let request = part(offset, length)
+                group.addTask {
+                    let fetched = try await fetcher.fetch(request).outcome.get()
+                    #expect(fetched.bytes == length)
+                    return (offset, length, fetched.sha256)
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        for (offset, length, digest) in digests {
+            #expect(digest == sha256(Array(body[Int(offset)..<Int(offset + length)])))
+        }
+        #expect(try fetcher.directory.read(".dray/assembly/assembly-1") == body)
+        for request in origin.requests {
+            #expect(request.headers["if-range"] == "\"v1\"")
+        }
+    }
+
+    @Test("a range is checked against what was asked for")
+    func contentRange() async {
+        #expect(await code { $0 } == nil)
+        #expect(await code { $0.without("Content-Range") } == "origin.protocol")
+        for wrong in ["bytes 101-50099/300000", "bytes 100-50098/300000", "bytes 0-49999/300000"] {
+            #expect(await code { $0.with("Content-Range", wrong) } == "origin.protocol")
+        }
+        #expect(
+            await code { $0.with("Content-Range", "bytes 100-50099/300001") } == "content.changed")
+        #expect(await code { $0.with("Content-Range", "bytes 100-50099/*") } == "origin.protocol")
+    }
+
+    @Test("a changed object is never mixed in")
+    func changed() async throws {
+        #expect(await code { $0.with("ETag", "\"v2\"") } == "content.changed")
+        #expect(await code { $0.with("ETag", "W/\"v1\"") } == "content.changed")
+        // The origin honours If-Range and answers 200 with the new object.
+        #expect(await code(validator: "\"v0\"") { $0 } == "content.changed")
+        // It ignores ranges altogether.
+        #expect(await code { _ in .init(body: [1, 2, 3]) } == "content.changed")
+        let assembly = try? fetcher.directory.read(".dray/assembly/assembly-1")
+        #expect(assembly == nil)
+    }
+
+    @Test("a range that ends early or late")
+    func lengths() async {
+        #expect(await code { $0.cut(after: 10_000) } == "origin.truncated")
+        let more: @Sendable (FaultOrigin.Response) -> FaultOrigin.Response = { response in
+            var longer = response.with("Connection", "close")
+            longer.headers.append(("Transfer-Encoding", "identity"))
+            longer.steps = [.send(response.body + [0])]
+            return longer
+        }
+        #expect(await code(more) == "content.lengthMismatch")
+        #expect(
+            await code { $0.with("Content-Length", "49999") } == "content.lengthMismatch")
+    }
+
+    @Test("a range beyond the end")
+    func beyond() async {
+        origin.serve("/large.mp4", Array(body.prefix(50)), etag: "\"v1\"")
+        #expect(await fetcher.failure(part(100, 50)) == "origin.http.416")
+    }
+
+    @Test("a Last-Modified date serves as validator")
+    func lastModified() async throws {
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+        let body = body
+        origin.route("/large.mp4") { $0.serve(body, lastModified: date) }
+        #expect(await fetcher.failure(part(0, 10, validator: date)) == nil)
+        origin.route("/large.mp4") {
+            $0.serve(body, lastModified: date).with(
+                "Last-Modified", "Mon, 07 Nov 1994 08:49:37 GMT")
+        }
+        #expect(await fetcher.failure(part(0, 10, validator: date)) == "content.changed")
+    }
+
+    // MARK: Splitting
+
+    private func split(
+        _ change: @escaping @Sendable (FaultOrigin.Response) -> FaultOrigin.Response
+    ) async throws -> (fetched: Fetched, large: [LargeObject]) {
+        let body = body
+        origin.route("/large.mp4") { change($0.serve(body, etag: "\"v1\"")) }
+        var request = fetcher.request(origin.url("/large.mp4"))
+        request.splitAbove = 100_001
+        request.expectedSHA256 = sha256(body)
+        let seen = Seen<LargeObject>()
+        request.onLarge = { seen.append($0) }
+        let fetched = try await fetcher.fetch(request).outcome.get()
+        return (fetched, seen.all)
+    }
+
+    @Test("a large object ends after its first part")
+    func firstPart() async throws {
+        let (fetched, large) = try await split { $0 }
+        #expect(large == [LargeObject(totalBytes: 300_000, validator: "\"v1\"")])
+        #expect(fetched.isFirstPart)
+        #expect(fetched.bytes == 100_001)
+        #expect(fetched.sha256 == sha256(Array(body.prefix(100_001))))
+        let name = try #require(try fetcher.temporaries().first)
+        #expect(try fetcher.directory.read(name) == Array(body.prefix(100_001)))
+        #expect(fetched.object != nil)
+        // The connection was given up: the next request needs another.
+        #expect(await fetcher.failure(part(0, 10)) == nil)
+        #expect(origin.acceptedConnections == 2)
+    }
+
+    @Test("an object that cannot be fetched in parts is fetched whole")
+    func notSplittable() async throws {
+        let changes: [@Sendable (FaultOrigin.Response) -> FaultOrigin.Response] = [
+            { $0.without("Accept-Ranges") }, { $0.with("Accept-Ranges", "none") },
+            { $0.with("ETag", "W/\"v1\"") }, { $0.without("ETag") },
+        ]
+        for change in changes {
+            let (fetched, large) = try await split(change)
+            #expect(large.isEmpty)
+            #expect(!fetched.isFirstPart)
+            #expect(fetched.sha256 == sha256(body))
+            fetched.object?.discard()
+        }
+    }
+
+    @Test("an object of just the limit is not split")
+    func atLimit() async throws {
+        let exact = Array(body.prefix(100_001))
+        origin.serve("/exact", exact, etag: "\"v1\"")
+        var request = fetcher.request(origin.url("/exact"))
+        request.splitAbove = 100_001
+        request.onLarge = { _ in Issue.record("split at the limit") }
+        let fetched = try await fetcher.fetch(request).outcome.get()
+        #expect(!fetched.isFirstPart)
+        #expect(fetched.bytes == 100_001)
+    }
+}

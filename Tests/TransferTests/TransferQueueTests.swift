@@ -1,0 +1,128 @@
+import Model
+import Synchronization
+import TestSupport
+import Testing
+import Transfer
+
+/// What callbacks on other threads have seen, in order.
+final class Seen<Value: Sendable>: Sendable {
+    private let values = Mutex<[Value]>([])
+
+    func append(_ value: Value) { values.withLock { $0.append(value) } }
+
+    var all: [Value] { values.withLock { $0 } }
+}
+
+@Suite("The engine's queue")
+struct TransferQueueTests {
+    let origin: FaultOrigin
+    let gate = Gate()
+
+    init() throws {
+        origin = try FaultOrigin()
+        origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
+        origin.serve("/free", [1])
+    }
+
+    @Test("never has more transfers than its limit", .timeLimit(.minutes(1)))
+    func limit() async throws {
+        let fetcher = try Fetcher { $0.connections = 5 }
+        let seen = Seen<Bool>()
+        let requests = (0..<40).map { _ in fetcher.memory(origin.url("/held"), role: .data) }
+        fetcher.engine.submit(requests) { _, result in
+            seen.append((try? result.outcome.get()) != nil)
+        }
+        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 5 }
+        #expect(fetcher.engine.waitingCount == 35)
+        gate.open()
+        try await waitUntil(deadlineSeconds: 20) { seen.all.count == 40 }
+        #expect(seen.all.allSatisfy { $0 })
+        #expect(origin.activeRequests.peak == 5)
+        #expect(origin.connections.peak <= 5)
+    }
+
+    @Test("spreads few transfers over all loops", .timeLimit(.minutes(1)))
+    func spread() async throws {
+        let fetcher = try Fetcher { $0.connections = 8 }
+        for count in 1...8 {
+            let seen = Seen<Bool>()
+            let requests = (0..<count).map { _ in fetcher.memory(origin.url("/free"), role: .data) }
+            fetcher.engine.submit(requests) { _, result in
+                seen.append((try? result.outcome.get()) != nil)
+            }
+            try await waitUntil(deadlineSeconds: 20) { seen.all.count == count }
+            #expect(seen.all.allSatisfy { $0 })
+        }
+    }
+
+    @Test("cancels running and waiting transfers of a group", .timeLimit(.minutes(1)))
+    func cancelGroup() async throws {
+        let fetcher = try Fetcher {
+            $0.connections = 2; $0.loops = 1
+        }
+        let seen = Seen<(String, FailureCode?)>()
+        for number in 0..<6 {
+            var request = fetcher.memory(origin.url("/held"), role: .data)
+            request.group = number % 2 == 0 ? "even" : "odd"
+            fetcher.engine.submit(request) { transfer, result in
+                guard case .failure(let failure) = result.outcome else {
+                    return seen.append((transfer.request.group, nil))
+                }
+                seen.append((transfer.request.group, failure.code))
+            }
+        }
+        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 2 }
+        fetcher.engine.cancelAll(group: "even")
+        try await waitUntil(deadlineSeconds: 20) { seen.all.count == 3 }
+        #expect(seen.all.allSatisfy { $0.0 == "even" && $0.1 == "worker.cancelled" })
+        gate.open()
+        try await waitUntil(deadlineSeconds: 20) { seen.all.count == 6 }
+        #expect(seen.all.dropFirst(3).allSatisfy { $0.0 == "odd" && $0.1 == nil })
+    }
+
+    @Test("cancels one transfer and leaves no file", .timeLimit(.minutes(1)))
+    func cancelOne() async throws {
+        let fetcher = try Fetcher()
+        let body = FaultOrigin.Response(body: sample(50_000)).held(after: 20_000, at: gate)
+        origin.route("/part", body)
+        let seen = Seen<TransferResult>()
+        let transfer = fetcher.engine.submit(fetcher.request(origin.url("/part"))) { _, result in
+            seen.append(result)
+        }
+        try await waitUntil(deadlineSeconds: 20) { transfer.receivedBytes == 20_000 }
+        fetcher.engine.cancel(transfer)
+        fetcher.engine.cancel(transfer)
+        try await waitUntil(deadlineSeconds: 20) { seen.all.count == 1 }
+        #expect(transfer.state == .failed)
+        #expect(try fetcher.temporaries().isEmpty)
+        gate.open()
+    }
+
+    @Test("shutdown answers every transfer once", .timeLimit(.minutes(1)))
+    func shutdown() async throws {
+        let fetcher = try Fetcher { $0.connections = 4 }
+        let seen = Seen<UInt64>()
+        let requests = (0..<20).map { _ in fetcher.memory(origin.url("/held"), role: .data) }
+        fetcher.engine.submit(requests) { transfer, _ in seen.append(transfer.id) }
+        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 4 }
+        fetcher.engine.shutdown()
+        #expect(Set(seen.all).count == 20)
+        #expect(seen.all.count == 20)
+        fetcher.engine.submit(requests[0]) { transfer, _ in seen.append(transfer.id) }
+        #expect(seen.all.count == 21)
+        gate.open()
+    }
+
+    @Test("bad requests do not hold up the queue", .timeLimit(.minutes(1)))
+    func badRequests() async throws {
+        let fetcher = try Fetcher { $0.connections = 2 }
+        let seen = Seen<Bool>()
+        var requests = (0..<50).map { _ in fetcher.memory("nonsense", role: .data) }
+        requests.append(fetcher.memory(origin.url("/free"), role: .data))
+        fetcher.engine.submit(requests) { _, result in
+            seen.append((try? result.outcome.get()) != nil)
+        }
+        try await waitUntil(deadlineSeconds: 20) { seen.all.count == 51 }
+        #expect(seen.all.filter { $0 }.count == 1)
+    }
+}
