@@ -220,7 +220,7 @@ struct HLSParser {
             throw failure(
                 "manifest.malformed",
                 "a URI without EXT-X-STREAM-INF stands in a multivariant playlist",
-                line: object.reference.line)
+                line: Int(object.reference.line))
         }
     }
 
@@ -318,7 +318,8 @@ struct HLSParser {
         do throws(WebURLError) {
             let url = try base.resolve(source, range)
             let named = try namingBase?.resolve(source, range)
-            return HLSPlaylist.Reference(url: url, named: named == url ? nil : named, line: line)
+            return HLSPlaylist.Reference(
+                url: url, named: named == url ? nil : named, line: Int32(line))
         } catch {
             let given = Redaction.shown(source, range)
             switch error.reason {

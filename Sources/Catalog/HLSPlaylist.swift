@@ -44,7 +44,7 @@ package struct HLSPlaylist: Sendable {
         /// What its key is made from, when that is not `url`: see `HLSPlaylist.parse`.
         package var named: WebURL?
         /// Line of the playlist, from 1.
-        package var line: Int
+        package var line: Int32
 
         /// What its key is made from.
         package var keyURL: WebURL { named ?? url }

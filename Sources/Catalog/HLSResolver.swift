@@ -19,13 +19,15 @@ package struct PlaylistRequest: Hashable, Sendable {
 /// playlist's key is made from the URL that names it, because a player at the edge looks there, and
 /// resolves the references against that. Their keys are made so as well: `HLSPlaylist.parse`.
 ///
-/// Bounds: `playlists` playlists, `playlistBytes` bytes of them together,
-/// `WireLimits.segmentsPerAsset` objects.
+/// Bounds: `playlists` playlists, `playlistBytes` bytes and `listedObjects` entries of them together,
+/// `WireLimits.segmentsPerAsset` distinct objects.
 package struct HLSResolver: Sendable {
     /// Most playlists of one title.
     package static let playlists = 1_000
     /// Most bytes of all playlists of one title together.
     package static let playlistBytes = 256 << 20
+    /// Most entries of all playlists of one title, where several may list the same object.
+    package static let listedObjects = 2 * WireLimits.segmentsPerAsset
 
     private struct Entry {
         let reference: HLSPlaylist.Reference
@@ -40,8 +42,8 @@ package struct HLSResolver: Sendable {
     private var asked = 0
     private var outstanding = 1
     private var totalBytes = 0
-    /// Distinct keys and URLs so far, for the bound.
-    private var distinct: Set<HLSPlaylist.Reference> = []
+    /// Entries of all playlists so far, with what several of them list.
+    private var listed = 0
 
     /// Starts with the manifest's URL.
     ///
@@ -108,11 +110,12 @@ package struct HLSResolver: Sendable {
                 "\(entry.reference.url): the title's playlists are larger than "
                     + "\(Self.playlistBytes) bytes together")
         }
-        var playlist = try HLSPlaylist.parse(
+        let playlist = try HLSPlaylist.parse(
             body, url: base, named: entry.reference.keyURL,
             imports: request.number == 0 ? nil : entries[0].playlist?.variables,
             rendition: entry.rendition, contentType: contentType)
-        try count(&playlist)
+        listed += playlist.objects.count
+        if listed > Self.listedObjects { throw tooManyObjects() }
         if playlist.kind == .multivariant {
             guard request.number == 0 else {
                 throw Failure(
@@ -128,22 +131,11 @@ package struct HLSResolver: Sendable {
         outstanding -= 1
     }
 
-    /// Leaves each object in `playlist` once and counts those that are new to the title.
-    private mutating func count(_ playlist: inout HLSPlaylist) throws(Failure) {
-        var isNew: Set<HLSPlaylist.Reference> = []
-        isNew.reserveCapacity(playlist.objects.count)
-        playlist.objects.removeAll { object in
-            var reference = object.reference
-            reference.line = 0
-            return !isNew.insert(reference).inserted
-        }
-        distinct.formUnion(isNew)
-        if distinct.count > WireLimits.segmentsPerAsset {
-            throw Failure(
-                "manifest.tooMany",
-                "\(entries[0].reference.url): the title has more than "
-                    + "\(WireLimits.segmentsPerAsset) objects")
-        }
+    private func tooManyObjects() -> Failure {
+        Failure(
+            "manifest.tooMany",
+            "\(entries[0].reference.url): the title has more than "
+                + "\(WireLimits.segmentsPerAsset) objects")
     }
 
     private mutating func addChildren(of playlist: HLSPlaylist, base: WebURL) throws(Failure) {
@@ -188,6 +180,7 @@ package struct HLSResolver: Sendable {
         for object in session where object.role == .key { try collector.add(object) }
         for entry in media {
             for object in entry.playlist?.objects ?? [] { try collector.add(object) }
+            if collector.segments.count > WireLimits.segmentsPerAsset { throw tooManyObjects() }
         }
         if collector.segments.count == session.count(where: { $0.role == .key }) {
             throw Failure(

@@ -10,15 +10,19 @@ package import Model
 package struct WebURL: Sendable {
     /// The whole URL, ASCII.
     package let text: String
+    // A title has up to a million of these, so the places take two bytes each: `urlBytes` fits.
+    private let pathPlace: UInt16
+    private let queryPlace: UInt16
+
     /// Where the path starts in `text`, in bytes.
-    let pathStart: Int
+    var pathStart: Int { Int(pathPlace) }
     /// Where the `?` stands in `text`, in bytes; the length of `text` when there is no query.
-    let queryStart: Int
+    var queryStart: Int { Int(queryPlace) }
 
     init(text: String, pathStart: Int, queryStart: Int) {
         self.text = text
-        self.pathStart = pathStart
-        self.queryStart = queryStart
+        pathPlace = UInt16(pathStart)
+        queryPlace = UInt16(queryStart)
     }
 
     /// Parses an absolute URL.
