@@ -22,6 +22,8 @@ package struct PlaylistRequest: Hashable, Sendable {
 /// Bounds: `playlists` playlists, `playlistBytes` bytes and `listedObjects` entries of them together,
 /// `WireLimits.segmentsPerAsset` distinct objects.
 package struct HLSResolver: Sendable {
+    /// Most playlists that are awaited at a time, so that an owner that holds their bodies holds few.
+    package static let requestsAtOnce = 16
     /// Most playlists of one title.
     package static let playlists = 1_000
     /// Most bytes of all playlists of one title together.
@@ -40,7 +42,7 @@ package struct HLSResolver: Sendable {
     /// The manifest first, then the playlists it names, in its order.
     private var entries: [Entry]
     private var asked = 0
-    private var outstanding = 1
+    private var received = 0
     private var totalBytes = 0
     /// Entries of all playlists so far, with what several of them list.
     private var listed = 0
@@ -66,18 +68,19 @@ package struct HLSResolver: Sendable {
         }
     }
 
-    /// The playlists to fetch now; each is handed out once. Empty while others are awaited, and at
-    /// the end.
+    /// The playlists to fetch now; each is handed out once. Empty while `requestsAtOnce` are awaited,
+    /// and at the end.
     package mutating func next() -> [PlaylistRequest] {
-        let requests = (asked..<entries.count).map { number in
+        let end = min(entries.count, received + Self.requestsAtOnce)
+        let requests = (asked..<max(asked, end)).map { number in
             PlaylistRequest(number: number, url: entries[number].reference.url.text)
         }
-        asked = entries.count
+        asked += requests.count
         return requests
     }
 
     /// True when every playlist was received.
-    package var isComplete: Bool { outstanding == 0 }
+    package var isComplete: Bool { received == entries.count }
 
     /// Takes the body of a playlist.
     ///
@@ -128,7 +131,7 @@ package struct HLSResolver: Sendable {
         entries[request.number].bytes = Int64(body.count)
         entries[request.number].sha256 = sha256
         entries[request.number].playlist = playlist
-        outstanding -= 1
+        received += 1
     }
 
     private func tooManyObjects() -> Failure {
@@ -156,7 +159,6 @@ package struct HLSResolver: Sendable {
                     "\(manifest.url): the title has more than \(Self.playlists) playlists")
             }
             entries.append(Entry(reference: child.reference, rendition: child.rendition))
-            outstanding += 1
         }
     }
 

@@ -202,6 +202,30 @@ import Testing
         }
     }
 
+    @Test func fewPlaylistsAreAwaitedAtATime() throws {
+        var origin: Origin = ["http://h/m.m3u8": "#EXTM3U\n"]
+        for number in 0..<100 {
+            origin["http://h/m.m3u8", default: ""] +=
+                "#EXT-X-STREAM-INF:BANDWIDTH=1\n\(number).m3u8\n"
+            origin["http://h/\(number).m3u8"] = Self.media("\(number).ts")
+        }
+        #expect(try Self.resolve("http://h/m.m3u8", origin).count == 201)
+
+        var resolver = try HLSResolver(url: "http://h/m.m3u8")
+        let manifest = try #require(resolver.next().first)
+        try resolver.receive(
+            manifest, finalURL: manifest.url, body: [UInt8](origin[manifest.url, default: ""].utf8),
+            sha256: "")
+        let requests = resolver.next()
+        #expect(requests.count == HLSResolver.requestsAtOnce)
+        #expect(resolver.next().isEmpty)
+        let answered = requests[3]
+        try resolver.receive(
+            answered, finalURL: answered.url, body: [UInt8](origin[answered.url, default: ""].utf8),
+            sha256: "")
+        #expect(resolver.next().count == 1)
+    }
+
     @Test func aSecondAnswerIsPassedOver() throws {
         var resolver = try HLSResolver(url: "http://h/m.m3u8")
         let request = try #require(resolver.next().first)
