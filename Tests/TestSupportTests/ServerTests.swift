@@ -61,6 +61,12 @@ import Testing
         try await waitUntil(deadlineSeconds: 10) { kill(pid, 0) != 0 }
     }
 
+    @Test func theBuiltBinaryIsFoundAndRun() async throws {
+        let process = try DrayProcess.start(["--version"], environment: ["DRAY_TEST": "1"])
+        #expect(try await process.wait() == .exited(0))
+        #expect(process.output.hasPrefix("dray"))
+    }
+
     @Test func temporaryDirectoriesAreRemoved() throws {
         var directory: TemporaryDirectory? = try TemporaryDirectory()
         let path = try #require(directory?.path)
