@@ -82,7 +82,7 @@ let package = Package(
         tests("Catalog", ["Model"]),
         tests("Storage", ["Model", "Digest"]),
         tests("Transfer", ["Model", "Storage", "Digest"]),
-        tests("JobQueue", ["Model", "Postgres"]),
+        tests("JobQueue", ["EventLoop", "Model", "Postgres", "Runtime"]),
         tests("CoordinatorClient", ["Model"]),
         tests("Coordinator", ["Model", "CoordinatorClient", "JobQueue"]),
         tests("Worker", ["Model"]),

@@ -1,1 +1,170 @@
-// Filled by the first commit of this target.
+import EventLoop
+import HTTPServer
+package import JobQueue
+package import Model
+import Postgres
+import Runtime
+import Synchronization
+
+/// The coordinator: the HTTP API over the PostgreSQL queues, and the sweeps that keep them moving.
+///
+/// It keeps no state that matters: any number of coordinators may serve one database, and any of
+/// them may be killed at any moment.
+package final class Coordinator: Sendable {
+    package struct Configuration: Sendable {
+        /// `postgresql://…` or a libpq keyword string.
+        package var databaseURL: String
+        /// An IP address to listen on.
+        package var address: String
+        /// 0 takes any free port.
+        package var port: Int
+        /// What requests must carry; nil only on loopback.
+        package var token: String?
+        package var queue: JobQueue.Settings
+        /// Most connections to the database, without the one that listens.
+        package var databaseConnections: Int
+
+        package init(
+            databaseURL: String, address: String, port: Int, token: String?,
+            queue: JobQueue.Settings = JobQueue.Settings(), databaseConnections: Int = 8
+        ) {
+            self.databaseURL = databaseURL
+            self.address = address
+            self.port = port
+            self.token = token
+            self.queue = queue
+            self.databaseConnections = databaseConnections
+        }
+    }
+
+    private struct Running {
+        var server: HTTPServer
+        var tasks: [Task<Void, Never>]
+    }
+
+    package let queue: JobQueue
+    private let configuration: Configuration
+    private let loop: EventLoop
+    private let pool: PostgresPool
+    private let signal = WorkSignal()
+    private let running = Mutex<Running?>(nil)
+    private let log = Logger("coordinator")
+
+    package init(_ configuration: Configuration) throws(Failure) {
+        self.configuration = configuration
+        do {
+            loop = try EventLoop(name: "coordinator")
+        } catch {
+            throw Failure("worker.internal", "No event loop could be made: \(error)")
+        }
+        pool = PostgresPool(
+            PostgresConfiguration(
+                url: configuration.databaseURL, applicationName: "dray coordinator"),
+            maximumConnections: configuration.databaseConnections, on: loop)
+        queue = JobQueue(pool: pool, settings: configuration.queue)
+    }
+
+    /// Brings the schema up to date and begins to listen; returns the port.
+    ///
+    /// Throws `cluster.databaseUnreachable`, `cluster.schemaNewer`, `cluster.portInUse` and
+    /// `input.field` (an address beyond loopback without a token).
+    package func start() async throws(Failure) -> Int {
+        guard configuration.token != nil || Self.isLoopback(configuration.address) else {
+            throw Failure(
+                "input.field",
+                "--listen \(configuration.address) can be reached from other machines; set "
+                    + "DRAY_TOKEN, or listen on 127.0.0.1.")
+        }
+        try await Migrations.migrate(pool)
+        let routes = Routes(
+            queue: queue, signal: signal, access: Access(token: configuration.token))
+        let server = try listen(routes)
+        let tasks = [
+            Task { await self.hearOfWork() },
+            Task { await self.keepHouse() },
+        ]
+        running.withLock { $0 = Running(server: server, tasks: tasks) }
+        log.info("listening", ["address": configuration.address, "port": server.port])
+        return Int(server.port)
+    }
+
+    private func listen(_ routes: Routes) throws(Failure) -> HTTPServer {
+        do {
+            return try HTTPServer.start(
+                HTTPServer.Configuration(
+                    address: configuration.address, port: UInt16(configuration.port),
+                    maximumBodyBytes: WireLimits.bodyBytes)
+            ) { request in
+                await routes.answer(request)
+            }
+        } catch {
+            let place = "\(configuration.address):\(configuration.port)"
+            if case .addressInUse = error {
+                throw Failure("cluster.portInUse", "\(place) is taken by another process.")
+            }
+            throw Failure("input.field", "--listen \(place): \(error)")
+        }
+    }
+
+    /// Answers what is under way, then closes everything. Safe to call more than once.
+    package func stop() async {
+        let state = running.withLock { state in
+            defer { state = nil }
+            return state
+        }
+        signal.close()
+        state?.tasks.forEach { $0.cancel() }
+        await state?.server.shutdown()
+        for task in state?.tasks ?? [] { await task.value }
+        await pool.shutdown()
+        loop.shutdown()
+    }
+
+    static func isLoopback(_ address: String) -> Bool {
+        address == "::1" || address == "localhost" || address.hasPrefix("127.")
+    }
+
+    // MARK: In the background
+
+    /// Wakes long polls on NOTIFY; the connection is made anew when it breaks.
+    private func hearOfWork() async {
+        while !Task.isCancelled {
+            do {
+                let connection = try await PostgresConnection.connect(
+                    PostgresConfiguration(
+                        url: configuration.databaseURL, applicationName: "dray listener"),
+                    on: loop)
+                try await connection.listen(to: "dray_work")
+                // What was missed while nobody listened.
+                signal.fire()
+                await withTaskCancellationHandler {
+                    for await _ in connection.notifications { signal.fire() }
+                } onCancel: {
+                    Task { await connection.close() }
+                }
+                await connection.close()
+            } catch {
+                log.debug("listening for work failed", ["error": "\(error)"])
+            }
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    /// Once a second: ends leases that ran out, and looks for work that became due, for which
+    /// there is no NOTIFY.
+    private func keepHouse() async {
+        var seconds = 0
+        while !Task.isCancelled {
+            do {
+                let ended = try await queue.sweep()
+                if ended > 0 { log.warning("leases ran out", ["count": ended]) }
+                if signal.hasWaiters, try await queue.hasWork() { signal.fire() }
+                if seconds % 30 == 0 { try await queue.tidy() }
+            } catch {
+                log.warning("housekeeping failed", ["error": "\(error)"])
+            }
+            seconds += 1
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+}

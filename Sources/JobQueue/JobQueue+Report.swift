@@ -43,7 +43,8 @@ extension JobQueue {
                 id: JobID(try row.int64(0)), kind: JobKind(rawValue: try row.string(1)) ?? .fetch,
                 attempt: Int(try row.int64(2)), asset: try row.int64(3),
                 segment: try row.optionalInt64(4), parent: try row.optionalInt64(7),
-                partBytes: try row.optionalInt64(8))
+                partBytes: try row.optionalInt64(8),
+                wholeAttempt: try row.optionalInt64(9).map { Int($0) })
             held[job.id] = job
         }
         return held
@@ -99,10 +100,10 @@ extension JobQueue {
             ).rows.isEmpty
             guard first else { return false }
             return try await settleAsset(asset, failure, verifiesFailed: 1, connection)
-        case .reset(let whole, let attempt, let seconds):
+        case .reset(let whole, let seconds):
             _ = try await connection.query(SQL.assemblyJobs, [.int(whole)])
             _ = try await connection.query(
-                SQL.assemblyReset, [.int(whole), .int(Int64(attempt)), .double(seconds)])
+                SQL.assemblyReset, [.int(whole), .double(seconds)])
             return false
         case .verified(let job, let stored):
             _ = try await connection.query(

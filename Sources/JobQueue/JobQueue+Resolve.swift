@@ -68,7 +68,7 @@ extension JobQueue {
                     SQL.splitAssembly,
                     [
                         .uuid(request.assembly), .int(segment), .int(request.totalBytes),
-                        .text(request.validator), .int(parts),
+                        .text(request.validator), .int(parts), .int(job.attempt),
                     ])
                 _ = try await connection.query(
                     SQL.splitParts,

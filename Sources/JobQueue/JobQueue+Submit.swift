@@ -46,11 +46,11 @@ extension JobQueue {
         try await transaction { connection in
             let site = try await Self.lock(catalog, generation: generation, connection).siteID
             _ = try await connection.simple(SQL.assetsStage)
-            let values = rows.lazy.map { asset, origin in
+            let values = rows.lazy.enumerated().map { position, row in
                 [
-                    .text(asset.name), .text(asset.url), .text(asset.kind.rawValue),
-                    .text(asset.key), .optionalInt(asset.bytes), .optionalText(asset.sha256),
-                    .text(origin), .text(directory(of: asset.key)),
+                    .int(position), .text(row.0.name), .text(row.0.url),
+                    .text(row.0.kind.rawValue), .text(row.0.key), .optionalInt(row.0.bytes),
+                    .optionalText(row.0.sha256), .text(row.1), .text(directory(of: row.0.key)),
                 ] as [PostgresValue]
             }
             try await connection.copyIn(SQL.assetsCopy, rows: values)

@@ -11,6 +11,8 @@ struct HeldJob {
     var parent: Int64?
     /// Bytes of a part.
     var partBytes: Int64?
+    /// The try of the whole file that a part or a verification belongs to.
+    var wholeAttempt: Int?
 }
 
 /// What a batch of results comes to, before any of it is written: a pure value.
@@ -40,7 +42,7 @@ struct ReportPlan {
         case resolveFailed(HeldJob, Failure)
         case partDone(whole: Int64)
         case partFailed(whole: Int64, asset: Int64, Failure)
-        case reset(whole: Int64, attempt: Int, seconds: Double)
+        case reset(whole: Int64, seconds: Double)
         case verified(HeldJob, StoredObject)
         case verifyFailed(HeldJob, Failure)
         case sumsWritten(HeldJob)
@@ -119,13 +121,16 @@ struct ReportPlan {
         switch failure.code.row.retry {
         case .siteFault:
             retry(job, seconds: max(wait, Self.siteFaultSeconds), refund: 1)
-        case .attempts(let most) where job.attempt < most:
+        case .attempts(let most):
             if let whole = wholeToRefetch(job, failure.code) {
-                steps.append(.reset(whole: whole, attempt: job.attempt, seconds: wait))
-            } else {
+                guard (job.wholeAttempt ?? job.attempt) < most else { return giveUp(job, failure) }
+                steps.append(.reset(whole: whole, seconds: wait))
+            } else if job.attempt < most {
                 retry(job, seconds: wait, refund: 0)
+            } else {
+                giveUp(job, failure)
             }
-        case .attempts, .never:
+        case .never:
             giveUp(job, failure)
         }
     }

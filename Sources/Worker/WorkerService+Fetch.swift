@@ -162,9 +162,9 @@ extension WorkerService {
         for end in lost { end.fetched.object?.discard() }
         for (_, group) in Dictionary(grouping: ours, by: { ObjectIdentifier($0.storage) }) {
             guard let storage = group.first?.storage else { continue }
-            let objects = group.compactMap(\.fetched.object)
-            let outcomes = storage.commit(objects)
-            for (end, outcome) in zip(group, outcomes) {
+            let stored = group.compactMap { end in end.fetched.object.map { (end, $0) } }
+            let outcomes = storage.commit(stored.map(\.1))
+            for ((end, _), outcome) in zip(stored, outcomes) {
                 reports.append(report(of: end, outcome))
             }
         }

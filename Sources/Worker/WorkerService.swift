@@ -129,11 +129,17 @@ package final class WorkerService: DrainableService {
 
     var isDraining: Bool { draining.isDraining || Task.isCancelled }
 
+    /// Age of temporary files that nobody works on any more: a week, because the parts of a large
+    /// file wait here for the rest of it.
+    private static let abandonedSeconds = 7.0 * 86_400
+
     /// The storage of a site, opened once.
     func storage(at url: String) throws(Failure) -> DirectoryStorage {
         if let known = sites.withLock({ $0[url] }) { return known }
         let opened = try DirectoryStorage(
             try StorageURL(url), durability: configuration.durability)
+        // What attempts long dead have left behind; no lease lasts that long.
+        _ = try? opened.sweepTemporaries(olderThanSeconds: Self.abandonedSeconds)
         return sites.withLock { sites in
             if let known = sites[url] { return known }
             sites[url] = opened

@@ -147,6 +147,8 @@ CREATE TABLE assembly (
     parts int NOT NULL,
     parts_done int NOT NULL DEFAULT 0,
     failed boolean NOT NULL DEFAULT false,
+    -- The try of the whole file that was split; when its parts do not fit, the next one follows.
+    attempt smallint NOT NULL,
     CHECK (parts_done <= parts)
 );
 

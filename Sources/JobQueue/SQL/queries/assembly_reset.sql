@@ -1,4 +1,4 @@
--- $1 segment of the whole file, $2 attempts so far, $3 seconds to wait. Its parts do not belong to
+-- $1 segment of the whole file, $2 seconds to wait. Its parts do not belong to
 -- one version of the object: they go, and the file is fetched from its start again.
 WITH parts AS (
     DELETE FROM segment WHERE parent_id = $1::bigint RETURNING id
@@ -6,9 +6,10 @@ WITH parts AS (
     DELETE FROM result USING parts WHERE result.segment_id = parts.id
     RETURNING result.done, result.bytes
 ), assemblies AS (
-    DELETE FROM assembly WHERE segment_id = $1::bigint RETURNING parts
+    DELETE FROM assembly WHERE segment_id = $1::bigint RETURNING parts, attempt
 ), tally AS (
     SELECT (SELECT max(parts) FROM assemblies) - 1 AS fewer,
+           (SELECT max(attempt) FROM assemblies) AS attempt,
            (SELECT count(*) FROM results WHERE done) AS done,
            (SELECT count(*) FROM results WHERE NOT done) AS failed,
            (SELECT coalesce(sum(bytes), 0) FROM results WHERE done) AS bytes
@@ -19,12 +20,12 @@ WITH parts AS (
         changed_at = now()
     FROM tally t, segment s
     WHERE s.id = $1::bigint AND a.id = s.asset_id AND t.fewer IS NOT NULL
-    RETURNING a.id, a.catalog_id, s.origin_id, t.fewer, t.done, t.failed, t.bytes
+    RETURNING a.id, a.catalog_id, s.origin_id, t.attempt, t.fewer, t.done, t.failed, t.bytes
 ), queued AS (
     INSERT INTO job (queue_id, catalog_id, origin_id, asset_id, segment_id, kind, priority, attempt,
                      available_at)
-    SELECT c.queue_id, c.id, n.origin_id, n.id, $1::bigint, 'fetch', c.priority, $2::smallint,
-           now() + make_interval(secs => $3::float8)
+    SELECT c.queue_id, c.id, n.origin_id, n.id, $1::bigint, 'fetch', c.priority, n.attempt,
+           now() + make_interval(secs => $2::float8)
     FROM counted n JOIN catalog c ON c.id = n.catalog_id
 )
 UPDATE catalog c SET segments = c.segments - n.fewer, segments_done = c.segments_done - n.done,

@@ -7,7 +7,7 @@ WITH merged AS (
     FROM staged_asset s
     JOIN origin o ON o.url = s.origin
     JOIN directory d ON d.catalog_id = $1 AND d.path = s.directory
-    ORDER BY s.name
+    ORDER BY s.position
     ON CONFLICT (catalog_id, name) DO UPDATE SET
         generation = excluded.generation,
         directory_id = excluded.directory_id,

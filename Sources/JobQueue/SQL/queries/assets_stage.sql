@@ -1,5 +1,5 @@
 -- Where COPY puts a batch of assets before they are merged; one a connection, empty after COMMIT.
 CREATE TEMPORARY TABLE IF NOT EXISTS staged_asset (
-    name text, url text, kind text, key text, expected_bytes bigint, expected_sha256 text,
+    position int, name text, url text, kind text, key text, expected_bytes bigint, expected_sha256 text,
     origin text, directory text
 ) ON COMMIT DELETE ROWS

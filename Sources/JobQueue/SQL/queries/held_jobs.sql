@@ -6,7 +6,8 @@ WITH held AS MATERIALIZED (
     SELECT id FROM asset WHERE id IN (SELECT asset_id FROM held) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT h.id, h.kind, h.attempt, h.asset_id, h.segment_id, h.catalog_id, h.directory_id,
-       s.parent_id, s.range_length
+       s.parent_id, s.range_length, y.attempt AS whole_attempt
 FROM held h
 LEFT JOIN locked a ON a.id = h.asset_id
 LEFT JOIN segment s ON s.id = h.segment_id AND h.kind = 'fetch'
+LEFT JOIN assembly y ON y.segment_id = coalesce(s.parent_id, h.segment_id)

@@ -1,0 +1,187 @@
+import Model
+
+/// Checks at the edge: a request's fields are in range before anything acts on them. Each failure
+/// is `input.field` and names the field, what was given and what is allowed.
+enum Validation {
+    static func check(_ submission: CatalogSubmission) throws(Failure) {
+        try text(submission.name, "name", 1...200)
+        try storageURL(submission.storageURL)
+        try range(submission.priority, "priority", 0...9)
+    }
+
+    static func check(_ batch: AssetBatch) throws(Failure) {
+        try range(batch.assets.count, "assets", 1...WireLimits.assetsPerRequest)
+        var names: Set<String> = []
+        for (index, asset) in batch.assets.enumerated() {
+            let field = "assets[\(index)]"
+            guard names.insert(asset.name).inserted else {
+                throw Failure("input.duplicate", "\(field).name: \(asset.name) came before.")
+            }
+            try text(asset.name, "\(field).name", 1...1_000)
+            try url(asset.url, "\(field).url")
+            try key(asset.key, "\(field).key")
+            try length(asset.bytes, "\(field).bytes")
+            try digest(asset.sha256, "\(field).sha256")
+        }
+    }
+
+    static func check(_ request: LeaseRequest) throws(Failure) {
+        try uuid(request.worker, "worker")
+        try range(request.maxJobs, "maxJobs", 1...WireLimits.jobsPerLease)
+        try range(request.waitMilliseconds, "waitMilliseconds", 0...WireLimits.waitMilliseconds)
+        try range(request.queues.count, "queues", 0...1_000)
+        for (index, name) in request.queues.enumerated() {
+            try text(name, "queues[\(index)]", 1...200)
+        }
+    }
+
+    static func check(_ request: ReportRequest) throws(Failure) {
+        try uuid(request.worker, "worker")
+        try range(request.results.count, "results", 1...WireLimits.resultsPerReport)
+        for (index, result) in request.results.enumerated() {
+            try uuid(result.lease, "results[\(index)].lease")
+            if let failure = result.failure {
+                try text(failure.code.rawValue, "results[\(index)].failure.code", 1...100)
+            }
+        }
+    }
+
+    static func check(_ batch: SegmentBatch) throws(Failure) {
+        try uuid(batch.worker, "worker")
+        try uuid(batch.lease, "lease")
+        try range(batch.segments.count, "segments", 1...WireLimits.segmentsPerRequest)
+        for (index, segment) in batch.segments.enumerated() {
+            let field = "segments[\(index)]"
+            try range(segment.ordinal, "\(field).ordinal", 0...(WireLimits.segmentsPerAsset - 1))
+            try url(segment.url, "\(field).url")
+            try key(segment.key, "\(field).key")
+            try length(segment.bytes, "\(field).bytes")
+            try digest(segment.sha256, "\(field).sha256")
+        }
+    }
+
+    static func check(_ request: SplitRequest) throws(Failure) {
+        try uuid(request.worker, "worker")
+        try uuid(request.lease, "lease")
+        try uuid(request.assembly, "assembly")
+        guard request.partBytes >= 1 << 20 else {
+            throw wrong("partBytes", "\(request.partBytes)", "1048576 or more")
+        }
+        guard request.totalBytes > request.partBytes,
+            request.totalBytes / request.partBytes < 100_000
+        else {
+            throw wrong(
+                "totalBytes", "\(request.totalBytes)", "more than partBytes, below 100,000 parts")
+        }
+        try text(request.validator, "validator", 1...1_000)
+    }
+
+    static func check(_ heartbeat: Heartbeat) throws(Failure) {
+        try uuid(heartbeat.worker, "worker")
+        try text(heartbeat.name, "name", 1...200)
+        try range(heartbeat.leases.count, "leases", 0...WireLimits.leasesPerHeartbeat)
+        for (index, lease) in heartbeat.leases.enumerated() {
+            try uuid(lease, "leases[\(index)]")
+        }
+        try range(heartbeat.activeTransfers, "activeTransfers", 0...1_000_000)
+        try range(heartbeat.receivedBytes.count, "receivedBytes", 0...100_000)
+        for (asset, bytes) in heartbeat.receivedBytes {
+            guard Int64(asset).map({ $0 > 0 }) == true, bytes >= 0 else {
+                throw wrong("receivedBytes", "\(asset): \(bytes)", "asset number: bytes")
+            }
+        }
+    }
+
+    /// A page's size from a query; nil means the largest.
+    static func limit(_ text: String?) throws(Failure) -> Int {
+        guard let text else { return WireLimits.pageRows }
+        guard let rows = Int(text), (1...WireLimits.pageRows).contains(rows) else {
+            throw wrong("limit", text, "1 to \(WireLimits.pageRows)")
+        }
+        return rows
+    }
+
+    static func wrong(_ field: String, _ given: String, _ allowed: String) -> Failure {
+        let shown = given.unicodeScalars.prefix(80).map { $0.value < 0x20 ? "?" : String($0) }
+        return Failure("input.field", "\(field): \(shown.joined()) was given; allowed: \(allowed).")
+    }
+
+    private static func range(
+        _ value: Int, _ field: String, _ allowed: ClosedRange<Int>
+    ) throws(Failure) {
+        guard allowed.contains(value) else {
+            throw wrong(field, "\(value)", "\(allowed.lowerBound) to \(allowed.upperBound)")
+        }
+    }
+
+    private static func text(
+        _ value: String, _ field: String, _ count: ClosedRange<Int>
+    ) throws(Failure) {
+        guard count.contains(value.unicodeScalars.count), !hasControl(value) else {
+            throw wrong(
+                field, value,
+                "\(count.lowerBound) to \(count.upperBound) characters, no control characters")
+        }
+    }
+
+    private static func hasControl(_ value: String) -> Bool {
+        value.utf8.contains { $0 < 0x20 || $0 == 0x7F }
+    }
+
+    private static func url(_ value: String, _ field: String) throws(Failure) {
+        let isWeb = value.hasPrefix("http://") || value.hasPrefix("https://")
+        guard isWeb, value.utf8.count <= WireLimits.urlBytes,
+            !value.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F })
+        else {
+            throw wrong(
+                field, value, "an http or https URL of at most \(WireLimits.urlBytes) bytes")
+        }
+    }
+
+    /// A path below the site: no empty, `.` or `..` component, nothing under `.dray`.
+    private static func key(_ value: String, _ field: String) throws(Failure) {
+        let components = value.split(separator: "/", omittingEmptySubsequences: false)
+        let isPath = components.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." }
+        guard isPath, value.utf8.count <= WireLimits.keyBytes, components.first != ".dray",
+            !hasControl(value)
+        else {
+            throw wrong(
+                field, value, "a relative path of at most \(WireLimits.keyBytes) bytes without ..")
+        }
+    }
+
+    private static func length(_ value: Int64?, _ field: String) throws(Failure) {
+        if let value, value < 0 { throw wrong(field, "\(value)", "0 or more") }
+    }
+
+    private static func digest(_ value: String?, _ field: String) throws(Failure) {
+        guard let value else { return }
+        let isHex = value.utf8.allSatisfy {
+            (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
+        }
+        guard isHex, value.utf8.count == 64 else {
+            throw wrong(field, value, "64 lower-case hex digits")
+        }
+    }
+
+    private static func storageURL(_ value: String) throws(Failure) {
+        let path = value.dropFirst("file://".count)
+        guard value.hasPrefix("file:///"), value.utf8.count <= 4_096, !hasControl(value),
+            !path.split(separator: "/").contains("..")
+        else {
+            throw wrong("storageURL", value, "file:///absolute/path")
+        }
+    }
+
+    static func uuid(_ value: String, _ field: String) throws(Failure) {
+        let dashes = [8, 13, 18, 23]
+        let isUUID =
+            value.utf8.count == 36
+            && value.utf8.enumerated().allSatisfy { place, byte in
+                dashes.contains(place)
+                    ? byte == UInt8(ascii: "-")
+                    : (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
+            }
+        guard isUUID else { throw wrong(field, value, "a UUID in lower case") }
+    }
+}

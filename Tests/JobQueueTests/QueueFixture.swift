@@ -1,0 +1,144 @@
+import EventLoop
+import Foundation
+import JobQueue
+import Model
+import Postgres
+import Runtime
+import TestSupport
+
+/// A queue in a schema of its own, with workers to play.
+struct QueueFixture {
+    let loop: EventLoop
+    let pool: PostgresPool
+    let queue: JobQueue
+    let worker: WorkerID = newID()
+    static let site = "file:///srv/edge"
+
+    init(_ name: String) async throws {
+        let server = try await PostgresServer.shared()
+        loop = try EventLoop(name: "queue-tests")
+        pool = PostgresPool(
+            PostgresConfiguration(url: try await server.schemaURL(name)), maximumConnections: 8,
+            on: loop)
+        try await Migrations.migrate(pool)
+        queue = JobQueue(
+            pool: pool,
+            // No delay between tries: what waits is then due at once, and no test sleeps.
+            settings: JobQueue.Settings(
+                leaseSeconds: 30, retry: RetryPolicy(baseSeconds: 1e-9, capSeconds: 1e-9)),
+            random: SeededRandom(seed: 1))
+    }
+
+    /// Runs a test with a fresh fixture and closes it.
+    static func with(
+        _ name: String, _ body: (QueueFixture) async throws -> Void
+    ) async throws {
+        let fixture = try await QueueFixture(name)
+        do {
+            try await body(fixture)
+        } catch {
+            await fixture.close()
+            throw error
+        }
+        await fixture.close()
+    }
+
+    func close() async {
+        await pool.shutdown()
+        loop.shutdown()
+    }
+
+    static func newID() -> String { UUID().uuidString.lowercased() }
+
+    // MARK: Submitting
+
+    static func file(_ name: String, sha256: String? = nil) -> AssetSubmission {
+        AssetSubmission(
+            name: name, url: "http://origin.test/files/\(name)", kind: .file,
+            key: "origin.test/files/\(name)", sha256: sha256)
+    }
+
+    static func title(_ name: String) -> AssetSubmission {
+        AssetSubmission(
+            name: name, url: "http://origin.test/\(name)/main.m3u8", kind: .hls,
+            key: "origin.test/\(name)/main.m3u8")
+    }
+
+    @discardableResult
+    func submit(
+        _ assets: [AssetSubmission], catalog: String = "movies", site: String = Self.site
+    ) async throws -> CatalogID {
+        let handle = try await queue.open(CatalogSubmission(name: catalog, storageURL: site))
+        try await queue.add(assets, to: handle.id, generation: handle.generation)
+        try await queue.start(handle.id, generation: handle.generation)
+        return handle.id
+    }
+
+    // MARK: Working
+
+    func lease(_ most: Int = 100, as worker: WorkerID? = nil) async throws -> LeaseGrant {
+        try await queue.lease(
+            LeaseRequest(
+                worker: worker ?? self.worker, queues: [], maxJobs: most, waitMilliseconds: 0),
+            as: Self.newID())
+    }
+
+    func report(
+        _ results: [JobReport], as worker: WorkerID? = nil
+    ) async throws -> [ReportAnswer.Verdict] {
+        try await queue.report(ReportRequest(worker: worker ?? self.worker, results: results))
+    }
+
+    static func done(_ job: Job, _ grant: LeaseGrant, bytes: Int64 = 10) -> JobReport {
+        var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done)
+        if job.kind == .fetch || job.kind == .verify {
+            report.stored = StoredObject(bytes: bytes, sha256: digest(of: job.key))
+        }
+        return report
+    }
+
+    static func failed(
+        _ job: Job, _ grant: LeaseGrant, _ code: FailureCode, retryAfter: Double? = nil
+    ) -> JobReport {
+        var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .failed)
+        report.failure = Failure(code, "it did not work")
+        report.retryAfterSeconds = retryAfter
+        return report
+    }
+
+    /// A digest that is a function of the key; its value does not matter to the queue.
+    static func digest(of key: String) -> String {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in key.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        let digits = String(hash, radix: 16)
+        return String(repeating: "0", count: 64 - digits.count) + digits
+    }
+
+    /// Leases and completes until nothing is left; returns the jobs in the order they came.
+    @discardableResult
+    func drain() async throws -> [Job] {
+        var jobs: [Job] = []
+        while true {
+            let grant = try await lease()
+            guard grant.lease != nil else { return jobs }
+            jobs += grant.jobs
+            _ = try await report(grant.jobs.map { Self.done($0, grant) })
+        }
+    }
+
+    // MARK: Looking
+
+    /// Lets every lease run out by the database's clock, and sweeps.
+    func expireLeases() async throws {
+        try await pool.query("UPDATE lease SET expires_at = now() - interval '1 second'")
+        try await queue.sweep()
+    }
+
+    func count(_ sql: String) async throws -> Int64 {
+        try await pool.query("SELECT count(*)::bigint FROM \(sql)").firstRow?.int64(0) ?? -1
+    }
+
+    func assets(of catalog: CatalogID) async throws -> [AssetStatus] {
+        try await queue.assets(of: catalog, after: AssetID(0), state: nil, limit: 1_000).assets
+    }
+}

@@ -1,0 +1,95 @@
+import JobQueue
+import Model
+import Testing
+
+@Suite struct SplitTests {
+    typealias F = QueueFixture
+    static let part: Int64 = 1 << 20
+
+    static func request(
+        _ fixture: QueueFixture, _ grant: LeaseGrant, total: Int64, assembly: String
+    ) -> SplitRequest {
+        SplitRequest(
+            worker: fixture.worker, job: grant.jobs[0].id, lease: grant.lease ?? "",
+            assembly: assembly, totalBytes: total, partBytes: part, validator: "\"v1\"")
+    }
+
+    @Test func aLargeFileIsFetchedInPartsAndVerified() async throws {
+        try await F.with("split") { fixture in
+            let catalog = try await fixture.submit([F.file("large")])
+            let grant = try await fixture.lease()
+            let total = 2 * Self.part + 5
+            let request = Self.request(fixture, grant, total: total, assembly: F.newID())
+            let answer = try await fixture.queue.split(request)
+            #expect(answer.verdict == .accepted)
+            #expect(answer.job?.id == grant.jobs[0].id)
+            #expect(answer.job?.offset == 0 && answer.job?.length == Self.part)
+            // The same request again has the same answer.
+            #expect(try await fixture.queue.split(request).job == answer.job)
+
+            let others = try await fixture.lease(as: F.newID())
+            #expect(others.jobs.map(\.offset) == [Self.part, 2 * Self.part])
+            #expect(others.jobs.map(\.length) == [Self.part, 5])
+            #expect(others.jobs.allSatisfy { $0.assembly?.id == request.assembly })
+            #expect(others.jobs.allSatisfy { $0.assembly?.validator == "\"v1\"" })
+            // Not this worker's lease.
+            let bytes = [Self.part, 5]
+            let results = zip(others.jobs, bytes).map { F.done($0, others, bytes: $1) }
+            #expect(try await fixture.report(results) == [.stale, .stale])
+            try await fixture.expireLeases()
+
+            let all = try await fixture.lease()
+            #expect(all.jobs.count == 3)
+            // A part is as long as was asked for.
+            let wrong = F.done(all.jobs[0], all, bytes: 7)
+            #expect(try await fixture.report([wrong]) == [.rejected])
+            _ = try await fixture.report(
+                all.jobs.map { F.done($0, all, bytes: $0.length ?? -1) })
+            #expect(try await fixture.assets(of: catalog)[0].state == .verifying)
+
+            let verify = try await fixture.lease()
+            #expect(verify.jobs.map(\.kind) == [.verify])
+            let parts = verify.jobs[0].assembly?.parts ?? []
+            #expect(parts.map(\.offset) == [0, Self.part, 2 * Self.part])
+            #expect(parts.map(\.length).reduce(0, +) == total)
+            _ = try await fixture.report([F.done(verify.jobs[0], verify, bytes: total)])
+            try await fixture.drain()
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.state == .completed && status.totals.bytes == total)
+            let files = try await fixture.queue.files(of: catalog, after: nil, limit: 10).files
+            #expect(files.map(\.bytes) == [total])
+            #expect(try await fixture.count("assembly") == 0)
+        }
+    }
+
+    @Test(arguments: ["content.changed", "integrity.assemblyMismatch"] as [FailureCode])
+    func partsOfDifferentVersionsAreFetchedAnew(code: FailureCode) async throws {
+        try await F.with("changed") { fixture in
+            let catalog = try await fixture.submit([F.file("large")])
+            var starts = 0
+            for _ in 1...20 {
+                let grant = try await fixture.lease()
+                guard let job = grant.jobs.first else { break }
+                if job.kind == .sums {
+                    _ = try await fixture.report([F.done(job, grant)])
+                } else if job.assembly == nil {
+                    starts += 1
+                    let request = Self.request(
+                        fixture, grant, total: 2 * Self.part, assembly: F.newID())
+                    #expect(try await fixture.queue.split(request).verdict == .accepted)
+                    let first = F.done(job, grant, bytes: Self.part)
+                    #expect(try await fixture.report([first]) == [.accepted])
+                } else if job.kind == .verify || code == "content.changed" {
+                    _ = try await fixture.report([F.failed(job, grant, code)])
+                } else {
+                    _ = try await fixture.report([F.done(job, grant, bytes: Self.part)])
+                }
+            }
+            // Bounded: the attempts of the parts count for the whole.
+            #expect((2...4).contains(starts))
+            let asset = try await fixture.assets(of: catalog)[0]
+            #expect(asset.state == .failed && asset.failure?.code == code)
+            #expect(try await fixture.queue.status(of: catalog).state == .failed)
+        }
+    }
+}

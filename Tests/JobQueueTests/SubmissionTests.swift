@@ -1,0 +1,157 @@
+import JobQueue
+import Model
+import Postgres
+import Testing
+
+@Suite struct SubmissionTests {
+    typealias F = QueueFixture
+
+    @Test func aSecondSubmissionChecksWhatIsThere() async throws {
+        try await F.with("again") { fixture in
+            let assets = [F.file("a"), F.file("b")]
+            let catalog = try await fixture.submit(assets)
+            try await fixture.drain()
+            #expect(try await fixture.submit(assets) == catalog)
+            let grant = try await fixture.lease()
+            #expect(grant.jobs.allSatisfy { $0.known?.sha256 == F.digest(of: $0.key) })
+            _ = try await fixture.report(
+                grant.jobs.map { job in
+                    var report = F.done(job, grant)
+                    report.adopted = true
+                    return report
+                })
+            try await fixture.drain()
+            let totals = try await fixture.queue.status(of: catalog).totals
+            #expect(totals.completed == 2 && totals.bytes == 20 && totals.adoptedBytes == 20)
+        }
+    }
+
+    @Test func anAssetThatIsNoLongerNamedStaysOut() async throws {
+        try await F.with("dropped") { fixture in
+            try await fixture.submit([F.file("a"), F.file("b")])
+            let catalog = try await fixture.submit([F.file("b")])
+            let jobs = try await fixture.drain()
+            #expect(jobs.filter { $0.kind == .fetch }.map(\.key) == ["origin.test/files/b"])
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.state == .completed && status.totals.assets == 1)
+            #expect(try await fixture.assets(of: catalog).map(\.name) == ["b"])
+        }
+    }
+
+    @Test func anAssetWithAnotherDigestStartsAnew() async throws {
+        try await F.with("redefined") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            try await fixture.drain()
+            let digest = String(repeating: "c", count: 64)
+            try await fixture.submit([F.file("a", sha256: digest)])
+            let grant = try await fixture.lease()
+            #expect(grant.jobs.map(\.sha256) == [digest])
+            #expect(grant.jobs.map(\.known) == [nil])
+            _ = try await fixture.report([F.done(grant.jobs[0], grant)])
+            try await fixture.drain()
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+
+    @Test func anInterruptedCatalogGoesOnWhereItStopped() async throws {
+        try await F.with("interrupt") { fixture in
+            let assets = (1...4).map { F.file("f\($0)") }
+            let catalog = try await fixture.submit(assets)
+            let grant = try await fixture.lease(2)
+            _ = try await fixture.report([F.done(grant.jobs[0], grant)])
+            try await fixture.queue.interrupt(catalog)
+            #expect(try await fixture.queue.status(of: catalog).state == .interrupted)
+            #expect(try await fixture.lease().lease == nil)
+            // What was under way then is stale now.
+            #expect(try await fixture.report([F.done(grant.jobs[1], grant)]) == [.stale])
+
+            try await fixture.submit(assets)
+            let jobs = try await fixture.drain().filter { $0.kind == .fetch }
+            #expect(jobs.filter { $0.known == nil }.count == 3)
+            #expect(try await fixture.queue.status(of: catalog).totals.completed == 4)
+        }
+    }
+
+    @Test func startingTwiceMakesNoSecondJob() async throws {
+        try await F.with("twice") { fixture in
+            let handle = try await fixture.queue.open(
+                CatalogSubmission(name: "c", storageURL: F.site))
+            // A batch whose answer was lost is sent again.
+            for _ in 1...2 {
+                try await fixture.queue.add(
+                    [F.file("a")], to: handle.id, generation: handle.generation)
+            }
+            for _ in 1...2 {
+                try await fixture.queue.start(handle.id, generation: handle.generation)
+            }
+            #expect(try await fixture.count("job") == 1)
+        }
+    }
+
+    @Test func anOvertakenSubmissionIsRefused() async throws {
+        try await F.with("overtaken") { fixture in
+            let old = try await fixture.queue.open(
+                CatalogSubmission(name: "c", storageURL: F.site))
+            let new = try await fixture.queue.open(
+                CatalogSubmission(name: "c", storageURL: F.site))
+            #expect(new.id == old.id && new.generation == old.generation + 1)
+            let error = await #expect(throws: Failure.self) {
+                try await fixture.queue.add(
+                    [F.file("a")], to: old.id, generation: old.generation)
+            }
+            #expect(error?.code == "input.field")
+        }
+    }
+
+    @Test func aDirectoryOfTwoCatalogsListsTheFilesOfBoth() async throws {
+        try await F.with("shared") { fixture in
+            try await fixture.submit([F.file("a")], catalog: "one")
+            try await fixture.drain()
+            try await fixture.submit([F.file("b")], catalog: "two")
+            let jobs = try await fixture.drain()
+            let site = jobs[0].site
+            let page = try await fixture.queue.sums(
+                site: site, directory: "origin.test/files", after: nil, limit: 10)
+            #expect(page.entries.map(\.key) == ["origin.test/files/a", "origin.test/files/b"])
+        }
+    }
+
+    @Test func sitesHaveQueuesOfTheirOwn() async throws {
+        try await F.with("sites") { fixture in
+            try await fixture.submit([F.file("a")], site: "file:///srv/edge/one")
+            try await fixture.submit([F.file("a")], site: "file:///srv/edge/two")
+            let grant = try await fixture.queue.lease(
+                LeaseRequest(
+                    worker: fixture.worker, queues: ["srv-edge-two"], maxJobs: 10,
+                    waitMilliseconds: 0), as: F.newID())
+            #expect(grant.jobs.count == 1)
+            #expect(grant.sites.values.map { $0 } == ["file:///srv/edge/two"])
+        }
+    }
+
+    // MARK: The schema
+
+    @Test func migrationsRunOnceHoweverManyStartThem() async throws {
+        try await F.with("migrate") { fixture in
+            try await Migrations.revert(fixture.pool, to: 0)
+            #expect(try await fixture.count("pg_tables WHERE schemaname = current_schema()") == 1)
+            let found = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 1...4 { group.addTask { try await Migrations.migrate(fixture.pool) } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            let current = Migrations.currentVersion
+            #expect(found.sorted() == [0, current, current, current])
+            #expect(try await fixture.count("schema_migration") == Int64(current))
+        }
+    }
+
+    @Test func aNewerSchemaIsRefused() async throws {
+        try await F.with("newer") { fixture in
+            try await fixture.pool.query("INSERT INTO schema_migration (version) VALUES (9999)")
+            let error = await #expect(throws: Failure.self) {
+                try await Migrations.migrate(fixture.pool)
+            }
+            #expect(error?.code == "cluster.schemaNewer")
+        }
+    }
+}
