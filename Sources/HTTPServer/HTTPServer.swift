@@ -5,7 +5,7 @@ internal import Synchronization
 /// An HTTP/1.1 server over libmicrohttpd: its threads parse and write, handlers run as tasks.
 ///
 /// A request is handed over when all of it has arrived; its connection is suspended meanwhile and
-/// holds no thread, so thousands may wait. `shutdown` must be called, and ends it for good.
+/// holds no thread, so thousands may wait. `shutdown` ends it for good.
 package final class HTTPServer: Sendable {
     package struct Configuration: Sendable {
         /// A numeric address or `localhost`; `0.0.0.0` or `::` for all interfaces.
@@ -79,8 +79,12 @@ package final class HTTPServer: Sendable {
         self.daemon = Mutex(daemon)
     }
 
+    /// For a server that was dropped without `shutdown`: ends it without any grace.
     deinit {
-        precondition(daemon.withLock { $0 == nil }, "an HTTPServer must be shut down")
+        guard let running = daemon.withLock({ $0.take() }) else { return }
+        core.refuseAndCancel()
+        core.abandon()
+        MHD_stop_daemon(running.pointer)
     }
 
     /// Requests that are being handled or answered.

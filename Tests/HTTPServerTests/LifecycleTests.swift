@@ -109,6 +109,21 @@ import Testing
         #expect(throws: Client.Failure.self) { try Client(port: server.port) }
     }
 
+    @Test func droppedServerEndsToo() async throws {
+        let gate = Gate()
+        var server: HTTPServer? = try HTTPServer.start(.init()) { _ in
+            await gate.pass()
+            return .text(200, "too late")
+        }
+        let client = try Client(port: try #require(server?.port))
+        try await client.send("GET", "/")
+        await gate.waitUntilHolding(1)
+        server = nil
+        let answer = try await client.receive()
+        #expect(answer == nil || answer?.status == 503)
+        await gate.open()
+    }
+
     @Test func shutdownUnderLoad() async throws {
         let server = try HTTPServer.start(.init()) { _ in .text(200, "x") }
         let port = server.port

@@ -86,6 +86,36 @@ import Testing
         }
     }
 
+    @Test func poolRecoversFromACrashOfTheServer() async throws {
+        let server = try await PostgresServer()
+        let pool = PostgresPool(
+            PostgresConfiguration(url: server.url), maximumConnections: 4, on: try testLoop())
+        func askEveryConnection() async throws {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<8 { group.addTask { try await pool.query("SELECT pg_sleep(0.01)") } }
+                try await group.waitForAll()
+            }
+        }
+        try await askEveryConnection()
+        try await server.stop()
+        let error = await #expect(throws: PostgresError.self) { try await askEveryConnection() }
+        #expect(error?.isConnectionFailure == true)
+        try await server.start()
+        try await askEveryConnection()
+        try await server.crashAndRestart()
+        // The end of an idle connection may be noticed only by its next user.
+        try await waitUntil(deadlineSeconds: 30, "every connection works") {
+            do {
+                try await askEveryConnection()
+                return true
+            } catch let error as PostgresError where error.isConnectionFailure {
+                return false
+            }
+        }
+        #expect(pool.connectionCount <= 4)
+        await pool.shutdown()
+    }
+
     @Test func failedConnectFreesItsPlace() async throws {
         let pool = PostgresPool(
             PostgresConfiguration(url: "host=/nonexistent"), maximumConnections: 1,
