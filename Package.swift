@@ -61,7 +61,7 @@ let package = Package(
             name: "dray",
             dependencies: [
                 "Model", "Catalog", "CoordinatorClient", "Coordinator", "Worker", "Embedded",
-                "JobQueue", "Storage", "Runtime",
+                "EventLoop", "JobQueue", "Postgres", "Storage", "Runtime",
             ],
             swiftSettings: settings),
 
@@ -86,8 +86,8 @@ let package = Package(
         tests("CoordinatorClient", ["Model"]),
         tests("Coordinator", ["Model", "CoordinatorClient", "JobQueue"]),
         tests("Worker", ["Model"]),
-        tests("Embedded", ["Postgres"]),
-        tests("dray", ["Model"]),
+        tests("Embedded", ["Model", "Runtime"]),
+        tests("dray", ["Model", "Runtime"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,177 @@
+import Coordinator
+import Glibc
+import JobQueue
+package import Model
+package import Runtime
+import Synchronization
+import Worker
+
+/// A whole cluster in one process: PostgreSQL, a coordinator and workers, which speak HTTP with each
+/// other as they would on different machines.
+///
+/// It is a list of services for a `ServiceGroup`, in the order of their start. Safe to use from any
+/// thread.
+package final class EmbeddedCluster: Sendable {
+    package struct Configuration: Sendable {
+        package var statePath: String
+        /// 1 or more.
+        package var workers: Int
+        /// Transfers that each worker has under way.
+        package var connectionsPerWorker: Int
+        /// An IP address for the coordinator to listen on.
+        package var address: String
+        /// 0 takes any free port.
+        package var port: Int
+        /// What requests must carry; nil only on loopback.
+        package var token: String?
+        /// True to hold what other submitters left running, for a cluster that lives as long as one
+        /// command.
+        package var interruptsOthers: Bool
+        /// Longest that transfers under way may take when the cluster is stopped, in seconds.
+        package var drainSeconds: Double
+        package var environment: [String: String]
+
+        package init(
+            statePath: String, workers: Int, connectionsPerWorker: Int, address: String,
+            port: Int, token: String?, interruptsOthers: Bool, drainSeconds: Double,
+            environment: [String: String]
+        ) {
+            self.statePath = statePath
+            self.workers = workers
+            self.connectionsPerWorker = connectionsPerWorker
+            self.address = address
+            self.port = port
+            self.token = token
+            self.interruptsOthers = interruptsOthers
+            self.drainSeconds = drainSeconds
+            self.environment = environment
+        }
+    }
+
+    package let configuration: Configuration
+    /// PostgreSQL, then the coordinator, then the workers together.
+    package let stages: [[any Service]]
+    package let postgres: EmbeddedPostgres
+    private let coordinator: CoordinatorRunner
+
+    /// Takes the state's lock; nothing runs yet.
+    ///
+    /// Throws `cluster.stateInUse` when another Dray has the state, `cluster.postgresFailed` when no
+    /// server could run in it.
+    package static func prepare(
+        _ configuration: Configuration
+    ) async throws(Failure) -> EmbeddedCluster {
+        let state = try await StateDirectory.open(configuration.statePath)
+        return EmbeddedCluster(configuration, state: state)
+    }
+
+    private init(_ configuration: Configuration, state: StateDirectory) {
+        self.configuration = configuration
+        let postgres = EmbeddedPostgres(state: state, environment: configuration.environment)
+        let coordinator = CoordinatorRunner(configuration, postgres: postgres)
+        let workers = (1...max(1, configuration.workers)).map { number in
+            WorkerRunner(number: number, configuration, coordinator: coordinator)
+        }
+        self.postgres = postgres
+        self.coordinator = coordinator
+        stages = [[postgres], [coordinator], workers]
+    }
+
+    /// Where the coordinator listens; valid once its stage has started.
+    package var coordinatorPort: Int { coordinator.port }
+
+    /// The coordinator's URL for this machine; valid once its stage has started.
+    package var coordinatorURL: String { coordinator.url }
+
+    /// 256 random bits in hexadecimal digits.
+    package static func randomToken() -> String {
+        var random = SystemRandomNumberGenerator()
+        return (0..<4).map { _ in
+            let digits = String(random.next(), radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+}
+
+/// The coordinator as a service that waits for the database's address.
+private final class CoordinatorRunner: Service {
+    let name = "coordinator"
+
+    private struct Running {
+        var coordinator: Coordinator?
+        var port = 0
+    }
+
+    private let configuration: EmbeddedCluster.Configuration
+    private let postgres: EmbeddedPostgres
+    private let running = Mutex(Running())
+
+    init(_ configuration: EmbeddedCluster.Configuration, postgres: EmbeddedPostgres) {
+        self.configuration = configuration
+        self.postgres = postgres
+    }
+
+    var port: Int { running.withLock { $0.port } }
+
+    var url: String {
+        switch configuration.address {
+        case "0.0.0.0": return "http://127.0.0.1:\(port)"
+        case "::": return "http://[::1]:\(port)"
+        case let address where address.contains(":"): return "http://[\(address)]:\(port)"
+        case let address: return "http://\(address):\(port)"
+        }
+    }
+
+    func start() async throws {
+        let coordinator = try Coordinator(
+            Coordinator.Configuration(
+                databaseURL: postgres.databaseURL, address: configuration.address,
+                port: configuration.port, token: configuration.token))
+        do {
+            let port = try await coordinator.start()
+            if configuration.interruptsOthers { try await coordinator.queue.interruptAll() }
+            running.withLock { $0 = Running(coordinator: coordinator, port: port) }
+        } catch {
+            await coordinator.stop()
+            throw error
+        }
+    }
+
+    /// Requests are served on the coordinator's own threads; this only lasts.
+    func run() async throws { await ShutdownSignal().wait() }
+
+    func stop() async {
+        let coordinator = running.withLock { $0.coordinator }
+        await coordinator?.stop()
+    }
+}
+
+/// A worker as a service that waits for the coordinator's port.
+private final class WorkerRunner: DrainableService {
+    let name: String
+    private let configuration: EmbeddedCluster.Configuration
+    private let coordinator: CoordinatorRunner
+    private let worker = Mutex<WorkerService?>(nil)
+
+    init(
+        number: Int, _ configuration: EmbeddedCluster.Configuration, coordinator: CoordinatorRunner
+    ) {
+        name = "worker-\(number)"
+        self.configuration = configuration
+        self.coordinator = coordinator
+    }
+
+    func start() async throws {
+        let made = try WorkerService(
+            WorkerService.Configuration(
+                coordinators: [coordinator.url], token: configuration.token,
+                connections: configuration.connectionsPerWorker,
+                name: "embedded-\(getpid())-\(name)",
+                drainSeconds: configuration.drainSeconds))
+        worker.withLock { $0 = made }
+    }
+
+    func run() async throws { try await worker.withLock({ $0 })?.run() }
+
+    func drain() async { await worker.withLock({ $0 })?.drain() }
+}

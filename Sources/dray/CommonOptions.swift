@@ -1,0 +1,40 @@
+import Embedded
+import Model
+import Runtime
+
+/// Options that several commands have.
+enum CommonOptions {
+    static let state = CommandOption(
+        "state", .text(placeholder: "DIR"),
+        help: "Where the private cluster keeps its database. Default: $XDG_STATE_HOME/dray, for "
+            + "root /var/lib/dray.")
+    static let workers = CommandOption(
+        "workers", .integer(placeholder: "N", range: 1...64),
+        help: "Workers of the private cluster, 1 to 64. Default: \(defaultWorkers).")
+    static let connections = CommandOption(
+        "connections", .integer(placeholder: "N", range: 1...1_000),
+        help: "Transfers that each worker has under way, 1 to 1000. Default: "
+            + "\(defaultConnections).")
+
+    static let defaultWorkers = 1
+    static let defaultConnections = 32
+    /// How long transfers under way may go on after the first Ctrl-C, in seconds.
+    static let drainSeconds = 20.0
+    static let defaultListen = "127.0.0.1:7400"
+
+    /// `--state`, or else the user's own.
+    static func statePath(_ arguments: Arguments) throws(Failure) -> String {
+        if let path = arguments.text("state") { return path }
+        return try StateDirectory.defaultPath(environment: DrayCommand.environment)
+    }
+
+    /// `DRAY_TOKEN`, nil when it is not set or empty.
+    static var token: String? {
+        DrayCommand.environment["DRAY_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// `DRAY_COORDINATOR`, nil when it is not set or empty.
+    static var coordinator: String? {
+        DrayCommand.environment["DRAY_COORDINATOR"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+}

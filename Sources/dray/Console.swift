@@ -1,0 +1,49 @@
+import Glibc
+import Model
+import Runtime
+
+/// What people read: results on stdout, everything else on stderr.
+enum Console {
+    static func write(_ text: String) { writeAll(text, to: STDOUT_FILENO) }
+
+    static func note(_ text: String) { writeAll("dray: \(text)\n", to: STDERR_FILENO) }
+
+    /// Tells of a command line that cannot be run.
+    static func fail(_ error: UsageError) -> ExitCode {
+        writeAll("dray: \(error.message)\n\(error.hint)\n", to: STDERR_FILENO)
+        return .usage
+    }
+
+    /// Tells of an error and what to do about it, and says how the process ends.
+    static func fail(_ error: any Error) -> ExitCode {
+        if let error = error as? UsageError { return fail(error) }
+        let failure = error as? Failure ?? Failure("worker.internal", "\(error)")
+        if failure.code == "worker.cancelled" { return .interrupted }
+        writeAll(
+            "dray: \(printable(failure.message))\n\(failure.code.row.hint)\n", to: STDERR_FILENO)
+        return exitCode(of: failure.code)
+    }
+
+    /// What was given wrong is 2; what keeps a cluster from being there is 3.
+    static func exitCode(of code: FailureCode) -> ExitCode {
+        let group = code.rawValue.prefix { $0 != "." }
+        return group == "input" || group == "storage" ? .usage : .noCluster
+    }
+}
+
+/// Runs services until they end, then says how the process ends.
+///
+/// A service stopped by a signal in good order has done its work: success. One that was cut short
+/// has not.
+func runServices(_ stages: [[any Service]], graceSeconds: Double) async -> ExitCode {
+    do {
+        let group = ServiceGroup(
+            stages: stages, graceSeconds: graceSeconds, signals: try ProcessSignals.stream())
+        switch try await group.run() {
+        case .finished, .signalled(_, isForced: false): return .success
+        case .signalled(_, isForced: true): return .interrupted
+        }
+    } catch {
+        return Console.fail(error)
+    }
+}

@@ -1,0 +1,53 @@
+import EventLoop
+import JobQueue
+import Model
+import Postgres
+import Runtime
+
+/// `dray database`: looks after a cluster's database.
+enum DatabaseCommand {
+    static let command = Command(
+        "database", summary: "Look after a cluster's database.",
+        subcommands: [
+            Command(
+                "migrate", summary: "Bring a database to the schema of this version of Dray.",
+                discussion: """
+                    Coordinators do this when they start; this is for doing it before. It may run \
+                    from several places at once. A newer schema than this version's is refused.
+                    """,
+                options: [
+                    CommandOption(
+                        "database", .text(placeholder: "URL"), required: true,
+                        help: "postgresql://USER@HOST/NAME, or anything else that libpq takes.")
+                ],
+                action: migrate)
+        ])
+
+    @Sendable private static func migrate(_ arguments: Arguments) async -> ExitCode {
+        do {
+            try LogOutput.configure(environment: DrayCommand.environment, defaultLevel: .warning)
+            let loop = try EventLoop(name: "database")
+            defer { loop.shutdown() }
+            let pool = PostgresPool(
+                PostgresConfiguration(
+                    url: arguments.text("database") ?? "", applicationName: "dray migrate"),
+                maximumConnections: 1, on: loop)
+            let result: Result<Int, Failure>
+            do {
+                result = .success(try await Migrations.migrate(pool))
+            } catch {
+                result = .failure(error)
+            }
+            await pool.shutdown()
+            let before = try result.get()
+            let now = Migrations.currentVersion
+            Console.write(
+                before == now
+                    ? "The schema is at version \(now) already.\n"
+                    : "The schema is now at version \(now); it was at \(before).\n")
+            return .success
+        } catch {
+            return Console.fail(error)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Glibc
+import Model
+import Runtime
+import Storage
+
+/// Where `--to` points.
+struct Destination: Sendable {
+    /// As the workers are told: `file:///absolute/path`.
+    let storageURL: String
+    /// As people read it: the directory.
+    let path: String
+
+    /// For a cluster: a directory or storage URL as its workers see it; nothing is checked here.
+    init(remote text: String) throws(Failure) {
+        if text.contains("://") || text.hasPrefix("file:") {
+            try self.init(url: text)
+        } else {
+            try self.init(directory: Self.absolute(text))
+        }
+    }
+
+    /// For the embedded cluster: a directory that can be written, or can be made.
+    init(local text: String) throws(Failure) {
+        let named = try Destination(remote: text)
+        try self.init(directory: try Self.checked(named.path, given: text))
+    }
+
+    private init(url: String) throws(Failure) {
+        do throws(Failure) {
+            let parsed = try StorageURL(url)
+            storageURL = parsed.description
+            path = parsed.path
+        } catch {
+            throw Failure("input.destination", "--to \(redacted(url: url)): \(error.message)")
+        }
+    }
+
+    private init(directory: String) throws(Failure) {
+        do throws(Failure) {
+            let parsed = try StorageURL(directory: directory)
+            storageURL = parsed.description
+            path = parsed.path
+        } catch {
+            throw Failure("input.destination", "--to \(printable(directory)): \(error.message)")
+        }
+    }
+
+    /// `path` from the root, with `.` and `..` taken out by name alone.
+    static func absolute(_ path: String) -> String {
+        var components: [Substring] = []
+        let whole = path.hasPrefix("/") ? path : currentDirectory() + "/" + path
+        for component in whole.split(separator: "/") {
+            switch component {
+            case ".": continue
+            case "..": _ = components.popLast()
+            default: components.append(component)
+            }
+        }
+        return "/" + components.joined(separator: "/")
+    }
+
+    private static func currentDirectory() -> String {
+        guard let path = getcwd(nil, 0) else { return "" }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
+    /// `path` with the symlinks of what exists of it resolved, so that a directory is one site
+    /// whatever way leads to it. Throws when it cannot be written; makes nothing.
+    private static func checked(_ path: String, given: String) throws(Failure) -> String {
+        var existing = path
+        var missing = ""
+        var status = stat()
+        while stat(existing, &status) != 0 {
+            let isMissing = errno == ENOENT
+            // A dangling symlink is not there for stat, but in the way of mkdir.
+            guard isMissing, lstat(existing, &status) != 0, existing != "/" else {
+                throw Failure(
+                    "input.destination",
+                    "--to \(printable(given)): \(systemErrorText(isMissing ? ENOENT : errno))")
+            }
+            let slash = existing.lastIndex(of: "/") ?? existing.startIndex
+            missing = existing[slash...] + missing
+            existing = slash == existing.startIndex ? "/" : String(existing[..<slash])
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw Failure(
+                "input.destination",
+                "--to \(printable(given)): \(printable(existing)) is not a directory")
+        }
+        guard access(existing, W_OK | X_OK) == 0 else {
+            throw Failure(
+                "input.destination",
+                "--to \(printable(given)): cannot write to \(printable(existing)): "
+                    + systemErrorText(errno))
+        }
+        guard let resolved = realpath(existing, nil) else { return path }
+        defer { free(resolved) }
+        let base = String(cString: resolved)
+        return base == "/" ? (missing.isEmpty ? "/" : missing) : base + missing
+    }
+}

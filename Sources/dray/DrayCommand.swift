@@ -1,0 +1,46 @@
+import Foundation
+import Model
+import Runtime
+
+/// The command tree and what happens around every command.
+enum DrayCommand {
+    static let environment = ProcessInfo.processInfo.environment
+
+    private static let root = Command(
+        "dray", summary: "Dray pre-fetches catalogs to edge storage with a cluster of workers.",
+        discussion: """
+            Without DRAY_COORDINATOR, `dray prefetch` runs a private cluster for itself: PostgreSQL, \
+            a coordinator and workers, started and stopped by the command.
+
+            Environment:
+
+              DRAY_COORDINATOR   URL of the cluster to use, several separated by commas
+              DRAY_TOKEN         the cluster's token
+              DRAY_LOG           debug, info, warning or error
+              DRAY_LOG_FORMAT    text or json
+
+            Exit codes:
+
+              0    everything is done          2    bad usage or input
+              1    some assets failed          3    no coordinator or database
+              130  interrupted; running the command again goes on where it stopped
+            """,
+        subcommands: [
+            PrefetchCommand.command, UpCommand.command, CoordinatorCommand.command,
+            WorkerCommand.command, DatabaseCommand.command, StatusCommand.command,
+        ])
+
+    static func run(_ words: [String]) async -> ExitCode {
+        do {
+            switch try CommandParser(root: root, version: drayVersion).parse(words) {
+            case .show(let text):
+                Console.write(text)
+                return .success
+            case .run(let action, let arguments):
+                return await action(arguments)
+            }
+        } catch {
+            return Console.fail(error)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import Runtime
+
+/// `ADDR:PORT` of a `--listen` option.
+struct ListenAddress: Equatable {
+    /// An IP address.
+    let address: String
+    /// 0 takes any free port.
+    let port: Int
+
+    var isLoopback: Bool { address.hasPrefix("127.") || address == "::1" }
+
+    /// Reads `127.0.0.1:7400`, `[::1]:7400` or `localhost:7400`.
+    init(_ text: String) throws(UsageError) {
+        guard let colon = text.lastIndex(of: ":"),
+            let port = Int(text[text.index(after: colon)...]), (0...65_535).contains(port)
+        else { throw Self.error(text) }
+        var host = text[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
+            throw Self.error(text)
+        }
+        guard !host.isEmpty else { throw Self.error(text) }
+        address = host == "localhost" ? "127.0.0.1" : String(host)
+        self.port = port
+    }
+
+    private static func error(_ text: String) -> UsageError {
+        UsageError(
+            "--listen is '\(printable(text))'",
+            hint: "Use ADDRESS:PORT, for example 127.0.0.1:7400, with a port from 0 to 65535.")
+    }
+
+    /// Refuses an address that other machines can reach when there is no token to ask them for.
+    func check(token: String?) throws(UsageError) {
+        guard isLoopback || token != nil else {
+            throw UsageError(
+                "--listen \(printable(address)) can be reached from other machines, and there is "
+                    + "no token",
+                hint: "Set DRAY_TOKEN to a long random text, here and for the workers.")
+        }
+    }
+
+    /// The URL of a coordinator that listens here on `port`.
+    func url(port: Int) -> String {
+        // An address that means "all of them" is reached by the loopback one.
+        switch address {
+        case "0.0.0.0": "http://127.0.0.1:\(port)"
+        case "::": "http://[::1]:\(port)"
+        default: address.contains(":") ? "http://[\(address)]:\(port)" : "http://\(address):\(port)"
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Catalog
+import CoordinatorClient
+import Embedded
+import Model
+import Runtime
+
+/// `dray prefetch`: gets a list to edge storage.
+enum PrefetchCommand {
+    static let command = Command(
+        "prefetch",
+        summary: "Fetch every asset of a list to edge storage, and follow it to the end.",
+        discussion: """
+            LIST is a JSON catalog, a file with a URL a line, - for stdin, or one URL. DEST is a \
+            directory; with DRAY_COORDINATOR set, a directory or file:// URL as the cluster's \
+            workers see it. Files lie under DEST as the origin serves them: HOST/PATH.
+
+            Running it again fetches what is missing or was changed, and nothing else.
+            """,
+        operands: [CommandOperand("LIST", help: "A catalog, a list of URLs, - or one URL.")],
+        options: [
+            CommandOption(
+                "to", .text(placeholder: "DEST"), required: true, help: "Where the files go."),
+            CommandOption(
+                "name", .text(placeholder: "NAME"),
+                help: "The catalog's name. Default: the JSON catalog's own, else LIST's."),
+            CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
+            CommandOption(
+                "report", .text(placeholder: "FILE"),
+                help: "Write a JSON report: every asset, file, length and SHA-256."),
+            CommandOption("quiet", .flag, help: "Show nothing but errors."),
+        ]
+    ) { arguments in
+        do {
+            try LogOutput.configure(
+                environment: DrayCommand.environment, defaultLevel: .warning)
+            return try await run(arguments)
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// Checks all that can be checked before anything is started or written, then runs.
+    private static func run(_ arguments: Arguments) async throws -> ExitCode {
+        let remote = CommonOptions.coordinator
+        if remote != nil { try refuseEmbeddedOptions(arguments) }
+        let destinationText = arguments.text("to") ?? ""
+        let destination =
+            remote == nil
+            ? try Destination(local: destinationText) : try Destination(remote: destinationText)
+        if let path = arguments.text("report") { try ReportWriter.check(path) }
+        let source = try ListSource(arguments.operands[0])
+        let summary = try await source.read { _ throws(Failure) in }
+        let name = arguments.text("name") ?? summary.name ?? source.defaultName
+        try check(name: name)
+
+        let isQuiet = arguments.flag("quiet")
+        let plan = PrefetchSession.Plan(
+            source: source, catalogName: name, priority: summary.priority ?? 5,
+            destination: destination, reportPath: arguments.text("report"), isQuiet: isQuiet,
+            isEmbedded: remote == nil)
+        let display = ProgressDisplay(
+            mode: ProgressDisplay.mode(isQuiet: isQuiet, environment: DrayCommand.environment),
+            style: TerminalStyle(environment: DrayCommand.environment))
+        if let remote {
+            let token = CommonOptions.token
+            let session = PrefetchSession(plan, display: display) {
+                try CoordinatorClient(endpoints: remote, token: token)
+            }
+            return try await run(session, after: [], display)
+        }
+        let cluster = try await EmbeddedCluster.prepare(try configuration(arguments))
+        let session = PrefetchSession(plan, display: display) {
+            try CoordinatorClient(
+                endpoints: cluster.coordinatorURL, token: cluster.configuration.token)
+        }
+        return try await run(session, after: cluster.stages, display)
+    }
+
+    private static func run(
+        _ session: PrefetchSession, after stages: [[any Service]], _ display: ProgressDisplay
+    ) async throws -> ExitCode {
+        defer { display.end() }
+        let group = ServiceGroup(
+            stages: stages + [[session]], graceSeconds: CommonOptions.drainSeconds + 6,
+            signals: try ProcessSignals.stream())
+        let ending: ServiceGroup.Ending
+        do {
+            ending = try await group.run()
+        } catch {
+            display.end()
+            throw error
+        }
+        display.end()
+        // A catalog that ended before the signal took hold has its own answer.
+        if let exitCode = session.exitCode, exitCode != .interrupted { return exitCode }
+        if case .finished = ending, session.exitCode == .interrupted {
+            Console.note("the catalog was interrupted by somebody else; run it again to go on")
+        } else {
+            Console.note("interrupted; run the same command again to go on where it stopped")
+        }
+        return .interrupted
+    }
+
+    private static func refuseEmbeddedOptions(_ arguments: Arguments) throws(UsageError) {
+        for option in ["state", "workers", "connections"] where arguments.text(option) != nil {
+            throw UsageError(
+                "--\(option) is for the private cluster, and DRAY_COORDINATOR is set",
+                hint: "Leave --\(option) out, or unset DRAY_COORDINATOR.")
+        }
+    }
+
+    private static func check(name: String) throws(UsageError) {
+        guard (1...200).contains(name.count), printable(name) == name else {
+            throw UsageError(
+                "--name is '\(printable(String(name.prefix(200))))'",
+                hint: "Use 1 to 200 characters without control characters.")
+        }
+    }
+
+    private static func configuration(
+        _ arguments: Arguments
+    ) throws(Failure) -> EmbeddedCluster.Configuration {
+        let environment = DrayCommand.environment
+        return EmbeddedCluster.Configuration(
+            statePath: try CommonOptions.statePath(arguments),
+            workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
+            connectionsPerWorker: arguments.integer("connections")
+                ?? CommonOptions.defaultConnections,
+            address: "127.0.0.1", port: 0, token: EmbeddedCluster.randomToken(),
+            interruptsOthers: true, drainSeconds: CommonOptions.drainSeconds,
+            environment: environment)
+    }
+}

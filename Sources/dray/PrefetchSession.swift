@@ -1,0 +1,209 @@
+import CoordinatorClient
+import Foundation
+import Model
+import Runtime
+import Synchronization
+
+/// Submits a checked list to a coordinator, follows it to its end and says what it came to.
+///
+/// A service like the cluster's own parts: it starts after them and is drained before them, so that
+/// an interrupted catalog is marked while there is a coordinator to tell.
+final class PrefetchSession: DrainableService {
+    let name = "prefetch"
+
+    struct Plan: Sendable {
+        var source: ListSource
+        var catalogName: String
+        var priority: Int
+        var destination: Destination
+        var reportPath: String?
+        var isQuiet: Bool
+        /// The private cluster is asked more often than one that others use.
+        var isEmbedded: Bool
+    }
+
+    private let plan: Plan
+    private let makeClient: @Sendable () throws -> CoordinatorClient
+    private let display: ProgressDisplay
+    private let draining = ShutdownSignal()
+    private let result = Mutex<ExitCode?>(nil)
+
+    /// `makeClient` is called when the cluster runs.
+    init(
+        _ plan: Plan, display: ProgressDisplay,
+        makeClient: @escaping @Sendable () throws -> CoordinatorClient
+    ) {
+        self.plan = plan
+        self.display = display
+        self.makeClient = makeClient
+    }
+
+    /// How the command ends; nil while it runs and when `run` threw.
+    var exitCode: ExitCode? { result.withLock { $0 } }
+
+    func drain() async {
+        display.note(
+            "stopping: transfers under way are finished or given back; "
+                + "Ctrl-C again stops at once")
+        draining.trigger()
+    }
+
+    func run() async throws {
+        let client = try makeClient()
+        defer { client.shutdown() }
+        defer { display.end() }
+        guard let status = try await work(client) else {
+            result.withLock { $0 = .interrupted }
+            return
+        }
+        display.end()
+        try await conclude(status, client)
+    }
+
+    /// Submits and follows; nil when the draining began first, and the catalog is marked then.
+    private func work(_ client: CoordinatorClient) async throws(Failure) -> CatalogStatus? {
+        // A cluster that is not there is worth a few tries only: the name may be mistyped.
+        try await client.readiness(retrySeconds: 3)
+        let handle = try await client.openCatalog(
+            CatalogSubmission(
+                name: plan.catalogName, storageURL: plan.destination.storageURL,
+                priority: plan.priority))
+        do throws(Failure) {
+            try await submit(handle, client)
+            if let status = try await follow(handle, client) { return status }
+        } catch {
+            // What fails once the draining has begun fails because of it.
+            guard draining.isDraining else { throw error }
+        }
+        await interrupt(handle, client)
+        return nil
+    }
+
+    /// Sends the list and starts it; gives up when the draining begins.
+    private func submit(
+        _ handle: CatalogHandle, _ client: CoordinatorClient
+    ) async throws(Failure) {
+        var batch = SubmissionBatch(generation: handle.generation)
+        let summary = try await plan.source.read { assets throws(Failure) in
+            for asset in assets {
+                if draining.isDraining { throw Failure("worker.cancelled", "interrupted") }
+                if let full = batch.add(asset) { try await client.submit(full, to: handle.id) }
+            }
+        }
+        if let rest = batch.takeRest() { try await client.submit(rest, to: handle.id) }
+        try await client.start(handle.id, CatalogStart(generation: handle.generation))
+        display.note(
+            "\(printable(plan.catalogName)): \(HumanFormat.count(summary.assets, "asset")) to "
+                + printable(plan.destination.path))
+    }
+
+    /// Asks for the status until the catalog has ended; nil when the draining began first.
+    private func follow(
+        _ handle: CatalogHandle, _ client: CoordinatorClient
+    ) async throws(Failure) -> CatalogStatus? {
+        let began = ContinuousClock.now
+        while !draining.isDraining, !Task.isCancelled {
+            switch await status(of: handle, client) {
+            case .success(let status):
+                display.show(status)
+                if status.state.isTerminal || status.state == .interrupted { return status }
+            case .failure(let failure):
+                guard Self.mayPass(failure.code) else { throw failure }
+                display.showTrouble("coordinator unreachable, trying again: \(failure.message)")
+            }
+            let elapsed = (ContinuousClock.now - began) / .seconds(1)
+            // Often at first, for what is small ends soon.
+            let interval = min(plan.isEmbedded ? 0.25 : 1, 0.05 + elapsed / 20)
+            _ = await draining.wait(atMost: .seconds(interval))
+        }
+        return nil
+    }
+
+    private func status(
+        of handle: CatalogHandle, _ client: CoordinatorClient
+    ) async -> Result<CatalogStatus, Failure> {
+        do throws(Failure) {
+            return .success(try await client.status(of: handle.id, retrySeconds: 0.01))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private static func mayPass(_ code: FailureCode) -> Bool {
+        let passing: [FailureCode] = [
+            "cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy",
+        ]
+        return passing.contains(code)
+    }
+
+    /// Marks the catalog, so that nothing is begun for a submitter that has gone.
+    private func interrupt(_ handle: CatalogHandle, _ client: CoordinatorClient) async {
+        do {
+            try await client.interrupt(handle.id, retrySeconds: 3)
+            if let path = plan.reportPath {
+                let status = try await client.status(of: handle.id, retrySeconds: 1)
+                try await ReportWriter(path: path, client: client).write(status)
+            }
+        } catch {
+            display.end()
+            Console.note("the catalog could not be marked as interrupted: \(error.message)")
+        }
+    }
+
+    /// Writes the report and the summary.
+    private func conclude(_ status: CatalogStatus, _ client: CoordinatorClient) async throws {
+        if let path = plan.reportPath {
+            try await ReportWriter(path: path, client: client).write(status)
+        }
+        if !plan.isQuiet {
+            Console.write(
+                RunSummary(status: status, destination: plan.destination.path).text)
+        }
+        if status.totals.failed > 0 {
+            let page = try await client.assets(of: status.id, state: .failed)
+            if plan.isQuiet {
+                let total = HumanFormat.count(status.totals.assets, "asset")
+                Console.note("\(HumanFormat.count(status.totals.failed)) of \(total) failed")
+            }
+            writeAll(
+                (plan.isQuiet ? "" : "\n")
+                    + RunSummary.failures(
+                        page.assets, total: status.totals.failed, reportPath: plan.reportPath),
+                to: 2)
+        }
+        result.withLock {
+            switch status.state {
+            case .completed: $0 = .success
+            case .failed: $0 = .someFailed
+            case .interrupted, .open, .running: $0 = .interrupted
+            }
+        }
+    }
+}
+
+/// Collects assets into requests within the bounds of the wire format.
+struct SubmissionBatch {
+    /// Well under `WireLimits.bodyBytes`: JSON may need more bytes than the text.
+    private static let mostBytes = 4 << 20
+
+    let generation: Int
+    private var assets: [AssetSubmission] = []
+    private var bytes = 0
+
+    init(generation: Int) { self.generation = generation }
+
+    /// Adds an asset; a batch that is to be sent now, when this made it full.
+    mutating func add(_ asset: AssetSubmission) -> AssetBatch? {
+        assets.append(asset)
+        bytes += asset.name.utf8.count + asset.url.utf8.count + asset.key.utf8.count + 200
+        let isFull = assets.count >= WireLimits.assetsPerRequest || bytes >= Self.mostBytes
+        return isFull ? takeRest() : nil
+    }
+
+    /// What has not been sent; nil when there is nothing.
+    mutating func takeRest() -> AssetBatch? {
+        guard !assets.isEmpty else { return nil }
+        defer { (assets, bytes) = ([], 0) }
+        return AssetBatch(generation: generation, assets: assets)
+    }
+}

@@ -1,0 +1,107 @@
+import Glibc
+import Model
+
+/// Speed and time left from a series of statuses. Pure: the time is passed in.
+struct ProgressMeter {
+    /// Seconds after which a change of speed shows by two thirds.
+    private static let smoothingSeconds = 4.0
+
+    /// A quantity that grows, and its smoothed growth a second.
+    private struct Gauge {
+        var value: Double
+        var perSecond: Double?
+
+        mutating func update(to new: Double, afterSeconds seconds: Double) {
+            // Bytes under way vanish when a transfer fails; that is no negative speed.
+            let sample = max(0, new - value) / seconds
+            let weight = 1 - exp(-seconds / ProgressMeter.smoothingSeconds)
+            perSecond = perSecond.map { $0 + (sample - $0) * weight } ?? sample
+            value = new
+        }
+    }
+
+    /// What a line shows.
+    struct Reading: Equatable {
+        /// 0 to 1, nil while nothing tells how much there is.
+        var fraction: Double?
+        var bytes: Int64
+        var expectedBytes: Int64?
+        /// nil until two statuses are there.
+        var bytesPerSecond: Double?
+        var secondsLeft: Double?
+    }
+
+    private var lastSeconds: Double?
+    private var fetched: Gauge?
+    private var done: Gauge?
+    private var highestFraction = 0.0
+    private var assets: [AssetID: Gauge] = [:]
+    private(set) var catalog = Reading(bytes: 0)
+    private(set) var active: [AssetID: Reading] = [:]
+
+    /// Takes a status that came at `seconds` of any steady clock.
+    mutating func update(_ status: CatalogStatus, atSeconds seconds: Double) {
+        let elapsed = lastSeconds.map { max(seconds - $0, 0.001) }
+        lastSeconds = seconds
+        let totals = status.totals
+        let bytes = totals.bytes + totals.receivingBytes
+        advance(&fetched, to: Double(bytes - totals.adoptedBytes), elapsed)
+        var fraction = Self.fraction(of: totals)
+        if let known = fraction {
+            // A manifest that was resolved adds to what there is; the bar waits, and does not go back.
+            highestFraction = max(highestFraction, known)
+            fraction = highestFraction
+            advance(&done, to: known, elapsed)
+        }
+        catalog = Reading(
+            fraction: fraction, bytes: bytes, expectedBytes: totals.expectedBytes,
+            bytesPerSecond: fetched?.perSecond,
+            secondsLeft: Self.secondsLeft(fraction.map { 1 - $0 }, perSecond: done?.perSecond))
+        updateActive(status.active, elapsed)
+    }
+
+    private mutating func updateActive(_ statuses: [AssetStatus], _ elapsed: Double?) {
+        var gauges: [AssetID: Gauge] = [:]
+        active = [:]
+        for asset in statuses {
+            var gauge = assets[asset.id]
+            advance(&gauge, to: Double(asset.bytes), elapsed)
+            gauges[asset.id] = gauge
+            var reading = Reading(
+                bytes: asset.bytes, expectedBytes: asset.expectedBytes,
+                bytesPerSecond: gauge?.perSecond)
+            if let expected = asset.expectedBytes, expected > 0 {
+                reading.fraction = min(1, Double(asset.bytes) / Double(expected))
+                reading.secondsLeft = Self.secondsLeft(
+                    Double(max(0, expected - asset.bytes)), perSecond: gauge?.perSecond)
+            } else if asset.segments > 0 {
+                reading.fraction = min(1, Double(asset.segmentsDone) / Double(asset.segments))
+            }
+            active[asset.id] = reading
+        }
+        assets = gauges
+    }
+
+    private func advance(_ gauge: inout Gauge?, to value: Double, _ elapsed: Double?) {
+        guard let elapsed, gauge != nil else {
+            gauge = Gauge(value: value)
+            return
+        }
+        gauge?.update(to: value, afterSeconds: elapsed)
+    }
+
+    /// By bytes when they are known for all, else by segments.
+    private static func fraction(of totals: CatalogTotals) -> Double? {
+        if let expected = totals.expectedBytes, expected > 0 {
+            return min(1, Double(totals.bytes + totals.receivingBytes) / Double(expected))
+        }
+        guard totals.segments > 0 else { return nil }
+        let ended = totals.segmentsDone + totals.segmentsFailed
+        return min(1, Double(ended) / Double(totals.segments))
+    }
+
+    private static func secondsLeft(_ rest: Double?, perSecond: Double?) -> Double? {
+        guard let rest, let perSecond, perSecond > 0 else { return nil }
+        return rest / perSecond
+    }
+}

@@ -1,0 +1,136 @@
+import Model
+import Runtime
+
+/// What the progress of a catalog looks like. Pure: from a status and its meter to lines.
+struct ProgressText {
+    let status: CatalogStatus
+    let meter: ProgressMeter
+    let style: TerminalStyle
+    /// Why the coordinator does not answer at present.
+    var trouble: String?
+
+    /// A line for the catalog and one for each active asset, as many as `rows` hold.
+    func lines(columns: Int, rows: Int) -> [String] {
+        let nameWidth = min(max(columns / 3, 12), 44)
+        let barWidth = columns >= 110 ? 24 : columns >= 84 ? 14 : columns >= 64 ? 8 : 0
+        var lines = [catalogLine(nameWidth: nameWidth, barWidth: barWidth)]
+        if let trouble {
+            var line = StyledLine()
+            line.append("  \(trouble)", .yellow)
+            lines.append(line)
+        }
+        let room = max(0, rows - lines.count)
+        let active = status.active
+        // The last row tells of those that have none.
+        let shown = active.count <= room ? active : Array(active.prefix(max(0, room - 1)))
+        for asset in shown {
+            lines.append(assetLine(asset, nameWidth: nameWidth, barWidth: barWidth))
+        }
+        if shown.count < active.count, room > 0 {
+            var line = StyledLine()
+            let more = status.active.count >= 20 ? "more" : "\(active.count - shown.count) more"
+            line.append("  and \(more) under way", .dim)
+            lines.append(line)
+        }
+        return lines.map { $0.rendered(columns: columns, usesColor: style.usesColor) }
+    }
+
+    private func catalogLine(nameWidth: Int, barWidth: Int) -> StyledLine {
+        let totals = status.totals
+        let reading = meter.catalog
+        var line = StyledLine()
+        line.append(name(printable(status.name), width: nameWidth), .bold)
+        line.append("  ")
+        line.appendBar(reading.fraction, width: barWidth, style: style)
+        line.append(barWidth > 0 ? " \(percent(reading.fraction))" : percent(reading.fraction))
+        line.append("  \(bytesText(reading))")
+        line.append("  \(rate(reading))")
+        line.append("  \(left(reading))")
+        let ended = totals.completed + totals.failed
+        line.append(
+            "  \(HumanFormat.count(ended)) of \(HumanFormat.count(totals.assets, "asset"))")
+        if totals.retries > 0 { line.append("  \(retries(totals.retries))", .yellow) }
+        if totals.failed > 0 { line.append("  \(HumanFormat.count(totals.failed)) failed", .red) }
+        return line
+    }
+
+    private func assetLine(_ asset: AssetStatus, nameWidth: Int, barWidth: Int) -> StyledLine {
+        let reading = meter.active[asset.id] ?? ProgressMeter.Reading(bytes: asset.bytes)
+        var line = StyledLine()
+        line.append("  " + name(printable(asset.name), width: nameWidth - 2))
+        line.append("  ")
+        line.appendBar(reading.fraction, width: barWidth, style: style)
+        line.append(barWidth > 0 ? " \(percent(reading.fraction))" : percent(reading.fraction))
+        line.append("  \(bytesText(reading))")
+        switch asset.state {
+        case .resolving: line.append("  reading the manifest", .dim)
+        case .verifying: line.append("  checking the whole file", .dim)
+        default:
+            line.append("  \(rate(reading))")
+            line.append("  \(left(reading))")
+            if asset.segments > 1 {
+                let done = HumanFormat.count(asset.segmentsDone)
+                line.append("  \(done) of \(HumanFormat.count(asset.segments)) segments", .dim)
+            }
+        }
+        if asset.retries > 0 { line.append("  \(retries(asset.retries))", .yellow) }
+        return line
+    }
+
+    /// One line without a terminal: what a log shows.
+    var plainLine: String {
+        let totals = status.totals
+        let reading = meter.catalog
+        var parts = [
+            "\(HumanFormat.count(totals.completed + totals.failed)) of "
+                + HumanFormat.count(totals.assets, "asset")
+        ]
+        if reading.fraction != nil { parts.append(trimmed(percent(reading.fraction))) }
+        parts.append(HumanFormat.bytes(reading.bytes))
+        if let speed = reading.bytesPerSecond {
+            parts.append(HumanFormat.rate(bytesPerSecond: speed))
+        }
+        if let seconds = reading.secondsLeft, seconds < 360_000 {
+            parts.append("\(HumanFormat.clock(seconds: seconds)) left")
+        }
+        if totals.retries > 0 { parts.append(retries(totals.retries)) }
+        if totals.failed > 0 { parts.append("\(HumanFormat.count(totals.failed)) failed") }
+        return "\(printable(status.name)): \(parts.joined(separator: ", "))"
+    }
+
+    // Columns of fixed width, so that nothing jumps from frame to frame.
+
+    private func name(_ text: String, width: Int) -> String {
+        TextLayout.padded(TextLayout.middleTruncated(text, to: width), to: width)
+    }
+
+    private func percent(_ fraction: Double?) -> String {
+        // 100 % is for what is whole: rounding up would say it too early.
+        let text = fraction.map { "\(Int(($0 * 100).rounded(.down)))%" } ?? "–"
+        return TextLayout.padded(text, to: 4, right: true)
+    }
+
+    private func bytesText(_ reading: ProgressMeter.Reading) -> String {
+        let bytes = HumanFormat.bytes(reading.bytes)
+        guard let expected = reading.expectedBytes else {
+            return TextLayout.padded(bytes, to: 8, right: true)
+        }
+        return TextLayout.padded("\(bytes) of \(HumanFormat.bytes(expected))", to: 20, right: true)
+    }
+
+    private func rate(_ reading: ProgressMeter.Reading) -> String {
+        let text = reading.bytesPerSecond.map { HumanFormat.rate(bytesPerSecond: $0) } ?? "–"
+        return TextLayout.padded(text, to: 10, right: true)
+    }
+
+    private func left(_ reading: ProgressMeter.Reading) -> String {
+        let text = reading.secondsLeft.map { HumanFormat.clock(seconds: $0) } ?? "--:--"
+        return TextLayout.padded("\(text) left", to: 10, right: true)
+    }
+
+    private func retries(_ count: Int) -> String {
+        "\(HumanFormat.count(count)) \(count == 1 ? "retry" : "retries")"
+    }
+
+    private func trimmed(_ text: String) -> String { text.filter { $0 != " " } }
+}

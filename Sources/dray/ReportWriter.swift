@@ -1,0 +1,192 @@
+import CoordinatorClient
+import FoundationEssentials
+import Glibc
+import Model
+import Runtime
+
+/// Writes the JSON report of a catalog: keys sorted, an asset a line, page by page, so that memory
+/// does not grow with the catalog; under a temporary name first, so that a report is whole or absent.
+struct ReportWriter {
+    let path: String
+    let client: CoordinatorClient
+
+    /// Throws `input.destination` when no file could be made at `path`; makes nothing.
+    static func check(_ path: String) throws(Failure) {
+        var status = stat()
+        if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+            throw failure(path, "is a directory")
+        }
+        guard access(directory(of: path), W_OK | X_OK) == 0 else {
+            throw failure(path, systemErrorText(errno))
+        }
+    }
+
+    private static func directory(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    private static func failure(_ path: String, _ reason: String) -> Failure {
+        Failure("input.destination", "--report \(printable(path)): \(reason)")
+    }
+
+    /// Reads the catalog's pages and writes the report.
+    func write(_ status: CatalogStatus) async throws(Failure) {
+        let temporary = "\(path).\(getpid()).tmp"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else { throw Self.failure(path, systemErrorText(errno)) }
+        var output = BufferedOutput(descriptor: descriptor)
+        do throws(Failure) {
+            try await writeBody(status, to: &output)
+            try output.flush(path)
+            close(descriptor)
+            guard rename(temporary, path) == 0 else {
+                throw Self.failure(path, systemErrorText(errno))
+            }
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+    }
+
+    private func writeBody(
+        _ status: CatalogStatus, to output: inout BufferedOutput
+    ) async throws(Failure) {
+        try output.append("{\n  \"assets\": [", path)
+        var files = FileCursor(client: client, catalog: status.id)
+        var after: AssetID?
+        var separator = "\n"
+        repeat {
+            let page = try await client.assets(of: status.id, after: after)
+            for asset in page.assets {
+                try output.append(separator + "    {\"failure\":", path)
+                separator = ",\n"
+                try output.append(asset.failure.map { json($0) } ?? "null", path)
+                try output.append(",\"files\":[", path)
+                var fileSeparator = ""
+                while let file = try await files.next(of: asset.id) {
+                    try output.append(fileSeparator + json(File(file)), path)
+                    fileSeparator = ","
+                }
+                // The rest of the members, behind `files` in the order of the keys.
+                try output.append("]," + json(Rest(asset)).dropFirst(), path)
+            }
+            after = page.next
+        } while after != nil
+        let totals = String(json(Totals(status.totals)))
+        try output.append(
+            "\n  ],\n  \"catalog\": \(json(status.name)),\n"
+                + "  \"state\": \(json(status.state.rawValue)),\n  \"totals\": \(totals)\n}\n", path
+        )
+    }
+
+    private func json(_ value: some Encodable) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // These are strings and whole or finite numbers, which JSON always holds.
+        return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
+    }
+
+    private struct File: Encodable {
+        let bytes: Int64
+        let path: String
+        let sha256: String
+        let url: String
+
+        init(_ file: FilePage.StoredFile) {
+            (bytes, path, sha256, url) = (file.bytes, file.path, file.sha256, file.url)
+        }
+    }
+
+    private struct Rest: Encodable {
+        let kind: AssetKind
+        let name: String
+        let state: AssetState
+        let url: String
+
+        init(_ asset: AssetStatus) {
+            (kind, name, state, url) = (asset.kind, asset.name, asset.state, asset.url)
+        }
+    }
+
+    private struct Totals: Encodable {
+        let assets: Int
+        let bytes: Int64
+        let completed: Int
+        let failed: Int
+        /// `bytes` without those that lay at the destination already.
+        let fetchedBytes: Int64
+        let retries: Int
+        let seconds: Double
+        let segments: Int
+
+        init(_ totals: CatalogTotals) {
+            assets = totals.assets
+            bytes = totals.bytes
+            completed = totals.completed
+            failed = totals.failed
+            fetchedBytes = max(0, totals.bytes - totals.adoptedBytes)
+            retries = totals.retries
+            seconds = (totals.seconds * 1_000).rounded() / 1_000
+            segments = totals.segments
+        }
+    }
+
+    /// The files of one asset after the other; both kinds of pages are in the order of assets.
+    private struct FileCursor {
+        let client: CoordinatorClient
+        let catalog: CatalogID
+        private var page: [FilePage.StoredFile] = []
+        private var index = 0
+        private var after: String?
+        private var isLastPage = false
+
+        init(client: CoordinatorClient, catalog: CatalogID) {
+            self.client = client
+            self.catalog = catalog
+        }
+
+        /// The next file of `asset`, nil when it has no more.
+        mutating func next(of asset: AssetID) async throws(Failure) -> FilePage.StoredFile? {
+            while true {
+                // What belongs to an asset before this one was added after that one's page was read.
+                while index < page.count, page[index].asset < asset { index += 1 }
+                if index < page.count {
+                    guard page[index].asset == asset else { return nil }
+                    defer { index += 1 }
+                    return page[index]
+                }
+                if isLastPage { return nil }
+                let next = try await client.files(of: catalog, after: after)
+                (page, index, after) = (next.files, 0, next.next)
+                isLastPage = next.next == nil
+            }
+        }
+    }
+
+    /// Collects small pieces into few writes.
+    private struct BufferedOutput {
+        let descriptor: Int32
+        private var buffer: [UInt8] = []
+
+        init(descriptor: Int32) { self.descriptor = descriptor }
+
+        mutating func append(_ text: some StringProtocol, _ path: String) throws(Failure) {
+            buffer.append(contentsOf: text.utf8)
+            if buffer.count >= 64 << 10 { try flush(path) }
+        }
+
+        mutating func flush(_ path: String) throws(Failure) {
+            var offset = 0
+            while offset < buffer.count {
+                let count = buffer.withUnsafeBytes { bytes in
+                    Glibc.write(
+                        descriptor, bytes.baseAddress?.advanced(by: offset), bytes.count - offset)
+                }
+                guard count > 0 else { throw ReportWriter.failure(path, systemErrorText(errno)) }
+                offset += count
+            }
+            buffer.removeAll(keepingCapacity: true)
+        }
+    }
+}

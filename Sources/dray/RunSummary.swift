@@ -1,0 +1,63 @@
+import Model
+import Runtime
+
+/// What a run came to, as people read it at its end. Pure.
+struct RunSummary {
+    let status: CatalogStatus
+    let destination: String
+
+    /// Most failed assets that are listed.
+    static let listedFailures = 20
+
+    /// A heading and a table of one row.
+    var text: String {
+        let totals = status.totals
+        let fetched = max(0, totals.bytes - totals.adoptedBytes)
+        let rate = totals.seconds > 0 ? Double(fetched) / totals.seconds : 0
+        let columns = [
+            ("Assets", HumanFormat.count(totals.assets)),
+            ("Completed", HumanFormat.count(totals.completed)),
+            ("Failed", HumanFormat.count(totals.failed)),
+            ("Segments", HumanFormat.count(totals.segmentsDone)),
+            ("Bytes", HumanFormat.bytes(totals.bytes)),
+            ("Already there", HumanFormat.bytes(totals.adoptedBytes)),
+            ("Time", HumanFormat.duration(seconds: totals.seconds)),
+            ("Rate", HumanFormat.rate(bytesPerSecond: rate)),
+            ("Retries", HumanFormat.count(totals.retries)),
+        ]
+        let table = TextLayout.table(
+            headings: columns.map(\.0), alignments: columns.map { _ in .right },
+            rows: [columns.map(\.1)])
+        let name = printable(status.name)
+        return "\(name): \(ending), in \(printable(destination))\n\n\(table)"
+    }
+
+    private var ending: String {
+        let totals = status.totals
+        switch status.state {
+        case .completed: return "completed"
+        case .failed:
+            return "\(HumanFormat.count(totals.failed)) of "
+                + "\(HumanFormat.count(totals.assets, "asset")) failed"
+        case .interrupted: return "interrupted"
+        case .open, .running: return "under way"
+        }
+    }
+
+    /// Each failed asset with its code, message and hint; `total` of them there are.
+    static func failures(_ failed: [AssetStatus], total: Int, reportPath: String?) -> String {
+        var text = ""
+        for asset in failed.prefix(listedFailures) {
+            let failure = asset.failure ?? Failure("internal.unknown", "no reason was recorded")
+            text += "failed: \(printable(asset.name))\n"
+            text += "    \(failure.code): \(printable(failure.message))\n"
+            text += "    \(failure.code.row.hint)\n"
+        }
+        let rest = total - min(failed.count, listedFailures)
+        if rest > 0 {
+            let place = reportPath.map(printable) ?? "a report: run again with --report FILE"
+            text += "and \(HumanFormat.count(rest)) more, see \(place)\n"
+        }
+        return text
+    }
+}

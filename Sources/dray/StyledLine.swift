@@ -1,0 +1,68 @@
+import Runtime
+
+/// What a terminal can show.
+struct TerminalStyle: Equatable, Sendable {
+    var usesColor: Bool
+    /// False where the locale is not UTF-8: bars are made of ASCII then.
+    var usesUnicode: Bool
+
+    /// By the conventions: `NO_COLOR` (no-color.org), and the locale's character set.
+    init(environment: [String: String]) {
+        usesColor = (environment["NO_COLOR"] ?? "").isEmpty
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy
+            .compactMap { environment[$0] }.first { !$0.isEmpty }
+        let name = (locale ?? "").lowercased()
+        usesUnicode = name.contains("utf-8") || name.contains("utf8")
+    }
+
+    init(usesColor: Bool, usesUnicode: Bool) {
+        self.usesColor = usesColor
+        self.usesUnicode = usesUnicode
+    }
+}
+
+/// One line of a terminal, made of pieces in different looks and cut to a width as a whole.
+struct StyledLine {
+    /// Select Graphic Rendition codes (ECMA-48).
+    enum Look: String {
+        case plain = ""
+        case bold = "1"
+        case dim = "2"
+        case red = "31"
+        case green = "32"
+        case yellow = "33"
+        case cyan = "36"
+    }
+
+    private(set) var pieces: [(text: String, look: Look)] = []
+
+    mutating func append(_ text: String, _ look: Look = .plain) {
+        if !text.isEmpty { pieces.append((text, look)) }
+    }
+
+    /// A bar of `width` columns, `fraction` of it filled; all of it dim when nothing is known.
+    mutating func appendBar(_ fraction: Double?, width: Int, style: TerminalStyle) {
+        guard width > 0 else { return }
+        let clamped = min(max(fraction ?? 0, 0), 1)
+        let filled = Int((clamped * Double(width)).rounded(.down))
+        let full = style.usesUnicode ? "━" : "#"
+        let empty = style.usesUnicode ? "─" : "-"
+        append(String(repeating: full, count: filled), clamped == 1 ? .green : .cyan)
+        append(String(repeating: empty, count: width - filled), .dim)
+    }
+
+    /// The line in at most `columns` columns, with the looks when `usesColor`.
+    func rendered(columns: Int, usesColor: Bool) -> String {
+        var left = columns
+        var result = ""
+        for (text, look) in pieces {
+            guard left > 0 else { break }
+            let shown = TextLayout.truncated(text, to: left)
+            left -= TextLayout.width(shown)
+            result +=
+                usesColor && look != .plain
+                ? "\u{1B}[\(look.rawValue)m\(shown)\u{1B}[0m" : shown
+        }
+        return result
+    }
+}

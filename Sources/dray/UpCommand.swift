@@ -1,0 +1,56 @@
+import Embedded
+import Model
+import Runtime
+
+/// `dray up`: a private cluster for as long as the command runs.
+enum UpCommand {
+    static let command = Command(
+        "up", summary: "Run a private cluster: PostgreSQL, a coordinator and workers.",
+        discussion: """
+            Ctrl-C or SIGTERM drains the workers and stops everything in order; a second one stops \
+            at once. What was submitted goes on when the cluster is started again.
+            """,
+        options: [
+            CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
+            CommandOption(
+                "listen", .text(placeholder: "ADDR:PORT"),
+                help: "Where the coordinator listens. Default: \(CommonOptions.defaultListen). "
+                    + "Beyond loopback DRAY_TOKEN must be set."),
+        ]
+    ) { arguments in
+        do {
+            let environment = DrayCommand.environment
+            try LogOutput.configure(environment: environment, defaultLevel: .info)
+            let listen = try ListenAddress(
+                arguments.text("listen") ?? CommonOptions.defaultListen)
+            try listen.check(token: CommonOptions.token)
+            let cluster = try await EmbeddedCluster.prepare(
+                EmbeddedCluster.Configuration(
+                    statePath: try CommonOptions.statePath(arguments),
+                    workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
+                    connectionsPerWorker: arguments.integer("connections")
+                        ?? CommonOptions.defaultConnections,
+                    address: listen.address, port: listen.port, token: CommonOptions.token,
+                    interruptsOthers: false, drainSeconds: CommonOptions.drainSeconds,
+                    environment: environment))
+            let announcer = Announcer(cluster)
+            return await runServices(
+                cluster.stages + [[announcer]], graceSeconds: CommonOptions.drainSeconds + 6)
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// Says how to use the cluster once it runs; the last service to start.
+    private struct Announcer: Service {
+        let name = "announcer"
+        let cluster: EmbeddedCluster
+
+        init(_ cluster: EmbeddedCluster) { self.cluster = cluster }
+
+        func run() async throws {
+            Console.write("export DRAY_COORDINATOR=\(cluster.coordinatorURL)\n")
+            await ShutdownSignal().wait()
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import Glibc
+import Model
+import Runtime
+import Worker
+
+/// `dray worker`: one of any number of workers of a cluster.
+enum WorkerCommand {
+    static let command = Command(
+        "worker", summary: "Run a worker that takes jobs from a coordinator.",
+        discussion: """
+            A worker needs no database and keeps nothing: start and stop as many as the work wants. \
+            SIGTERM or Ctrl-C drains it: transfers under way are finished, the rest given back. \
+            While no coordinator answers, it goes on trying.
+            """,
+        options: [
+            CommandOption(
+                "coordinator", .text(placeholder: "URL"),
+                help: "The coordinator, or several separated by commas. Default: "
+                    + "$DRAY_COORDINATOR."),
+            CommandOption(
+                "queue", .text(placeholder: "NAME"), repeatable: true,
+                help: "Take jobs of this queue only; may be given more than once. Default: every "
+                    + "queue."),
+            CommandOption(
+                "connections", .integer(placeholder: "N", range: 1...1_000),
+                help: "Transfers at a time, 1 to 1000. Default: "
+                    + "\(CommonOptions.defaultConnections)."),
+        ]
+    ) { arguments in
+        do {
+            try LogOutput.configure(environment: DrayCommand.environment, defaultLevel: .info)
+            guard let coordinator = arguments.text("coordinator") ?? CommonOptions.coordinator
+            else {
+                throw UsageError(
+                    "--coordinator is missing",
+                    hint: "Write --coordinator URL, or set DRAY_COORDINATOR.")
+            }
+            let worker = try WorkerService(
+                WorkerService.Configuration(
+                    coordinators: coordinator.split(separator: ",").map(String.init),
+                    token: CommonOptions.token, queues: arguments.texts("queue"),
+                    connections: arguments.integer("connections")
+                        ?? CommonOptions.defaultConnections,
+                    name: "\(hostName)-\(getpid())", drainSeconds: CommonOptions.drainSeconds))
+            return await runServices(
+                [[worker]], graceSeconds: CommonOptions.drainSeconds + 6)
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    private static var hostName: String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        let isKnown = gethostname(&buffer, 255) == 0
+        let name = String(
+            decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return isKnown && !name.isEmpty ? name : "worker"
+    }
+}

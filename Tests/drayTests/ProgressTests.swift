@@ -1,0 +1,191 @@
+import Model
+import Runtime
+import Testing
+
+@testable import dray
+
+@Suite struct ProgressTests {
+    private let plain = TerminalStyle(usesColor: false, usesUnicode: false)
+
+    private func status(
+        _ change: (inout CatalogStatus) -> Void = { _ in }
+    ) -> CatalogStatus {
+        var totals = CatalogTotals()
+        totals.assets = 50
+        totals.completed = 33
+        totals.failed = 1
+        totals.segments = 1_000
+        totals.segmentsDone = 680
+        totals.bytes = 1 << 30
+        totals.retries = 2
+        var status = CatalogStatus(
+            id: CatalogID(1), name: "demo", queue: "q", storageURL: "file:///edge",
+            state: .running, generation: 1, totals: totals,
+            active: [
+                AssetStatus(
+                    id: AssetID(7), name: "film/master.m3u8", url: "http://o/f", kind: .hls,
+                    state: .inProgress, segments: 40, segmentsDone: 10, bytes: 10 << 20),
+                AssetStatus(
+                    id: AssetID(8), name: "映画/とても長い名前のファイル.mp4", url: "http://o/g",
+                    kind: .file, state: .inProgress, segments: 1, bytes: 50 << 20,
+                    expectedBytes: 100 << 20, retries: 1),
+                AssetStatus(
+                    id: AssetID(9), name: "next.m3u8", url: "http://o/h", kind: .hls,
+                    state: .resolving),
+            ])
+        change(&status)
+        return status
+    }
+
+    @Test func linesShowWhatIsKnown() {
+        var meter = ProgressMeter()
+        meter.update(status(), atSeconds: 0)
+        let later = status {
+            $0.totals.segmentsDone = 740
+            $0.totals.bytes += 64 << 20
+            $0.active[1].bytes += 10 << 20
+        }
+        meter.update(later, atSeconds: 2)
+        let text = ProgressText(status: later, meter: meter, style: plain)
+        let lines = text.lines(columns: 120, rows: 10)
+        #expect(
+            lines[0]
+                == "demo" + String(repeating: " ", count: 36)
+                + "  #################-------  74%  1.06 GiB  32.0 MiB/s   0:09 left  34 of 50 ")
+    }
+
+    @Test(arguments: [20, 40, 64, 80, 84, 100, 120, 300])
+    func noLineIsWiderThanTheTerminal(columns: Int) {
+        var meter = ProgressMeter()
+        meter.update(status(), atSeconds: 0)
+        for rows in 1...6 {
+            let text = ProgressText(
+                status: status(), meter: meter, style: plain, trouble: "coordinator unreachable")
+            let lines = text.lines(columns: columns, rows: rows)
+            #expect(lines.count <= max(2, rows))
+            for line in lines { #expect(TextLayout.width(line) <= columns, "\(line)") }
+        }
+    }
+
+    @Test func colorAddsNothingToTheWidth() {
+        var line = StyledLine()
+        line.append("name", .bold)
+        line.appendBar(0.5, width: 4, style: TerminalStyle(usesColor: true, usesUnicode: true))
+        #expect(
+            line.rendered(columns: 6, usesColor: true)
+                == "\u{1B}[1mname\u{1B}[0m\u{1B}[36m━━\u{1B}[0m")
+        #expect(line.rendered(columns: 80, usesColor: false) == "name━━──")
+    }
+
+    @Test func thePlainLineReadsAsASentence() {
+        var meter = ProgressMeter()
+        meter.update(status(), atSeconds: 0)
+        meter.update(status { $0.totals.segmentsDone = 740 }, atSeconds: 2)
+        let text = ProgressText(status: status(), meter: meter, style: plain)
+        #expect(
+            text.plainLine
+                == "demo: 34 of 50 assets, 74%, 1.00 GiB, 0 B/s, 0:09 left, 2 retries, 1 failed")
+    }
+
+    @Test func theBarNeverGoesBackAndSpeedIsNeverNegative() {
+        var meter = ProgressMeter()
+        meter.update(status(), atSeconds: 0)
+        // A title was resolved: much more to do; and a transfer under way failed.
+        meter.update(
+            status {
+                $0.totals.segments = 10_000
+                $0.totals.bytes -= 1_000
+            }, atSeconds: 1)
+        #expect((meter.catalog.fraction ?? 0) >= 0.68)
+        #expect(meter.catalog.bytesPerSecond == 0)
+        #expect(meter.catalog.secondsLeft == nil)
+    }
+
+    @Test func whatLayThereAlreadyIsNotSpeed() {
+        var meter = ProgressMeter()
+        meter.update(status(), atSeconds: 0)
+        meter.update(
+            status {
+                $0.totals.bytes += 10 << 20
+                $0.totals.adoptedBytes += 10 << 20
+            }, atSeconds: 1)
+        #expect(meter.catalog.bytesPerSecond == 0)
+    }
+
+    @Test func framesAreDrawnInPlace() {
+        #expect(ProgressDisplay.frame(["a", "b"], over: 0) == "\ra\u{1B}[K\nb\u{1B}[K\n\u{1B}[J")
+        #expect(ProgressDisplay.frame(["a"], over: 2) == "\r\u{1B}[2Aa\u{1B}[K\n\u{1B}[J")
+    }
+
+    @Test func theSummaryIsATable() {
+        let ended = status {
+            $0.state = .failed
+            $0.totals.seconds = 21.37
+            $0.totals.adoptedBytes = 1 << 20
+        }
+        let text = RunSummary(status: ended, destination: "/srv/edge").text
+        #expect(
+            text == """
+                demo: 1 of 50 assets failed, in /srv/edge
+
+                Assets  Completed  Failed  Segments     Bytes  Already there    Time        Rate  Retries
+                    50         33       1       680  1.00 GiB       1.00 MiB  21.4 s  47.9 MiB/s        2
+
+                """)
+    }
+
+    @Test func failuresAreListedUpToABound() {
+        let failed = (1...25).map { number in
+            AssetStatus(
+                id: AssetID(Int64(number)), name: "a\(number)\u{1B}", url: "http://o", kind: .file,
+                state: .failed, failure: Failure("origin.http.404", "GET http://o/a: 404"))
+        }
+        let text = RunSummary.failures(failed, total: 30, reportPath: "r.json")
+        #expect(text.hasPrefix("failed: a1\\u{1B}\n    origin.http.404: GET http://o/a: 404\n"))
+        #expect(text.contains("The origin has no such object; check the URL."))
+        #expect(text.hasSuffix("and 10 more, see r.json\n"))
+        #expect(text.split(separator: "\n").count { $0.hasPrefix("failed:") } == 20)
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1:7400", "127.0.0.1", 7_400), ("localhost:0", "127.0.0.1", 0),
+        ("[::1]:80", "::1", 80), ("0.0.0.0:65535", "0.0.0.0", 65_535),
+    ])
+    func listenAddresses(text: String, address: String, port: Int) throws {
+        let listen = try ListenAddress(text)
+        #expect(listen.address == address)
+        #expect(listen.port == port)
+    }
+
+    @Test(arguments: ["", "7400", ":7400", "a:b", "1.2.3.4:65536", "::1:80", "[::1]", "x:-1"])
+    func badListenAddresses(text: String) {
+        #expect(throws: UsageError.self) { try ListenAddress(text) }
+    }
+
+    @Test func listeningBeyondLoopbackWantsAToken() throws {
+        #expect(throws: UsageError.self) { try ListenAddress("0.0.0.0:1").check(token: nil) }
+        try ListenAddress("0.0.0.0:1").check(token: "t")
+        try ListenAddress("127.0.0.2:1").check(token: nil)
+        #expect(try ListenAddress("0.0.0.0:1").url(port: 5) == "http://127.0.0.1:5")
+    }
+
+    @Test func batchesKeepWithinTheWireLimits() {
+        var batch = SubmissionBatch(generation: 3)
+        var sizes: [Int] = []
+        let short = AssetSubmission(name: "a", url: "http://o/a", kind: .file, key: "o/a")
+        for _ in 0..<5_001 { if let full = batch.add(short) { sizes.append(full.assets.count) } }
+        #expect(sizes == [5_000])
+        #expect(batch.takeRest()?.assets.count == 1)
+        #expect(batch.takeRest() == nil)
+        let long = AssetSubmission(
+            name: "a", url: "http://o/" + String(repeating: "x", count: 8_000), kind: .file,
+            key: String(repeating: "k", count: 2_000))
+        for _ in 0..<5_000 { if let full = batch.add(long) { sizes.append(full.assets.count) } }
+        #expect(sizes.dropFirst().allSatisfy { $0 * 10_000 < WireLimits.bodyBytes / 2 })
+    }
+
+    @Test func pathsAreMadeAbsoluteByName() {
+        #expect(Destination.absolute("/a/./b/../c//d/") == "/a/c/d")
+        #expect(Destination.absolute("/../..") == "/")
+    }
+}

@@ -1,0 +1,114 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// What the built binary answers to bad usage and input: a message, the exit code, nothing written.
+@Suite(.timeLimit(.minutes(2))) struct UsageTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory("usage") }
+
+    private struct Answer {
+        let ending: ChildProcess.Ending
+        let output: String
+        let errors: String
+    }
+
+    private func dray(
+        _ arguments: [String], environment: [String: String] = [:]
+    ) async throws -> Answer {
+        let process = try DrayProcess.start(
+            arguments, environment: environment, workingDirectory: directory.path)
+        let ending = try await process.wait()
+        return Answer(ending: ending, output: process.output, errors: process.errors)
+    }
+
+    private var names: Set<String> {
+        get throws { try Set(directory.files()) }
+    }
+
+    @Test func helpAndVersion() async throws {
+        for words in [
+            [], ["--help"], ["prefetch", "--help"], ["up", "--help"], ["coordinator", "--help"],
+            ["worker", "--help"], ["database", "--help"], ["database", "migrate", "--help"],
+            ["status", "--help"],
+        ] {
+            let answer = try await dray(words)
+            #expect(answer.ending == .exited(0))
+            #expect(answer.output.contains("Usage: dray"))
+            #expect(answer.errors.isEmpty)
+        }
+        let version = try await dray(["--version"])
+        #expect(version.output.hasPrefix("dray 0."))
+    }
+
+    @Test(arguments: [
+        (["prefetch"], "LIST is missing"),
+        (["prefetch", "list"], "--to is missing"),
+        (["prefetch", "missing.json", "--to", "edge"], "missing.json: No such file"),
+        (["prefetch", ".", "--to", "edge"], "is a directory, not a list"),
+        (["prefetch", "bad.json", "--to", "edge"], "bad.json: line 2, column"),
+        (["prefetch", "empty.txt", "--to", "edge"], "names no asset"),
+        (["prefetch", "ftp.txt", "--to", "edge"], "ftp.txt: line 1, column"),
+        (["prefetch", "ftp://host/x", "--to", "edge"], "http"),
+        (["prefetch", "http://h/\u{1}x", "--to", "edge"], "URL"),
+        (["prefetch", "good.txt", "--to", "good.txt/edge"], "not a directory"),
+        (["prefetch", "good.txt", "--to", "s3://bucket/x"], "file:///"),
+        (["prefetch", "good.txt", "--to", "edge", "--report", "no/r.json"], "--report no/r.json"),
+        (["prefetch", "good.txt", "--to", "edge", "--workers", "0"], "--workers is '0'"),
+        (["prefetch", "good.txt", "--to", "edge", "--name", "a\nb"], "--name is 'a\\u{"),
+        (["up", "--listen", "0.0.0.0:7400"], "there is no token"),
+        (["up", "--listen", "nowhere"], "--listen is 'nowhere'"),
+        (["coordinator", "--database", "x"], "--listen is missing"),
+        (["worker"], "--coordinator is missing"),
+        (["worker", "--coordinator", "ftp://x"], "ftp://x"),
+        (["database", "migrate"], "--database is missing"),
+        (["status", "--jsno"], "Did you mean --json?"),
+    ])
+    func badInputIsRefusedAndNothingIsWritten(words: [String], message: String) async throws {
+        try directory.write("{\"assets\": [\n  oops\n]}", to: "bad.json")
+        try directory.write("# nothing\n\n", to: "empty.txt")
+        try directory.write("ftp://host/file\n", to: "ftp.txt")
+        try directory.write("http://127.0.0.1:1/file\n", to: "good.txt")
+        let before = try names
+        let answer = try await dray(
+            words, environment: ["XDG_STATE_HOME": "\(directory.path)/state"])
+        #expect(answer.ending == .exited(2), "\(answer.errors)")
+        #expect(answer.errors.hasPrefix("dray: "))
+        #expect(answer.errors.contains(message), "\(answer.errors)")
+        #expect(answer.output.isEmpty)
+        #expect(try names == before)
+    }
+
+    @Test func optionsOfThePrivateClusterDoNotGoWithAnother() async throws {
+        let answer = try await dray(
+            ["prefetch", "http://h/x", "--to", "edge", "--workers", "2"],
+            environment: ["DRAY_COORDINATOR": "http://127.0.0.1:1"])
+        #expect(answer.ending == .exited(2))
+        #expect(answer.errors.contains("DRAY_COORDINATOR is set"))
+    }
+
+    @Test func noCoordinatorAndNoDatabaseAreThree() async throws {
+        let nowhere = ["DRAY_COORDINATOR": "http://127.0.0.1:1"]
+        for words in [["status"], ["prefetch", "http://h/x", "--to", "/edge"]] {
+            let answer = try await dray(words, environment: nowhere)
+            #expect(answer.ending == .exited(3), "\(answer.errors)")
+            #expect(answer.errors.contains("Check DRAY_COORDINATOR"))
+        }
+        let database = "postgresql://127.0.0.1:1/none"
+        for words in [
+            ["database", "migrate", "--database", database],
+            ["coordinator", "--database", database, "--listen", "127.0.0.1:0"],
+        ] {
+            let answer = try await dray(words)
+            #expect(answer.ending == .exited(3), "\(answer.errors)")
+            #expect(answer.errors.contains("Check that PostgreSQL is up"))
+        }
+    }
+
+    @Test func badLogSettingsAreNamed() async throws {
+        let answer = try await dray(["status"], environment: ["DRAY_LOG": "loud"])
+        #expect(answer.ending == .exited(2))
+        #expect(answer.errors.contains("DRAY_LOG is 'loud'"))
+    }
+}
