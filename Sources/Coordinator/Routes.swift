@@ -145,6 +145,8 @@ struct Routes: Sendable {
                 return try Self.json(grant)
             }
             await signal.wait(after: version, atMost: rest)
+            // Jobs that are leased to a worker that has gone lie idle until the lease runs out.
+            guard request.isPeerConnected() else { return HTTPResponse(status: 204) }
         }
     }
 

@@ -73,17 +73,17 @@ final class Core: Sendable {
             return queue(Self.tooLarge, on: connection)
         }
         guard
-            let request = Self.request(
+            var request = Self.request(
                 connection: connection, method: method, path: path, body: body)
         else { return queue(.text(400, "malformed request target\n"), on: connection) }
+        request.isPeerConnected = { exchange.isPeerConnected }
         let isAccepted = state.withLock { state in
             if !state.isRefusing { state.active[ObjectIdentifier(exchange)] = exchange }
             return !state.isRefusing
         }
         guard isAccepted else { return queue(Self.shuttingDown, on: connection) }
         exchange.suspend()
-        let handler = handler
-        let task = Task { exchange.finish(await handler(request)) }
+        let task = Task { [handler, request] in exchange.finish(await handler(request)) }
         exchange.setTask(task)
         // Between the check and `setTask` a shutdown has found no task to cancel.
         if state.withLock(\.isRefusing) { task.cancel() }

@@ -1,4 +1,5 @@
 internal import CMicroHTTPD
+internal import Glibc
 internal import Synchronization
 
 /// One request and its answer, from the request line until libmicrohttpd has done with it.
@@ -68,6 +69,21 @@ final class Exchange: Sendable {
         state.withLock { $0.phase = .handling }
         MHD_suspend_connection(connection)
     }
+
+    /// False when the peer has closed its side, or after the answer was given.
+    var isPeerConnected: Bool {
+        state.withLock { state in
+            // The socket is this connection's for as long as it is suspended.
+            guard state.phase == .handling else { return false }
+            var byte: UInt8 = 0
+            let count = recv(
+                dray_mhd_socket(connection), &byte, 1,
+                Self.peekFlags)
+            return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR))
+        }
+    }
+
+    private static let peekFlags = Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)
 
     func setTask(_ task: Task<Void, Never>) {
         state.withLock { $0.task = task }

@@ -15,6 +15,9 @@ package struct HTTPRequest: Sendable {
     package let remoteAddress: String
     /// The peer is this machine.
     package let isLoopbackPeer: Bool
+    /// Asks the socket whether the peer is still there: what a handler that has waited does before
+    /// it hands out something that would be lost. Cheap; from any thread.
+    package var isPeerConnected: @Sendable () -> Bool = { true }
 
     /// For tests of handlers; a running server makes its own.
     package init(
