@@ -83,7 +83,7 @@ let package = Package(
         tests("Storage", ["Model", "Digest"]),
         tests("Transfer", ["Model", "Storage", "Digest"]),
         tests("JobQueue", ["EventLoop", "Model", "Postgres", "Runtime"]),
-        tests("CoordinatorClient", ["Model"]),
+        tests("CoordinatorClient", ["Model", "HTTPServer"]),
         tests("Coordinator", ["Model", "CoordinatorClient", "JobQueue"]),
         tests("Worker", ["Model"]),
         tests("Embedded", ["Model", "Runtime"]),

@@ -1,1 +1,198 @@
-// Filled by the first commit of this target.
+import CoordinatorClient
+import FoundationEssentials
+import HTTPServer
+import Model
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Speaking to a coordinator")
+struct CoordinatorClientTests {
+    @Test("each method has its route")
+    func routes() async throws {
+        let lease = "11111111-2222-3333-4444-555555555555"
+        try await withCoordinator { request in
+            switch request.path {
+            case "/v1/catalogs": json(CatalogHandle(id: CatalogID(7), queue: "q", generation: 3))
+            case "/v1/leases": json(LeaseGrant(lease: lease, seconds: 60, sites: [:], jobs: []))
+            case "/v1/reports": json(ReportAnswer(answers: [.stale]))
+            case "/v1/heartbeats": json(HeartbeatAnswer(leases: [lease], seconds: 60))
+            case "/v1/segments", "/v1/splits": json(SplitAnswer(verdict: .accepted))
+            case "/v1/sums": json(SumsPage(entries: [], next: "n"))
+            case "/v1/catalogs/7/assets" where request.method == "GET":
+                json(AssetPage(assets: [], next: nil))
+            case "/v1/catalogs/7/files": json(FilePage(files: [], next: nil))
+            default: json([String: String]())
+            }
+        } _: { client, log in
+            let handle = try await client.openCatalog(.init(name: "n", storageURL: "file:///x"))
+            #expect(handle.id == CatalogID(7))
+            try await client.submit(AssetBatch(generation: 3, assets: []), to: handle.id)
+            try await client.start(handle.id, CatalogStart(generation: 3))
+            try await client.interrupt(handle.id)
+            _ = try await client.assets(of: handle.id, after: AssetID(5), state: .failed)
+            _ = try await client.files(of: handle.id, after: "a/b&c=d é")
+            let grant = try await client.lease(
+                LeaseRequest(worker: "w", queues: [], maxJobs: 1, waitMilliseconds: 0))
+            #expect(grant.lease == lease)
+            let verdict = try await client.report(ReportRequest(worker: "w", results: []))
+            #expect(verdict.answers == [.stale])
+            _ = try await client.heartbeat(
+                Heartbeat(
+                    worker: "w", leases: [lease], receivedBytes: [:], name: "n",
+                    activeTransfers: 0))
+            _ = try await client.segments(
+                SegmentBatch(worker: "w", job: JobID(1), lease: lease, segments: []))
+            _ = try await client.split(
+                SplitRequest(
+                    worker: "w", job: JobID(1), lease: lease, assembly: "a", totalBytes: 2,
+                    partBytes: 1, validator: "\"v\""))
+            let sums = try await client.sums(site: SiteID(1), directory: "h/ü x", after: nil)
+            #expect(sums.next == "n")
+            try await client.readiness()
+
+            let seen = log.all.map { "\($0.method) \($0.path)" }
+            #expect(
+                seen == [
+                    "POST /v1/catalogs", "POST /v1/catalogs/7/assets", "POST /v1/catalogs/7/start",
+                    "POST /v1/catalogs/7/interrupt", "GET /v1/catalogs/7/assets",
+                    "GET /v1/catalogs/7/files", "POST /v1/leases", "POST /v1/reports",
+                    "POST /v1/heartbeats", "POST /v1/segments", "POST /v1/splits", "GET /v1/sums",
+                    "GET /readyz",
+                ])
+            #expect(log.all[4].queryValue("after") == "5")
+            #expect(log.all[4].queryValue("state") == "failed")
+            #expect(log.all[5].queryValue("after") == "a/b&c=d é")
+            #expect(log.all[11].queryValue("directory") == "h/ü x")
+            #expect(log.all[11].queryValue("after") == nil)
+        }
+    }
+
+    @Test("bodies arrive whole and with the token")
+    func bodies() async throws {
+        let assets = (0..<2_000).map { number in
+            AssetSubmission(name: "a\(number)", url: "http://o/\(number)", kind: .file, key: "o/x")
+        }
+        try await withCoordinator(token: "abc.DEF") { request in
+            let batch = try? JSONDecoder().decode(AssetBatch.self, from: Data(request.body))
+            return batch?.assets == assets ? json([String: String]()) : .text(500, "")
+        } _: { client, log in
+            try await client.submit(AssetBatch(generation: 1, assets: assets), to: CatalogID(1))
+            let request = try #require(log.all.first)
+            #expect(request.header("Authorization") == "Bearer abc.DEF")
+            #expect(request.header("Content-Type") == "application/json")
+            #expect(request.header("Expect") == nil)
+        }
+    }
+
+    @Test("a refusal keeps its code and message")
+    func refusals() async throws {
+        let said = Failure("input.duplicate", "the name is taken")
+        try await withCoordinator { request in
+            request.path == "/v1/status" ? json(status: 409, ErrorAnswer(said)) : .text(401, "no")
+        } _: { client, _ in
+            let first = await failure { _ = try await client.clusterStatus() }
+            #expect(first == said)
+            let refused = await failure { try await client.readiness() }
+            #expect(refused?.code == "cluster.unauthorized")
+        }
+    }
+
+    @Test(
+        "what something else than a coordinator answers",
+        arguments: [
+            (200, "cluster.protocol"), (302, "cluster.protocol"), (404, "input.notFound"),
+            (413, "input.tooLarge"), (500, "cluster.protocol"), (429, "cluster.busy"),
+            (502, "cluster.coordinatorUnreachable"), (503, "cluster.coordinatorUnreachable"),
+        ])
+    func strangers(status: Int, code: String) async throws {
+        try await withCoordinator { _ in
+            .text(status, "<html>secret</html>")
+        } _: { client, _ in
+            let failure = await failure { _ = try await client.clusterStatus() }
+            #expect(failure?.code == FailureCode(code))
+            #expect(failure?.message.contains("secret") == false)
+        }
+    }
+
+    @Test("cancelling the task ends a long poll", .timeLimit(.minutes(1)))
+    func cancellation() async throws {
+        let origin = try FaultOrigin()
+        let gate = Gate()
+        origin.route("/v1/leases", FaultOrigin.Response().held(at: gate))
+        let client = try CoordinatorClient(endpoints: origin.url())
+        let task = Task {
+            await failure {
+                _ = try await client.lease(
+                    LeaseRequest(worker: "w", queues: [], maxJobs: 1, waitMilliseconds: 30_000))
+            }
+        }
+        try await gate.waitUntilReached()
+        task.cancel()
+        #expect(await task.value?.code == "worker.cancelled")
+        let late = Task {
+            await failure { try await client.readiness(retrySeconds: 30) }
+        }
+        late.cancel()
+        _ = await late.value
+        gate.open()
+        client.shutdown()
+        let after = await failure { try await client.readiness(retrySeconds: 0) }
+        #expect(after?.code == "worker.cancelled")
+    }
+
+    @Test("an answer is bounded", .timeLimit(.minutes(1)))
+    func boundedAnswer() async throws {
+        let origin = try FaultOrigin()
+        origin.route("/v1/status", .endless())
+        let client = try CoordinatorClient(endpoints: origin.url(), retrySeconds: 0)
+        let failure = await failure { _ = try await client.clusterStatus() }
+        #expect(failure?.code == "cluster.protocol")
+        client.shutdown()
+    }
+
+    @Test("a coordinator that does not answer", .timeLimit(.minutes(1)))
+    func timeout() async throws {
+        let origin = try FaultOrigin()
+        let gate = Gate()
+        origin.route("/readyz", FaultOrigin.Response().held(at: gate))
+        let client = try CoordinatorClient(
+            endpoints: origin.url(), retrySeconds: 0, timeoutSeconds: 0.1)
+        let failure = await failure { try await client.readiness() }
+        #expect(failure?.code == "cluster.coordinatorUnreachable")
+        gate.open()
+        client.shutdown()
+    }
+
+    @Test(
+        "endpoints that cannot be used",
+        arguments: ["", ",", "ftp://h", "host:8080", "http://h/?x=1", "http://h\r\n/", "http://"])
+    func badEndpoints(text: String) {
+        #expect(throws: Failure.self) { try CoordinatorClient(endpoints: text) }
+    }
+
+    @Test("tokens that cannot be sent", arguments: ["", "a b", "a\r\nX: y", "tokén"])
+    func badTokens(token: String) {
+        #expect(throws: Failure.self) {
+            try CoordinatorClient(endpoints: "http://h", token: token)
+        }
+    }
+
+    @Test("many requests at once", .timeLimit(.minutes(1)))
+    func concurrency() async throws {
+        try await withCoordinator { request in
+            json(SumsPage(entries: [], next: request.queryValue("after")))
+        } _: { client, _ in
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for number in 0..<300 {
+                    group.addTask {
+                        let page = try await client.sums(
+                            site: SiteID(1), directory: "d", after: "\(number)")
+                        return page.next == "\(number)"
+                    }
+                }
+                for try await isRight in group { #expect(isRight) }
+            }
+        }
+    }
+}

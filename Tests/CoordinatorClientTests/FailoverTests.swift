@@ -1,0 +1,100 @@
+import CoordinatorClient
+import HTTPServer
+import Model
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Coordinators that go away")
+struct FailoverTests {
+    private let leaseRequest = LeaseRequest(
+        worker: "w", queues: [], maxJobs: 1, waitMilliseconds: 0)
+
+    /// A port that nothing listens on.
+    private func deadURL() throws -> String { try FaultOrigin().url() }
+
+    @Test("nobody there")
+    func unreachable() async throws {
+        let client = try CoordinatorClient(endpoints: try deadURL(), retrySeconds: 0)
+        let failure = await failure { try await client.readiness() }
+        #expect(failure?.code == "cluster.coordinatorUnreachable")
+        client.shutdown()
+    }
+
+    @Test("the next endpoint is asked when one is down", .timeLimit(.minutes(1)))
+    func nextEndpoint() async throws {
+        let coordinator = try TestCoordinator { request in
+            request.path == "/v1/leases"
+                ? json(LeaseGrant(lease: nil, seconds: 0, sites: [:], jobs: []))
+                : .text(200, "ok")
+        }
+        let endpoints = "\(try deadURL()), \(coordinator.url)/"
+        let client = try CoordinatorClient(endpoints: endpoints, retrySeconds: 0)
+        try await client.readiness()
+        // Even what must not be sent twice: it has not been sent.
+        _ = try await client.lease(leaseRequest)
+        #expect(coordinator.log.all.count == 2)
+        client.shutdown()
+        await coordinator.server.shutdown(graceSeconds: 0)
+    }
+
+    @Test("goes on when a coordinator restarts", .timeLimit(.minutes(1)))
+    func restart() async throws {
+        let first = try TestCoordinator { _ in .text(200, "ok") }
+        let port = first.server.port
+        let client = try CoordinatorClient(endpoints: first.url, retrySeconds: 30)
+        try await client.readiness()
+        await first.server.shutdown(graceSeconds: 0)
+        async let waiting: Void = client.readiness()
+        let gone = await failure { try await client.readiness(retrySeconds: 0) }
+        #expect(gone?.code == "cluster.coordinatorUnreachable")
+        let second = try TestCoordinator(port: port) { _ in .text(200, "ok") }
+        try await waiting
+        #expect(second.log.all.count >= 1)
+        client.shutdown()
+        await second.server.shutdown(graceSeconds: 0)
+    }
+
+    @Test("what may pass is tried again", .timeLimit(.minutes(1)))
+    func retries() async throws {
+        let codes: [FailureCode] = ["cluster.busy", "cluster.databaseUnreachable"]
+        let left = Mutex(codes)
+        let next: @Sendable () -> FailureCode? = {
+            left.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        }
+        try await withCoordinator(retrySeconds: 30) { _ in
+            next().map { json(status: 503, ErrorAnswer(Failure($0, "later"))) } ?? .text(200, "ok")
+        } _: { client, log in
+            try await client.readiness()
+            #expect(log.all.count == 3)
+        }
+    }
+
+    @Test("what does not pass is not tried again")
+    func noRetry() async throws {
+        try await withCoordinator(retrySeconds: 30) { _ in
+            json(status: 404, ErrorAnswer(Failure("input.notFound", "no such catalog")))
+        } _: { client, log in
+            let failure = await failure { _ = try await client.status(of: CatalogID(1)) }
+            #expect(failure?.code == "input.notFound")
+            #expect(log.all.count == 1)
+        }
+    }
+
+    @Test("a lease is asked for once", .timeLimit(.minutes(1)))
+    func leaseOnce() async throws {
+        let (origin, other) = (try FaultOrigin(), try FaultOrigin())
+        let gate = Gate()
+        origin.route("/v1/leases", FaultOrigin.Response().held(at: gate))
+        let client = try CoordinatorClient(
+            endpoints: "\(origin.url()),\(other.url())", retrySeconds: 30)
+        async let failed = failure { _ = try await client.lease(leaseRequest) }
+        try await gate.waitUntilReached()
+        origin.cutConnections()
+        #expect(await failed?.code == "cluster.coordinatorUnreachable")
+        #expect(origin.count("/v1/leases") == 1)
+        #expect(other.requests.isEmpty)
+        gate.open()
+        client.shutdown()
+    }
+}
