@@ -77,6 +77,12 @@ package final class EmbeddedCluster: Sendable {
         stages = [[postgres], [coordinator], workers]
     }
 
+    /// The stages with a submitter that needs the coordinator, and whose catalog is interrupted when
+    /// it is drained: after the workers, for results of an interrupted catalog count no more.
+    package func stages(around submitter: any Service) -> [[any Service]] {
+        stages.dropLast() + [[submitter]] + stages.suffix(1)
+    }
+
     /// Where the coordinator listens; valid once its stage has started.
     package var coordinatorPort: Int { coordinator.port }
 

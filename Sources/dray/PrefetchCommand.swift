@@ -66,22 +66,23 @@ enum PrefetchCommand {
             let session = PrefetchSession(plan, display: display) {
                 try CoordinatorClient(endpoints: remote, token: token)
             }
-            return try await run(session, after: [], display)
+            return try await run([[session]], session, display)
         }
         let cluster = try await EmbeddedCluster.prepare(try configuration(arguments))
         let session = PrefetchSession(plan, display: display) {
             try CoordinatorClient(
                 endpoints: cluster.coordinatorURL, token: cluster.configuration.token)
         }
-        return try await run(session, after: cluster.stages, display)
+        return try await run(cluster.stages(around: session), session, display)
     }
 
     private static func run(
-        _ session: PrefetchSession, after stages: [[any Service]], _ display: ProgressDisplay
+        _ stages: [[any Service]], _ session: PrefetchSession, _ display: ProgressDisplay
     ) async throws -> ExitCode {
         defer { display.end() }
         let group = ServiceGroup(
-            stages: stages + [[session]], graceSeconds: CommonOptions.drainSeconds + 6,
+            stages: stages + [[StopNotice(session: session, display: display)]],
+            graceSeconds: CommonOptions.drainSeconds + 6,
             signals: try ProcessSignals.stream())
         let ending: ServiceGroup.Ending
         do {
@@ -99,6 +100,29 @@ enum PrefetchCommand {
             Console.note("interrupted; run the same command again to go on where it stopped")
         }
         return .interrupted
+    }
+
+    /// Says at once that the command is about to stop; the last service to start.
+    private struct StopNotice: DrainableService {
+        let name = "notice"
+        let session: PrefetchSession
+        let display: ProgressDisplay
+        private let draining = ShutdownSignal()
+
+        init(session: PrefetchSession, display: ProgressDisplay) {
+            self.session = session
+            self.display = display
+        }
+
+        func run() async throws { await draining.wait() }
+
+        func drain() async {
+            draining.trigger()
+            guard session.isUnderWay else { return }
+            display.note(
+                "stopping: transfers under way are finished or given back; "
+                    + "Ctrl-C again stops at once")
+        }
     }
 
     private static func refuseEmbeddedOptions(_ arguments: Arguments) throws(UsageError) {

@@ -6,8 +6,8 @@ import Synchronization
 
 /// Submits a checked list to a coordinator, follows it to its end and says what it came to.
 ///
-/// A service like the cluster's own parts: it starts after them and is drained before them, so that
-/// an interrupted catalog is marked while there is a coordinator to tell.
+/// A service like the cluster's own parts: it starts after the coordinator and is drained before it,
+/// so that an interrupted catalog is marked while there is a coordinator to tell.
 final class PrefetchSession: DrainableService {
     let name = "prefetch"
 
@@ -27,6 +27,7 @@ final class PrefetchSession: DrainableService {
     private let display: ProgressDisplay
     private let draining = ShutdownSignal()
     private let result = Mutex<ExitCode?>(nil)
+    private let underWay = Atomic<Bool>(false)
 
     /// `makeClient` is called when the cluster runs.
     init(
@@ -38,17 +39,17 @@ final class PrefetchSession: DrainableService {
         self.makeClient = makeClient
     }
 
+    /// True between the start of `run` and its end.
+    var isUnderWay: Bool { underWay.load(ordering: .acquiring) }
+
     /// How the command ends; nil while it runs and when `run` threw.
     var exitCode: ExitCode? { result.withLock { $0 } }
 
-    func drain() async {
-        display.note(
-            "stopping: transfers under way are finished or given back; "
-                + "Ctrl-C again stops at once")
-        draining.trigger()
-    }
+    func drain() async { draining.trigger() }
 
     func run() async throws {
+        underWay.store(true, ordering: .releasing)
+        defer { underWay.store(false, ordering: .releasing) }
         let client = try makeClient()
         defer { client.shutdown() }
         defer { display.end() }
