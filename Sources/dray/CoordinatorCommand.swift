@@ -1,4 +1,5 @@
 import Coordinator
+import JobQueue
 import Model
 import Runtime
 
@@ -10,6 +11,10 @@ enum CoordinatorCommand {
             The database's schema is brought up to date first. A coordinator keeps no state: any \
             number of them may serve one database. The password may be in the URL, in PGPASSWORD or \
             in a password file; URL and password of a command line can be seen by other users.
+
+            DRAY_LEASE_SECONDS, 5 to 3600, by default 30, is how long a worker holds jobs without a \
+            word: what a killed worker held waits that long. Shorter leases make up for lost \
+            workers sooner and bear shorter outages of coordinators and database.
             """,
         options: [
             CommandOption(
@@ -28,12 +33,29 @@ enum CoordinatorCommand {
             let coordinator = try Coordinator(
                 Coordinator.Configuration(
                     databaseURL: arguments.text("database") ?? "", address: listen.address,
-                    port: listen.port, token: CommonOptions.token))
+                    port: listen.port, token: CommonOptions.token,
+                    queue: JobQueue.Settings(leaseSeconds: try leaseSeconds())))
             let service = CoordinatorService(coordinator: coordinator, listen: listen)
             return await runServices([[service]], graceSeconds: 10)
         } catch {
             return Console.fail(error)
         }
+    }
+
+    /// `DRAY_LEASE_SECONDS`, or else the queue's own default.
+    ///
+    /// A worker keeps the last two seconds of a lease for writing and reporting; under five there
+    /// would be no time left to work in.
+    private static func leaseSeconds() throws(UsageError) -> Double {
+        guard let text = DrayCommand.environment["DRAY_LEASE_SECONDS"], !text.isEmpty else {
+            return JobQueue.Settings().leaseSeconds
+        }
+        guard let seconds = Int(text), (5...3_600).contains(seconds) else {
+            throw UsageError(
+                "DRAY_LEASE_SECONDS is '\(printable(text))'",
+                hint: "Use a whole number of seconds from 5 to 3600.")
+        }
+        return Double(seconds)
     }
 
     private struct CoordinatorService: Service {
