@@ -110,7 +110,7 @@ class Tool:
         """Where path_of(0) lies: dray puts a directory of the host's name before the path."""
         if self.name != "dray":
             return destination
-        return next((p for p in sorted(destination.iterdir()) if p.is_dir()), destination)
+        return destination / self.options.origin.removeprefix("http://")
 
 
 class MemoryWatch(threading.Thread):
