@@ -3,7 +3,7 @@ import Postgres
 
 extension JobQueue {
     /// Ends leases whose time is over: their jobs wait again, or fail with `worker.lost` after too
-    /// many tries. Returns how many leases ended. Safe to run on all coordinators at once.
+    /// many tries. Returns how many leases ended, those that held nothing not counted. Safe to run on all coordinators at once.
     @discardableResult
     package func sweep() async throws(Failure) -> Int {
         try await transaction { connection in
@@ -14,7 +14,7 @@ extension JobQueue {
             let jobs = try await connection.query(SQL.jobsOfLeases, [.uuidArray(leases)]).rows.map {
                 try $0.int64("id")
             }
-            guard !jobs.isEmpty else { return leases.count }
+            guard !jobs.isEmpty else { return 0 }
             let held = try Self.heldJobs(
                 try await connection.query(SQL.heldJobs, [.int64Array(jobs)]).rows)
             var plan = ReportPlan()

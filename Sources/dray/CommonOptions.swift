@@ -18,8 +18,9 @@ enum CommonOptions {
 
     static let defaultWorkers = 1
     static let defaultConnections = 32
-    /// How long transfers under way may go on after the first Ctrl-C, in seconds.
-    static let drainSeconds = 20.0
+    /// How long transfers under way may go on after the first signal, in seconds: less than the 30
+    /// that container runtimes wait before they kill, and than a person's patience.
+    static let drainSeconds = 15.0
     static let defaultListen = "127.0.0.1:7400"
 
     /// `--state`, or else the user's own.

@@ -20,6 +20,7 @@ final class ProgressDisplay: Sendable {
         /// Rows that the live lines take at present.
         var rows = 0
         var isLive = false
+        var hasEnded = false
         var lastPlainLine: ContinuousClock.Instant?
     }
 
@@ -81,6 +82,7 @@ final class ProgressDisplay: Sendable {
     func end() {
         LogOutput.redirect(to: nil)
         state.withLock { state in
+            state.hasEnded = true
             guard state.isLive else { return }
             state.isLive = false
             writeAll(Self.erasure(state.rows) + "\u{1B}[?25h", to: STDERR_FILENO)
@@ -99,7 +101,7 @@ final class ProgressDisplay: Sendable {
     }
 
     private func draw(_ state: inout State) {
-        guard let status = state.status else { return }
+        guard let status = state.status, !state.hasEnded else { return }
         var text = ProgressText(status: status, meter: state.meter, style: style)
         text.trouble = state.trouble
         switch mode {

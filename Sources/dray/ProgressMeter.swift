@@ -74,7 +74,7 @@ struct ProgressMeter {
                 reading.fraction = min(1, Double(asset.bytes) / Double(expected))
                 reading.secondsLeft = Self.secondsLeft(
                     Double(max(0, expected - asset.bytes)), perSecond: gauge?.perSecond)
-            } else if asset.segments > 0 {
+            } else if asset.segments > 1 {
                 reading.fraction = min(1, Double(asset.segmentsDone) / Double(asset.segments))
             }
             active[asset.id] = reading

@@ -11,8 +11,8 @@ struct ProgressText {
 
     /// A line for the catalog and one for each active asset, as many as `rows` hold.
     func lines(columns: Int, rows: Int) -> [String] {
-        let nameWidth = min(max(columns / 3, 12), 44)
-        let barWidth = columns >= 110 ? 24 : columns >= 84 ? 14 : columns >= 64 ? 8 : 0
+        let nameWidth = min(max(columns * 7 / 25, 12), 44)
+        let barWidth = columns >= 116 ? 20 : columns >= 90 ? 12 : columns >= 64 ? 8 : 0
         var lines = [catalogLine(nameWidth: nameWidth, barWidth: barWidth)]
         if let trouble {
             var line = StyledLine()

@@ -50,8 +50,13 @@ import Testing
         let lines = text.lines(columns: 120, rows: 10)
         #expect(
             lines[0]
-                == "demo" + String(repeating: " ", count: 36)
-                + "  #################-------  74%  1.06 GiB  32.0 MiB/s   0:09 left  34 of 50 ")
+                == "demo" + String(repeating: " ", count: 29)
+                + "  ##############------  74%  1.06 GiB  32.0 MiB/s   0:09 left  34 of 50 assets  2 retr…"
+        )
+        #expect(
+            lines[2]
+                == "  映画/とても長い…のファイル.mp4   ############--------  60%   "
+                + "60.0 MiB of 100 MiB  5.00 MiB/s   0:08 left  1 retry")
     }
 
     @Test(arguments: [20, 40, 64, 80, 84, 100, 120, 300])

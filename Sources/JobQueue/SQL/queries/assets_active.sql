@@ -1,6 +1,18 @@
--- $1 catalog. Those under way, most recently changed first.
-SELECT id, name, url, kind, state, failure_code, failure_message, segments, segments_done, bytes,
-       expected_bytes, retries
-FROM asset
-WHERE catalog_id = $1::bigint AND state IN ('resolving', 'inProgress', 'verifying')
-ORDER BY changed_at DESC, id LIMIT 20
+-- $1 catalog. Those under way, most recently changed first, with the bytes of transfers that have
+-- no result yet: until its first result an asset is 'ready', and only a worker knows more.
+WITH receiving AS (
+    SELECT e.key::bigint AS asset_id, sum(e.value::bigint)::bigint AS bytes
+    FROM worker w, jsonb_each_text(w.received) AS e
+    WHERE w.last_seen > now() - interval '15 seconds' AND e.value::bigint > 0
+    GROUP BY 1
+), active AS (
+    SELECT id FROM asset
+    WHERE catalog_id = $1::bigint AND state IN ('resolving', 'inProgress', 'verifying')
+    UNION
+    SELECT a.id FROM receiving r JOIN asset a ON a.id = r.asset_id
+    WHERE a.catalog_id = $1::bigint AND a.state = 'ready'
+)
+SELECT a.id, a.name, a.url, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
+       a.segments_done, a.bytes + coalesce(r.bytes, 0) AS bytes, a.expected_bytes, a.retries
+FROM active JOIN asset a USING (id) LEFT JOIN receiving r ON r.asset_id = a.id
+ORDER BY a.changed_at DESC, a.id LIMIT 20
