@@ -24,7 +24,11 @@ package final class NginxServer: Sendable {
     /// - Parameters:
     ///   - root: the directory that is served.
     ///   - configuration: lines added to the `server` block.
-    package init(root: String, configuration: String = "") async throws {
+    ///   - requestsPerSecond: answers this many requests a second and lets the others wait, so that a
+    ///     run lasts a known time at least.
+    package init(
+        root: String, configuration: String = "", requestsPerSecond: Int? = nil
+    ) async throws {
         directory = try TemporaryDirectory("nginx")
         // The port is free when it is chosen and may be taken before nginx binds it.
         var started: (UInt16, ChildProcess)?
@@ -32,7 +36,8 @@ package final class NginxServer: Sendable {
             let port = try Socket.freePort()
             let path = try directory.write(
                 Self.configuration(
-                    directory: directory.path, root: root, port: port, server: configuration),
+                    directory: directory.path, root: root, port: port, server: configuration,
+                    requestsPerSecond: requestsPerSecond),
                 to: "nginx.conf")
             let child = try ChildProcess(
                 ["nginx", "-p", directory.path, "-c", path, "-e", directory.path("error.log")],
@@ -81,12 +86,16 @@ package final class NginxServer: Sendable {
     }
 
     private static func configuration(
-        directory: String, root: String, port: UInt16, server: String
+        directory: String, root: String, port: UInt16, server: String, requestsPerSecond: Int?
     ) -> String {
         // Root's workers would become nobody, who may not be let into the test's directory.
         let user = geteuid() == 0 ? "user root;" : ""
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map { "\($0)_temp_path \(directory)/\($0);" }.joined(separator: "\n")
+        let zone = requestsPerSecond.map {
+            "limit_req_zone $server_addr zone=all:32k rate=\($0)r/s;"
+        }
+        let limit = requestsPerSecond.map { _ in "limit_req zone=all burst=1000000;" }
         return """
             daemon off;
             \(user)
@@ -104,9 +113,11 @@ package final class NginxServer: Sendable {
                 log_format fields
                     '$request_method\\t$request_uri\\t$status\\t$body_bytes_sent\\t$http_range';
                 access_log \(directory)/access.log fields;
+                \(zone ?? "")
                 server {
                     listen 127.0.0.1:\(port) backlog=1024;
                     root "\(root)";
+                    \(limit ?? "")
                     \(server)
                 }
             }

@@ -1,0 +1,66 @@
+import Foundation
+import Model
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Everything is killed in the middle of 2,000 files.
+    @Suite(.timeLimit(.minutes(3))) struct ChaosTests {
+        private static let files = 2_000
+        /// Long enough to bear the crash of the database, short enough to be waited for.
+        private static let leaseSeconds = 10
+        /// The files take 17 seconds at this rate, more than it takes a lease to run out.
+        private static let requestsPerSecond = 120
+
+        @Test func nothingIsLostAndNothingFetchedTwiceBeyondTheLostLeases() async throws {
+            let origin = try await FileOrigin(
+                files: Self.files, requestsPerSecond: Self.requestsPerSecond)
+            let cluster = try await ProcessCluster(
+                coordinators: 2, workers: 5, connections: 8, leaseSeconds: Self.leaseSeconds)
+            let edge = try TemporaryDirectory("edge")
+            let prefetch = try cluster.start(["prefetch", origin.list, "--to", edge.path])
+
+            // A zombie: stopped until its lease is over, then awake with work that is others' now.
+            try await cluster.waitForSegments(100)
+            let zombie = cluster.workers[0]
+            zombie.signal(SIGSTOP)
+            let heldByZombie = try await cluster.jobsHeld(by: zombie)
+            #expect(heldByZombie > 0)
+
+            try await cluster.waitForSegments(300)
+            // Stopped first, so that what it holds is known to the job.
+            let victim = cluster.workers[1]
+            victim.signal(SIGSTOP)
+            let heldByVictim = try await cluster.jobsHeld(by: victim)
+            #expect(heldByVictim > 0)
+            victim.signal(SIGKILL)
+            #expect(try await victim.wait() == .signalled(SIGKILL))
+
+            try await cluster.waitForSegments(600)
+            try await cluster.restartCoordinator(0, by: SIGKILL)
+            try await cluster.waitForSegments(800)
+            try await cluster.postgres.crashAndRestart()
+            try await cluster.waitForSegments(1_000)
+            try await cluster.restartCoordinator(1, by: SIGKILL)
+
+            try await waitUntil(deadlineSeconds: 60, "the end of the zombie's lease") {
+                try await cluster.jobsHeld(by: zombie) == 0
+            }
+            zombie.signal(SIGCONT)
+
+            #expect(try await prefetch.wait(deadlineSeconds: 90) == .exited(0))
+            let totals = try #require(try await cluster.status().catalogs.first).totals
+            try await cluster.stop()
+            #expect(zombie.errors.contains("leases were lost"))
+
+            #expect(totals.completed == Self.files)
+            #expect(totals.failed == 0)
+            try await origin.expectCopied(to: edge.path, killed: heldByVictim)
+            #expect(Set(origin.requests.keys) == Set(origin.paths.map { "/\($0)" }))
+            // A job of a lost lease may have been asked for by its old worker and by its new one;
+            // no other job was asked for twice.
+            let allowed = heldByZombie + heldByVictim
+            #expect(origin.repeatedRequests <= allowed, "retries: \(totals.retries)")
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import Model
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Two coordinators and five workers, started by hand, share the work of one prefetch.
+    @Suite(.timeLimit(.minutes(2))) struct SharedWorkTests {
+        private static let files = 800
+
+        @Test func everyWorkerWorksAndPartingInGoodOrderCostsNothing() async throws {
+            let origin = try await FileOrigin(files: Self.files, requestsPerSecond: 100)
+            let cluster = try await ProcessCluster(
+                coordinators: 2, workers: 5, connections: 4, leaseSeconds: 60)
+            let edge = try TemporaryDirectory("edge")
+            let report = edge.path("report.json")
+            // It knows one coordinator only, and that one goes away for a while.
+            let prefetch = try cluster.start(
+                ["prefetch", origin.list, "--to", edge.path("site"), "--report", report],
+                coordinators: cluster.coordinators[0].url)
+
+            try await cluster.waitForSegments(200)
+            let worked = try cluster.workers.map { try Self.bytesWritten(by: $0) }
+            #expect(worked.allSatisfy { $0 > 20_000 }, "\(worked)")
+
+            // What it holds it finishes or gives back.
+            let leaver = cluster.workers[2]
+            leaver.signal(SIGTERM)
+            #expect(try await leaver.wait(deadlineSeconds: 20) == .exited(0))
+            #expect(try await cluster.jobsHeld(by: leaver) == 0)
+
+            try await cluster.restartCoordinator(0, by: SIGTERM) {
+                try await waitUntil(deadlineSeconds: 30, "the prefetch's complaint") {
+                    prefetch.errors.contains("coordinator unreachable, trying again")
+                }
+            }
+            #expect(try await prefetch.wait(deadlineSeconds: 60) == .exited(0))
+            #expect(prefetch.errors.contains("the coordinator answers again"))
+
+            let status = try await cluster.status()
+            #expect(status.catalogs.first?.totals.completed == Self.files)
+            #expect(status.catalogs.first?.totals.retries == 0)
+            #expect(status.queues.map(\.waiting) == [0])
+            try await cluster.stop()
+            try await origin.expectCopied(to: edge.path("site"))
+            #expect(origin.requests.count == Self.files)
+            #expect(origin.repeatedRequests == 0)
+            #expect(FileManager.default.fileExists(atPath: report))
+        }
+
+        /// Bytes that a process has handed to write(2) and its kin, sockets not counted.
+        private static func bytesWritten(by process: ChildProcess) throws -> Int {
+            let text = try String(contentsOfFile: "/proc/\(process.pid)/io", encoding: .utf8)
+            let line = text.split(separator: "\n").first { $0.hasPrefix("wchar: ") }
+            return try #require(line.flatMap { Int($0.dropFirst(7)) })
+        }
+    }
+}
