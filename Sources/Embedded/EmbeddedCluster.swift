@@ -56,8 +56,7 @@ package final class EmbeddedCluster: Sendable {
 
     /// Takes the state's lock; nothing runs yet.
     ///
-    /// Throws `cluster.stateInUse` when another Dray has the state, `cluster.postgresFailed` when no
-    /// server could run in it.
+    /// Throws what `StateDirectory.open` throws.
     package static func prepare(
         _ configuration: Configuration
     ) async throws(Failure) -> EmbeddedCluster {

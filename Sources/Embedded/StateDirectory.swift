@@ -35,7 +35,8 @@ package final class StateDirectory: Sendable {
     /// Makes the directory when it is missing, and locks it.
     ///
     /// Throws `cluster.stateInUse` with the process id when another Dray has it,
-    /// `cluster.postgresFailed` when the server's user could not work in it.
+    /// `input.destination` when the server's user could not work in it, `cluster.postgresFailed`
+    /// when there is no such user.
     package static func open(_ path: String) async throws(Failure) -> StateDirectory {
         let state = try StateDirectory(path)
         try await state.prepareServerDirectory()
@@ -115,7 +116,7 @@ package final class StateDirectory: Sendable {
         guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == user.uid else {
             let owner = ServerUser.accountName(of: status.st_uid)
             throw Failure(
-                "cluster.postgresFailed",
+                "input.destination",
                 "\(serverDirectory) belongs to \(owner), and the server would run as "
                     + "\(user.name); run dray as before, or use another --state")
         }
@@ -125,7 +126,7 @@ package final class StateDirectory: Sendable {
         let test = ["test", "-w", serverDirectory, "-a", "-x", serverDirectory]
         guard try await user.run(test, output: log) == 0 else {
             throw Failure(
-                "cluster.postgresFailed",
+                "input.destination",
                 "the user \(user.name), which PostgreSQL runs as under root, cannot reach "
                     + "\(path); use a --state below directories that everybody can enter")
         }
@@ -142,6 +143,6 @@ package final class StateDirectory: Sendable {
     }
 
     static func failure(_ action: String, _ code: Int32) -> Failure {
-        Failure("cluster.postgresFailed", "cannot \(action): \(systemErrorText(code))")
+        Failure("input.destination", "cannot \(action): \(systemErrorText(code))")
     }
 }

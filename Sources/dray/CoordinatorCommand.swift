@@ -30,6 +30,7 @@ enum CoordinatorCommand {
             try LogOutput.configure(environment: DrayCommand.environment, defaultLevel: .info)
             let listen = try ListenAddress(arguments.text("listen") ?? "")
             try listen.check(token: CommonOptions.token)
+            try listen.checkFree()
             let coordinator = try Coordinator(
                 Coordinator.Configuration(
                     databaseURL: arguments.text("database") ?? "", address: listen.address,

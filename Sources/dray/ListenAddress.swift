@@ -1,3 +1,5 @@
+import Glibc
+import Model
 import Runtime
 
 /// `ADDR:PORT` of a `--listen` option.
@@ -39,6 +41,36 @@ struct ListenAddress: Equatable {
                     + "no token",
                 hint: "Set DRAY_TOKEN to a long random text, here and for the workers.")
         }
+    }
+
+    /// Throws `cluster.portInUse` when another process listens here, before anything is started for
+    /// it. Taking the port itself decides in the end.
+    func checkFree() throws(Failure) {
+        guard port != 0 else { return }
+        var hints = addrinfo()
+        hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(address, String(port), &hints, &found) == 0, let info = found else {
+            throw Failure(
+                "input.field", "--listen \(printable(address)) is not an IP address of this machine"
+            )
+        }
+        defer { freeaddrinfo(found) }
+        let probe = socket(info.pointee.ai_family, info.pointee.ai_socktype, 0)
+        guard probe >= 0 else { return }
+        defer { close(probe) }
+        // As the server does: a port that only lingers in TIME_WAIT is free.
+        var yes: Int32 = 1
+        setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        guard bind(probe, info.pointee.ai_addr, info.pointee.ai_addrlen) != 0 else { return }
+        let code = errno
+        if code == EADDRINUSE {
+            throw Failure(
+                "cluster.portInUse", "\(printable(address)):\(port) is taken by another process")
+        }
+        throw Failure(
+            "input.field", "--listen \(printable(address)):\(port): \(systemErrorText(code))")
     }
 
     /// The URL of a coordinator that listens here on `port`.

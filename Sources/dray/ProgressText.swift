@@ -57,7 +57,7 @@ struct ProgressText {
     private func assetLine(_ asset: AssetStatus, nameWidth: Int, barWidth: Int) -> StyledLine {
         let reading = meter.active[asset.id] ?? ProgressMeter.Reading(bytes: asset.bytes)
         var line = StyledLine()
-        line.append("  " + name(printable(asset.name), width: nameWidth - 2))
+        line.append("  " + name(asset.shownName, width: nameWidth - 2))
         line.append("  ")
         line.appendBar(reading.fraction, width: barWidth, style: style)
         line.append(barWidth > 0 ? " \(percent(reading.fraction))" : percent(reading.fraction))
@@ -133,4 +133,13 @@ struct ProgressText {
     }
 
     private func trimmed(_ text: String) -> String { text.filter { $0 != " " } }
+}
+
+extension AssetStatus {
+    /// The name as it may be shown: one that was made of a URL with a query holds its secrets too.
+    var shownName: String {
+        let isOfQuery =
+            url.utf8.contains(UInt8(ascii: "?")) && name.utf8.contains(UInt8(ascii: "?"))
+        return printable(isOfQuery ? redacted(url: name) : name)
+    }
 }

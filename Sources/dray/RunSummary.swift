@@ -49,7 +49,7 @@ struct RunSummary {
         var text = ""
         for asset in failed.prefix(listedFailures) {
             let failure = asset.failure ?? Failure("internal.unknown", "no reason was recorded")
-            text += "failed: \(printable(asset.name))\n"
+            text += "failed: \(asset.shownName)\n"
             text += "    \(failure.code): \(printable(failure.message))\n"
             text += "    \(failure.code.row.hint)\n"
         }

@@ -24,6 +24,7 @@ enum UpCommand {
             let listen = try ListenAddress(
                 arguments.text("listen") ?? CommonOptions.defaultListen)
             try listen.check(token: CommonOptions.token)
+            try listen.checkFree()
             let cluster = try await EmbeddedCluster.prepare(
                 EmbeddedCluster.Configuration(
                     statePath: try CommonOptions.statePath(arguments),

@@ -152,6 +152,16 @@ import Testing
         #expect(text.split(separator: "\n").count { $0.hasPrefix("failed:") } == 20)
     }
 
+    @Test func aNameMadeOfASignedURLKeepsItsSecret() {
+        var asset = AssetStatus(
+            id: AssetID(1), name: "cdn/film?sig=abc", url: "http://cdn/film?sig=abc", kind: .file,
+            state: .new)
+        #expect(asset.shownName == "cdn/film?…")
+        asset.name = "What is this? A film"
+        asset.url = "http://cdn/film"
+        #expect(asset.shownName == "What is this? A film")
+    }
+
     @Test(arguments: [
         ("127.0.0.1:7400", "127.0.0.1", 7_400), ("localhost:0", "127.0.0.1", 0),
         ("[::1]:80", "::1", 80), ("0.0.0.0:65535", "0.0.0.0", 65_535),

@@ -106,6 +106,29 @@ import Testing
         }
     }
 
+    @Test func aPortInUseIsThreeAndNothingIsWritten() async throws {
+        let holder = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(holder) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let port = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                _ = bind(holder, generic, size)
+                getsockname(holder, generic, &size)
+            }
+            return UInt16(bigEndian: pointer.pointee.sin_port)
+        }
+        try #require(listen(holder, 1) == 0)
+        let answer = try await dray([
+            "up", "--listen", "127.0.0.1:\(port)", "--state", directory.path("state"),
+        ])
+        #expect(answer.ending == .exited(3))
+        #expect(answer.errors.contains("127.0.0.1:\(port) is taken by another process"))
+        #expect(try names.isEmpty)
+    }
+
     @Test func badLogSettingsAreNamed() async throws {
         let answer = try await dray(["status"], environment: ["DRAY_LOG": "loud"])
         #expect(answer.ending == .exited(2))
