@@ -59,7 +59,8 @@ package final class Coordinator: Sendable {
         }
         pool = PostgresPool(
             PostgresConfiguration(
-                url: configuration.databaseURL, applicationName: "dray coordinator"),
+                url: configuration.databaseURL, applicationName: "dray coordinator",
+                sessionSettings: JobQueue.sessionSettings),
             maximumConnections: configuration.databaseConnections, on: loop)
         queue = JobQueue(pool: pool, settings: configuration.queue)
     }
@@ -157,7 +158,7 @@ package final class Coordinator: Sendable {
         while !Task.isCancelled {
             do {
                 let ended = try await queue.sweep()
-                if ended > 0 { log.warning("leases ran out", ["count": ended]) }
+                if ended > 0 { log.warning("leases ran out", ["jobs": ended]) }
                 if signal.hasWaiters, try await queue.hasWork() { signal.fire() }
                 if seconds % 30 == 0 { try await queue.tidy() }
             } catch {

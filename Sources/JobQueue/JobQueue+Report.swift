@@ -10,11 +10,12 @@ extension JobQueue {
         _ request: ReportRequest
     ) async throws(Failure) -> [ReportAnswer.Verdict] {
         try await transaction { connection in
+            let ordered = request.results.sorted { $0.job < $1.job }
             let rows = try await connection.query(
                 SQL.reportedJobs,
                 [
-                    .int64Array(request.results.map(\.job.rawValue)),
-                    .uuidArray(request.results.map(\.lease)), .uuid(request.worker),
+                    .int64Array(ordered.map(\.job.rawValue)),
+                    .uuidArray(ordered.map(\.lease)), .uuid(request.worker),
                 ]
             ).rows
             var held = try Self.heldJobs(rows)

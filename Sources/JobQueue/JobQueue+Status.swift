@@ -53,9 +53,8 @@ extension JobQueue {
                     sha256: try row.string("sha256"))
             }
             var next: String?
-            if files.count == limit, let asset = files.last?.asset {
-                let ordinal = try rows[rows.count - 1].int64("ordinal")
-                next = "\(asset).\(ordinal)"
+            if files.count == limit, let last = rows.last {
+                next = "\(try last.int64("asset_id")).\(try last.int64("ordinal"))"
             }
             return FilePage(files: files, next: next)
         }
@@ -77,19 +76,23 @@ extension JobQueue {
     package func sums(
         site: SiteID, directory: String, after: String?, limit: Int
     ) async throws(Failure) -> SumsPage {
-        try await withConnection { connection in
+        let place = try Self.place(after)
+        return try await withConnection { connection in
             let rows = try await connection.query(
                 SQL.sumsPage,
                 [
-                    .int(site.rawValue), .text(directory), .text(after ?? ""),
+                    .int(site.rawValue), .text(directory), .int(place.asset), .int(place.ordinal),
                     .int(Int64(limit)),
                 ]
             ).rows
             let entries = try rows.map { row in
                 SumsPage.Entry(key: try row.string("key"), sha256: try row.string("sha256"))
             }
-            return SumsPage(
-                entries: entries, next: entries.count == limit ? entries.last?.key : nil)
+            var next: String?
+            if entries.count == limit, let last = rows.last {
+                next = "\(try last.int64("id")).\(try last.int64("ordinal"))"
+            }
+            return SumsPage(entries: entries, next: next)
         }
     }
 

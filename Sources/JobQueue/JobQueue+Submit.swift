@@ -45,6 +45,7 @@ extension JobQueue {
         }
         try await transaction { connection in
             let site = try await Self.lock(catalog, generation: generation, connection).siteID
+            _ = try await connection.query(SQL.planInBulk, [])
             _ = try await connection.simple(SQL.assetsStage)
             let values = rows.lazy.enumerated().map { position, row in
                 [
@@ -68,6 +69,7 @@ extension JobQueue {
         try await transaction { connection in
             let row = try await Self.lock(catalog, generation: generation, connection)
             if row.generation == generation && row.state != .interrupted { return }
+            _ = try await connection.query(SQL.planInBulk, [])
             let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
             for statement in [SQL.startForget, SQL.startFileSegments, SQL.startDropParts] {
                 _ = try await connection.query(statement, both)
@@ -105,6 +107,7 @@ extension JobQueue {
     }
 
     private static func interrupt(_ ids: [Int64], _ connection: PostgresConnection) async throws {
+        _ = try await connection.query(SQL.planInBulk, [])
         for statement in [SQL.interruptJobs, SQL.interruptAssets, SQL.interruptCatalogs] {
             _ = try await connection.query(statement, [.int64Array(ids)])
         }

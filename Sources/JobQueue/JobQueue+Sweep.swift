@@ -3,7 +3,7 @@ import Postgres
 
 extension JobQueue {
     /// Ends leases whose time is over: their jobs wait again, or fail with `worker.lost` after too
-    /// many tries. Returns how many leases ended, those that held nothing not counted. Safe to run on all coordinators at once.
+    /// many tries. Returns how many jobs were taken back. Safe to run on all coordinators at once.
     @discardableResult
     package func sweep() async throws(Failure) -> Int {
         try await transaction { connection in
@@ -25,7 +25,7 @@ extension JobQueue {
             }
             try await self.carryOut(plan, connection)
             _ = try await connection.query(SQL.notifyWork, [])
-            return leases.count
+            return jobs.count
         }
     }
 

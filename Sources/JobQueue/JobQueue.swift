@@ -27,6 +27,16 @@ package final class JobQueue: Sendable {
     let pool: PostgresPool
     private let random: Mutex<SeededRandom>
 
+    /// What every session of the pool should be set to.
+    ///
+    /// The statements that run all the time touch a batch of rows through an index each. Planned
+    /// while the tables were empty, or with stale statistics, they would come out as scans of whole
+    /// tables; and planned for each execution, planning would cost more than the work.
+    package static let sessionSettings = [
+        "plan_cache_mode": "force_generic_plan", "enable_hashjoin": "off",
+        "enable_mergejoin": "off", "enable_seqscan": "off", "jit": "off",
+    ]
+
     /// - Parameter random: where the jitter of retries comes from.
     package init(
         pool: PostgresPool, settings: Settings = Settings(), random: SeededRandom = SeededRandom()

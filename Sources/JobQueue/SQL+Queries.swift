@@ -35,6 +35,7 @@ extension SQL {
     static let originsFromSegments = text(PackageResources.origins_from_segments_sql)
     static let partDone = text(PackageResources.part_done_sql)
     static let partFailed = text(PackageResources.part_failed_sql)
+    static let planInBulk = text(PackageResources.plan_in_bulk_sql)
     static let queueUpsert = text(PackageResources.queue_upsert_sql)
     static let queuesStatus = text(PackageResources.queues_status_sql)
     static let queuesWithWork = text(PackageResources.queues_with_work_sql)

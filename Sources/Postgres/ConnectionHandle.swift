@@ -99,9 +99,16 @@ struct ConnectionHandle: @unchecked Sendable {
     private func prepareSession(
         _ configuration: PostgresConfiguration, _ secrets: [String]
     ) throws(PostgresError) {
+        var settings = configuration.sessionSettings
         if let seconds = configuration.statementTimeoutSeconds {
-            let milliseconds = Int(min(max(seconds * 1000, 1), 2_000_000_000))
-            let result = PQexec(pointer, "SET statement_timeout = \(milliseconds)")
+            settings["statement_timeout"] = "\(Int(min(max(seconds * 1000, 1), 2_000_000_000)))"
+        }
+        let script = try settings.map { setting throws(PostgresError) in
+            let name = try PostgresEscaping.identifier(setting.key)
+            return "SET \(name) = \(try PostgresEscaping.literal(setting.value))"
+        }
+        if !script.isEmpty {
+            let result = PQexec(pointer, script.joined(separator: ";"))
             defer { PQclear(result) }
             guard PQresultStatus(result) == PGRES_COMMAND_OK else {
                 throw PostgresError(.cannotConnect, message(without: secrets))

@@ -9,13 +9,17 @@ package struct PostgresConfiguration: Sendable {
     /// The server ends a statement after this long (`statement_timeout`); nil leaves the server's
     /// own setting. A connection that has not answered 5 seconds later is given up.
     package var statementTimeoutSeconds: Double?
+    /// Settings of the session, name to value; set before the first statement.
+    package var sessionSettings: [String: String]
     /// Prepared statements kept per connection.
     package var maximumPreparedStatements: Int
 
     package init(
         url: String, applicationName: String = "dray", connectTimeoutSeconds: Int = 10,
-        statementTimeoutSeconds: Double? = 30, maximumPreparedStatements: Int = 256
+        statementTimeoutSeconds: Double? = 30, sessionSettings: [String: String] = [:],
+        maximumPreparedStatements: Int = 256
     ) {
+        self.sessionSettings = sessionSettings
         self.url = url
         self.applicationName = applicationName
         self.connectTimeoutSeconds = connectTimeoutSeconds

@@ -12,6 +12,8 @@ final class LeasePace: Sendable {
         var ended = 0
         var since = ContinuousClock.now
         var waiter: CheckedContinuation<Void, Never>?
+        /// How many more must end before the waiter is woken.
+        var awaited = 0
     }
 
     private let state = Mutex(State())
@@ -19,7 +21,7 @@ final class LeasePace: Sendable {
     /// How many seconds of work a worker holds.
     private static let reserveSeconds = 0.3
 
-    /// Counts jobs that ended, and wakes the lease loop.
+    /// Counts jobs that ended, and wakes the lease loop when it has waited for so many.
     func ended(_ count: Int) {
         let waiter = state.withLock { state in
             state.ended += count
@@ -30,6 +32,8 @@ final class LeasePace: Sendable {
                 state.ended = 0
                 state.since = .now
             }
+            state.awaited -= count
+            guard state.awaited <= 0 else { return nil as CheckedContinuation<Void, Never>? }
             defer { state.waiter = nil }
             return state.waiter
         }
@@ -42,8 +46,8 @@ final class LeasePace: Sendable {
         return min(max(2 * connections, Int(rate * Self.reserveSeconds)), most)
     }
 
-    /// Returns when jobs have ended, or after `duration`. For one task at a time.
-    func wait(atMost duration: Duration) async {
+    /// Returns when `count` more jobs have ended, or after `duration`. For one task at a time.
+    func wait(forEnded count: Int = 1, atMost duration: Duration) async {
         let timer = Task { [weak self] in
             try? await Task.sleep(for: duration)
             self?.wake()
@@ -51,6 +55,7 @@ final class LeasePace: Sendable {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let old = state.withLock { state in
                 defer { state.waiter = continuation }
+                state.awaited = count
                 return state.waiter
             }
             old?.resume()

@@ -32,6 +32,15 @@ final class Mailbox<Element: Sendable>: Sendable {
         waiter?.resume()
     }
 
+    /// Up to `most` elements in order, those that are there now.
+    func takeNow(_ most: Int) -> [Element] {
+        state.withLock { state in
+            let batch = Array(state.elements.prefix(most))
+            state.elements.removeFirst(batch.count)
+            return batch
+        }
+    }
+
     /// Up to `most` elements in order, as soon as there is one; empty only after `close`.
     ///
     /// For one task at a time.

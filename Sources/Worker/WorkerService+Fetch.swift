@@ -188,8 +188,13 @@ extension WorkerService {
     /// Sends results in batches; those that came in during one request are the next.
     func sendReports() async {
         while true {
-            let batch = await reports.next(WireLimits.resultsPerReport)
+            var batch = await reports.next(WireLimits.resultsPerReport)
             guard !batch.isEmpty else { return }
+            // While much is under way, a moment's patience makes one transaction of several.
+            if batch.count < Self.fullReport && held.pendingCount > configuration.connections {
+                try? await Task.sleep(for: .milliseconds(20))
+                batch += reports.takeNow(WireLimits.resultsPerReport - batch.count)
+            }
             do {
                 let answer = try await client.report(
                     ReportRequest(worker: id, results: batch), retrySeconds: Self.reportSeconds)
@@ -202,6 +207,9 @@ extension WorkerService {
             pace.ended(0)
         }
     }
+
+    /// Results that are worth a request of their own.
+    private static let fullReport = 200
 
     /// How long a batch of results is offered to coordinators that do not answer.
     private static let reportSeconds = 60.0

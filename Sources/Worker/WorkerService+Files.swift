@@ -49,12 +49,21 @@ extension WorkerService {
     }
 
     private func sums(of job: Job) async throws(Failure) -> [SumsPage.Entry] {
+        // Two assets may share an object; it is listed once, with what was stored last.
         var entries: [SumsPage.Entry] = []
+        var places: [String: Int] = [:]
         var after: String?
         repeat {
             let page = try await client.sums(
                 site: job.site, directory: job.key, after: after)
-            entries += page.entries
+            for entry in page.entries {
+                if let place = places[entry.key] {
+                    entries[place] = entry
+                } else {
+                    places[entry.key] = entries.count
+                    entries.append(entry)
+                }
+            }
             after = page.next
         } while after != nil
         return entries

@@ -12,7 +12,7 @@ extension WorkerService {
             let target = pace.target(connections: configuration.connections, most: most)
             let inHand = held.pendingCount
             guard inHand <= target / 2 else {
-                await pace.wait(atMost: .milliseconds(250))
+                await pace.wait(forEnded: inHand - target / 2, atMost: .milliseconds(250))
                 continue
             }
             let askedAt = HeldWork.Instant.now

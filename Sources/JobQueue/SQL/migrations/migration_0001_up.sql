@@ -99,7 +99,7 @@ CREATE TABLE asset (
     CHECK (verifies_done + verifies_failed <= verifies),
     CHECK (state <> 'completed' OR (segments_done = segments AND verifies_done = verifies))
 ) WITH (fillfactor = 70);
-CREATE INDEX asset_by_directory ON asset (directory_id);
+CREATE INDEX asset_by_directory ON asset (directory_id, id);
 CREATE INDEX asset_under_way ON asset (catalog_id)
     WHERE state IN ('resolving', 'inProgress', 'verifying');
 
@@ -190,7 +190,6 @@ CREATE TABLE job (
 CREATE INDEX job_claimable ON job (queue_id, priority DESC, available_at, id)
     WHERE lease_id IS NULL;
 CREATE INDEX job_leased ON job (lease_id) WHERE lease_id IS NOT NULL;
-CREATE INDEX job_by_catalog ON job (catalog_id);
 CREATE UNIQUE INDEX job_of_segment ON job (segment_id) WHERE segment_id IS NOT NULL;
 CREATE UNIQUE INDEX job_of_directory ON job (directory_id) WHERE directory_id IS NOT NULL;
 CREATE UNIQUE INDEX job_resolving ON job (asset_id) WHERE kind = 'resolve';
