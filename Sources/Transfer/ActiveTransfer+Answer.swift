@@ -178,7 +178,9 @@ extension ActiveTransfer {
         case .partialFile: "origin.truncated"
         case .gotNothing, .sendFailed, .receiveFailed: "origin.reset"
         case .badContentEncoding: "origin.encoding"
-        case .outOfMemory, .failedInit: "worker.internal"
+        // A header line of over 100 KiB ends so as well: libcurl's buffer for it is full.
+        case .outOfMemory: easy.status > 0 ? "origin.protocol" : "worker.internal"
+        case .failedInit: "worker.internal"
         // A handshake that the network broke may go well next time.
         case .tlsConnect where [ECONNRESET, EPIPE].contains(easy.systemError): "origin.reset"
         case let code where code.isTLS: "origin.tls"

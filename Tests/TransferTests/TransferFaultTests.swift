@@ -104,6 +104,19 @@ struct TransferFaultTests {
                 == "origin.protocol")
     }
 
+    @Test("headers without end")
+    func endlessHeaders() async throws {
+        let line = ("X-Filler", String(repeating: "x", count: 1_000))
+        let flood = FaultOrigin.Response(
+            headers: [(String, String)](repeating: line, count: 5_000), text: "x")
+        let flooded = try await code(flood)
+        #expect(flooded == "origin.protocol" || flooded == "origin.reset", "\(flooded as Any)")
+        let long = FaultOrigin.Response(
+            headers: [("X-Filler", String(repeating: "x", count: 1 << 20))], text: "x")
+        let overlong = try await code(long)
+        #expect(overlong == "origin.protocol", "\(overlong as Any)")
+    }
+
     @Test("a connection that breaks before the answer", .timeLimit(.minutes(1)))
     func brokenBeforeAnswer() async throws {
         let gate = Gate()

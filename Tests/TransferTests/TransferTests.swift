@@ -89,6 +89,19 @@ struct TransferTests {
         #expect(origin.acceptedConnections == 1)
     }
 
+    @Test("replaces a connection that the origin closed meanwhile", .timeLimit(.minutes(1)))
+    func staleConnection() async throws {
+        let fetcher = try Fetcher {
+            $0.loops = 1; $0.connections = 1
+        }
+        origin.serve("/a", [1])
+        for _ in 0..<5 {
+            _ = try await fetcher.fetch(fetcher.memory(origin.url("/a"))).outcome.get()
+            origin.cutConnections()
+        }
+        #expect(origin.count("/a") == 5)
+    }
+
     @Test("tells its progress and its state")
     func progress() async throws {
         let gate = Gate()
