@@ -39,7 +39,8 @@ extension EndToEnd {
             try await cluster.waitForSegments(600)
             try await cluster.restartCoordinator(0, by: SIGKILL)
             try await cluster.waitForSegments(800)
-            try await cluster.postgres.crashAndRestart()
+            try await cluster.postgres.kill()
+            try await cluster.postgres.start()
             try await cluster.waitForSegments(1_000)
             try await cluster.restartCoordinator(1, by: SIGKILL)
 

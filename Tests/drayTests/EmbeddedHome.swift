@@ -1,0 +1,123 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Who runs `dray`.
+enum Account {
+    /// The user of the tests: root in CI, where the database server becomes `postgres`.
+    case current
+    /// A user without any right, whom only root can become.
+    case ordinary
+
+    /// Debian's `nobody` and `nogroup`.
+    static let ordinaryID: uid_t = 65_534
+}
+
+/// A place where a user runs the embedded cluster: HOME, state, edge. What still runs in it when it
+/// goes away is killed.
+final class EmbeddedHome {
+    let account: Account
+    private let directory: TemporaryDirectory
+    private let binary: String
+
+    init(_ account: Account) async throws {
+        self.account = account
+        directory = try TemporaryDirectory("home")
+        let built = try DrayProcess.binary()
+        binary = account == .current ? built : directory.path("dray")
+        guard account == .ordinary else { return }
+        // The build may lie where only its owner gets.
+        try FileManager.default.copyItem(atPath: built, toPath: binary)
+        mkdir(path("own"), 0o700)
+        chown(path("own"), Account.ordinaryID, Account.ordinaryID)
+    }
+
+    deinit {
+        for pid in processes { kill(pid, SIGKILL) }
+    }
+
+    /// A path in the home; the account's own are below `own`.
+    func path(_ relative: String) -> String { directory.path(relative) }
+
+    /// Where the files go.
+    var edge: String { path("own/edge") }
+
+    var report: String { path("own/report.json") }
+
+    /// `dray prefetch LIST --to edge --report report` over the state of this home.
+    func prefetch(_ list: String, _ options: [String] = []) throws -> ChildProcess {
+        if account == .current {
+            try FileManager.default.createDirectory(
+                atPath: path("own"), withIntermediateDirectories: true)
+        }
+        // For root the state is named, as its default would be the machine's.
+        let state = account == .current ? ["--state", path("own/state/dray")] : []
+        return try start(["prefetch", list, "--to", edge, "--report", report] + state + options)
+    }
+
+    /// Starts `dray` as the account, with nothing of the tests' environment that names a place.
+    func start(_ arguments: [String]) throws -> ChildProcess {
+        var command: [String] = []
+        if account == .ordinary {
+            let id = Account.ordinaryID
+            // The death signal is lost with the change of the user, so it is asked for again.
+            command = [
+                "setpriv", "--reuid=\(id)", "--regid=\(id)", "--clear-groups", "--pdeathsig=KILL",
+            ]
+        }
+        let cleared = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("DRAY_") }
+        command += ["env"] + cleared.map { "--unset=\($0)" }
+        command += ["HOME=\(path("own"))", "XDG_STATE_HOME=\(path("own/state"))"]
+        return try ChildProcess(
+            command + [binary] + arguments, workingDirectory: directory.path)
+    }
+
+    /// What runs in this home or names it: Dray, PostgreSQL and all their children.
+    var processes: [pid_t] {
+        let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return all.compactMap { pid_t($0) }.filter { pid in
+            guard pid != getpid() else { return false }
+            let place = try? FileManager.default.destinationOfSymbolicLink(
+                atPath: "/proc/\(pid)/cwd")
+            if place?.hasPrefix(directory.path) == true { return true }
+            let words = FileManager.default.contents(atPath: "/proc/\(pid)/cmdline") ?? Data()
+            return words.range(of: Data(directory.path.utf8)) != nil
+        }
+    }
+
+    /// Nothing was left running or waiting: no process, no temporary object.
+    func expectQuiet() async throws {
+        try await waitUntil(deadlineSeconds: 10, "the end of all processes of the home") {
+            processes.isEmpty
+        }
+        #expect(try EdgeTree.files(beneath: "\(edge)/.dray").isEmpty)
+    }
+}
+
+/// The JSON report, read with no help from Dray's own types: its form is what others rely on.
+struct Report {
+    let root: [String: Any]
+
+    init(_ path: String) throws {
+        let bytes = try Data(contentsOf: URL(filePath: path))
+        root = try #require(JSONSerialization.jsonObject(with: bytes) as? [String: Any])
+    }
+
+    var state: String? { root["state"] as? String }
+    var totals: [String: Any] { root["totals"] as? [String: Any] ?? [:] }
+    var assets: [[String: Any]] { root["assets"] as? [[String: Any]] ?? [] }
+
+    /// The files of all assets.
+    var files: [[String: Any]] { assets.flatMap { $0["files"] as? [[String: Any]] ?? [] } }
+
+    func total(_ key: String) -> Int { (totals[key] as? NSNumber)?.intValue ?? -1 }
+
+    func asset(named name: String) -> [String: Any]? {
+        assets.first { $0["name"] as? String == name }
+    }
+
+    /// The code of an asset's failure; nil when it has none.
+    func failureCode(of name: String) -> String? {
+        (asset(named: name)?["failure"] as? [String: Any])?["code"] as? String
+    }
+}

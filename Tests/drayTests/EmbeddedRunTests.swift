@@ -1,0 +1,122 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// `dray prefetch` with nothing running: the example catalog to a directory, and again.
+    @Suite(.timeLimit(.minutes(2))) struct EmbeddedRunTests {
+        @Test func theExampleCatalogArrivesAndPlays() async throws {
+            try await prefetchTheExample(.current)
+        }
+
+        @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+        func theExampleCatalogArrivesForAnOrdinaryUser() async throws {
+            try await prefetchTheExample(.ordinary)
+        }
+
+        private func prefetchTheExample(_ account: Account) async throws {
+            let root = SourceTree.path("examples/origin")
+            let origin = try await NginxServer(root: root)
+            let home = try await EmbeddedHome(account)
+            let list = home.path("catalog.json")
+            let catalog = try String(
+                contentsOfFile: SourceTree.path("examples/catalog.json"), encoding: .utf8)
+            let local = catalog.replacingOccurrences(of: "http://127.0.0.1:8480", with: origin.url)
+            try local.write(toFile: list, atomically: false, encoding: .utf8)
+
+            let first = try home.prefetch(list)
+            #expect(try await first.wait() == .exited(0), "\(first.errors)")
+            try await home.expectQuiet()
+            let site = "\(home.edge)/127.0.0.1:\(origin.port)"
+            let served = try EdgeTree.files(beneath: root)
+            try expectEqualFiles(served, root, site)
+            #expect(try await EdgeTree.checkSums(beneath: site) == served)
+            try expectReport(try Report(home.report), home, of: served, at: origin)
+            let manifest = "\(site)/titles/clockwork/master.m3u8"
+            try await expectPlays(manifest)
+            let requests = origin.requests()
+            #expect(Set(requests.map(\.target)) == Set(served.map { "/\($0)" }))
+
+            let second = try home.prefetch(list)
+            #expect(try await second.wait() == .exited(0), "\(second.errors)")
+            try await home.expectQuiet()
+            #expect(origin.requests().filter { $0.method == "GET" }.count == requests.count)
+            let report = try Report(home.report)
+            #expect(report.total("fetchedBytes") == 0)
+            #expect(report.total("bytes") == (try Self.bytes(of: served, root)))
+            #expect(second.output.contains("Already there"))
+            #expect(second.output.contains(" 0 B/s "))
+            try expectEqualFiles(served, root, site)
+        }
+
+        private static func bytes(of files: Set<String>, _ root: String) throws -> Int {
+            try files.reduce(0) { sum, file in
+                sum + (try Data(contentsOf: URL(filePath: "\(root)/\(file)"))).count
+            }
+        }
+
+        private func expectEqualFiles(
+            _ files: Set<String>, _ root: String, _ site: String
+        ) throws {
+            for file in files {
+                let ours = FileManager.default.contents(atPath: "\(site)/\(file)")
+                #expect(ours == FileManager.default.contents(atPath: "\(root)/\(file)"))
+            }
+            let others = try EdgeTree.files(beneath: site).subtracting(files)
+            #expect(others.allSatisfy { $0.hasSuffix("SHA256SUMS") }, "\(others)")
+        }
+
+        /// The report's form is fixed: these keys, these types.
+        private func expectReport(
+            _ report: Report, _ home: EmbeddedHome, of served: Set<String>, at origin: NginxServer
+        ) throws {
+            #expect(Set(report.root.keys) == ["assets", "catalog", "state", "totals"])
+            #expect(report.root["catalog"] as? String == "example")
+            #expect(report.state == "completed")
+            let totals: Set = [
+                "assets", "bytes", "completed", "failed", "fetchedBytes", "retries", "seconds",
+                "segments",
+            ]
+            #expect(Set(report.totals.keys) == totals)
+            #expect(report.total("assets") == 3)
+            #expect(report.total("completed") == 3)
+            #expect(report.total("failed") == 0)
+            #expect(report.total("segments") == served.count)
+            #expect((report.totals["seconds"] as? NSNumber)?.doubleValue ?? 0 > 0)
+            let keys: Set = ["failure", "files", "kind", "name", "state", "url"]
+            for asset in report.assets {
+                #expect(Set(asset.keys) == keys)
+                #expect(asset["failure"] is NSNull)
+                #expect(asset["state"] as? String == "completed")
+            }
+            #expect(
+                report.assets.compactMap { $0["name"] as? String }
+                    == ["clockwork", "trailer", "poster"])
+            #expect(report.assets.compactMap { $0["kind"] as? String } == ["hls", "file", "file"])
+            #expect(report.files.count == served.count)
+            for file in report.files {
+                #expect(Set(file.keys) == ["bytes", "path", "sha256", "url"])
+                let path = try #require(file["path"] as? String)
+                let prefix = "127.0.0.1:\(origin.port)/"
+                try #require(path.hasPrefix(prefix))
+                #expect(file["url"] as? String == "\(origin.url)/\(path.dropFirst(prefix.count))")
+                let stored = try Data(contentsOf: URL(filePath: "\(home.edge)/\(path)"))
+                #expect((file["bytes"] as? NSNumber)?.intValue == stored.count)
+            }
+        }
+
+        /// Media tools read the title from the edge directory and find nothing to say.
+        private func expectPlays(_ manifest: String) async throws {
+            let probe = try await ChildProcess.run([
+                "ffprobe", "-v", "error", "-show_entries", "stream=codec_type", "-of", "csv=p=0",
+                manifest,
+            ])
+            #expect(probe.contains("video") && probe.contains("audio"))
+            let player = try ChildProcess([
+                "ffmpeg", "-nostdin", "-v", "error", "-i", manifest, "-f", "null", "-",
+            ])
+            #expect(try await player.wait() == .exited(0))
+            #expect(player.errors.isEmpty, "\(player.errors)")
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// A `dray prefetch` that is stopped or killed in the middle goes on where it was.
+    @Suite(.timeLimit(.minutes(2))) struct EmbeddedStopTests {
+        private static let files = 400
+        private static let requestsPerSecond = 100
+        private static let connections = 8
+
+        @Test func anInterruptedRunEndsInOrderAndGoesOn() async throws {
+            try await interrupt(.current)
+        }
+
+        @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+        func anInterruptedRunGoesOnForAnOrdinaryUser() async throws {
+            try await interrupt(.ordinary)
+        }
+
+        private func interrupt(_ account: Account) async throws {
+            let origin = try await FileOrigin(
+                files: Self.files, requestsPerSecond: Self.requestsPerSecond)
+            let home = try await EmbeddedHome(account)
+            let options = ["--connections", "\(Self.connections)"]
+
+            let first = try home.prefetch(origin.list, options)
+            try await origin.waitForRequests(100)
+            first.signal(SIGINT)
+            #expect(try await first.wait(deadlineSeconds: 30) == .exited(130))
+            #expect(first.errors.contains("run the same command again"), "\(first.errors)")
+            try await home.expectQuiet()
+            let asked = origin.requests
+            #expect(asked.count < Self.files)
+            // What was under way was finished and recorded.
+            let report = try Report(home.report)
+            #expect(report.state == "interrupted")
+            #expect(report.total("completed") == asked.count)
+
+            let second = try home.prefetch(origin.list, options)
+            #expect(try await second.wait() == .exited(0), "\(second.errors)")
+            try await home.expectQuiet()
+            #expect(origin.repeatedRequests == 0)
+            #expect(origin.requests.count == Self.files)
+            try await origin.expectCopied(to: home.edge)
+            #expect(try Report(home.report).state == "completed")
+        }
+
+        @Test func aKilledRunGoesOn() async throws {
+            let origin = try await FileOrigin(
+                files: Self.files, requestsPerSecond: Self.requestsPerSecond)
+            let home = try await EmbeddedHome(.current)
+            let options = ["--connections", "\(Self.connections)"]
+
+            let first = try home.prefetch(origin.list, options)
+            try await origin.waitForRequests(100)
+            first.signal(SIGKILL)
+            #expect(try await first.wait() == .signalled(SIGKILL))
+            // PostgreSQL is left behind, and the next run takes it over.
+            #expect(!home.processes.isEmpty)
+
+            let second = try home.prefetch(origin.list, options)
+            #expect(try await second.wait() == .exited(0), "\(second.errors)")
+            try await waitUntil(deadlineSeconds: 10, "the end of all processes") {
+                home.processes.isEmpty
+            }
+            // A worker holds twice as many jobs as it has connections, or a third of a second's
+            // worth; what it had asked for of them and not reported is asked for again.
+            let held = max(2 * Self.connections, Self.requestsPerSecond / 2)
+            #expect(origin.repeatedRequests <= held)
+            #expect(origin.requests.count == Self.files)
+            try await origin.expectCopied(to: home.edge, killed: held)
+        }
+
+        @Test func aStateInUseIsNotTouched() async throws {
+            let origin = try await FileOrigin(
+                files: Self.files, requestsPerSecond: Self.requestsPerSecond)
+            let home = try await EmbeddedHome(.current)
+            let first = try home.prefetch(origin.list)
+            try await origin.waitForRequests(10)
+            let second = try home.prefetch(origin.list)
+            #expect(try await second.wait() == .exited(3))
+            #expect(second.errors.contains("is in use by the dray with process id \(first.pid)"))
+            #expect(try await first.wait() == .exited(0), "\(first.errors)")
+            try await home.expectQuiet()
+            try await origin.expectCopied(to: home.edge)
+        }
+    }
+}
