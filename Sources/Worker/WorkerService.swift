@@ -115,9 +115,8 @@ package final class WorkerService: DrainableService {
     /// Waits for what is in hand, for a bounded time; the rest is cancelled and given back.
     private func finishWork() async {
         let clock = ContinuousClock()
-        let seconds = Task.isCancelled ? 0 : configuration.drainSeconds
-        let patience = clock.now + .seconds(seconds)
-        while !held.isEmpty && clock.now < patience {
+        let patience = clock.now + .seconds(configuration.drainSeconds)
+        while !held.isEmpty && clock.now < patience && !Task.isCancelled {
             await pace.wait(atMost: .milliseconds(200))
         }
         for lease in held.leases { engine.cancelAll(group: lease) }

@@ -138,16 +138,19 @@ final class PrefetchSession: DrainableService {
     }
 
     /// Marks the catalog, so that nothing is begun for a submitter that has gone.
+    ///
+    /// In a task of its own: a second signal cancels the session's, and the mark is to be set then
+    /// too. It takes milliseconds, or is given up after a second.
     private func interrupt(_ handle: CatalogHandle, _ client: CoordinatorClient) async {
         do {
-            try await client.interrupt(handle.id, retrySeconds: 3)
-            if let path = plan.reportPath {
+            try await Task { try await client.interrupt(handle.id, retrySeconds: 1) }.value
+            if let path = plan.reportPath, !Task.isCancelled {
                 let status = try await client.status(of: handle.id, retrySeconds: 1)
                 try await ReportWriter(path: path, client: client).write(status)
             }
         } catch {
             display.end()
-            Console.note("the catalog could not be marked as interrupted: \(error.message)")
+            Console.note("the catalog could not be marked as interrupted: \(error)")
         }
     }
 

@@ -49,7 +49,7 @@ enum StatusCommand {
         let workers = status.workers.map { worker in
             [
                 printable(worker.name), HumanFormat.count(worker.activeTransfers),
-                HumanFormat.duration(seconds: worker.silentSeconds),
+                HumanFormat.duration(seconds: max(0, worker.silentSeconds)),
             ]
         }
         return [
