@@ -90,13 +90,18 @@ package final class Coordinator: Sendable {
     }
 
     private func listen(_ routes: Routes) throws(Failure) -> HTTPServer {
+        guard let port = UInt16(exactly: configuration.port) else {
+            throw Failure("input.field", "--listen: there is no port \(configuration.port).")
+        }
         do {
             return try HTTPServer.start(
                 HTTPServer.Configuration(
-                    address: configuration.address, port: UInt16(configuration.port),
-                    maximumBodyBytes: WireLimits.bodyBytes)
+                    address: configuration.address, port: port,
+                    maximumBodyBytes: WireLimits.bodyBytes, refusal: Routes.refusal)
             ) { request in
-                await routes.answer(request)
+                // A task of its own: when the server stops it cancels what it waits for, and what is
+                // under way is to be finished and answered, not cut off half-way.
+                await Task { await routes.answer(request) }.value
             }
         } catch {
             let place = "\(configuration.address):\(configuration.port)"
@@ -122,7 +127,10 @@ package final class Coordinator: Sendable {
     }
 
     static func isLoopback(_ address: String) -> Bool {
-        address == "::1" || address == "localhost" || address.hasPrefix("127.")
+        // A name that begins like an address is no address.
+        let isIPv4 = address.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
+        return address == "::1" || address == "localhost"
+            || (isIPv4 && address.hasPrefix("127."))
     }
 
     // MARK: In the background

@@ -139,15 +139,30 @@ struct Routes: Sendable {
             let version = signal.version
             let waited = start.duration(to: clock.now) / .seconds(1)
             var grant = try await queue.lease(wanted, as: UUID().uuidString.lowercased())
-            let rest = clock.now.duration(to: deadline)
-            if grant.lease != nil || rest <= .zero || signal.isClosed || Task.isCancelled {
-                grant.waitedSeconds = waited
+            grant.waitedSeconds = waited
+            if let lease = grant.lease {
+                guard request.isPeerConnected() else {
+                    return try await takeBack(grant, lease, from: wanted.worker)
+                }
                 return try Self.json(grant)
             }
+            let rest = clock.now.duration(to: deadline)
+            guard rest > .zero, !signal.isClosed else { return try Self.json(grant) }
             await signal.wait(after: version, atMost: rest)
+            // A coordinator that stops hands nothing out any more.
+            guard !signal.isClosed else { return try Self.json(grant) }
             // Jobs that are leased to a worker that has gone lie idle until the lease runs out.
             guard request.isPeerConnected() else { return HTTPResponse(status: 204) }
         }
+    }
+
+    /// Returns the jobs of a grant that nobody is there to receive.
+    private func takeBack(
+        _ grant: LeaseGrant, _ lease: LeaseID, from worker: WorkerID
+    ) async throws -> HTTPResponse {
+        let results = grant.jobs.map { JobReport(job: $0.id, lease: lease, outcome: .returned) }
+        _ = try await queue.report(ReportRequest(worker: worker, results: results))
+        return HTTPResponse(status: 204)
     }
 
     // MARK: Bodies
@@ -194,6 +209,17 @@ struct Routes: Sendable {
             "input.notFound",
             "There is no \(request.method.prefix(10)) /\(request.segments.joined(separator: "/").prefix(100))."
         )
+    }
+
+    /// What a request gets that the server itself refuses.
+    static func refusal(_ status: Int, _ reason: String) -> HTTPResponse {
+        let code: FailureCode =
+            switch status {
+            case 413: "input.tooLarge"
+            case 503: "cluster.busy"
+            default: "input.malformed"
+            }
+        return response(to: Failure(code, "The request: \(reason)."))
     }
 
     static func response(to failure: Failure) -> HTTPResponse {

@@ -1,4 +1,5 @@
 import Model
+import Runtime
 
 /// Checks at the edge: a request's fields are in range before anything acts on them. Each failure
 /// is `input.field` and names the field, what was given and what is allowed.
@@ -68,10 +69,12 @@ enum Validation {
             throw wrong("partBytes", "\(request.partBytes)", "1048576 or more")
         }
         guard request.totalBytes > request.partBytes,
+            request.totalBytes <= mostBytes,
             request.totalBytes / request.partBytes < 100_000
         else {
             throw wrong(
-                "totalBytes", "\(request.totalBytes)", "more than partBytes, below 100,000 parts")
+                "totalBytes", "\(request.totalBytes)",
+                "more than partBytes, below 100,000 parts, at most \(mostBytes)")
         }
         try text(request.validator, "validator", 1...1_000)
     }
@@ -134,7 +137,8 @@ enum Validation {
             !value.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F })
         else {
             throw wrong(
-                field, value, "an http or https URL of at most \(WireLimits.urlBytes) bytes")
+                field, redacted(url: value),
+                "an http or https URL of at most \(WireLimits.urlBytes) bytes")
         }
     }
 
@@ -150,8 +154,12 @@ enum Validation {
         }
     }
 
+    /// Longest object, in bytes: 16 TiB. Sums over a catalog then stay within 64 bits.
+    private static let mostBytes: Int64 = 16 << 40
+
     private static func length(_ value: Int64?, _ field: String) throws(Failure) {
-        if let value, value < 0 { throw wrong(field, "\(value)", "0 or more") }
+        guard let value, !(0...mostBytes).contains(value) else { return }
+        throw wrong(field, "\(value)", "0 to \(mostBytes)")
     }
 
     private static func digest(_ value: String?, _ field: String) throws(Failure) {

@@ -43,10 +43,7 @@ final class WorkSignal: Sendable {
             state.nextWaiter += 1
             return state.nextWaiter
         }
-        let timer = Task { [weak self] in
-            try? await Task.sleep(for: duration)
-            self?.release(number)
-        }
+        var timer: Task<Void, Never>?
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in
@@ -56,12 +53,17 @@ final class WorkSignal: Sendable {
                     state.waiters[number] = continuation
                     return false
                 }
-                if isOver { continuation.resume() }
+                guard !isOver else { return continuation.resume() }
+                // Only now: a timer that goes off before there is a waiter would wake nobody.
+                timer = Task { [weak self] in
+                    try? await Task.sleep(for: duration)
+                    self?.release(number)
+                }
             }
         } onCancel: {
             release(number)
         }
-        timer.cancel()
+        timer?.cancel()
     }
 
     private func release(_ number: Int) {

@@ -5,6 +5,9 @@ internal import Synchronization
 final class Core: Sendable {
     private let handler: HTTPServer.Handler
     private let maximumBodyBytes: Int
+    private let malformed: HTTPResponse
+    private let tooLarge: HTTPResponse
+    private let shuttingDown: HTTPResponse
     private let state = Mutex(State())
 
     private struct State {
@@ -15,9 +18,15 @@ final class Core: Sendable {
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
     }
 
-    init(handler: @escaping HTTPServer.Handler, maximumBodyBytes: Int) {
+    init(
+        handler: @escaping HTTPServer.Handler, maximumBodyBytes: Int,
+        refusal: HTTPServer.Refusal
+    ) {
         self.handler = handler
         self.maximumBodyBytes = maximumBodyBytes
+        malformed = refusal(400, "malformed request target")
+        tooLarge = refusal(413, "body too large").closing
+        shuttingDown = refusal(503, "shutting down").closing
     }
 
     var activeCount: Int { state.withLock(\.active.count) }
@@ -63,25 +72,25 @@ final class Core: Sendable {
         guard let text = Self.header("Content-Length", of: connection), let length = Int(text),
             length > maximumBodyBytes
         else { return .YES }
-        return queue(Self.tooLarge, on: connection)
+        return queue(tooLarge, on: connection)
     }
 
     private func hand(
         _ exchange: Exchange, connection: OpaquePointer, method: String, path: String
     ) -> MHD_Result {
         guard let body = exchange.takeBody() else {
-            return queue(Self.tooLarge, on: connection)
+            return queue(tooLarge, on: connection)
         }
         guard
             var request = Self.request(
                 connection: connection, method: method, path: path, body: body)
-        else { return queue(.text(400, "malformed request target\n"), on: connection) }
+        else { return queue(malformed, on: connection) }
         request.isPeerConnected = { exchange.isPeerConnected }
         let isAccepted = state.withLock { state in
             if !state.isRefusing { state.active[ObjectIdentifier(exchange)] = exchange }
             return !state.isRefusing
         }
-        guard isAccepted else { return queue(Self.shuttingDown, on: connection) }
+        guard isAccepted else { return queue(shuttingDown, on: connection) }
         exchange.suspend()
         let task = Task { [handler, request] in exchange.finish(await handler(request)) }
         exchange.setTask(task)
@@ -135,7 +144,7 @@ final class Core: Sendable {
     /// Answers for all handlers that have not.
     func abandon() {
         for exchange in state.withLock({ Array($0.active.values) }) {
-            exchange.finish(Self.shuttingDown)
+            exchange.finish(shuttingDown)
         }
     }
 
@@ -158,11 +167,6 @@ final class Core: Sendable {
         }
         timer.cancel()
     }
-
-    private static let tooLarge = HTTPResponse(
-        status: 413, headers: [("Connection", "close")], body: Array("body too large\n".utf8))
-    private static let shuttingDown = HTTPResponse(
-        status: 503, headers: [("Connection", "close")], body: Array("shutting down\n".utf8))
 }
 
 // MARK: - Reading a request out of libmicrohttpd

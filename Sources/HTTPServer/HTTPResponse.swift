@@ -36,6 +36,13 @@ package struct HTTPResponse: Sendable {
         return .json(status, bytes: Array(try encoder.encode(value)))
     }
 
+    /// The same, as the last one of its connection.
+    var closing: HTTPResponse {
+        var copy = self
+        copy.headers.append(("Connection", "close"))
+        return copy
+    }
+
     /// True when every header can be sent as it is: a token as the name, and no control character
     /// but a tab in the value (RFC 9110, 5.1 and 5.5).
     var hasValidHeaders: Bool {

@@ -19,10 +19,13 @@ package final class HTTPServer: Sendable {
         /// A connection that sends or takes nothing for so long is closed; suspended ones are not.
         package var idleTimeoutSeconds: Int
         package var threads: Int
+        /// What a request gets that no handler sees: 400, 413 or 503, and the reason.
+        package var refusal: Refusal
 
         package init(
             address: String = "127.0.0.1", port: UInt16 = 0, maximumBodyBytes: Int = 8 << 20,
-            maximumConnections: Int = 4096, idleTimeoutSeconds: Int = 60, threads: Int = 2
+            maximumConnections: Int = 4096, idleTimeoutSeconds: Int = 60, threads: Int = 2,
+            refusal: @escaping Refusal = { .text($0, "\($1)\n") }
         ) {
             self.address = address
             self.port = port
@@ -30,10 +33,12 @@ package final class HTTPServer: Sendable {
             self.maximumConnections = maximumConnections
             self.idleTimeoutSeconds = idleTimeoutSeconds
             self.threads = threads
+            self.refusal = refusal
         }
     }
 
     package typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
+    package typealias Refusal = @Sendable (_ status: Int, _ reason: String) -> HTTPResponse
 
     /// The port it listens on.
     package let port: UInt16
@@ -55,7 +60,8 @@ package final class HTTPServer: Sendable {
         let (listener, port) = try ListenSocket.open(
             configuration.address, port: configuration.port)
         let core = Core(
-            handler: handler, maximumBodyBytes: max(configuration.maximumBodyBytes, 0))
+            handler: handler, maximumBodyBytes: max(configuration.maximumBodyBytes, 0),
+            refusal: configuration.refusal)
         var settings = dray_mhd_settings(
             listen_socket: listener,
             connection_limit: UInt32(clamping: max(configuration.maximumConnections, 1)),

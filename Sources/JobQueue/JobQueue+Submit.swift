@@ -1,5 +1,6 @@
 package import Model
 import Postgres
+import Runtime
 
 extension JobQueue {
     /// Opens a submission to a catalog; the catalog, its site and its queue are made on first use.
@@ -159,7 +160,9 @@ func originURL(of url: String) throws(Failure) -> String {
 }
 
 private func notWeb(_ url: String) -> Failure {
-    Failure("input.url", "url: \(url.prefix(80)) is not an http or https URL without credentials.")
+    Failure(
+        "input.url",
+        "url: \(redacted(url: url).prefix(80)) is not an http or https URL without credentials.")
 }
 
 /// The folder of a final key, without the last slash; empty for a key without a folder.

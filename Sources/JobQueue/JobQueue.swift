@@ -90,6 +90,8 @@ extension Failure {
     package init(queue error: PostgresError) {
         if error.isConnectionFailure {
             self.init("cluster.databaseUnreachable", "PostgreSQL does not answer: \(error.message)")
+        } else if [.timeout, .cancelled, .closed].contains(error.kind) {
+            self.init("cluster.busy", "No answer of PostgreSQL in time: \(error.message)")
         } else {
             self.init(
                 "worker.internal",
