@@ -4,6 +4,9 @@ import Transfer
 
 /// What a worker holds: its leases with their deadlines on its own clock, and the jobs under each.
 /// Safe from any thread.
+///
+/// A job is known by its lease as well: one that was lost and granted again is another entry, and
+/// what the first attempt still has to say does not touch it.
 final class HeldWork: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -11,7 +14,14 @@ final class HeldWork: Sendable {
         /// When the coordinator may give the jobs to somebody else, at the earliest.
         var deadline: Instant
         var grantedAt: Instant
-        var jobs: Set<JobID>
+        var entries: [JobID: Entry]
+
+        var length: Duration { deadline - grantedAt }
+
+        /// Time that is left for writes and reports before the lease is given up.
+        var margin: Duration { min(length / 5, .seconds(2)) }
+
+        func isOver(_ now: Instant) -> Bool { now + margin >= deadline }
     }
 
     private struct Entry {
@@ -23,40 +33,55 @@ final class HeldWork: Sendable {
 
     private struct State {
         var leases: [LeaseID: Lease] = [:]
-        var entries: [JobID: Entry] = [:]
+        var count = 0
         var pending = 0
+
+        mutating func remove(_ job: JobID, _ lease: LeaseID) {
+            guard let entry = leases[lease]?.entries.removeValue(forKey: job) else { return }
+            count -= 1
+            if entry.isPending { pending -= 1 }
+            if leases[lease]?.entries.isEmpty == true { leases[lease] = nil }
+        }
+
+        mutating func remove(_ lease: LeaseID) {
+            guard let gone = leases.removeValue(forKey: lease) else { return }
+            count -= gone.entries.count
+            pending -= gone.entries.values.count { $0.isPending }
+        }
     }
 
     private let state = Mutex(State())
 
-    /// Time that is left for writes and reports before a lease is given up.
-    static let margin = Duration.seconds(2)
-
     /// Jobs that are not downloaded yet.
     var pendingCount: Int { state.withLock { $0.pending } }
+    /// All jobs, those included that are to be stored or reported.
+    var count: Int { state.withLock { $0.count } }
     var leases: [LeaseID] { state.withLock { Array($0.leases.keys) } }
-    var isEmpty: Bool { state.withLock { $0.entries.isEmpty } }
+    var isEmpty: Bool { count == 0 }
 
     /// Takes a grant; its time counts from `askedAt`, before the request was sent.
     func add(_ lease: LeaseID, _ jobs: [Job], seconds: Double, askedAt: Instant) {
         state.withLock { state in
+            state.remove(lease)
+            let entries = jobs.map { ($0.id, Entry(asset: $0.asset)) }
             state.leases[lease] = Lease(
                 deadline: askedAt + .seconds(seconds), grantedAt: askedAt,
-                jobs: Set(jobs.map(\.id)))
-            for job in jobs { state.entries[job.id] = Entry(asset: job.asset) }
-            state.pending += jobs.count
+                entries: Dictionary(entries) { first, _ in first })
+            let count = state.leases[lease]?.entries.count ?? 0
+            state.count += count
+            state.pending += count
         }
     }
 
-    func setTransfer(_ transfer: Transfer, of job: JobID) {
-        state.withLock { $0.entries[job]?.transfer = transfer }
+    func setTransfer(_ transfer: Transfer, of job: JobID, _ lease: LeaseID) {
+        state.withLock { $0.leases[lease]?.entries[job]?.transfer = transfer }
     }
 
     /// The job needs no more of the network.
-    func downloaded(_ job: JobID) {
+    func downloaded(_ job: JobID, _ lease: LeaseID) {
         state.withLock { state in
-            guard state.entries[job]?.isPending == true else { return }
-            state.entries[job]?.isPending = false
+            guard state.leases[lease]?.entries[job]?.isPending == true else { return }
+            state.leases[lease]?.entries[job]?.isPending = false
             state.pending -= 1
         }
     }
@@ -65,20 +90,14 @@ final class HeldWork: Sendable {
     func isHeld(_ lease: LeaseID, now: Instant = .now) -> Bool {
         state.withLock { state in
             guard let lease = state.leases[lease] else { return false }
-            return now + Self.margin < lease.deadline
+            return !lease.isOver(now)
         }
     }
 
     /// The jobs are reported, or no longer this worker's to report.
     func remove(_ jobs: some Sequence<(job: JobID, lease: LeaseID)>) {
         state.withLock { state in
-            for (job, lease) in jobs {
-                if let entry = state.entries.removeValue(forKey: job), entry.isPending {
-                    state.pending -= 1
-                }
-                state.leases[lease]?.jobs.remove(job)
-                if state.leases[lease]?.jobs.isEmpty == true { state.leases[lease] = nil }
-            }
+            for (job, lease) in jobs { state.remove(job, lease) }
         }
     }
 
@@ -86,9 +105,15 @@ final class HeldWork: Sendable {
     func leasesToExtend(now: Instant = .now) -> [LeaseID] {
         state.withLock { state in
             state.leases.filter { _, lease in
-                now - lease.grantedAt > (lease.deadline - lease.grantedAt) / 3
+                now - lease.grantedAt > lease.length / 3
             }.map(\.key)
         }
+    }
+
+    /// How often leases are to be looked at: a few times in the life of the shortest one.
+    var beatInterval: Duration {
+        let shortest = state.withLock { $0.leases.values.map(\.length).min() }
+        return min(max((shortest ?? .seconds(30)) / 6, .milliseconds(100)), .seconds(1))
     }
 
     func extend(_ leases: some Sequence<LeaseID>, seconds: Double, askedAt: Instant) {
@@ -104,18 +129,9 @@ final class HeldWork: Sendable {
     /// clock. Returns them; their transfers are the caller's to cancel.
     func dropLost(now: Instant = .now, _ isLost: (LeaseID) -> Bool = { _ in false }) -> [LeaseID] {
         state.withLock { state in
-            let lost = state.leases.filter { id, lease in
-                isLost(id) || now + Self.margin >= lease.deadline
-            }
-            for (id, lease) in lost {
-                state.leases[id] = nil
-                for job in lease.jobs {
-                    if let entry = state.entries.removeValue(forKey: job), entry.isPending {
-                        state.pending -= 1
-                    }
-                }
-            }
-            return lost.map(\.key)
+            let lost = state.leases.filter { isLost($0.key) || $0.value.isOver(now) }.map(\.key)
+            for lease in lost { state.remove(lease) }
+            return lost
         }
     }
 
@@ -124,7 +140,7 @@ final class HeldWork: Sendable {
         state.withLock { state in
             var bytes: [String: Int64] = [:]
             var active = 0
-            for entry in state.entries.values where entry.isPending {
+            for entry in state.leases.values.lazy.flatMap(\.entries.values) where entry.isPending {
                 guard let received = entry.transfer?.receivedBytes, received > 0 else { continue }
                 bytes[entry.asset.description, default: 0] += received
                 active += 1
@@ -136,7 +152,8 @@ final class HeldWork: Sendable {
     /// Transfers that no connection has been given yet.
     func queuedTransfers() -> [Transfer] {
         state.withLock { state in
-            state.entries.values.compactMap(\.transfer).filter { $0.state == .queued }
+            state.leases.values.flatMap { $0.entries.values.compactMap(\.transfer) }
+                .filter { $0.state == .queued }
         }
     }
 }

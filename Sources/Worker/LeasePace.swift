@@ -10,32 +10,34 @@ final class LeasePace: Sendable {
         /// Jobs ended a second, smoothed.
         var rate = 0.0
         var ended = 0
-        var since = ContinuousClock.now
+        var since: ContinuousClock.Instant
+        /// Counts the waits, so that the timer of an earlier one cannot end a later one.
+        var waits = 0
         var waiter: CheckedContinuation<Void, Never>?
         /// How many more must end before the waiter is woken.
         var awaited = 0
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+
+    init(now: ContinuousClock.Instant = .now) { state = Mutex(State(since: now)) }
 
     /// How many seconds of work a worker holds.
     private static let reserveSeconds = 0.3
 
     /// Counts jobs that ended, and wakes the lease loop when it has waited for so many.
-    func ended(_ count: Int) {
+    func ended(_ count: Int, now: ContinuousClock.Instant = .now) {
         let waiter = state.withLock { state in
             state.ended += count
-            let seconds = state.since.duration(to: .now) / .seconds(1)
+            let seconds = state.since.duration(to: now) / .seconds(1)
             if seconds >= 0.05 {
-                let now = Double(state.ended) / seconds
-                state.rate = state.rate == 0 ? now : state.rate * 0.5 + now * 0.5
+                let rate = Double(state.ended) / seconds
+                state.rate = state.rate == 0 ? rate : state.rate * 0.5 + rate * 0.5
                 state.ended = 0
-                state.since = .now
+                state.since = now
             }
             state.awaited -= count
-            guard state.awaited <= 0 else { return nil as CheckedContinuation<Void, Never>? }
-            defer { state.waiter = nil }
-            return state.waiter
+            return state.awaited <= 0 ? state.waiter.take() : nil
         }
         waiter?.resume()
     }
@@ -46,27 +48,35 @@ final class LeasePace: Sendable {
         return min(max(2 * connections, Int(rate * Self.reserveSeconds)), most)
     }
 
-    /// Returns when `count` more jobs have ended, or after `duration`. For one task at a time.
+    /// Returns when `count` more jobs have ended, at `wake`, or after `duration`. For one task at a
+    /// time.
     func wait(forEnded count: Int = 1, atMost duration: Duration) async {
-        let timer = Task { [weak self] in
-            try? await Task.sleep(for: duration)
-            self?.wake()
-        }
+        var timer: Task<Void, Never>?
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let old = state.withLock { state in
+            let (number, old) = state.withLock { state in
+                state.waits += 1
                 defer { state.waiter = continuation }
                 state.awaited = count
-                return state.waiter
+                return (state.waits, state.waiter)
             }
             old?.resume()
+            // Only now: a timer that goes off before there is a waiter would wake nobody.
+            timer = Task { [weak self] in
+                try? await Task.sleep(for: duration)
+                self?.end(wait: number)
+            }
         }
-        timer.cancel()
+        timer?.cancel()
     }
 
-    private func wake() {
+    /// Ends a wait now: jobs were reported or lost.
+    func wake() {
+        state.withLock { $0.waiter.take() }?.resume()
+    }
+
+    private func end(wait number: Int) {
         let waiter = state.withLock { state in
-            defer { state.waiter = nil }
-            return state.waiter
+            state.waits == number ? state.waiter.take() : nil
         }
         waiter?.resume()
     }

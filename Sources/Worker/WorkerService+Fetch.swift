@@ -36,7 +36,7 @@ extension WorkerService {
             report.stored = job.known
             report.adopted = true
             adopted.append(report)
-            held.downloaded(job.id)
+            held.downloaded(job.id, lease)
         }
         reports.push(contentsOf: adopted)
         pace.ended(adopted.count)
@@ -44,7 +44,8 @@ extension WorkerService {
     }
 
     private func submit(_ jobs: [Job], _ lease: LeaseID, _ storage: DirectoryStorage) {
-        guard !jobs.isEmpty else { return }
+        // A transfer that starts after its lease was dropped would be cancelled by nobody.
+        guard !jobs.isEmpty, held.isHeld(lease) else { return }
         for job in jobs {
             let split = Split(
                 worker: id, job: job, lease: lease, partBytes: configuration.partBytes)
@@ -52,7 +53,7 @@ extension WorkerService {
             let transfer = engine.submit(request) { transfer, result in
                 self.end(job, lease, storage, transfer, result, split)
             }
-            held.setTransfer(transfer, of: job.id)
+            held.setTransfer(transfer, of: job.id, lease)
         }
         if isDraining {
             for transfer in held.queuedTransfers() { engine.cancel(transfer) }
@@ -84,7 +85,9 @@ extension WorkerService {
             request.expectedSHA256 = job.sha256
             request.splitAbove = configuration.partBytes
             request.onLarge = { large in
-                split.begin(large) { try await self.client.split($0) }
+                split.begin(large) { (request) async throws(Failure) in
+                    try await self.client.split(request)
+                }
             }
         }
         return request
@@ -95,13 +98,13 @@ extension WorkerService {
         _ job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ transfer: Transfer,
         _ result: TransferResult, _ split: Split
     ) {
-        held.downloaded(job.id)
+        held.downloaded(job.id, lease)
         defer { pace.ended(1) }
         switch result.outcome {
         case .failure(let failure):
             // A split that is on its way must not overtake the failure: the job changes under it.
             Task {
-                _ = await split.isAccepted()
+                _ = await split.answer()
                 self.fail(job, lease, failure, retryAfter: result.retryAfterSeconds)
             }
         case .success(let fetched):
@@ -113,12 +116,12 @@ extension WorkerService {
             }
             Task {
                 // Only as a part is what was received complete.
-                if await split.isAccepted() {
-                    self.finished.push(end)
-                } else {
-                    fetched.object?.discard()
-                    self.giveBack(job, lease)
+                switch await split.answer() {
+                case .accepted: return self.finished.push(end)
+                case .refused(let failure): self.fail(job, lease, failure)
+                case .none, .open: self.giveBack(job, lease)
                 }
+                fetched.object?.discard()
             }
         }
     }
@@ -132,12 +135,12 @@ extension WorkerService {
         var report = JobReport(job: job.id, lease: lease, outcome: .failed)
         report.failure = failure
         report.retryAfterSeconds = retryAfter
-        held.downloaded(job.id)
+        held.downloaded(job.id, lease)
         reports.push(report)
     }
 
     func giveBack(_ job: Job, _ lease: LeaseID) {
-        held.downloaded(job.id)
+        held.downloaded(job.id, lease)
         reports.push(JobReport(job: job.id, lease: lease, outcome: .returned))
     }
 
@@ -195,78 +198,56 @@ extension WorkerService {
                 try? await Task.sleep(for: .milliseconds(20))
                 batch += reports.takeNow(WireLimits.resultsPerReport - batch.count)
             }
-            do {
-                let answer = try await client.report(
-                    ReportRequest(worker: id, results: batch), retrySeconds: Self.reportSeconds)
-                note(answer.answers)
-            } catch {
-                // Their leases run out and the jobs go to others.
-                log.error("results could not be reported", ["error": "\(error)"])
-            }
+            await send(batch)
             held.remove(batch.lazy.map { (job: $0.job, lease: $0.lease) })
-            pace.ended(0)
+            pace.wake()
         }
     }
 
     /// Results that are worth a request of their own.
     private static let fullReport = 200
 
-    /// How long a batch of results is offered to coordinators that do not answer.
-    private static let reportSeconds = 60.0
+    /// Offers results for as long as they count: to coordinators that do not answer until the
+    /// leases are over, and one half at a time where something in them is refused.
+    private func send(_ batch: [JobReport]) async {
+        var batch = batch
+        while !batch.isEmpty {
+            do {
+                let answer = try await client.report(
+                    ReportRequest(worker: id, results: batch), retrySeconds: Self.reportSeconds)
+                return note(answer.answers)
+            } catch {
+                // Where a result is lost, its lease runs out and the job goes to somebody else.
+                log.error(
+                    "results could not be reported", ["count": batch.count, "error": error])
+                if Task.isCancelled { return }
+                if Self.isOfTheMoment(error.code) {
+                    batch.removeAll { !held.isHeld($0.lease) }
+                } else if batch.count > 1 {
+                    await send(Array(batch[..<(batch.count / 2)]))
+                    batch.removeFirst(batch.count / 2)
+                } else {
+                    return
+                }
+            }
+        }
+    }
+
+    /// How long a batch of results is offered before its leases are looked at again.
+    private static let reportSeconds = 10.0
+
+    /// Whether a coordinator may accept later what it has not accepted now.
+    static func isOfTheMoment(_ code: FailureCode) -> Bool {
+        let codes: [FailureCode] = [
+            "cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy",
+        ]
+        return codes.contains(code)
+    }
 
     private func note(_ answers: [ReportAnswer.Verdict]) {
         let stale = answers.count { $0 == .stale }
         let rejected = answers.count { $0 == .rejected }
         if stale > 0 { log.info("results were stale", ["count": stale]) }
         if rejected > 0 { log.error("results were rejected", ["count": rejected]) }
-    }
-}
-
-/// Whether and how one fetch was split: decided on a loop's thread when the header is in, settled
-/// with the coordinator while the bytes come.
-final class Split: Sendable {
-    private struct State {
-        var assembly: String?
-        var request: Task<Bool, Never>?
-    }
-
-    private let worker: WorkerID
-    private let job: Job
-    private let lease: LeaseID
-    private let partBytes: Int64
-    private let state = Mutex(State())
-
-    init(worker: WorkerID, job: Job, lease: LeaseID, partBytes: Int64) {
-        self.worker = worker
-        self.job = job
-        self.lease = lease
-        self.partBytes = partBytes
-    }
-
-    /// The assembly that the first part is written to; nil while the object is whole.
-    var assembly: String? { state.withLock { $0.assembly } }
-
-    /// Tells the coordinator, so that others can begin with the other parts.
-    func begin(
-        _ large: LargeObject,
-        _ send: @escaping @Sendable (SplitRequest) async throws -> SplitAnswer
-    ) {
-        let assembly = UUID().uuidString.lowercased()
-        let request = SplitRequest(
-            worker: worker, job: job.id, lease: lease, assembly: assembly,
-            totalBytes: large.totalBytes, partBytes: partBytes, validator: large.validator)
-        state.withLock { state in
-            state.assembly = assembly
-            state.request = Task {
-                let answer = try? await send(request)
-                return answer?.verdict == .accepted
-            }
-        }
-    }
-
-    /// Waits for the coordinator's answer; false when there was no split.
-    func isAccepted() async -> Bool {
-        guard let request = state.withLock({ $0.request }) else { return false }
-        return await request.value
     }
 }

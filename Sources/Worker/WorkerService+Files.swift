@@ -20,7 +20,7 @@ extension WorkerService {
         case .success(let stored):
             var report = JobReport(job: job.id, lease: lease, outcome: .done)
             report.stored = stored
-            held.downloaded(job.id)
+            held.downloaded(job.id, lease)
             reports.push(report)
         }
         pace.ended(1)
@@ -40,7 +40,7 @@ extension WorkerService {
                 }
             }
             try written.get()
-            held.downloaded(job.id)
+            held.downloaded(job.id, lease)
             reports.push(JobReport(job: job.id, lease: lease, outcome: .done))
         } catch {
             fail(job, lease, error)
@@ -78,8 +78,9 @@ struct SumsDocument: Sequence, Sendable {
 
     /// Where the list goes; aside when the origin has an object of that name.
     var key: String {
-        let key = path("SHA256SUMS")
-        return entries.contains { $0.key == key } ? path("SHA256SUMS.dray") : key
+        var key = path("SHA256SUMS")
+        while entries.contains(where: { $0.key == key }) { key += ".dray" }
+        return key
     }
 
     private func path(_ name: String) -> String {

@@ -11,15 +11,19 @@ extension WorkerService {
             let most = WireLimits.jobsPerLease
             let target = pace.target(connections: configuration.connections, most: most)
             let inHand = held.pendingCount
-            guard inHand <= target / 2 else {
-                await pace.wait(forEnded: inHand - target / 2, atMost: .milliseconds(250))
+            // What is still to be stored or reported counts against the bound, not the target: a
+            // slow disk does not idle the network, and does not pile up open files either.
+            let wanted = min(target - inHand, most - held.count)
+            guard inHand <= target / 2, wanted > 0 else {
+                await pace.wait(
+                    forEnded: max(inHand - target / 2, 1), atMost: .milliseconds(250))
                 continue
             }
             let askedAt = HeldWork.Instant.now
             do {
                 let grant = try await client.lease(
                     LeaseRequest(
-                        worker: id, queues: configuration.queues, maxJobs: target - inHand,
+                        worker: id, queues: configuration.queues, maxJobs: wanted,
                         waitMilliseconds: Self.pollMilliseconds))
                 failures = 0
                 if let lease = grant.lease {
@@ -66,25 +70,27 @@ extension WorkerService {
 
     // MARK: Heartbeats
 
-    /// Extends leases that have used up a third of their time, tells what is under way, and drops
-    /// what is lost.
+    /// Extends leases that have used up a third of their time and tells what is under way.
     func beat() async {
-        var idleBeats = 0
+        var idleSince: HeldWork.Instant?
         while !Task.isCancelled {
-            try? await Task.sleep(for: .seconds(1))
-            cancel(held.dropLost())
-            let leases = held.leasesToExtend()
+            try? await Task.sleep(for: held.beatInterval)
+            let leases = Array(held.leasesToExtend().prefix(WireLimits.leasesPerHeartbeat))
             let (received, active) = held.progress()
-            idleBeats = leases.isEmpty && active == 0 ? idleBeats + 1 : 0
             // An idle worker says that it is there every ten seconds.
-            guard idleBeats % 10 <= 0 || idleBeats == 1 else { continue }
             let askedAt = HeldWork.Instant.now
+            if !leases.isEmpty || active > 0 {
+                idleSince = nil
+            } else if let since = idleSince, askedAt - since < .seconds(10) {
+                continue
+            } else {
+                idleSince = askedAt
+            }
             do {
                 let answer = try await client.heartbeat(
                     Heartbeat(
-                        worker: id, leases: Array(leases.prefix(WireLimits.leasesPerHeartbeat)),
-                        receivedBytes: received, name: configuration.name,
-                        activeTransfers: active),
+                        worker: id, leases: leases, receivedBytes: received,
+                        name: configuration.name, activeTransfers: active),
                     retrySeconds: 5)
                 held.extend(answer.leases, seconds: answer.seconds, askedAt: askedAt)
                 let alive = Set(answer.leases)
@@ -96,10 +102,19 @@ extension WorkerService {
         }
     }
 
+    /// Drops leases whose time is over by this worker's own clock, whatever its heartbeats wait
+    /// for.
+    func watchLeases() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: held.beatInterval)
+            cancel(held.dropLost())
+        }
+    }
+
     private func cancel(_ lost: [LeaseID]) {
         guard !lost.isEmpty else { return }
         log.warning("leases were lost", ["count": lost.count])
         for lease in lost { engine.cancelAll(group: lease) }
-        pace.ended(0)
+        pace.wake()
     }
 }

@@ -21,7 +21,7 @@ extension WorkerService {
             }
             var report = JobReport(job: job.id, lease: lease, outcome: .done)
             report.segments = segments.count
-            held.downloaded(job.id)
+            held.downloaded(job.id, lease)
             reports.push(report)
         } catch let failure as FetchFailure {
             fail(job, lease, failure.failure, retryAfter: failure.retryAfterSeconds)

@@ -93,8 +93,9 @@ package final class WorkerService: DrainableService {
         leasing.withLock { $0 = leaseTask }
         if draining.isDraining { leaseTask.cancel() }
         let background = [
-            Task { await self.commitFinished() }, Task { await self.beat() },
+            Task { await self.beat() }, Task { await self.watchLeases() },
         ]
+        let committing = Task { await self.commitFinished() }
         let reporting = Task { await self.sendReports() }
         await withTaskCancellationHandler {
             await leaseTask.value
@@ -103,13 +104,26 @@ package final class WorkerService: DrainableService {
         }
         await finishWork()
         finished.close()
-        await background[0].value
+        await committing.value
         reports.close()
-        await reporting.value
-        background[1].cancel()
-        await background[1].value
+        await Self.wait(for: reporting, atMostSeconds: Self.lastReportSeconds)
+        for task in background { task.cancel() }
+        for task in background { await task.value }
         engine.shutdown()
         client.shutdown()
+    }
+
+    /// How long the last results are offered to coordinators that do not answer.
+    private static let lastReportSeconds = 5.0
+
+    /// Waits for a task, which is cancelled when it takes longer.
+    private static func wait(for task: Task<Void, Never>, atMostSeconds seconds: Double) async {
+        let timer = Task {
+            try? await Task.sleep(for: .seconds(seconds))
+            if !Task.isCancelled { task.cancel() }
+        }
+        await task.value
+        timer.cancel()
     }
 
     /// Waits for what is in hand, for a bounded time; the rest is cancelled and given back.
@@ -119,9 +133,10 @@ package final class WorkerService: DrainableService {
         while !held.isEmpty && clock.now < patience && !Task.isCancelled {
             await pace.wait(atMost: .milliseconds(200))
         }
-        for lease in held.leases { engine.cancelAll(group: lease) }
         let end = clock.now + .seconds(2)
         while !held.isEmpty && clock.now < end {
+            // Each time anew: a title's next playlist may just have been asked for.
+            for lease in held.leases { engine.cancelAll(group: lease) }
             await pace.wait(atMost: .milliseconds(100))
         }
     }
