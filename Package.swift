@@ -85,7 +85,12 @@ let package = Package(
         tests("JobQueue", ["EventLoop", "Model", "Postgres", "Runtime"]),
         tests("CoordinatorClient", ["Model", "HTTPServer"]),
         tests("Coordinator", ["Model", "CoordinatorClient", "JobQueue"]),
-        tests("Worker", ["Model"]),
+        tests(
+            "Worker",
+            [
+                "Catalog", "Coordinator", "CoordinatorClient", "Digest", "JobQueue", "Model",
+                "Runtime", "Storage",
+            ]),
         tests("Embedded", ["Model", "Runtime"]),
         tests("dray", ["Model", "Runtime"]),
     ],

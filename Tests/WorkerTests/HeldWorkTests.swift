@@ -1,0 +1,85 @@
+import Model
+import Testing
+
+@testable import Worker
+
+@Suite struct HeldWorkTests {
+    typealias Instant = HeldWork.Instant
+
+    private let start = Instant.now
+
+    private func job(_ number: Int64, asset: Int64 = 1) -> Job {
+        Job(
+            id: JobID(number), kind: .fetch, site: SiteID(1), asset: AssetID(asset), attempt: 1,
+            url: "http://origin.test/\(number)", key: "origin.test/\(number)")
+    }
+
+    private func after(_ seconds: Double) -> Instant { start + .seconds(seconds) }
+
+    @Test func aLeaseIsGivenUpBeforeItRunsOut() {
+        let held = HeldWork()
+        held.add("l", [job(1), job(2)], seconds: 30, askedAt: start)
+        #expect(held.isHeld("l", now: after(27.9)))
+        #expect(!held.isHeld("l", now: after(28)))
+        #expect(held.dropLost(now: after(27.9)).isEmpty)
+        #expect(held.dropLost(now: after(28)) == ["l"])
+        #expect(held.isEmpty && held.pendingCount == 0 && held.leases.isEmpty)
+        #expect(!held.isHeld("l", now: start))
+    }
+
+    @Test func theMarginOfAShortLeaseIsAPartOfIt() {
+        let held = HeldWork()
+        held.add("l", [job(1)], seconds: 3, askedAt: start)
+        #expect(held.isHeld("l", now: after(2.3)))
+        #expect(!held.isHeld("l", now: after(2.5)))
+        #expect(held.leasesToExtend(now: after(0.9)).isEmpty)
+        #expect(held.leasesToExtend(now: after(1.1)) == ["l"])
+        // There is time for several heartbeats before it is given up.
+        #expect(held.beatInterval <= .milliseconds(500))
+        #expect(HeldWork().beatInterval == .seconds(1))
+    }
+
+    @Test func aHeartbeatCountsFromBeforeItWasSent() {
+        let held = HeldWork()
+        held.add("l", [job(1)], seconds: 30, askedAt: start)
+        held.extend(["l", "unknown"], seconds: 30, askedAt: after(10))
+        #expect(held.leases == ["l"])
+        #expect(held.isHeld("l", now: after(37)))
+        #expect(!held.isHeld("l", now: after(38)))
+        #expect(held.leasesToExtend(now: after(19)).isEmpty)
+    }
+
+    @Test func jobsAreCountedUntilTheyAreReported() {
+        let held = HeldWork()
+        held.add("a", [job(1), job(2)], seconds: 30, askedAt: start)
+        held.add("b", [job(3)], seconds: 30, askedAt: start)
+        #expect(held.count == 3 && held.pendingCount == 3)
+        held.downloaded(JobID(1), "a")
+        held.downloaded(JobID(1), "a")
+        #expect(held.count == 3 && held.pendingCount == 2)
+        held.remove([(job: JobID(1), lease: "a"), (job: JobID(2), lease: "a")])
+        #expect(held.leases == ["b"])
+        #expect(held.count == 1 && held.pendingCount == 1)
+        // Once more, and for a lease that does not hold it: nothing.
+        held.remove([(job: JobID(1), lease: "a"), (job: JobID(3), lease: "a")])
+        #expect(held.count == 1 && held.pendingCount == 1)
+    }
+
+    @Test func aLostLeaseIsNamedByTheCoordinator() {
+        let held = HeldWork()
+        held.add("a", [job(1)], seconds: 30, askedAt: start)
+        held.add("b", [job(2)], seconds: 30, askedAt: start)
+        #expect(held.dropLost(now: start) { $0 == "a" } == ["a"])
+        #expect(held.leases == ["b"] && held.count == 1)
+    }
+
+    @Test func whatALostLeaseStillSaysDoesNotTouchTheNextOne() {
+        let held = HeldWork()
+        held.add("old", [job(1)], seconds: 30, askedAt: start)
+        #expect(held.dropLost(now: after(30)) == ["old"])
+        held.add("new", [job(1)], seconds: 30, askedAt: after(30))
+        held.downloaded(JobID(1), "old")
+        held.remove([(job: JobID(1), lease: "old")])
+        #expect(held.count == 1 && held.pendingCount == 1 && held.leases == ["new"])
+    }
+}

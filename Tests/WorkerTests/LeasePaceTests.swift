@@ -1,0 +1,57 @@
+import Testing
+
+@testable import Worker
+
+@Suite struct LeasePaceTests {
+    private let start = ContinuousClock.now
+
+    @Test func atLeastTwoJobsAConnectionAreHeld() {
+        let pace = LeasePace(now: start)
+        #expect(pace.target(connections: 32, most: 1_000) == 64)
+        #expect(pace.target(connections: 32, most: 40) == 40)
+    }
+
+    @Test func aFastOriginGetsLargerBatches() {
+        let pace = LeasePace(now: start)
+        pace.ended(200, now: start + .milliseconds(100))
+        #expect(pace.target(connections: 8, most: 1_000) == 600)
+        #expect(pace.target(connections: 8, most: 500) == 500)
+        // It slows down to nothing.
+        for step in 2...12 { pace.ended(0, now: start + .milliseconds(100 * step)) }
+        #expect(pace.target(connections: 8, most: 1_000) == 16)
+    }
+
+    @Test func aWaitEndsAtItsDeadlineAndAtAJobsEnd() async {
+        let pace = LeasePace()
+        await pace.wait(atMost: .zero)
+        async let long: Void = pace.wait(atMost: .seconds(600))
+        // Until it waits, nobody is woken: the end is told again and again.
+        let caller = Task {
+            while !Task.isCancelled {
+                pace.ended(1)
+                await Task.yield()
+            }
+        }
+        await long
+        caller.cancel()
+    }
+
+    @Test func theTimerOfAnEarlierWaitDoesNotEndALaterOne() async {
+        let pace = LeasePace()
+        // Woken at once; its timer is cancelled with time left.
+        async let first: Void = pace.wait(atMost: .seconds(600))
+        let waker = Task {
+            while !Task.isCancelled {
+                pace.ended(0)
+                await Task.yield()
+            }
+        }
+        await first
+        waker.cancel()
+        await waker.value
+        let clock = ContinuousClock()
+        let began = clock.now
+        await pace.wait(atMost: .milliseconds(100))
+        #expect(clock.now - began >= .milliseconds(100))
+    }
+}
