@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 
 @testable import Worker
@@ -36,13 +37,33 @@ import Testing
         caller.cancel()
     }
 
+    @Test func aWaitForSeveralEndsWithTheLastOfThem() async {
+        let pace = LeasePace()
+        let isOver = Atomic<Bool>(false)
+        async let wait: Void = {
+            await pace.wait(forEnded: 1_000_000, atMost: .seconds(600))
+            isOver.store(true, ordering: .sequentiallyConsistent)
+        }()
+        for _ in 0..<100 {
+            pace.ended(1)
+            await Task.yield()
+        }
+        let isEarly = isOver.load(ordering: .sequentiallyConsistent)
+        #expect(!isEarly)
+        while !isOver.load(ordering: .sequentiallyConsistent) {
+            pace.ended(1_000_000)
+            await Task.yield()
+        }
+        await wait
+    }
+
     @Test func theTimerOfAnEarlierWaitDoesNotEndALaterOne() async {
         let pace = LeasePace()
         // Woken at once; its timer is cancelled with time left.
         async let first: Void = pace.wait(atMost: .seconds(600))
         let waker = Task {
             while !Task.isCancelled {
-                pace.ended(0)
+                pace.wake()
                 await Task.yield()
             }
         }
