@@ -5,14 +5,15 @@ WITH receiving AS (
     FROM worker w, jsonb_each_text(w.received) AS e
     WHERE w.last_seen > now() - interval '15 seconds' AND e.value::bigint > 0
     GROUP BY 1
+), leased AS (
+    -- Those with work in hand; bounded, because thousands of files may be.
+    SELECT asset_id FROM job
+    WHERE lease_id IS NOT NULL AND catalog_id = $1::bigint AND directory_id IS NULL LIMIT 2000
 ), active AS (
-    SELECT id FROM asset
-    WHERE catalog_id = $1::bigint AND state IN ('resolving', 'inProgress', 'verifying')
-    UNION
-    SELECT a.id FROM receiving r JOIN asset a ON a.id = r.asset_id
-    WHERE a.catalog_id = $1::bigint AND a.state = 'ready'
+    SELECT asset_id AS id FROM leased UNION SELECT asset_id FROM receiving
 )
 SELECT a.id, a.name, a.url, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
        a.segments_done, a.bytes + coalesce(r.bytes, 0) AS bytes, a.expected_bytes, a.retries
 FROM active JOIN asset a USING (id) LEFT JOIN receiving r ON r.asset_id = a.id
+WHERE a.catalog_id = $1::bigint AND (a.state <> 'ready' OR r.bytes > 0)
 ORDER BY a.changed_at DESC, a.id LIMIT 20
