@@ -72,6 +72,11 @@ final class EmbeddedHome {
             command + [binary] + arguments, workingDirectory: directory.path)
     }
 
+    /// All files and folders of the home.
+    func everything() throws -> Set<String> {
+        Set(try FileManager.default.subpathsOfDirectory(atPath: directory.path))
+    }
+
     /// What runs in this home or names it: Dray, PostgreSQL and all their children.
     var processes: [pid_t] {
         let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []

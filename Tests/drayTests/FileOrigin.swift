@@ -98,7 +98,8 @@ enum EdgeTree {
             ])
             for line in output.split(separator: "\n") {
                 #expect(line.hasSuffix(": OK"))
-                let path = "\(place)/\(line.dropLast(4))"
+                let name = line.dropLast(4)
+                let path = place.isEmpty ? "\(name)" : "\(place)/\(name)"
                 listed.insert((path as NSString).standardizingPath)
             }
         }
