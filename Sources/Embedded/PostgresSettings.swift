@@ -36,6 +36,8 @@ enum PostgresSettings {
             // Every query is short: compiling one takes longer than running it.
             "jit": "off",
             "max_parallel_workers_per_gather": "0",
+            // Parallel work needs more of /dev/shm than a container has.
+            "max_parallel_maintenance_workers": "0",
             // The queue's rows live for seconds: vacuum often, a little at a time.
             "autovacuum": "on",
             "autovacuum_max_workers": "2",

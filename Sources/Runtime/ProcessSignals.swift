@@ -1,4 +1,5 @@
 import EventLoop
+import Glibc
 
 /// SIGINT and SIGTERM of this process.
 package enum ProcessSignals {
@@ -18,5 +19,19 @@ package enum ProcessSignals {
             loop.shutdown()
         }
         return stream
+    }
+
+    /// Lets the signals end the process while `body` runs; for a wait that nothing else can end, at
+    /// a time when there is nothing to be stopped in order.
+    package static func withDefaultAction<Value, Problem: Error>(
+        _ body: () throws(Problem) -> Value
+    ) throws(Problem) -> Value {
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, SIGINT)
+        sigaddset(&set, SIGTERM)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        defer { pthread_sigmask(SIG_BLOCK, &set, nil) }
+        return try body()
     }
 }

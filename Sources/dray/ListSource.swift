@@ -72,7 +72,10 @@ struct ListSource: Sendable {
         _ = fcntl(file, F_SETFD, FD_CLOEXEC)
         var buffer = [UInt8](repeating: 0, count: chunkBytes)
         while true {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            // Nothing has been started yet, and a person who is asked for a list may leave.
+            let count = ProcessSignals.withDefaultAction {
+                Glibc.read(descriptor, &buffer, buffer.count)
+            }
             if count == 0 { return file }
             if count < 0 {
                 if errno == EINTR { continue }

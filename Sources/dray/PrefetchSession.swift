@@ -110,7 +110,7 @@ final class PrefetchSession: DrainableService {
                 if status.state.isTerminal || status.state == .interrupted { return status }
             case .failure(let failure):
                 guard Self.mayPass(failure.code) else { throw failure }
-                display.showTrouble("coordinator unreachable, trying again: \(failure.message)")
+                display.showTrouble(Self.trouble(failure))
             }
             let elapsed = (ContinuousClock.now - began) / .seconds(1)
             // Often at first, for what is small ends soon.
@@ -128,6 +128,16 @@ final class PrefetchSession: DrainableService {
         } catch {
             return .failure(error)
         }
+    }
+
+    private static func trouble(_ failure: Failure) -> String {
+        let what =
+            switch failure.code {
+            case "cluster.databaseUnreachable": "database unreachable"
+            case "cluster.busy": "coordinator busy"
+            default: "coordinator unreachable"
+            }
+        return "\(what), trying again: \(printable(failure.message))"
     }
 
     private static func mayPass(_ code: FailureCode) -> Bool {

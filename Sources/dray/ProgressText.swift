@@ -13,7 +13,9 @@ struct ProgressText {
     func lines(columns: Int, rows: Int) -> [String] {
         let nameWidth = min(max(columns * 7 / 25, 12), 44)
         let barWidth = columns >= 116 ? 20 : columns >= 90 ? 12 : columns >= 64 ? 8 : 0
-        var lines = [catalogLine(nameWidth: nameWidth, barWidth: barWidth)]
+        var lines = [
+            catalogLine(nameWidth: nameWidth, barWidth: barWidth, isNarrow: columns < 100)
+        ]
         if let trouble {
             var line = StyledLine()
             line.append("  \(trouble)", .yellow)
@@ -35,7 +37,7 @@ struct ProgressText {
         return lines.map { $0.rendered(columns: columns, usesColor: style.usesColor) }
     }
 
-    private func catalogLine(nameWidth: Int, barWidth: Int) -> StyledLine {
+    private func catalogLine(nameWidth: Int, barWidth: Int, isNarrow: Bool) -> StyledLine {
         let totals = status.totals
         let reading = meter.catalog
         var line = StyledLine()
@@ -43,14 +45,13 @@ struct ProgressText {
         line.append("  ")
         line.appendBar(reading.fraction, width: barWidth, style: style)
         line.append(barWidth > 0 ? " \(percent(reading.fraction))" : percent(reading.fraction))
+        // What matters most comes first: a narrow terminal cuts the end.
+        line.append("  \(assets(totals, isNarrow: isNarrow))")
+        if totals.failed > 0 { line.append("  \(HumanFormat.count(totals.failed)) failed", .red) }
         line.append("  \(bytesText(reading))")
         line.append("  \(rate(reading))")
         line.append("  \(left(reading))")
-        let ended = totals.completed + totals.failed
-        line.append(
-            "  \(HumanFormat.count(ended)) of \(HumanFormat.count(totals.assets, "asset"))")
         if totals.retries > 0 { line.append("  \(retries(totals.retries))", .yellow) }
-        if totals.failed > 0 { line.append("  \(HumanFormat.count(totals.failed)) failed", .red) }
         return line
     }
 
@@ -102,6 +103,14 @@ struct ProgressText {
 
     private func name(_ text: String, width: Int) -> String {
         TextLayout.padded(TextLayout.middleTruncated(text, to: width), to: width)
+    }
+
+    private func assets(_ totals: CatalogTotals, isNarrow: Bool) -> String {
+        let ended = HumanFormat.count(totals.completed + totals.failed)
+        let all = HumanFormat.count(totals.assets)
+        let padded = TextLayout.padded(ended, to: all.count, right: true)
+        if isNarrow { return "\(padded)/\(all)" }
+        return "\(padded) of \(HumanFormat.count(totals.assets, "asset"))"
     }
 
     private func percent(_ fraction: Double?) -> String {

@@ -51,8 +51,10 @@ import Testing
         #expect(
             lines[0]
                 == "demo" + String(repeating: " ", count: 29)
-                + "  ##############------  74%  1.06 GiB  32.0 MiB/s   0:09 left  34 of 50 assets  2 retr…"
-        )
+                + "  ##############------  74%  34 of 50 assets  1 failed  1.06 GiB  32.0 MiB/s  "
+                + " 0:09 le…")
+        let narrow = text.lines(columns: 80, rows: 10)[0]
+        #expect(narrow.contains("  74%  34/50  1 failed  1.06 GiB  32.0 MiB/s"))
         #expect(
             lines[2]
                 == "  映画/とても長い…のファイル.mp4   ############--------  60%   "
