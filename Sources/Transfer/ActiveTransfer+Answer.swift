@@ -169,9 +169,16 @@ extension ActiveTransfer {
         return problem(failureCode(code), detail.isEmpty ? code.message : detail)
     }
 
+    private var isHTTP: Bool {
+        let start = url.prefix(8).lowercased()
+        return start.hasPrefix("http://") || start == "https://"
+    }
+
     private func failureCode(_ code: CurlCode) -> FailureCode {
         switch code {
-        case .malformedURL, .unsupportedProtocol: "input.url"
+        case .malformedURL: "input.url"
+        // An http URL that is answered with something that is not HTTP is one as well.
+        case .unsupportedProtocol: isHTTP ? "origin.protocol" : "input.url"
         case .couldNotResolveHost, .couldNotResolveProxy: "origin.dns"
         case .couldNotConnect: "origin.connect"
         case .timedOut: "origin.timeout"
