@@ -54,6 +54,8 @@ struct ReportPlan {
     var retried = Retried()
     var released: [Int64] = []
     var steps: [Step] = []
+    /// Files that are fetched anew: once, whatever the number of their parts that ask for it.
+    private var resets: Set<Int64> = []
 
     /// Files one result; false when it makes no sense for its job and is rejected.
     ///
@@ -124,7 +126,9 @@ struct ReportPlan {
         case .attempts(let most):
             if let whole = wholeToRefetch(job, failure.code) {
                 guard (job.wholeAttempt ?? job.attempt) < most else { return giveUp(job, failure) }
-                steps.append(.reset(whole: whole, seconds: wait))
+                if resets.insert(whole).inserted {
+                    steps.append(.reset(whole: whole, seconds: wait))
+                }
             } else if job.attempt < most {
                 retry(job, seconds: wait, refund: 0)
             } else {

@@ -18,7 +18,8 @@ struct QueueFixture {
         let server = try await PostgresServer.shared()
         loop = try EventLoop(name: "queue-tests")
         pool = PostgresPool(
-            PostgresConfiguration(url: try await server.schemaURL(name),
+            PostgresConfiguration(
+                url: try await server.schemaURL(name),
                 sessionSettings: JobQueue.sessionSettings), maximumConnections: 8,
             on: loop)
         try await Migrations.migrate(pool)

@@ -92,4 +92,65 @@ import Testing
             #expect(try await fixture.queue.status(of: catalog).state == .failed)
         }
     }
+
+    @Test func partsThatAskTogetherForANewStartGetOne() async throws {
+        try await F.with("together") { fixture in
+            let catalog = try await fixture.submit([F.file("large")])
+            let grant = try await fixture.lease()
+            let request = Self.request(
+                fixture, grant, total: 4 * Self.part, assembly: F.newID())
+            #expect(try await fixture.queue.split(request).verdict == .accepted)
+            let others = try await fixture.lease()
+            #expect(others.jobs.count == 3)
+            let results = others.jobs.map { F.failed($0, others, "content.changed") }
+            #expect(try await fixture.report(results) == [.accepted, .accepted, .accepted])
+            let anew = try await fixture.lease()
+            #expect(anew.jobs.map(\.offset) == [nil] && anew.jobs.map(\.attempt) == [2])
+            _ = try await fixture.report(anew.jobs.map { F.done($0, anew) })
+            try await fixture.drain()
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+
+    /// Submits and completes a file; answers the length that was known of it before.
+    private static func finish(
+        _ file: AssetSubmission, _ fixture: QueueFixture, splits: Bool
+    ) async throws -> Int64? {
+        try await fixture.submit([file])
+        let grant = try await fixture.lease()
+        let job = try #require(grant.jobs.first)
+        if splits {
+            let request = Self.request(
+                fixture, grant, total: 2 * Self.part, assembly: F.newID())
+            _ = try await fixture.queue.split(request)
+            _ = try await fixture.report([F.done(job, grant, bytes: Self.part)])
+            let rest = try await fixture.lease()
+            _ = try await fixture.report([F.done(rest.jobs[0], rest, bytes: Self.part)])
+            let verify = try await fixture.lease()
+            _ = try await fixture.report([
+                F.done(verify.jobs[0], verify, bytes: 2 * Self.part)
+            ])
+        } else {
+            _ = try await fixture.report([F.done(job, grant, bytes: 2 * Self.part)])
+        }
+        try await fixture.drain()
+        return job.known?.bytes
+    }
+
+    @Test func aLengthThatWasLearnedIsNotTheLists() async throws {
+        try await F.with("learned") { fixture in
+            var known: [Int64?] = []
+            var file = F.file("large")
+            known.append(try await Self.finish(file, fixture, splits: true))
+            // Named again as before: what is known of it stays.
+            known.append(try await Self.finish(file, fixture, splits: false))
+            // Now the list says something of its length: it starts from nothing.
+            file.bytes = 2 * Self.part
+            known.append(try await Self.finish(file, fixture, splits: false))
+            known.append(try await Self.finish(file, fixture, splits: false))
+            file.bytes = nil
+            known.append(try await Self.finish(file, fixture, splits: false))
+            #expect(known == [nil, 2 * Self.part, nil, 2 * Self.part, nil])
+        }
+    }
 }

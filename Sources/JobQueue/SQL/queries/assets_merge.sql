@@ -17,9 +17,15 @@ WITH merged AS (
         key = excluded.key,
         expected_bytes = excluded.expected_bytes,
         expected_sha256 = excluded.expected_sha256,
-        redefined = a.redefined OR (a.url, a.kind, a.key, a.expected_bytes, a.expected_sha256)
-            IS DISTINCT FROM (excluded.url, excluded.kind, excluded.key,
-                              excluded.expected_bytes, excluded.expected_sha256)
+        -- What the list said of the length stands with the segment, once there is one: the asset's
+        -- may have been learned from the origin.
+        redefined = a.redefined OR (a.url, a.kind, a.key, a.expected_sha256)
+            IS DISTINCT FROM (excluded.url, excluded.kind, excluded.key, excluded.expected_sha256)
+            OR excluded.kind = 'file' AND (
+                SELECT CASE WHEN s.id IS NULL THEN a.expected_bytes ELSE s.expected_bytes END
+                FROM (SELECT) AS one
+                LEFT JOIN segment s ON s.asset_id = a.id AND s.ordinal = 0 AND s.part = 0
+            ) IS DISTINCT FROM excluded.expected_bytes
     RETURNING 1
 )
 SELECT count(*) AS merged FROM merged
