@@ -87,10 +87,18 @@ enum Validation {
             try uuid(lease, "leases[\(index)]")
         }
         try range(heartbeat.activeTransfers, "activeTransfers", 0...1_000_000)
-        try range(heartbeat.receivedBytes.count, "receivedBytes", 0...100_000)
-        for (asset, bytes) in heartbeat.receivedBytes {
-            guard Int64(asset).map({ $0 > 0 }) == true, bytes >= 0 else {
-                throw wrong("receivedBytes", "\(asset): \(bytes)", "asset number: bytes")
+        try range(heartbeat.progress.count, "progress", 0...10_000)
+        for (asset, progress) in heartbeat.progress {
+            let isSane =
+                Int64(asset).map { $0 > 0 } == true && progress.receivedBytes >= 0
+                && progress.expectedBytes >= progress.receivedBytes
+                && (1...1_000_000).contains(progress.transfers)
+            guard isSane else {
+                throw wrong(
+                    "progress.\(asset)",
+                    "\(progress.receivedBytes) of \(progress.expectedBytes) bytes in "
+                        + "\(progress.transfers) transfers",
+                    "an asset's number; bytes from 0, no more than expected; 1 transfer or more")
             }
         }
     }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 package import Model
 import Postgres
 
@@ -75,16 +76,14 @@ extension JobQueue {
     /// answer are lost.
     package func heartbeat(_ heartbeat: Heartbeat) async throws(Failure) -> HeartbeatAnswer {
         let seconds = settings.leaseSeconds
-        let received =
-            "{" + heartbeat.receivedBytes.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",")
-            + "}"
+        let progress = try Self.text(of: heartbeat.progress)
         return try await withConnection { connection in
             let results = try await connection.pipeline([
                 PostgresStatement(
                     SQL.heartbeatWorker,
                     [
                         .uuid(heartbeat.worker), .text(heartbeat.name),
-                        .int(Int64(heartbeat.activeTransfers)), .text(received),
+                        .int(Int64(heartbeat.activeTransfers)), .text(progress),
                     ]
                 ),
                 PostgresStatement(
@@ -94,6 +93,16 @@ extension JobQueue {
             ])
             return HeartbeatAnswer(
                 leases: try results[1].rows.map { try $0.string("id") }, seconds: seconds)
+        }
+    }
+
+    private static func text(
+        of progress: [String: TransferProgress]
+    ) throws(Failure) -> String {
+        do {
+            return String(decoding: try JSONEncoder().encode(progress), as: UTF8.self)
+        } catch {
+            throw Failure("worker.internal", "A heartbeat cannot be encoded: \(error)")
         }
     }
 

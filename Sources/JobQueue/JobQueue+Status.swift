@@ -135,6 +135,7 @@ extension CatalogStatus {
         totals.bytes = try row.int64("bytes")
         totals.adoptedBytes = try row.int64("adopted_bytes")
         totals.receivingBytes = try row.int64("receiving_bytes")
+        totals.expectedBytes = try row.optionalInt64("expected_bytes")
         totals.retries = Int(try row.int64("retries"))
         totals.seconds = try row.double("seconds")
         self.init(

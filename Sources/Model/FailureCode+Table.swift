@@ -110,7 +110,9 @@ extension FailureCode {
         row(
             707, "cluster.stateInUse", .never,
             "Another dray uses this state; choose another --state."),
-        row(708, "cluster.postgresFailed", .never, "Do what the message says; the server log it names has more."),
+        row(
+            708, "cluster.postgresFailed", .never,
+            "Do what the message says; the server log it names has more."),
         row(709, "cluster.protocol", .never, "Coordinator and client are of different versions."),
         row(710, "cluster.busy", .attempts(5), "The coordinator is at its limit; try again."),
     ]

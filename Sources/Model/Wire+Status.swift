@@ -53,7 +53,8 @@ package struct CatalogTotals: Codable, Hashable, Sendable {
     package var adoptedBytes: Int64 = 0
     /// Bytes of transfers under way, from the workers' heartbeats.
     package var receivingBytes: Int64 = 0
-    /// Bytes expected in all, as far as lists and finished transfers tell.
+    /// Bytes expected in all, an estimate: segments of which nothing is known yet count as much as
+    /// the mean of the others.
     package var expectedBytes: Int64?
     package var retries = 0
     /// Seconds from start to end, or to now, by the database's clock.

@@ -252,23 +252,37 @@ package struct SplitAnswer: Codable, Sendable {
     }
 }
 
+/// How far one asset's transfers at one worker are.
+package struct TransferProgress: Codable, Hashable, Sendable {
+    package var receivedBytes: Int64
+    /// What they will come to; of one whose length is not known, what has come.
+    package var expectedBytes: Int64
+    package var transfers: Int
+
+    package init(receivedBytes: Int64 = 0, expectedBytes: Int64 = 0, transfers: Int = 0) {
+        self.receivedBytes = receivedBytes
+        self.expectedBytes = expectedBytes
+        self.transfers = transfers
+    }
+}
+
 /// `POST /v1/heartbeats`: extends a worker's leases and says what it is doing.
 package struct Heartbeat: Codable, Sendable {
     package var worker: WorkerID
     package var leases: [LeaseID]
-    /// Bytes received so far of transfers that have no result yet, by asset number.
-    package var receivedBytes: [String: Int64]
+    /// Transfers that have begun and have no result yet, by asset number.
+    package var progress: [String: TransferProgress]
     /// Human-readable place of the worker, host and process id.
     package var name: String
     package var activeTransfers: Int
 
     package init(
-        worker: WorkerID, leases: [LeaseID], receivedBytes: [String: Int64], name: String,
+        worker: WorkerID, leases: [LeaseID], progress: [String: TransferProgress], name: String,
         activeTransfers: Int
     ) {
         self.worker = worker
         self.leases = leases
-        self.receivedBytes = receivedBytes
+        self.progress = progress
         self.name = name
         self.activeTransfers = activeTransfers
     }

@@ -27,6 +27,7 @@ final class HeldWork: Sendable {
     private struct Entry {
         var asset: AssetID
         var transfer: Transfer?
+        var expectedBytes: Int64?
         /// Still to be downloaded, as against to be stored or reported.
         var isPending = true
     }
@@ -135,17 +136,27 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// Bytes received of transfers under way, by asset, and how many there are.
-    func progress() -> (receivedBytes: [String: Int64], active: Int) {
+    /// How many bytes a transfer will come to; nil is passed over.
+    func setExpected(_ bytes: Int64?, of job: JobID, _ lease: LeaseID) {
+        guard let bytes else { return }
+        state.withLock { $0.leases[lease]?.entries[job]?.expectedBytes = bytes }
+    }
+
+    /// Transfers that have begun to receive, by asset, and how many there are.
+    func progress() -> (byAsset: [String: TransferProgress], active: Int) {
         state.withLock { state in
-            var bytes: [String: Int64] = [:]
+            var progress: [String: TransferProgress] = [:]
             var active = 0
             for entry in state.leases.values.lazy.flatMap(\.entries.values) where entry.isPending {
                 guard let received = entry.transfer?.receivedBytes, received > 0 else { continue }
-                bytes[entry.asset.description, default: 0] += received
+                var asset = progress[entry.asset.description] ?? TransferProgress()
+                asset.receivedBytes += received
+                asset.expectedBytes += max(entry.expectedBytes ?? 0, received)
+                asset.transfers += 1
+                progress[entry.asset.description] = asset
                 active += 1
             }
-            return (bytes, active)
+            return (progress, active)
         }
     }
 

@@ -64,6 +64,7 @@ extension WorkerService {
         for job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ split: Split
     ) -> TransferRequest {
         let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
+            self.held.setExpected(bytes, of: job.id, lease)
             if let assembly = job.assembly, let offset = job.offset, let length = job.length {
                 return try storage.openAssembly(id: assembly.id, offset: offset, length: length)
             }

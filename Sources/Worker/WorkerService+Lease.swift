@@ -76,7 +76,7 @@ extension WorkerService {
         while !Task.isCancelled {
             try? await Task.sleep(for: held.beatInterval)
             let leases = Array(held.leasesToExtend().prefix(WireLimits.leasesPerHeartbeat))
-            let (received, active) = held.progress()
+            let (progress, active) = held.progress()
             // An idle worker says that it is there every ten seconds.
             let askedAt = HeldWork.Instant.now
             if !leases.isEmpty || active > 0 {
@@ -89,7 +89,7 @@ extension WorkerService {
             do {
                 let answer = try await client.heartbeat(
                     Heartbeat(
-                        worker: id, leases: leases, receivedBytes: received,
+                        worker: id, leases: leases, progress: progress,
                         name: configuration.name, activeTransfers: active),
                     retrySeconds: 5)
                 held.extend(answer.leases, seconds: answer.seconds, askedAt: askedAt)

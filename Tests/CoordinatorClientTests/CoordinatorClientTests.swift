@@ -39,7 +39,7 @@ struct CoordinatorClientTests {
             #expect(verdict.answers == [.stale])
             _ = try await client.heartbeat(
                 Heartbeat(
-                    worker: "w", leases: [lease], receivedBytes: [:], name: "n",
+                    worker: "w", leases: [lease], progress: [:], name: "n",
                     activeTransfers: 0))
             _ = try await client.segments(
                 SegmentBatch(worker: "w", job: JobID(1), lease: lease, segments: []))

@@ -72,7 +72,7 @@ import Testing
             try await fixture.pool.query(
                 "UPDATE lease SET expires_at = now() - interval '1 second'")
             let beat = Heartbeat(
-                worker: fixture.worker, leases: [leases[0]], receivedBytes: [:], name: "w",
+                worker: fixture.worker, leases: [leases[0]], progress: [:], name: "w",
                 activeTransfers: 1)
             #expect(try await fixture.queue.heartbeat(beat).leases == [leases[0]])
             #expect(try await fixture.queue.sweep() == 1)

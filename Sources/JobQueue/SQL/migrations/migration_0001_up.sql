@@ -156,8 +156,8 @@ CREATE TABLE worker (
     id uuid PRIMARY KEY,
     name text NOT NULL,
     active_transfers int NOT NULL DEFAULT 0,
-    -- Bytes of transfers under way, by asset number.
-    received jsonb NOT NULL DEFAULT '{}',
+    -- Transfers under way, by asset number: receivedBytes, expectedBytes, transfers.
+    progress jsonb NOT NULL DEFAULT '{}',
     first_seen timestamptz NOT NULL DEFAULT now(),
     last_seen timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);

@@ -1,9 +1,11 @@
 -- $1 catalog. Those under way, most recently changed first, with the bytes of transfers that have
 -- no result yet: until its first result an asset is 'ready', and only a worker knows more.
 WITH receiving AS (
-    SELECT e.key::bigint AS asset_id, sum(e.value::bigint)::bigint AS bytes
-    FROM worker w, jsonb_each_text(w.received) AS e
-    WHERE w.last_seen > now() - interval '15 seconds' AND e.value::bigint > 0
+    SELECT e.key::bigint AS asset_id, sum((e.value->>'receivedBytes')::bigint)::bigint AS bytes,
+           sum((e.value->>'expectedBytes')::bigint)::bigint AS expected
+    FROM worker w, jsonb_each(w.progress) AS e
+    WHERE w.last_seen > now() - interval '15 seconds'
+      AND (e.value->>'receivedBytes')::bigint > 0
     GROUP BY 1
 ), leased AS (
     -- Those with work in hand; bounded, because thousands of files may be.
@@ -13,7 +15,11 @@ WITH receiving AS (
     SELECT asset_id AS id FROM leased UNION SELECT asset_id FROM receiving
 )
 SELECT a.id, a.name, a.url, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
-       a.segments_done, a.bytes + coalesce(r.bytes, 0) AS bytes, a.expected_bytes, a.retries
+       a.segments_done, a.bytes + coalesce(r.bytes, 0) AS bytes,
+       -- A file that is fetched in one transfer is as long as its answer says.
+       coalesce(a.expected_bytes, CASE WHEN a.kind = 'file' AND a.segments = 1 THEN r.expected END)
+           AS expected_bytes,
+       a.retries
 FROM active JOIN asset a USING (id) LEFT JOIN receiving r ON r.asset_id = a.id
 WHERE a.catalog_id = $1::bigint AND (a.state <> 'ready' OR r.bytes > 0)
 ORDER BY a.changed_at DESC, a.id LIMIT 20

@@ -1,5 +1,5 @@
--- $1 worker, $2 name, $3 active transfers, $4 received bytes by asset.
-INSERT INTO worker (id, name, active_transfers, received)
+-- $1 worker, $2 name, $3 active transfers, $4 progress by asset.
+INSERT INTO worker (id, name, active_transfers, progress)
 VALUES ($1::uuid, $2, $3::int, $4::jsonb)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, active_transfers = excluded.active_transfers,
-    received = excluded.received, last_seen = now()
+    progress = excluded.progress, last_seen = now()

@@ -1,0 +1,30 @@
+import JobQueue
+import Model
+import Testing
+
+@Suite struct ProgressTests {
+    typealias F = QueueFixture
+
+    @Test func whatIsUnderWayShowsBeforeItsResult() async throws {
+        try await F.with("progress") { fixture in
+            let catalog = try await fixture.submit((1...4).map { F.file("f\($0)") })
+            let grant = try await fixture.lease(2)
+            _ = try await fixture.report([F.done(grant.jobs[0], grant, bytes: 100)])
+            let second = grant.jobs[1].asset
+            _ = try await fixture.queue.heartbeat(
+                Heartbeat(
+                    worker: fixture.worker, leases: [grant.lease ?? ""],
+                    progress: [
+                        second.description: TransferProgress(
+                            receivedBytes: 30, expectedBytes: 300, transfers: 1)
+                    ], name: "w", activeTransfers: 1))
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.totals.bytes == 100 && status.totals.receivingBytes == 30)
+            // Two are known, of 100 and 300 bytes; two are taken to be of 200.
+            #expect(status.totals.expectedBytes == 800)
+            #expect(status.active.map(\.id) == [second])
+            #expect(status.active.map(\.bytes) == [30])
+            #expect(status.active.map(\.expectedBytes) == [300])
+        }
+    }
+}
