@@ -63,5 +63,46 @@ extension EndToEnd {
             let allowed = heldByZombie + heldByVictim
             #expect(origin.repeatedRequests <= allowed, "retries: \(totals.retries)")
         }
+
+        /// A file of four parts, which several workers fetch into one place.
+        @Test func aLargeFileIsWholeThoughAWorkerOfItIsKilled() async throws {
+            let root = try TemporaryDirectory("large", in: "/dev/shm")
+            try await ChildProcess.run([
+                "sh", "-c", "seq -f '%015.0f' 13107200 >\(root.path)/large.bin",
+            ])
+            // A part of 64 MiB takes four seconds.
+            let origin = try await NginxServer(
+                root: root.path, configuration: "limit_rate 16m;")
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 3, connections: 1, leaseSeconds: 7)
+            let edge = try TemporaryDirectory("edge", in: "/dev/shm")
+            let prefetch = try cluster.start([
+                "prefetch", "\(origin.url)/large.bin", "--to", edge.path,
+            ])
+            // Two parts at least are under way, at two workers.
+            var busy: [ChildProcess] = []
+            try await waitUntil(deadlineSeconds: 30, "work for two workers") {
+                busy = []
+                for worker in cluster.workers where try await cluster.jobsHeld(by: worker) > 0 {
+                    busy.append(worker)
+                }
+                return busy.count > 1
+            }
+            let victim = try #require(busy.last)
+            victim.signal(SIGSTOP)
+            let held = try await cluster.jobsHeld(by: victim)
+            victim.signal(SIGKILL)
+            #expect(try await victim.wait() == .signalled(SIGKILL))
+
+            #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
+            try await cluster.stop()
+            let file = "\(edge.path)/127.0.0.1:\(origin.port)/large.bin"
+            try await ChildProcess.run(["cmp", file, root.path("large.bin")])
+            let site = "\(edge.path)/127.0.0.1:\(origin.port)"
+            #expect(try await EdgeTree.checkSums(beneath: site) == ["large.bin"])
+            #expect(try EdgeTree.files(beneath: "\(edge.path)/.dray/assembly").isEmpty)
+            // Four parts, and what the killed worker had begun once more.
+            #expect((4...4 + held).contains(origin.requests().count))
+        }
     }
 }

@@ -46,7 +46,46 @@ extension EndToEnd {
             #expect(report.total("bytes") == (try Self.bytes(of: served, root)))
             #expect(second.output.contains("Already there"))
             #expect(second.output.contains(" 0 B/s "))
+
+            // What was lost or spoilt at the edge is fetched again, and nothing else.
+            try FileManager.default.removeItem(atPath: "\(site)/images/poster.jpg")
+            let spoilt = try FileHandle(forWritingTo: URL(filePath: "\(site)/files/trailer.mp4"))
+            try spoilt.write(contentsOf: Data([0xFF]))
+            try spoilt.close()
+            let third = try home.prefetch(list)
+            #expect(try await third.wait() == .exited(0), "\(third.errors)")
+            try await home.expectQuiet()
+            let fetched = origin.requests().dropFirst(requests.count).map(\.target)
+            #expect(Set(fetched) == ["/images/poster.jpg", "/files/trailer.mp4"])
             try expectEqualFiles(served, root, site)
+        }
+
+        @Test func aListMayComeFromAPipeAndNamesMayHoldQueries() async throws {
+            let origin = try FaultOrigin()
+            let targets = ["/a?x=1&y=%2F", "/a?x=2", "/sp%20ace", "/%C3%BC/"]
+            for target in targets {
+                origin.route(String(target.prefix { $0 != "?" })) { request in
+                    FaultOrigin.Response(text: request.target)
+                }
+            }
+            let home = try await EmbeddedHome(.current)
+            let urls = targets.map { "'\(origin.url($0))'" }.joined(separator: " ")
+            let binary = try DrayProcess.binary()
+            let process = try ChildProcess([
+                "sh", "-c",
+                "printf '%s\\n' \(urls) | \(binary) prefetch - --to \(home.edge)"
+                    + " --state \(home.path("state")) --quiet",
+            ])
+            #expect(try await process.wait() == .exited(0), "\(process.errors)")
+            #expect(process.output.isEmpty && process.errors.isEmpty)
+            try await home.expectQuiet()
+            let site = "\(home.edge)/127.0.0.1:\(origin.port)"
+            let keys = ["a?x=1&y=%2F", "a?x=2", "sp ace", "ü/index.html"]
+            for (key, target) in zip(keys, targets) {
+                let stored = FileManager.default.contents(atPath: "\(site)/\(key)")
+                #expect(stored == Data(target.utf8), "\(key)")
+            }
+            #expect(try await EdgeTree.checkSums(beneath: site) == Set(keys))
         }
 
         private static func bytes(of files: Set<String>, _ root: String) throws -> Int {

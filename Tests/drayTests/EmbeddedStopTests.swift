@@ -72,6 +72,28 @@ extension EndToEnd {
             try await origin.expectCopied(to: home.edge, killed: held)
         }
 
+        @Test func aSecondSignalDoesNotWaitForASlowOrigin() async throws {
+            let origin = try FaultOrigin()
+            let gate = Gate()
+            origin.route("/slow", FaultOrigin.Response(text: "late").held(at: gate))
+            let home = try await EmbeddedHome(.current)
+            let process = try home.prefetch(origin.url("/slow"))
+            try await gate.waitUntilReached()
+            process.signal(SIGINT)
+            try await waitUntil(deadlineSeconds: 10, "the notice") {
+                process.errors.contains("Ctrl-C again stops at once")
+            }
+            process.signal(SIGINT)
+            // Well before the transfer would be given up.
+            #expect(try await process.wait(deadlineSeconds: 12) == .exited(130))
+            try await home.expectQuiet()
+
+            gate.open()
+            let again = try home.prefetch(origin.url("/slow"))
+            #expect(try await again.wait() == .exited(0), "\(again.errors)")
+            try await home.expectQuiet()
+        }
+
         @Test func aStateInUseIsNotTouched() async throws {
             let origin = try await FileOrigin(
                 files: Self.files, requestsPerSecond: Self.requestsPerSecond)
