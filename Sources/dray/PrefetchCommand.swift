@@ -42,7 +42,7 @@ enum PrefetchCommand {
     /// Checks all that can be checked before anything is started or written, then runs.
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
         let remote = CommonOptions.coordinator
-        if remote != nil { try refuseEmbeddedOptions(arguments) }
+        if remote != nil { noteEmbeddedOptions(arguments) }
         let destinationText = arguments.text("to") ?? ""
         let destination =
             remote == nil
@@ -125,11 +125,11 @@ enum PrefetchCommand {
         }
     }
 
-    private static func refuseEmbeddedOptions(_ arguments: Arguments) throws(UsageError) {
+    /// A cluster has its own workers and state: the same command line serves on a laptop and there.
+    private static func noteEmbeddedOptions(_ arguments: Arguments) {
         for option in ["state", "workers", "connections"] where arguments.text(option) != nil {
-            throw UsageError(
-                "--\(option) is for the private cluster, and DRAY_COORDINATOR is set",
-                hint: "Leave --\(option) out, or unset DRAY_COORDINATOR.")
+            Console.note(
+                "--\(option) is for the private cluster; passed over, because DRAY_COORDINATOR is set")
         }
     }
 

@@ -80,12 +80,12 @@ import Testing
         #expect(try names == before)
     }
 
-    @Test func optionsOfThePrivateClusterDoNotGoWithAnother() async throws {
+    @Test func optionsOfThePrivateClusterArePassedOverWithAnother() async throws {
         let answer = try await dray(
             ["prefetch", "http://h/x", "--to", "edge", "--workers", "2"],
             environment: ["DRAY_COORDINATOR": "http://127.0.0.1:1"])
-        #expect(answer.ending == .exited(2))
-        #expect(answer.errors.contains("DRAY_COORDINATOR is set"))
+        #expect(answer.ending == .exited(3))
+        #expect(answer.errors.contains("--workers is for the private cluster; passed over"))
     }
 
     @Test func noCoordinatorAndNoDatabaseAreThree() async throws {
