@@ -129,7 +129,8 @@ enum PrefetchCommand {
     private static func noteEmbeddedOptions(_ arguments: Arguments) {
         for option in ["state", "workers", "connections"] where arguments.text(option) != nil {
             Console.note(
-                "--\(option) is for the private cluster; passed over, because DRAY_COORDINATOR is set")
+                "--\(option) is for the private cluster; passed over, because DRAY_COORDINATOR is set"
+            )
         }
     }
 
