@@ -111,12 +111,6 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// How often leases are to be looked at: a few times in the life of the shortest one.
-    var beatInterval: Duration {
-        let shortest = state.withLock { $0.leases.values.map(\.length).min() }
-        return min(max((shortest ?? .seconds(30)) / 6, .milliseconds(100)), .seconds(1))
-    }
-
     func extend(_ leases: some Sequence<LeaseID>, seconds: Double, askedAt: Instant) {
         state.withLock { state in
             for lease in leases {

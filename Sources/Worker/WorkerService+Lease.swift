@@ -70,22 +70,23 @@ extension WorkerService {
 
     // MARK: Heartbeats
 
-    /// Extends leases that have used up a third of their time and tells what is under way.
+    /// How often leases are looked at: a few times in the life of the shortest one there can be.
+    private static let tick = Duration.milliseconds(200)
+
+    /// Extends leases that have used up a third of their time, and tells every second what is under
+    /// way.
     func beat() async {
-        var idleSince: HeldWork.Instant?
+        var lastBeat: HeldWork.Instant?
         while !Task.isCancelled {
-            try? await Task.sleep(for: held.beatInterval)
+            try? await Task.sleep(for: Self.tick)
             let leases = Array(held.leasesToExtend().prefix(WireLimits.leasesPerHeartbeat))
             let (progress, active) = held.progress()
-            // An idle worker says that it is there every ten seconds.
             let askedAt = HeldWork.Instant.now
-            if !leases.isEmpty || active > 0 {
-                idleSince = nil
-            } else if let since = idleSince, askedAt - since < .seconds(10) {
-                continue
-            } else {
-                idleSince = askedAt
-            }
+            // An idle worker says that it is there every ten seconds.
+            let patience = Duration.seconds(active > 0 ? 1 : 10)
+            let isDue = lastBeat.map { askedAt - $0 >= patience } ?? true
+            guard !leases.isEmpty || isDue else { continue }
+            lastBeat = askedAt
             do {
                 let answer = try await client.heartbeat(
                     Heartbeat(
@@ -106,7 +107,7 @@ extension WorkerService {
     /// for.
     func watchLeases() async {
         while !Task.isCancelled {
-            try? await Task.sleep(for: held.beatInterval)
+            try? await Task.sleep(for: Self.tick)
             cancel(held.dropLost())
         }
     }
