@@ -34,9 +34,6 @@ import Testing
         #expect(!held.isHeld("l", now: after(2.5)))
         #expect(held.leasesToExtend(now: after(0.9)).isEmpty)
         #expect(held.leasesToExtend(now: after(1.1)) == ["l"])
-        // There is time for several heartbeats before it is given up.
-        #expect(held.beatInterval <= .milliseconds(500))
-        #expect(HeldWork().beatInterval == .seconds(1))
     }
 
     @Test func aHeartbeatCountsFromBeforeItWasSent() {
