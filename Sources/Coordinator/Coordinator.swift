@@ -126,6 +126,9 @@ package final class Coordinator: Sendable {
         loop.shutdown()
     }
 
+    /// Requests for work that are held open now.
+    package var waitingRequests: Int { signal.waiterCount }
+
     static func isLoopback(_ address: String) -> Bool {
         // A name that begins like an address is no address.
         let isIPv4 = address.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
@@ -167,7 +170,7 @@ package final class Coordinator: Sendable {
             do {
                 let ended = try await queue.sweep()
                 if ended > 0 { log.warning("leases ran out", ["jobs": ended]) }
-                if signal.hasWaiters, try await queue.hasWork() { signal.fire() }
+                if signal.waiterCount > 0, try await queue.hasWork() { signal.fire() }
                 if seconds % 30 == 0 { try await queue.tidy() }
             } catch {
                 log.warning("housekeeping failed", ["error": "\(error)"])

@@ -17,7 +17,7 @@ final class WorkSignal: Sendable {
     /// What `wait` is told, read before looking for work.
     var version: Int { state.withLock { $0.version } }
 
-    var hasWaiters: Bool { state.withLock { !$0.waiters.isEmpty } }
+    var waiterCount: Int { state.withLock { $0.waiters.count } }
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
 

@@ -1,0 +1,109 @@
+import Coordinator
+import CoordinatorClient
+import Foundation
+import Model
+import TestSupport
+
+/// A coordinator over a database of its own.
+struct Fixture {
+    let coordinator: Coordinator
+    let port: Int
+    let client: CoordinatorClient
+    let server: PostgresServer
+    let databaseURL: String
+
+    static let storageURL = "file:///srv/edge"
+    static let worker: WorkerID = "11111111-2222-4333-8444-555555555555"
+    static let unknown = "99999999-2222-4333-8444-555555555555"
+
+    init(
+        _ server: PostgresServer, databaseURL: String, token: String? = nil
+    ) async throws {
+        self.server = server
+        self.databaseURL = databaseURL
+        coordinator = try Coordinator(
+            Coordinator.Configuration(
+                databaseURL: databaseURL, address: "127.0.0.1", port: 0, token: token))
+        do {
+            port = try await coordinator.start()
+        } catch {
+            await coordinator.stop()
+            throw error
+        }
+        client = try CoordinatorClient(endpoints: "http://127.0.0.1:\(port)", token: token)
+    }
+
+    /// Runs a test with a coordinator over the shared server and stops it.
+    static func with(
+        token: String? = nil, _ body: (Fixture) async throws -> Void
+    ) async throws {
+        let server = try await PostgresServer.shared()
+        let url = try await server.databaseURL("coordinator")
+        let fixture = try await Fixture(
+            server, databaseURL: url, token: token)
+        let result: Result<Void, any Error>
+        do {
+            try await body(fixture)
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        await fixture.close()
+        try result.get()
+    }
+
+    func close() async {
+        client.shutdown()
+        await coordinator.stop()
+    }
+
+    // MARK: Asking
+
+    func send(
+        _ method: String, _ target: String, _ body: String? = nil, headers: [String: String] = [:]
+    ) async throws -> Wire.Answer {
+        try await Wire.exchange(
+            port: port, method, target, headers: headers, body: body.map { Array($0.utf8) })
+    }
+
+    static func file(_ name: String) -> AssetSubmission {
+        AssetSubmission(
+            name: name, url: "http://origin.test/\(name)", kind: .file, key: "origin.test/\(name)")
+    }
+
+    @discardableResult
+    func submit(_ names: [String], catalog: String = "movies") async throws -> CatalogID {
+        let handle = try await client.openCatalog(
+            CatalogSubmission(name: catalog, storageURL: Self.storageURL))
+        try await client.submit(
+            AssetBatch(generation: handle.generation, assets: names.map(Self.file)), to: handle.id)
+        try await client.start(handle.id, CatalogStart(generation: handle.generation))
+        return handle.id
+    }
+
+    func lease(_ most: Int = 10, waitMilliseconds: Int = 0) async throws -> LeaseGrant {
+        try await client.lease(
+            LeaseRequest(
+                worker: Self.worker, queues: [], maxJobs: most, waitMilliseconds: waitMilliseconds))
+    }
+
+    // MARK: Looking
+
+    /// Everything that all tables hold, as one hash.
+    func tables() async throws -> String {
+        let names = [
+            "site", "queue", "origin", "catalog", "directory", "asset", "segment", "result",
+            "assembly", "worker", "lease", "job",
+        ]
+        let rows = names.map {
+            "SELECT '\($0)' || t::text AS line FROM \($0) AS t"
+        }.joined(separator: " UNION ALL ")
+        return try await execute(
+            "SELECT count(*), md5(string_agg(line, E'\\n' ORDER BY line)) FROM (\(rows)) AS a")
+    }
+
+    func execute(_ sql: String) async throws -> String {
+        let name = databaseURL.dropFirst("postgresql:///".count).prefix { $0 != "?" }
+        return try await server.execute(sql, database: String(name))
+    }
+}

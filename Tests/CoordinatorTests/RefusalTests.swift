@@ -1,0 +1,331 @@
+import CoordinatorClient
+import Foundation
+import Model
+import TestSupport
+import Testing
+
+/// What a coordinator is asked for and must not do: each gets its answer with a code, and nothing in
+/// the database changes.
+@Suite struct RefusalTests {
+    struct Case: Sendable, CustomStringConvertible {
+        var method = "POST"
+        var target: String
+        var body: String?
+        var headers: [String: String] = [:]
+        var status = 400
+        var code = "input.field"
+
+        var description: String { "\(method) \(target) \((body ?? "").prefix(90))" }
+    }
+
+    private static let worker = Fixture.worker
+    private static let lease = Fixture.unknown
+    private static let zeros = String(repeating: "0", count: 64)
+
+    static func catalog(_ fields: String) -> Case { Case(target: "/v1/catalogs", body: fields) }
+
+    static func asset(_ fields: String, code: String = "input.field") -> Case {
+        Case(
+            target: "/v1/catalogs/1/assets", body: #"{"generation":1,"assets":[{\#(fields)}]}"#,
+            code: code)
+    }
+
+    static func asset(url: String) -> Case {
+        asset(#""name":"a","kind":"file","key":"h/a","url":"\#(url)""#)
+    }
+
+    static func asset(key: String) -> Case {
+        asset(#""name":"a","kind":"file","url":"http://h/a","key":"\#(key)""#)
+    }
+
+    static func segment(_ fields: String) -> Case {
+        Case(
+            target: "/v1/segments",
+            body: #"{"worker":"\#(worker)","job":1,"lease":"\#(lease)","segments":[{\#(fields)}]}"#)
+    }
+
+    static func split(total: String, part: String, validator: String = "x") -> Case {
+        Case(
+            target: "/v1/splits",
+            body: #"{"worker":"\#(worker)","job":1,"lease":"\#(lease)","assembly":"\#(lease)","#
+                + #""totalBytes":\#(total),"partBytes":\#(part),"validator":"\#(validator)"}"#)
+    }
+
+    static func leases(_ fields: String, code: String = "input.field") -> Case {
+        Case(target: "/v1/leases", body: "{\(fields)}", code: code)
+    }
+
+    static func report(_ fields: String, code: String = "input.field") -> Case {
+        Case(
+            target: "/v1/reports", body: #"{"worker":"\#(worker)","results":[{\#(fields)}]}"#,
+            code: code)
+    }
+
+    static func missing(_ method: String, _ target: String) -> Case {
+        Case(method: method, target: target, status: 404, code: "input.notFound")
+    }
+
+    static let malformed: [Case] = [
+        Case(target: "/v1/catalogs", body: "", code: "input.malformed"),
+        Case(target: "/v1/catalogs", body: "{", code: "input.malformed"),
+        Case(target: "/v1/catalogs", body: "null", code: "input.malformed"),
+        Case(target: "/v1/catalogs", body: "[]", code: "input.malformed"),
+        Case(target: "/v1/catalogs", body: "{\"name\":\"\u{1}\"}", code: "input.malformed"),
+        Case(target: "/v1/catalogs", body: #"{"name":"a"}"#, code: "input.malformed"),
+        Case(
+            target: "/v1/catalogs", body: #"{"name":1,"storageURL":"file:///x","priority":5}"#,
+            code: "input.malformed"),
+        Case(
+            target: "/v1/catalogs", body: #"{"name":"a","storageURL":null,"priority":5}"#,
+            code: "input.malformed"),
+        Case(
+            target: "/v1/catalogs", body: #"{"name":"a","storageURL":"file:///x","priority":5.5}"#,
+            code: "input.malformed"),
+        Case(
+            target: "/v1/catalogs", body: #"{"name":"a","storageURL":"file:///x","priority":1e99}"#,
+            code: "input.malformed"),
+        asset(#""name":"a","kind":"tape","key":"h/a","url":"http://h/a""#, code: "input.malformed"),
+        asset(
+            #""name":"a","kind":"file","key":"h/a","url":"http://h/a","bytes":99999999999999999999"#,
+            code: "input.malformed"),
+        report(#""job":1,"lease":"\#(lease)","outcome":"perhaps""#, code: "input.malformed"),
+        leases(
+            #""worker":"\#(worker)","queues":"all","maxJobs":1,"waitMilliseconds":0"#,
+            code: "input.malformed"),
+        Case(
+            target: "/v1/catalogs", body: #"{"name":"a"}"#, headers: ["Content-Type": "text/plain"]),
+        Case(
+            target: "/v1/catalogs", body: #"{"name":"a"}"#,
+            headers: ["Content-Type": "application/x-www-form-urlencoded"]),
+        Case(target: "/v1/catalogs", body: #"{"name":"a"}"#, headers: ["Content-Type": ""]),
+        Case(target: "/v1/catalogs/%zz", body: "{}", code: "input.malformed"),
+        Case(method: "GET", target: "/v1/catalogs/1/files?after=%00", code: "input.malformed"),
+    ]
+
+    static let routes: [Case] = [
+        missing("GET", "/"), missing("GET", "/v1"), missing("GET", "/v2/status"),
+        missing("GET", "/v1/nothing"), missing("GET", "/v1/leases"),
+        missing("DELETE", "/v1/status"),
+        missing("PUT", "/v1/catalogs"), missing("GET", "/v1/catalogs"),
+        missing("GET", "/v1/catalogs/1/assets/2"), missing("GET", "/v1/status/x"),
+        missing("POST", "/v1/catalogs/1/nothing"), missing("GET", "/v1/catalogs/999"),
+        missing("GET", "/v1/../v1/status"), missing("GET", "/v1%2Fstatus"),
+        Case(
+            target: "/v1/catalogs/999/start", body: #"{"generation":1}"#, status: 404,
+            code: "input.notFound"),
+        Case(
+            target: "/v1/catalogs/999/interrupt", body: "{}", status: 404, code: "input.notFound"),
+        Case(
+            target: "/v1/catalogs/999/assets",
+            body:
+                #"{"generation":1,"assets":[{"name":"a","kind":"file","key":"h/a","url":"http://h/a"}]}"#,
+            status: 404, code: "input.notFound"),
+        Case(method: "GET", target: "/v1/catalogs/0"),
+        Case(method: "GET", target: "/v1/catalogs/-1"),
+        Case(method: "GET", target: "/v1/catalogs/1e3"),
+        Case(method: "GET", target: "/v1/catalogs/99999999999999999999"),
+        Case(method: "GET", target: "/v1/catalogs/1/assets?limit=0"),
+        Case(method: "GET", target: "/v1/catalogs/1/assets?limit=1001"),
+        Case(method: "GET", target: "/v1/catalogs/1/assets?limit=x"),
+        Case(method: "GET", target: "/v1/catalogs/1/assets?after=x"),
+        Case(method: "GET", target: "/v1/catalogs/1/assets?state=odd"),
+        Case(method: "GET", target: "/v1/catalogs/1/files?after=1"),
+        Case(method: "GET", target: "/v1/catalogs/1/files?after=1.x"),
+        Case(method: "GET", target: "/v1/sums?site=0&directory=h"),
+        Case(method: "GET", target: "/v1/sums?directory=h"),
+    ]
+
+    static let catalogs: [Case] = [
+        catalog(#"{"name":"","storageURL":"file:///x","priority":5}"#),
+        catalog(#"{"name":"a\u0000b","storageURL":"file:///x","priority":5}"#),
+        catalog(#"{"name":"a\nb","storageURL":"file:///x","priority":5}"#),
+        catalog(
+            #"{"name":"\#(String(repeating: "n", count: 201))","storageURL":"file:///x","priority":5}"#
+        ),
+        catalog(#"{"name":"a","storageURL":"file:///x","priority":10}"#),
+        catalog(#"{"name":"a","storageURL":"file:///x","priority":-1}"#),
+        catalog(#"{"name":"a","storageURL":"/x","priority":5}"#),
+        catalog(#"{"name":"a","storageURL":"file://host/x","priority":5}"#),
+        catalog(#"{"name":"a","storageURL":"file:///x/../y","priority":5}"#),
+        catalog(#"{"name":"a","storageURL":"file:///x\u0000","priority":5}"#),
+        catalog(#"{"name":"a","storageURL":"gopher:///x","priority":5}"#),
+        // A submission that a later one has overtaken, or that was never opened.
+        Case(target: "/v1/catalogs/1/start", body: #"{"generation":0}"#),
+        Case(target: "/v1/catalogs/1/start", body: #"{"generation":9223372036854775807}"#),
+        Case(target: "/v1/catalogs/1/assets", body: #"{"generation":1,"assets":[]}"#),
+        asset(url: "ftp://h/a"), asset(url: "file:///etc/passwd"), asset(url: "h/a"),
+        asset(url: ""), asset(url: "http://h/a b"), asset(url: "http://h/a\\u0000"),
+        asset(url: "http://h/a\\r\\nX: y"), asset(url: "javascript:alert(1)"),
+        asset(url: "http://h/" + String(repeating: "a", count: 8_192)),
+        Case(
+            target: "/v1/catalogs/1/assets",
+            body: #"{"generation":1,"assets":[{"name":"a","kind":"file","key":"h/a","#
+                + #""url":"http://user:geheim@h/a"}]}"#, code: "input.url"),
+        asset(key: ""), asset(key: "/etc/passwd"), asset(key: "../a"), asset(key: "h/../a"),
+        asset(key: "h//a"), asset(key: "h/./a"), asset(key: "h/"), asset(key: ".dray/tmp/a"),
+        asset(key: ".dray"), asset(key: "h/a\\u0000"), asset(key: "h/a\\n"), asset(key: ".."),
+        asset(key: String(repeating: "a", count: 2_049)),
+        asset(#""name":"","kind":"file","key":"h/a","url":"http://h/a""#),
+        asset(#""name":"a\u0007","kind":"file","key":"h/a","url":"http://h/a""#),
+        asset(#""name":"a","kind":"file","key":"h/a","url":"http://h/a","bytes":-1"#),
+        asset(
+            #""name":"a","kind":"file","key":"h/a","url":"http://h/a","bytes":9223372036854775807"#),
+        asset(#""name":"a","kind":"file","key":"h/a","url":"http://h/a","sha256":"abc""#),
+        asset(
+            #""name":"a","kind":"file","key":"h/a","url":"http://h/a","sha256":"\#(zeros.dropLast())G""#
+        ),
+        asset(
+            #""name":"a","kind":"file","key":"h/a","url":"http://h/a"},{"name":"a","kind":"file","#
+                + #""key":"h/b","url":"http://h/b""#, code: "input.duplicate"),
+    ]
+
+    static let work: [Case] = [
+        leases(#""worker":"junk","queues":[],"maxJobs":1,"waitMilliseconds":0"#),
+        leases(
+            #""worker":"\#(worker.uppercased().replacing("1", with: "A"))","queues":[],"#
+                + #""maxJobs":1,"waitMilliseconds":0"#),
+        leases(
+            #""worker":"' OR 1=1 --","queues":[],"maxJobs":1,"waitMilliseconds":0"#),
+        leases(#""worker":"\#(worker)","queues":[],"maxJobs":0,"waitMilliseconds":0"#),
+        leases(#""worker":"\#(worker)","queues":[],"maxJobs":1001,"waitMilliseconds":0"#),
+        leases(#""worker":"\#(worker)","queues":[],"maxJobs":-1,"waitMilliseconds":0"#),
+        leases(#""worker":"\#(worker)","queues":[],"maxJobs":1,"waitMilliseconds":30001"#),
+        leases(#""worker":"\#(worker)","queues":[],"maxJobs":1,"waitMilliseconds":-1"#),
+        leases(#""worker":"\#(worker)","queues":["a\u0000"],"maxJobs":1,"waitMilliseconds":0"#),
+        leases(#""worker":"\#(worker)","queues":[""],"maxJobs":1,"waitMilliseconds":0"#),
+        Case(target: "/v1/reports", body: #"{"worker":"\#(worker)","results":[]}"#),
+        report(#""job":1,"lease":"junk","outcome":"done""#),
+        report(
+            #""job":1,"lease":"\#(lease)","outcome":"failed","failure":{"code":"","message":"m"}"#),
+        segment(#""ordinal":-1,"url":"http://h/a","key":"h/a","role":"media""#),
+        segment(#""ordinal":1000000,"url":"http://h/a","key":"h/a","role":"media""#),
+        segment(#""ordinal":0,"url":"file:///a","key":"h/a","role":"media""#),
+        segment(#""ordinal":0,"url":"http://h/a","key":"../a","role":"media""#),
+        segment(#""ordinal":0,"url":"http://h/a","key":"h/a","role":"media","bytes":-1"#),
+        segment(#""ordinal":0,"url":"http://h/a","key":"h/a","role":"media","sha256":"x""#),
+        split(total: "2097152", part: "1048575"), split(total: "1048576", part: "1048576"),
+        split(total: "9223372036854775807", part: "9223372036854775806"),
+        split(total: "17592186044416", part: "1048576"), split(total: "-1", part: "1048576"),
+        split(total: "2097152", part: "1048576", validator: ""),
+        split(total: "2097152", part: "1048576", validator: #"a\r\nb"#),
+        Case(
+            target: "/v1/heartbeats",
+            body: #"{"worker":"\#(worker)","leases":["x"],"progress":{},"name":"n","#
+                + #""activeTransfers":0}"#),
+        Case(
+            target: "/v1/heartbeats",
+            body:
+                #"{"worker":"\#(worker)","leases":[],"progress":{"1\":1}, {\"2":{"receivedBytes":1,"expectedBytes":2,"transfers":1}},"#
+                + #""name":"n","activeTransfers":0}"#),
+        Case(
+            target: "/v1/heartbeats",
+            body:
+                #"{"worker":"\#(worker)","leases":[],"progress":{"1":{"receivedBytes":-1,"expectedBytes":0,"transfers":1}},"name":"n","#
+                + #""activeTransfers":0}"#),
+        Case(
+            target: "/v1/heartbeats",
+            body: #"{"worker":"\#(worker)","leases":[],"progress":{},"name":"","#
+                + #""activeTransfers":0}"#),
+        Case(
+            target: "/v1/heartbeats",
+            body: #"{"worker":"\#(worker)","leases":[],"progress":{},"name":"n","#
+                + #""activeTransfers":-1}"#),
+    ]
+
+    @Test func eachHasItsAnswerAndChangesNothing() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a", "b"])
+            let before = try await fixture.tables()
+            for one in Self.malformed + Self.routes + Self.catalogs + Self.work {
+                let answer = try await fixture.send(
+                    one.method, one.target, one.body, headers: one.headers)
+                #expect(answer.status == one.status, "\(one): \(answer)")
+                #expect(answer.code == one.code, "\(one): \(answer)")
+                #expect(!answer.body.contains("geheim"), "\(one)")
+            }
+            #expect(try await fixture.tables() == before)
+        }
+    }
+
+    @Test func whatIsTooLargeIsRefused() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a"])
+            let before = try await fixture.tables()
+            func asset(_ number: Int) -> String {
+                #"{"name":"n\#(number)","kind":"file","key":"h/\#(number)","url":"http://h/a"}"#
+            }
+            let many = (0...WireLimits.assetsPerRequest).map(asset).joined(separator: ",")
+            let bodies: [(String, Int, String)] = [
+                (#"{"generation":1,"assets":[\#(many)]}"#, 400, "input.field"),
+                (String(repeating: "[", count: 10 << 20), 400, "input.malformed"),
+                (String(repeating: #"{"a":"#, count: 1 << 20), 400, "input.malformed"),
+                (String(repeating: " ", count: WireLimits.bodyBytes + 1), 413, "input.tooLarge"),
+            ]
+            for (body, status, code) in bodies {
+                let answer = try await fixture.send("POST", "/v1/catalogs/1/assets", body)
+                #expect(answer.status == status && answer.code == code, "\(answer)")
+            }
+            // Announced only.
+            let announced = try await fixture.send(
+                "POST", "/v1/catalogs/1/assets", "{}",
+                headers: ["Content-Length": "99999999999"])
+            #expect(announced.status == 413 && announced.code == "input.tooLarge")
+            #expect(try await fixture.tables() == before)
+            #expect(try await fixture.send("GET", "/readyz").status == 200)
+        }
+    }
+
+    /// Requests that are well formed and come from nobody who may send them.
+    @Test func strangersLeasesChangeNothing() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a", "b"])
+            let grant = try await fixture.lease(1)
+            let held = try #require(grant.lease)
+            let before = try await fixture.tables()
+            let stored = StoredObject(bytes: 1, sha256: Self.zeros)
+            let job = grant.jobs[0].id
+            for (worker, lease, job) in [
+                (Fixture.unknown, held, job), (Fixture.worker, Fixture.unknown, job),
+                (Fixture.worker, held, JobID(job.rawValue + 1)), (Fixture.worker, held, JobID(-1)),
+            ] {
+                var done = JobReport(job: job, lease: lease, outcome: .done)
+                done.stored = stored
+                var failed = JobReport(job: job, lease: lease, outcome: .failed)
+                failed.failure = Failure("origin.http.404", "no")
+                let back = JobReport(job: job, lease: lease, outcome: .returned)
+                let answer = try await fixture.client.report(
+                    ReportRequest(worker: worker, results: [done, failed, back]))
+                #expect(answer.answers == [.stale, .stale, .stale])
+                let segments = try await fixture.client.segments(
+                    SegmentBatch(
+                        worker: worker, job: job, lease: lease,
+                        segments: [
+                            ResolvedSegment(
+                                ordinal: 0, url: "http://h/a", key: "h/a", role: .media)
+                        ]))
+                #expect(segments.verdict == .stale)
+                let split = try await fixture.client.split(
+                    SplitRequest(
+                        worker: worker, job: job, lease: lease, assembly: Fixture.unknown,
+                        totalBytes: 4 << 20, partBytes: 1 << 20, validator: "\"v\""))
+                #expect(split.verdict == .stale)
+            }
+            #expect(try await fixture.tables() == before)
+        }
+    }
+
+    @Test func noSecretOfARequestComesBack() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a"])
+            for url in [
+                "ftp://user:geheim@h/a", "ftp://h/a?sig=geheim", "http://user:geheim@h/a?x=geheim",
+                "http://h/a b?sig=geheim",
+            ] {
+                let one = Self.asset(url: url)
+                let answer = try await fixture.send("POST", one.target, one.body)
+                #expect(answer.status == 400)
+                #expect(!answer.body.contains("geheim"), "\(answer)")
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import Coordinator
+import CoordinatorClient
+import Model
+import TestSupport
+import Testing
+
+/// Long polls, several coordinators over one database, and a database that goes away.
+@Suite struct WakeTests {
+    private static let clock = ContinuousClock()
+
+    @Test func workWakesAPollAtAnotherCoordinator() async throws {
+        try await Fixture.with { one in
+            let two = try await Fixture(one.server, databaseURL: one.databaseURL)
+            do {
+                try await one.submit(["warm-up"])
+                #expect(try await one.lease().jobs.count == 1)
+                let poll = Task {
+                    let grant = try await one.lease(waitMilliseconds: 30_000)
+                    return (grant, Self.clock.now)
+                }
+                try await waitUntil(deadlineSeconds: 20, "the poll") {
+                    one.coordinator.waitingRequests > 0
+                }
+                try await two.submit(["a"], catalog: "other")
+                let submitted = Self.clock.now
+                let (grant, woken) = try await poll.value
+                #expect(grant.jobs.map(\.key) == ["origin.test/a"])
+                #expect(grant.waitedSeconds > 0)
+                #expect(woken - submitted < .milliseconds(900))
+            } catch {
+                await two.close()
+                throw error
+            }
+            await two.close()
+        }
+    }
+
+    @Test func aPollWithoutWorkEndsAtItsDeadline() async throws {
+        try await Fixture.with { fixture in
+            for milliseconds in [0, 1, 300] {
+                let began = Self.clock.now
+                let grant = try await fixture.lease(waitMilliseconds: milliseconds)
+                #expect(grant.lease == nil && grant.jobs.isEmpty)
+                #expect(Self.clock.now - began >= .milliseconds(milliseconds))
+                #expect(Self.clock.now - began < .seconds(10))
+            }
+        }
+    }
+
+    @Test func stoppingAnswersThePollsThatWait() async throws {
+        let server = try await PostgresServer.shared()
+        let fixture = try await Fixture(
+            server, databaseURL: try await server.databaseURL("coordinator"))
+        let polls = (0..<20).map { _ in
+            Task { try await fixture.lease(waitMilliseconds: 30_000) }
+        }
+        try await waitUntil(deadlineSeconds: 20, "the polls") {
+            // A client has sixteen connections.
+            fixture.coordinator.waitingRequests >= 16
+        }
+        let began = Self.clock.now
+        await fixture.coordinator.stop()
+        #expect(Self.clock.now - began < .seconds(10))
+        var answered = 0
+        for poll in polls {
+            if let grant = try? await poll.value, grant.lease == nil { answered += 1 }
+        }
+        #expect(answered >= 16)
+        await fixture.close()
+    }
+
+    @Test func coordinatorsSweepTogether() async throws {
+        try await Fixture.with { one in
+            let two = try await Fixture(one.server, databaseURL: one.databaseURL)
+            do {
+                try await one.submit((0..<200).map { "f\($0)" })
+                for _ in 0..<20 { #expect(try await one.lease(10).jobs.count == 10) }
+                // All run out at once; each job is to wait again, once.
+                _ = try await one.execute(
+                    "UPDATE lease SET expires_at = now() - interval '1 second'")
+                try await waitUntil(deadlineSeconds: 30, "the sweep") {
+                    try await one.execute("SELECT count(*) FROM job WHERE lease_id IS NULL")
+                        .hasPrefix("200")
+                }
+                #expect(try await one.execute("SELECT DISTINCT attempt FROM job") == "1\n")
+                let retries = try await one.execute("SELECT retries FROM catalog")
+                #expect(retries == "200\n")
+            } catch {
+                await two.close()
+                throw error
+            }
+            await two.close()
+        }
+    }
+
+    @Test func aDatabaseThatRestartsIsFoundAgain() async throws {
+        let server = try await PostgresServer(isDurable: true)
+        let fixture = try await Fixture(server, databaseURL: server.url)
+        do {
+            try await fixture.submit(["a", "b"])
+            #expect(try await fixture.lease(1).jobs.count == 1)
+            try await server.stop()
+            for (method, target, body) in [
+                ("GET", "/v1/status", nil), ("GET", "/readyz", nil), ("GET", "/v1/catalogs/1", nil),
+                ("POST", "/v1/catalogs/1/start", #"{"generation":1}"#),
+            ] {
+                let answer = try await fixture.send(method, target, body)
+                #expect(answer.status == 503, "\(answer)")
+                #expect(answer.code == "cluster.databaseUnreachable", "\(answer)")
+            }
+            #expect(try await fixture.send("GET", "/healthz").status == 200)
+            try await server.start()
+            try await waitUntil(deadlineSeconds: 30, "readiness") {
+                try await fixture.send("GET", "/readyz").status == 200
+            }
+            // A crash under connections that are open, and a poll that waits across it.
+            let poll = Task { try await fixture.lease(waitMilliseconds: 30_000) }
+            #expect(try await poll.value.jobs.map(\.key) == ["origin.test/b"])
+            let across = Task { try await fixture.lease(waitMilliseconds: 30_000) }
+            try await waitUntil(deadlineSeconds: 20, "the poll") {
+                fixture.coordinator.waitingRequests > 0
+            }
+            try await server.crashAndRestart()
+            try await fixture.submit(["c"], catalog: "later")
+            #expect(try await across.value.jobs.map(\.key) == ["origin.test/c"])
+        } catch {
+            await fixture.close()
+            throw error
+        }
+        await fixture.close()
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import Glibc
+
+/// One HTTP/1.1 exchange with a coordinator over a raw socket, byte for byte as the test says.
+enum Wire {
+    struct Answer: Sendable {
+        var status: Int
+        var body: String
+
+        /// The failure code that every answer but a 2xx carries.
+        var code: String? {
+            let json = try? JSONSerialization.jsonObject(with: Data(body.utf8))
+            let error = (json as? [String: Any])?["error"] as? [String: Any]
+            return error?["code"] as? String
+        }
+    }
+
+    struct Failure: Error {
+        let call: String
+        let code = errno
+    }
+
+    /// Sends a request and reads its answer; headers given replace the usual ones.
+    static func exchange(
+        port: Int, _ method: String, _ target: String, headers: [String: String] = [:],
+        body: [UInt8]? = nil
+    ) async throws -> Answer {
+        var all = ["Host": "127.0.0.1:\(port)", "Connection": "close"]
+        if let body {
+            all["Content-Type"] = "application/json"
+            all["Content-Length"] = "\(body.count)"
+        }
+        all.merge(headers) { _, given in given }
+        var head = "\(method) \(target) HTTP/1.1\r\n"
+        for (name, value) in all where !value.isEmpty { head += "\(name): \(value)\r\n" }
+        let bytes = Array("\(head)\r\n".utf8) + (body ?? [])
+        // A thread of its own: a blocked one must not hold up the coordinator's tasks.
+        return try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(with: Result { try perform(port: port, bytes) })
+            }
+        }
+    }
+
+    private static func perform(port: Int, _ bytes: [UInt8]) throws -> Answer {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { throw Failure(call: "socket") }
+        defer { close(descriptor) }
+        var timeout = timeval(tv_sec: 60, tv_usec: 0)
+        setsockopt(
+            descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = UInt16(port).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        let connected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard connected == 0 else { throw Failure(call: "connect") }
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes {
+                send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            // The coordinator may answer before it has read a body that is too long.
+            guard count > 0 else { break }
+            sent += count
+        }
+        var received: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = recv(descriptor, &block, block.count, 0)
+            guard count > 0 else { break }
+            received += block[..<count]
+        }
+        return try parse(String(decoding: received, as: UTF8.self))
+    }
+
+    private static func parse(_ text: String) throws -> Answer {
+        // As bytes: a line break of two is one character.
+        let parts = text.components(separatedBy: "\r\n\r\n")
+        let words = text.prefix(20).split(separator: " ")
+        guard words.count > 1, let status = Int(words[1]) else { throw Failure(call: "answer") }
+        return Answer(status: status, body: parts.dropFirst().joined(separator: "\r\n\r\n"))
+    }
+}
