@@ -13,7 +13,8 @@ struct ConnectionHandle: @unchecked Sendable {
     }
 
     static func clean(_ message: String, without secrets: [String]) -> String {
-        var text = message.split(separator: "\n").joined(separator: " ")
+        // libpq breaks its messages into lines and indents hints by a tab.
+        var text = message.split { $0 == "\n" || $0 == "\t" }.joined(separator: " ")
         for secret in secrets where !secret.isEmpty {
             text = text.split(separator: secret, omittingEmptySubsequences: false)
                 .joined(separator: "***")
