@@ -19,12 +19,19 @@ final class EmbeddedHome {
     let account: Account
     private let directory: TemporaryDirectory
     private let binary: String
+    /// Holds the binary's copy, when there is one: nothing may run from where the home is.
+    private let programs: TemporaryDirectory?
+
+    /// What a database takes at most, in bytes.
+    private static let stateBytes = 256 << 20
 
     init(_ account: Account) async throws {
         self.account = account
-        directory = try TemporaryDirectory("home")
+        directory = try TemporaryDirectory(
+            "home", in: TemporaryDirectory.fastParent(bytes: Self.stateBytes))
         let built = try DrayProcess.binary()
-        binary = account == .current ? built : directory.path("dray")
+        programs = account == .current ? nil : try TemporaryDirectory("programs")
+        binary = programs?.path("dray") ?? built
         guard account == .ordinary else { return }
         // The build may lie where only its owner gets.
         try FileManager.default.copyItem(atPath: built, toPath: binary)

@@ -78,7 +78,7 @@ extension EndToEnd {
             origin.route("/slow", FaultOrigin.Response(text: "late").held(at: gate))
             let home = try await EmbeddedHome(.current)
             let process = try home.prefetch(origin.url("/slow"))
-            try await gate.waitUntilReached()
+            try await gate.waitUntilReached(deadlineSeconds: 60)
             process.signal(SIGINT)
             try await waitUntil(deadlineSeconds: 10, "the notice") {
                 process.errors.contains("Ctrl-C again stops at once")
