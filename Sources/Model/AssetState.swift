@@ -3,29 +3,30 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// Submitted; nothing was asked of a worker yet.
     /// Can move to resolving, ready, interrupted, removed.
     case new
-    /// A worker reads its manifest. Can move to ready, paused, interrupted, failed.
+    /// A worker reads its manifest.
+    /// Can move to new, ready, paused, interrupted, failed.
     case resolving
     /// Its segments are known and queued.
-    /// Can move to inProgress, verifying, completed, paused, interrupted, failed.
+    /// Can move to new, inProgress, verifying, completed, paused, interrupted, failed.
     case ready
     /// At least one segment has a result.
-    /// Can move to inProgress, verifying, completed, paused, interrupted, failed.
+    /// Can move to new, inProgress, verifying, completed, paused, interrupted, failed.
     case inProgress
     /// All bytes are there; large files are hashed as a whole. Back to inProgress when parts did
-    /// not fit together. Can move to inProgress, completed, paused, interrupted, failed.
+    /// not fit together. Can move to new, inProgress, completed, paused, interrupted, failed.
     case verifying
     /// Every segment it needs is stored; resolved or fetched again when it is submitted again.
-    /// Can move to resolving, inProgress, expired, removed.
+    /// Can move to new, resolving, inProgress, expired, removed.
     case completed
-    /// Held by an operator. Can move to resolving, inProgress, removed.
+    /// Held by an operator. Can move to new, resolving, inProgress, removed.
     case paused
-    /// Its submitter went away. Can move to resolving, inProgress, removed.
+    /// Its submitter went away. Can move to new, resolving, inProgress, removed.
     case interrupted
-    /// At least one segment failed for good. Can move to resolving, inProgress, removed.
+    /// At least one segment failed for good. Can move to new, resolving, inProgress, removed.
     case failed
-    /// Its time at the edge is over. Can move to resolving, inProgress, removed.
+    /// Its time at the edge is over. Can move to new, resolving, inProgress, removed.
     case expired
-    /// Purged from storage, until it is submitted again. Can move to resolving, ready.
+    /// Purged from storage, until it is submitted again. Can move to new, resolving, ready.
     case removed
 
     /// True when nothing more happens by itself.
@@ -59,6 +60,8 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case resume
     /// Submitted again after it ended; its files are checked and what is missing is fetched.
     case resubmit
+    /// Named again with another URL, kind, key, length or digest: what was known of it is dropped.
+    case redefine
     /// Its time at the edge is over.
     case expire
     /// Its files are purged from storage.
@@ -74,28 +77,41 @@ extension AssetState {
                 .remove: .removed,
             ],
             .resolving: [
+                .redefine: .new,
                 .resolved: .ready, .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
             ],
             .ready: [
+                .redefine: .new,
                 .progressed: .inProgress, .assembled: .verifying, .finished: .completed,
                 .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
             ],
             .inProgress: [
+                .redefine: .new,
                 .progressed: .inProgress, .assembled: .verifying, .finished: .completed,
                 .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
             ],
             .verifying: [
+                .redefine: .new,
                 .progressed: .inProgress, .finished: .completed, .gaveUp: .failed,
                 .interrupt: .interrupted, .pause: .paused,
             ],
             .completed: [
+                .redefine: .new,
                 .resubmit: .inProgress, .resolve: .resolving, .expire: .expired,
                 .remove: .removed,
             ],
-            .paused: [.resolve: .resolving, .resume: .inProgress, .remove: .removed],
-            .interrupted: [.resolve: .resolving, .resume: .inProgress, .remove: .removed],
-            .failed: [.resolve: .resolving, .resubmit: .inProgress, .remove: .removed],
-            .expired: [.resolve: .resolving, .resubmit: .inProgress, .remove: .removed],
-            .removed: [.resolve: .resolving, .resolved: .ready],
+            .paused: [
+                .redefine: .new, .resolve: .resolving, .resume: .inProgress, .remove: .removed,
+            ],
+            .interrupted: [
+                .redefine: .new, .resolve: .resolving, .resume: .inProgress, .remove: .removed,
+            ],
+            .failed: [
+                .redefine: .new, .resolve: .resolving, .resubmit: .inProgress, .remove: .removed,
+            ],
+            .expired: [
+                .redefine: .new, .resolve: .resolving, .resubmit: .inProgress, .remove: .removed,
+            ],
+            .removed: [.redefine: .new, .resolve: .resolving, .resolved: .ready],
         ])
 }
