@@ -66,7 +66,7 @@ struct Destination: Sendable {
     }
 
     /// `path` with the symlinks of what exists of it resolved, so that a directory is one site
-    /// whatever way leads to it. Throws when it cannot be written; makes nothing.
+    /// whatever way leads to it. Throws when it cannot be written; leaves nothing behind.
     private static func checked(_ path: String, given: String) throws(Failure) -> String {
         var existing = path
         var missing = ""
@@ -88,12 +88,15 @@ struct Destination: Sendable {
                 "input.destination",
                 "--to \(printable(given)): \(printable(existing)) is not a directory")
         }
-        guard access(existing, W_OK | X_OK) == 0 else {
+        // Tried, not asked for: root may do everything, but not on /proc or a read-only file system.
+        var probe = Array("\(existing)/.dray-XXXXXX".utf8CString)
+        guard mkdtemp(&probe) != nil else {
             throw Failure(
                 "input.destination",
                 "--to \(printable(given)): cannot write to \(printable(existing)): "
                     + systemErrorText(errno))
         }
+        rmdir(probe)
         guard let resolved = realpath(existing, nil) else { return path }
         defer { free(resolved) }
         let base = String(cString: resolved)

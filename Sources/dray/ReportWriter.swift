@@ -10,20 +10,37 @@ struct ReportWriter {
     let path: String
     let client: CoordinatorClient
 
-    /// Throws `input.destination` when no file could be made at `path`; makes nothing.
+    /// Throws `input.destination` when no report could be written to `path`; leaves nothing behind.
     static func check(_ path: String) throws(Failure) {
+        if isSpecial(path) {
+            // To open it here and close it again would be the end of the file for a pipe's reader.
+            guard access(path, W_OK) == 0 else { throw failure(path, systemErrorText(errno)) }
+            return
+        }
+        let (descriptor, temporary) = try open(path)
+        close(descriptor)
+        if let temporary { unlink(temporary) }
+    }
+
+    /// True for a pipe or a device, `/dev/stdout` say, which a rename would replace.
+    private static func isSpecial(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT)
+    }
+
+    /// Opens what is written to: a temporary file beside `path`, or `path` itself where it is special.
+    private static func open(
+        _ path: String
+    ) throws(Failure) -> (descriptor: Int32, temporary: String?) {
         var status = stat()
         if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
             throw failure(path, "is a directory")
         }
-        guard access(directory(of: path), W_OK | X_OK) == 0 else {
-            throw failure(path, systemErrorText(errno))
-        }
-    }
-
-    private static func directory(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
+        let temporary = isSpecial(path) ? nil : "\(path).\(getpid()).tmp"
+        let flags = O_WRONLY | O_CLOEXEC | (temporary == nil ? 0 : O_CREAT | O_TRUNC)
+        let descriptor = Glibc.open(temporary ?? path, flags, 0o666)
+        guard descriptor >= 0 else { throw failure(path, systemErrorText(errno)) }
+        return (descriptor, temporary)
     }
 
     private static func failure(_ path: String, _ reason: String) -> Failure {
@@ -32,21 +49,20 @@ struct ReportWriter {
 
     /// Reads the catalog's pages and writes the report.
     func write(_ status: CatalogStatus) async throws(Failure) {
-        let temporary = "\(path).\(getpid()).tmp"
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-        guard descriptor >= 0 else { throw Self.failure(path, systemErrorText(errno)) }
+        let (descriptor, temporary) = try Self.open(path)
         var output = BufferedOutput(descriptor: descriptor)
         do throws(Failure) {
+            defer { close(descriptor) }
             try await writeBody(status, to: &output)
             try output.flush(path)
-            close(descriptor)
-            guard rename(temporary, path) == 0 else {
-                throw Self.failure(path, systemErrorText(errno))
-            }
         } catch {
-            unlink(temporary)
+            if let temporary { unlink(temporary) }
             throw error
         }
+        guard let temporary, rename(temporary, path) != 0 else { return }
+        let reason = systemErrorText(errno)
+        unlink(temporary)
+        throw Self.failure(path, reason)
     }
 
     private func writeBody(

@@ -55,6 +55,15 @@ import Testing
         (["prefetch", "good.txt", "--to", "good.txt/edge"], "Not a directory"),
         (["prefetch", "good.txt", "--to", "s3://bucket/x"], "file:///"),
         (["prefetch", "good.txt", "--to", "edge", "--report", "no/r.json"], "--report no/r.json"),
+        (
+            [
+                "prefetch", "good.txt", "--to", "edge", "--report",
+                String(repeating: "r", count: 250),
+            ],
+            "File name too long"
+        ),
+        // Even root cannot write there, whatever the mode says.
+        (["prefetch", "good.txt", "--to", "/proc/edge"], "cannot write to /proc"),
         (["prefetch", "good.txt", "--to", "edge", "--workers", "0"], "--workers is '0'"),
         (["prefetch", "good.txt", "--to", "edge", "--name", "a\nb"], "--name is 'a\\nb'"),
         (["up", "--listen", "0.0.0.0:7400"], "there is no token"),
