@@ -4,11 +4,22 @@ internal import Synchronization
 
 /// Signals delivered as events of a loop (signalfd) and not to a handler between two instructions.
 package enum Signals {
+    /// What asks a process to stop: SIGINT, SIGTERM, and SIGHUP, which a closed terminal sends,
+    /// unless it was ignored when the process started, as nohup(1) has it.
+    package static let stopping: [Int32] = {
+        var hangUp = sigaction()
+        sigaction(SIGHUP, nil, &hangUp)
+        let ignored = unsafeBitCast(SIG_IGN, to: Int.self)
+        let isIgnored =
+            unsafeBitCast(hangUp.__sigaction_handler.sa_handler, to: Int.self) == ignored
+        return isIgnored ? [SIGINT, SIGTERM] : [SIGINT, SIGTERM, SIGHUP]
+    }()
+
     /// Blocks `numbers` in the calling thread and ignores SIGPIPE.
     ///
     /// Call it first in `main`: threads started later inherit the mask. A child process does too,
     /// unless whoever spawns it resets the mask.
-    package static func block(_ numbers: [Int32] = [SIGINT, SIGTERM]) {
+    package static func block(_ numbers: [Int32] = stopping) {
         var set = signalSet(numbers)
         pthread_sigmask(SIG_BLOCK, &set, nil)
         signal(SIGPIPE, SIG_IGN)
@@ -30,7 +41,7 @@ package final class SignalSource: Sendable {
 
     /// `numbers` must be blocked in every thread (`Signals.block`); `handler` runs on `loop`.
     package init(
-        _ numbers: [Int32] = [SIGINT, SIGTERM], on loop: EventLoop,
+        _ numbers: [Int32] = Signals.stopping, on loop: EventLoop,
         handler: @escaping @Sendable (Int32) -> Void
     ) throws(EventLoopError) {
         self.loop = loop

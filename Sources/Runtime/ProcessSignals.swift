@@ -1,7 +1,7 @@
 import EventLoop
 import Glibc
 
-/// SIGINT and SIGTERM of this process.
+/// SIGINT, SIGTERM and SIGHUP of this process.
 package enum ProcessSignals {
     /// Keeps the signals from ending the process; the first thing that `main` does, for threads
     /// inherit the mask.
@@ -28,8 +28,7 @@ package enum ProcessSignals {
     ) throws(Problem) -> Value {
         var set = sigset_t()
         sigemptyset(&set)
-        sigaddset(&set, SIGINT)
-        sigaddset(&set, SIGTERM)
+        for number in Signals.stopping { sigaddset(&set, number) }
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
         defer { pthread_sigmask(SIG_BLOCK, &set, nil) }
         return try body()

@@ -7,8 +7,8 @@ enum UpCommand {
     static let command = Command(
         "up", summary: "Run a private cluster: PostgreSQL, a coordinator and workers.",
         discussion: """
-            Ctrl-C or SIGTERM drains the workers and stops everything in order; a second one stops \
-            at once. What was submitted goes on when the cluster is started again.
+            Ctrl-C, SIGTERM or SIGHUP drains the workers and stops everything in order; a second one \
+            stops at once. What was submitted goes on when the cluster is started again.
             """,
         options: [
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,

@@ -23,7 +23,8 @@ extension EndToEnd {
             let port = try #require(address.split(separator: ":").last)
             let (second, _) = try await up(home, port: String(port))
             #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
-            second.signal(SIGINT)
+            // As a terminal that is closed does it.
+            second.signal(SIGHUP)
             #expect(try await second.wait(deadlineSeconds: 30) == .exited(0), "\(second.errors)")
             try await home.expectQuiet()
             try await origin.expectCopied(to: home.edge)
