@@ -37,7 +37,11 @@ package struct ListReader: Sendable {
     private var line = 0
     var names = NameTable()
 
-    package init() {}
+    private let expectedAssets: Int
+
+    /// `expectedAssets`: how many there are, where an earlier reading has counted them; a table that
+    /// has to grow takes half as much memory again.
+    package init(expectedAssets: Int = 0) { self.expectedAssets = expectedAssets }
 
     /// The asset that one URL on the command line stands for.
     package static func asset(url text: String) throws(Failure) -> AssetSubmission {
@@ -113,6 +117,7 @@ package struct ListReader: Sendable {
                 return
             default:
                 format = .urls
+                names.reserve(min(expectedAssets, Self.lines))
                 return
             }
         }
@@ -235,6 +240,8 @@ struct NameTable: Sendable {
     }
 
     private var places: [Digest: Place] = [:]
+
+    mutating func reserve(_ count: Int) { places.reserveCapacity(count) }
 
     /// False when the same asset came before and `mergesSameURL`; throws when another has its name.
     mutating func isNew(

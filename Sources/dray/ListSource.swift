@@ -104,8 +104,10 @@ struct ListSource: Sendable {
 
     /// Reads the whole list and hands its assets to `take` as they come.
     ///
-    /// Throws what is wrong with the list, with its name, line and column.
+    /// Throws what is wrong with the list, with its name, line and column. `expectedAssets` is what
+    /// an earlier reading counted.
     func read(
+        expectedAssets: Int = 0,
         _ take: ([AssetSubmission]) async throws(Failure) -> Void
     ) async throws(Failure) -> Summary {
         switch content {
@@ -113,7 +115,7 @@ struct ListSource: Sendable {
             try await take([try ListReader.asset(url: url)])
             return Summary(assets: 1)
         case .file(let descriptor):
-            var reader = ListReader()
+            var reader = ListReader(expectedAssets: expectedAssets)
             var buffer = [UInt8](repeating: 0, count: Self.chunkBytes)
             var offset = 0
             while true {

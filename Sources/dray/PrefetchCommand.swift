@@ -55,7 +55,8 @@ enum PrefetchCommand {
 
         let isQuiet = arguments.flag("quiet")
         let plan = PrefetchSession.Plan(
-            source: source, catalogName: name, priority: summary.priority ?? 5,
+            source: source, assets: summary.assets, catalogName: name,
+            priority: summary.priority ?? 5,
             destination: destination, reportPath: arguments.text("report"), isQuiet: isQuiet,
             isEmbedded: remote == nil)
         let display = ProgressDisplay(

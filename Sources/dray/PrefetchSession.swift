@@ -13,6 +13,8 @@ final class PrefetchSession: DrainableService {
 
     struct Plan: Sendable {
         var source: ListSource
+        /// How many assets `source` holds.
+        var assets: Int
         var catalogName: String
         var priority: Int
         var destination: Destination
@@ -85,7 +87,8 @@ final class PrefetchSession: DrainableService {
         _ handle: CatalogHandle, _ client: CoordinatorClient
     ) async throws(Failure) {
         var batch = SubmissionBatch(generation: handle.generation)
-        let summary = try await plan.source.read { assets throws(Failure) in
+        let summary = try await plan.source.read(expectedAssets: plan.assets) {
+            assets throws(Failure) in
             for asset in assets {
                 if draining.isDraining { throw Failure("worker.cancelled", "interrupted") }
                 if let full = batch.add(asset) { try await client.submit(full, to: handle.id) }
