@@ -133,6 +133,7 @@ extension WorkerService {
         _ job: Job, _ lease: LeaseID, _ failure: Failure, retryAfter: Double? = nil
     ) {
         guard failure.code != "worker.cancelled" else { return giveBack(job, lease) }
+        noteSiteFault(failure)
         var report = JobReport(job: job.id, lease: lease, outcome: .failed)
         report.failure = failure
         report.retryAfterSeconds = retryAfter
@@ -183,6 +184,7 @@ extension WorkerService {
             report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
         case .failure(let failure):
             end.transfer.handle(.fail)
+            noteSiteFault(failure)
             report.outcome = .failed
             report.failure = failure
         }

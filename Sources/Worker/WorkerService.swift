@@ -65,6 +65,7 @@ package final class WorkerService: DrainableService {
     let pace = LeasePace()
     let log: Logger
     private let sites = Mutex<[String: DirectoryStorage]>([:])
+    private let siteFaultNotedAt = Mutex<HeldWork.Instant?>(nil)
     private let draining = ShutdownSignal()
     private let leasing = Mutex<Task<Void, Never>?>(nil)
 
@@ -159,5 +160,21 @@ package final class WorkerService: DrainableService {
             sites[url] = opened
             return opened
         }
+    }
+
+    /// Says what keeps a site from being written, once a minute: its jobs only wait, and would do so
+    /// without a word.
+    func noteSiteFault(_ failure: Failure) {
+        guard case .siteFault = failure.code.row.retry else { return }
+        let now = HeldWork.Instant.now
+        let isDue = siteFaultNotedAt.withLock { last in
+            if let last, now - last < .seconds(60) { return false }
+            last = now
+            return true
+        }
+        guard isDue else { return }
+        log.warning(
+            "a site cannot be written; its work waits",
+            ["code": failure.code, "error": failure.message, "hint": failure.code.row.hint])
     }
 }
