@@ -209,13 +209,14 @@ package final class CoordinatorClient: Sendable {
         let code: FailureCode
         switch answer.status {
         case 401, 403: code = "cluster.unauthorized"
-        case 404: code = "input.notFound"
         case 413: code = "input.tooLarge"
         case 429: code = "cluster.busy"
         case 502, 503, 504: code = "cluster.coordinatorUnreachable"
         default: code = "cluster.protocol"
         }
-        return Failure(code, "\(redacted(path)): status \(answer.status)")
+        return Failure(
+            code,
+            "\(redacted(path)): status \(answer.status) without a message; is it a coordinator?")
     }
 }
 

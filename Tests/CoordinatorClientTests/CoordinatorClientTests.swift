@@ -101,7 +101,7 @@ struct CoordinatorClientTests {
     @Test(
         "what something else than a coordinator answers",
         arguments: [
-            (200, "cluster.protocol"), (302, "cluster.protocol"), (404, "input.notFound"),
+            (200, "cluster.protocol"), (302, "cluster.protocol"), (404, "cluster.protocol"),
             (413, "input.tooLarge"), (500, "cluster.protocol"), (429, "cluster.busy"),
             (502, "cluster.coordinatorUnreachable"), (503, "cluster.coordinatorUnreachable"),
         ])
