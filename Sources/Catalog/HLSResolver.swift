@@ -165,9 +165,9 @@ package struct HLSResolver: Sendable {
     /// Every object of the title, once, in the order of fetching.
     ///
     /// Rendition after rendition, each in playback order, with its initialization sections and keys
-    /// before what needs them; subtitles; session data; then the playlists and the manifest last, so
-    /// that a player at the edge never sees a playlist before what it lists. Playlists carry the
-    /// length and digest that were read, so that a change in between is found.
+    /// before what needs them; subtitles; session data; then the playlists and the manifest last. It
+    /// is the order of beginning only: objects are fetched in parallel. Playlists carry the length
+    /// and digest that were read, so that a change in between is found.
     ///
     /// Fails with `storage.pathConflict` when two URLs share a key or one's key is another's folder,
     /// `storage.pathRefused` for a URL without a key, `manifest.empty` when there is no segment.
