@@ -93,7 +93,7 @@ package final class PostgresServer: Sendable {
     package func start() async throws {
         let settings = [
             "listen_addresses=", "unix_socket_directories=\(socketDirectory)", "port=5432",
-            "max_connections=200", "shared_buffers=64MB", "log_min_messages=warning",
+            "max_connections=600", "shared_buffers=64MB", "log_min_messages=warning",
             "fsync=\(isDurable ? "on" : "off")", "full_page_writes=\(isDurable ? "on" : "off")",
         ]
         let command =
