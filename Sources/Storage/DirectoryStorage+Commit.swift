@@ -116,7 +116,9 @@ private struct BatchCommit {
                     try object.site.temporary.rename(
                         object.temporaryName, to: directory, named: key.name)
                 } catch {
-                    fail(index, Failure(error))
+                    let rename = SystemError(
+                        code: error.code, operation: "rename to \(key.path)")
+                    fail(index, Failure(rename))
                     continue
                 }
             }

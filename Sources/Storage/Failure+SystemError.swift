@@ -5,7 +5,9 @@ internal import Model
 extension Failure {
     /// What a failed system call at a site means; one place decides it.
     init(_ error: SystemError) {
-        self.init(Failure.storageCode(for: error.code), error.description)
+        self.init(
+            Failure.storageCode(for: error.code),
+            "\(withoutQuery(error.operation)): \(error.reason)")
     }
 
     static func storageCode(for code: Int32) -> FailureCode {
@@ -27,4 +29,11 @@ func asFailure<Value>(
     _ body: () throws(SystemError) -> Value
 ) throws(Failure) -> Value {
     do throws(SystemError) { return try body() } catch { throw Failure(error) }
+}
+
+/// A key, or text that ends with one, as messages may show it: the name of an object whose URL had a
+/// query holds that query, and with it what was signed.
+func withoutQuery(_ text: String) -> String {
+    guard let question = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return text }
+    return text[..<question] + "?…"
 }

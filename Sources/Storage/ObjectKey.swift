@@ -22,7 +22,9 @@ package struct ObjectKey: Hashable, Sendable {
     /// Throws `storage.pathRefused` and says which rule the key breaks.
     package init(_ path: String) throws(Failure) {
         func refuse(_ reason: String) -> Failure {
-            Failure("storage.pathRefused", "the key \(path.prefix(200).debugDescription) \(reason)")
+            Failure(
+                "storage.pathRefused",
+                "the key \(withoutQuery(path).prefix(200).debugDescription) \(reason)")
         }
         guard !path.isEmpty else { throw refuse("is empty") }
         guard !path.utf8.contains(0) else { throw refuse("contains NUL") }

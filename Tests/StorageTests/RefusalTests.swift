@@ -34,6 +34,17 @@ import Testing
         #expect(site.storage.adopt(key: key, expected: Site.expected([7])))
     }
 
+    /// The name of an object whose URL had a query holds what was signed.
+    @Test func aRefusalDoesNotShowAQuery() throws {
+        let site = try Site()
+        try site.store("h/a.ts?sig=secret/x", [1])
+        for key in ["h/a.ts?sig=secret", "h/a.ts?sig=secret/x/y", "h/../a.ts?sig=secret"] {
+            let failure = #expect(throws: Failure.self) { try site.store(key, [1]) }
+            #expect(failure?.message.contains("h/") == true)
+            #expect(failure?.message.contains("secret") == false, "\(String(describing: failure))")
+        }
+    }
+
     @Test(arguments: ["", "..", "../x", "a/b", "a b", "ü", String(repeating: "a", count: 65)])
     func anIdThatIsNotOneIsRefused(id: String) throws {
         let site = try Site()
