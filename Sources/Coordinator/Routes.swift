@@ -18,8 +18,7 @@ struct Routes: Sendable {
             case ("GET", "healthz"):
                 return HTTPResponse.text(200, "ok\n")
             case ("GET", "readyz"):
-                _ = try await queue.hasWork()
-                return HTTPResponse.text(200, "ready\n")
+                return await isReady()
             default:
                 try access.check(request)
                 return try await route(request)
@@ -28,6 +27,17 @@ struct Routes: Sendable {
             return Self.response(to: failure)
         } catch {
             return Self.response(to: Failure("worker.internal", "\(error)"))
+        }
+    }
+
+    /// Says whether the database answers, and to strangers no more than that.
+    private func isReady() async -> HTTPResponse {
+        do {
+            _ = try await queue.hasWork()
+            return HTTPResponse.text(200, "ready\n")
+        } catch {
+            return Self.response(
+                to: Failure("cluster.databaseUnreachable", "PostgreSQL does not answer."))
         }
     }
 

@@ -25,7 +25,6 @@ extension FailureCode {
         row(106, "input.field", .never, "Give the field a value in the range that is named."),
         row(107, "input.tooLarge", .never, "Split the input; the limit is in the message."),
         row(108, "input.destination", .never, "Name a directory that can be written."),
-        row(109, "input.unsupported", .never, "Use one of the forms that the message lists."),
         row(110, "input.notFound", .never, "Check the name or number; `dray status` lists them."),
         // 2xx: the origin and the way to it.
         row(200, "origin.dns", .attempts(5), "Check the host name and the resolver."),
@@ -82,7 +81,9 @@ extension FailureCode {
         ),
         row(
             406, "manifest.uriRefused", .never, "The manifest names something that is not http(s)."),
-        row(407, "manifest.changed", .attempts(3), "The manifest changed while it was resolved."),
+        row(
+            407, "manifest.changed", .attempts(3),
+            "The title changed at the origin; run it again to read its manifest anew."),
         row(408, "manifest.unsupported", .never, "This kind of manifest is not supported."),
         // 5xx: storage at the site.
         row(500, "storage.full", .siteFault, "Free space at the site; the work goes on by itself."),
@@ -100,7 +101,6 @@ extension FailureCode {
         row(700, "cluster.coordinatorUnreachable", .attempts(5), "Check DRAY_COORDINATOR."),
         row(701, "cluster.databaseUnreachable", .attempts(5), "Check that PostgreSQL is up."),
         row(702, "cluster.schemaNewer", .never, "The database is newer; upgrade this binary."),
-        row(703, "cluster.schemaOlder", .never, "Run `dray database migrate --database URL`."),
         row(704, "cluster.unauthorized", .never, "Set DRAY_TOKEN to the cluster's token."),
         row(
             705, "cluster.hostRefused", .never,

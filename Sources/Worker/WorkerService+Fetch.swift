@@ -106,6 +106,7 @@ extension WorkerService {
             // A split that is on its way must not overtake the failure: the job changes under it.
             Task {
                 _ = await split.answer()
+                let failure = Self.ofSegment(failure, role: job.role)
                 self.fail(job, lease, failure, retryAfter: result.retryAfterSeconds)
             }
         case .success(let fetched):
@@ -124,6 +125,16 @@ extension WorkerService {
                 }
                 fetched.object?.discard()
             }
+        }
+    }
+
+    /// Says what a failure means for a segment. A playlist's length and digest are those that were
+    /// read when its title was resolved.
+    private static func ofSegment(_ failure: Failure, role: SegmentRole?) -> Failure {
+        switch (role, failure.code) {
+        case (.playlist, "integrity.digestMismatch"), (.playlist, "content.lengthMismatch"):
+            Failure("manifest.changed", failure.message)
+        default: failure
         }
     }
 

@@ -48,7 +48,7 @@ extension WorkerService {
         for job in grant.jobs {
             switch job.kind {
             case .fetch: fetches.append(job)
-            case .resolve: Task { await self.resolve(job, lease) }
+            case .resolve: resolves.push((job, lease))
             case .verify: Task { await self.verify(job, lease, grant) }
             case .sums: Task { await self.writeSums(job, lease, grant) }
             }

@@ -4,6 +4,28 @@ import Model
 import Transfer
 
 extension WorkerService {
+    /// Titles whose manifests are read at a time: each may hold tens of megabytes of playlists.
+    private static let titlesAtATime = 8
+
+    /// Works through resolve jobs, a few at a time, until the worker ends.
+    func resolveInTurn() async {
+        while true {
+            let batch = await resolves.next(Self.titlesAtATime)
+            guard !batch.isEmpty else { return }
+            await withTaskGroup { group in
+                for (job, lease) in batch {
+                    group.addTask {
+                        if self.isDraining || !self.held.isHeld(lease) {
+                            self.giveBack(job, lease)
+                        } else {
+                            await self.resolve(job, lease)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     /// Reads a title's manifest with all it names, hands in its segments and ends the job.
     func resolve(_ job: Job, _ lease: LeaseID) async {
         do {

@@ -62,6 +62,7 @@ package final class WorkerService: DrainableService {
     let blocking = BlockingCalls()
     let finished = Mailbox<Finished>()
     let reports = Mailbox<JobReport>()
+    let resolves = Mailbox<(job: Job, lease: LeaseID)>()
     let pace = LeasePace()
     let log: Logger
     private let sites = Mutex<[String: DirectoryStorage]>([:])
@@ -96,6 +97,7 @@ package final class WorkerService: DrainableService {
         let background = [
             Task { await self.beat() }, Task { await self.watchLeases() },
         ]
+        let resolving = Task { await self.resolveInTurn() }
         let committing = Task { await self.commitFinished() }
         let reporting = Task { await self.sendReports() }
         await withTaskCancellationHandler {
@@ -104,6 +106,8 @@ package final class WorkerService: DrainableService {
             leaseTask.cancel()
         }
         await finishWork()
+        resolves.close()
+        await resolving.value
         finished.close()
         await committing.value
         reports.close()

@@ -114,6 +114,30 @@ import Testing
         }
     }
 
+    @Test func aTitleWhosePlaylistChangedIsResolvedAnewNextTime() async throws {
+        try await F.with("changed") { fixture in
+            let catalog = try await fixture.submit([F.title("t")])
+            let resolve = try await fixture.lease()
+            let batch = Self.batch(fixture, resolve, Self.segments(2))
+            #expect(try await fixture.queue.addSegments(batch) == .accepted)
+            var resolved = F.done(resolve.jobs[0], resolve)
+            resolved.segments = 2
+            _ = try await fixture.report([resolved])
+            for _ in 1...3 {
+                let work = try await fixture.lease()
+                _ = try await fixture.report(
+                    work.jobs.map { job in
+                        job.key.hasSuffix("1.ts")
+                            ? F.failed(job, work, "manifest.changed") : F.done(job, work)
+                    })
+            }
+            try await fixture.drain()
+            #expect(try await fixture.assets(of: catalog)[0].failure?.code == "manifest.changed")
+            try await fixture.submit([F.title("t")])
+            #expect(try await fixture.lease().jobs.map(\.kind) == [.resolve])
+        }
+    }
+
     @Test func aManifestThatCannotBeReadFailsItsAsset() async throws {
         try await F.with("manifest") { fixture in
             let catalog = try await fixture.submit([F.title("t")])

@@ -21,6 +21,7 @@ WITH settled AS MATERIALIZED (
            count(*) FILTER (WHERE NOT done) AS failed,
            coalesce(sum(bytes) FILTER (WHERE done), 0) AS bytes,
            coalesce(sum(bytes) FILTER (WHERE done AND adopted), 0) AS adopted_bytes,
+           bool_or(code = 'manifest.changed') AS changed,
            (array_agg(code) FILTER (WHERE NOT done))[1] AS code,
            (array_agg(message) FILTER (WHERE NOT done))[1] AS message
     FROM settled GROUP BY asset_id
@@ -30,6 +31,8 @@ WITH settled AS MATERIALIZED (
         segments_failed = a.segments_failed + t.failed,
         bytes = a.bytes + t.bytes,
         adopted_bytes = a.adopted_bytes + t.adopted_bytes,
+        -- What the manifest said no longer holds: the next start reads it anew.
+        resolved = a.resolved AND t.changed IS NOT TRUE,
         failure_code = coalesce(a.failure_code, t.code),
         failure_message = CASE WHEN a.failure_code IS NULL
                                THEN t.message ELSE a.failure_message END,
