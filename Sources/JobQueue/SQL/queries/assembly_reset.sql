@@ -6,21 +6,29 @@ WITH parts AS (
     DELETE FROM result USING parts WHERE result.segment_id = parts.id
     RETURNING result.done, result.bytes
 ), assemblies AS (
-    DELETE FROM assembly WHERE segment_id = $1::bigint RETURNING parts, attempt
+    DELETE FROM assembly WHERE segment_id = $1::bigint RETURNING parts, attempt, failed
 ), tally AS (
     SELECT (SELECT max(parts) FROM assemblies) - 1 AS fewer,
            (SELECT max(attempt) FROM assemblies) AS attempt,
+           (SELECT count(*) FROM assemblies WHERE failed) AS given_up,
            (SELECT count(*) FROM results WHERE done) AS done,
            (SELECT count(*) FROM results WHERE NOT done) AS failed,
            (SELECT coalesce(sum(bytes), 0) FROM results WHERE done) AS bytes
 ), counted AS (
     UPDATE asset a SET segments = a.segments - t.fewer, segments_done = a.segments_done - t.done,
         segments_failed = a.segments_failed - t.failed, bytes = a.bytes - t.bytes,
-        verifies = a.verifies - 1, retries = a.retries + 1, state = 'inProgress',
-        changed_at = now()
-    FROM tally t, segment s
-    WHERE s.id = $1::bigint AND a.id = s.asset_id AND t.fewer IS NOT NULL
-    RETURNING a.id, a.catalog_id, s.origin_id, t.attempt, t.fewer, t.done, t.failed, t.bytes
+        adopted_bytes = least(a.adopted_bytes, a.bytes - t.bytes),
+        verifies = a.verifies - 1, verifies_failed = a.verifies_failed - t.given_up,
+        -- What a part of it failed with is not the end of it any more.
+        failure_code = CASE WHEN a.segments_failed > t.failed OR a.verifies_failed > t.given_up
+                            THEN a.failure_code END,
+        failure_message = CASE WHEN a.segments_failed > t.failed OR a.verifies_failed > t.given_up
+                               THEN a.failure_message END,
+        retries = a.retries + 1, state = 'inProgress', changed_at = now()
+    FROM tally t, segment s, asset b
+    WHERE s.id = $1::bigint AND a.id = s.asset_id AND b.id = a.id AND t.fewer IS NOT NULL
+    RETURNING a.id, a.catalog_id, s.origin_id, t.attempt, t.fewer, t.done, t.failed, t.bytes,
+              b.adopted_bytes - a.adopted_bytes AS adopted_bytes
 ), queued AS (
     INSERT INTO job (queue_id, catalog_id, origin_id, asset_id, segment_id, kind, priority, attempt,
                      available_at)
@@ -30,5 +38,5 @@ WITH parts AS (
 )
 UPDATE catalog c SET segments = c.segments - n.fewer, segments_done = c.segments_done - n.done,
     segments_failed = c.segments_failed - n.failed, bytes = c.bytes - n.bytes,
-    retries = c.retries + 1
+    adopted_bytes = c.adopted_bytes - n.adopted_bytes, retries = c.retries + 1
 FROM counted n WHERE c.id = n.catalog_id

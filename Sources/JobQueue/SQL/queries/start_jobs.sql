@@ -15,7 +15,8 @@ WITH wanted AS MATERIALIZED (
     LEFT JOIN assembly y ON y.segment_id = s.id
     WHERE w.resolved
 ), mended AS (
-    UPDATE assembly y SET failed = false FROM known k WHERE y.segment_id = k.id AND y.failed
+    -- Its tries are counted anew, like those of a job.
+    UPDATE assembly y SET failed = false, attempt = 0 FROM known k WHERE y.segment_id = k.id
 ), jobs AS (
     INSERT INTO job (queue_id, catalog_id, origin_id, asset_id, segment_id, kind, priority)
     SELECT $3::bigint, $1::bigint, origin_id, asset_id, segment_id, kind, $4::smallint

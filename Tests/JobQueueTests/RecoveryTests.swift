@@ -1,0 +1,103 @@
+import JobQueue
+import Model
+import Testing
+
+/// Ways back to a whole catalog after something was cut short or went wrong for good.
+@Suite struct RecoveryTests {
+    typealias F = QueueFixture
+
+    @Test(arguments: [true, false])
+    func anAssetThatNeverStartedIsStartedLater(isInterrupted: Bool) async throws {
+        try await F.with("neverStarted") { fixture in
+            let first = try await fixture.queue.open(
+                CatalogSubmission(name: "movies", storageURL: F.site))
+            try await fixture.queue.add([F.file("a")], to: first.id, generation: first.generation)
+            if isInterrupted {
+                try await fixture.queue.interrupt(first.id)
+            } else {
+                // The submitter vanished before its start; another one named something else.
+                try await fixture.submit([F.file("b")])
+                try await fixture.drain()
+            }
+            let catalog = try await fixture.submit([F.file("a")])
+            #expect(try await fixture.drain().map(\.kind) == [.fetch, .sums])
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+
+    /// Splits the one file of a catalog into two parts; the grants of its first and second part.
+    private static func split(
+        _ fixture: QueueFixture
+    ) async throws -> (LeaseGrant, LeaseGrant) {
+        let first = try await fixture.lease(1)
+        let request = SplitTests.request(
+            fixture, first, total: 2 * SplitTests.part, assembly: F.newID())
+        #expect(try await fixture.queue.split(request).verdict == .accepted)
+        return (first, try await fixture.lease(1))
+    }
+
+    @Test func aFileIsFetchedAnewAfterAPartOfItFailed() async throws {
+        try await F.with("partFailed") { fixture in
+            let catalog = try await fixture.submit([F.file("large")])
+            let (first, second) = try await Self.split(fixture)
+            _ = try await fixture.report([F.failed(first.jobs[0], first, "origin.http.404")])
+            let changed = F.failed(second.jobs[0], second, "content.changed")
+            #expect(try await fixture.report([changed]) == [.accepted])
+            let anew = try await fixture.lease()
+            #expect(anew.jobs.map(\.offset) == [nil])
+            _ = try await fixture.report([F.done(anew.jobs[0], anew)])
+            try await fixture.drain()
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.state == .completed && status.totals.segmentsFailed == 0)
+            let asset = try await fixture.assets(of: catalog)[0]
+            #expect(asset.state == .completed && asset.failure == nil)
+        }
+    }
+
+    @Test func partsThatAreThrownAwayWereNotAdopted() async throws {
+        try await F.with("partAdopted") { fixture in
+            let catalog = try await fixture.submit([F.file("large")])
+            let (first, _) = try await Self.split(fixture)
+            _ = try await fixture.report([
+                F.done(first.jobs[0], first, bytes: SplitTests.part)
+            ])
+            try await fixture.queue.interrupt(catalog)
+            try await fixture.submit([F.file("large")])
+            let before = try await fixture.queue.status(of: catalog).totals
+            #expect(before.adoptedBytes == SplitTests.part)
+            let rest = try await fixture.lease()
+            #expect(rest.jobs.map(\.offset) == [SplitTests.part])
+            _ = try await fixture.report([F.failed(rest.jobs[0], rest, "content.changed")])
+            try await fixture.drain()
+            let totals = try await fixture.queue.status(of: catalog).totals
+            #expect(totals.completed == 1 && totals.bytes == 10 && totals.adoptedBytes == 0)
+        }
+    }
+
+    @Test func aFileWhosePartsDidNotFitIsTriedAnewWhenSubmittedAgain() async throws {
+        try await F.with("mismatch") { fixture in
+            let catalog = try await fixture.submit([F.file("large")])
+            while try await fixture.queue.status(of: catalog).totals.failed == 0 {
+                let (first, second) = try await Self.split(fixture)
+                for part in [first, second] {
+                    _ = try await fixture.report([
+                        F.done(part.jobs[0], part, bytes: SplitTests.part)
+                    ])
+                }
+                let verify = try await fixture.lease(1)
+                _ = try await fixture.report([
+                    F.failed(verify.jobs[0], verify, "integrity.digestMismatch")
+                ])
+            }
+            try await fixture.drain()
+            try await fixture.submit([F.file("large")])
+            let verify = try await fixture.lease(1)
+            #expect(verify.jobs.map(\.kind) == [.verify])
+            _ = try await fixture.report([
+                F.failed(verify.jobs[0], verify, "integrity.digestMismatch")
+            ])
+            #expect(try await fixture.drain().map(\.kind) == [.fetch, .sums])
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+}
