@@ -11,14 +11,8 @@ extension JobQueue {
     ) async throws(Failure) -> [ReportAnswer.Verdict] {
         try await transaction { connection in
             let ordered = request.results.sorted { $0.job < $1.job }
-            let rows = try await connection.query(
-                SQL.reportedJobs,
-                [
-                    .int64Array(ordered.map(\.job.rawValue)),
-                    .uuidArray(ordered.map(\.lease)), .uuid(request.worker),
-                ]
-            ).rows
-            var held = try Self.heldJobs(rows)
+            var held = try await Self.held(
+                ordered.map(\.job), ordered.map(\.lease), request.worker, connection)
             var plan = ReportPlan()
             var verdicts: [ReportAnswer.Verdict] = []
             verdicts.reserveCapacity(request.results.count)
@@ -34,6 +28,21 @@ extension JobQueue {
             try await self.carryOut(plan, connection)
             return verdicts
         }
+    }
+
+    /// Those of `jobs` that the lease beside each holds for this worker; locked with their assets.
+    static func held(
+        _ jobs: [JobID], _ leases: [LeaseID], _ worker: WorkerID, _ connection: PostgresConnection
+    ) async throws -> [JobID: HeldJob] {
+        let values: [PostgresValue] = [
+            .int64Array(jobs.map(\.rawValue)), .uuidArray(leases), .uuid(worker),
+        ]
+        var rows = try await connection.query(SQL.reportedJobs, values).rows
+        // A split that came first is seen by the next statement, under the locks of this one.
+        if try rows.contains(where: { try $0.bool("is_unseen") }) {
+            rows = try await connection.query(SQL.reportedJobs, values).rows
+        }
+        return try heldJobs(rows)
     }
 
     static func heldJobs(_ rows: PostgresRows) throws -> [JobID: HeldJob] {

@@ -10,7 +10,9 @@ extension JobQueue {
             (segment, try originURL(of: segment.url))
         }
         return try await transaction { connection in
-            guard let job = try await Self.held(batch.job, batch.lease, batch.worker, connection)
+            guard
+                let job = try await Self.held(
+                    [batch.job], [batch.lease], batch.worker, connection)[batch.job]
             else {
                 return .stale
             }
@@ -58,7 +60,7 @@ extension JobQueue {
         return try await transaction { connection in
             guard
                 let job = try await Self.held(
-                    request.job, request.lease, request.worker, connection)
+                    [request.job], [request.lease], request.worker, connection)[request.job]
             else { return SplitAnswer(verdict: .stale) }
             guard job.kind == .fetch, let segment = job.segment else {
                 return SplitAnswer(verdict: .rejected)
@@ -85,16 +87,5 @@ extension JobQueue {
             }
             return SplitAnswer(verdict: .accepted, job: first)
         }
-    }
-
-    /// The one job, when the lease of this worker holds it; locked.
-    private static func held(
-        _ job: JobID, _ lease: LeaseID, _ worker: WorkerID, _ connection: PostgresConnection
-    ) async throws -> HeldJob? {
-        let rows = try await connection.query(
-            SQL.reportedJobs,
-            [.int64Array([job.rawValue]), .uuidArray([lease]), .uuid(worker)]
-        ).rows
-        return try heldJobs(rows)[job]
     }
 }

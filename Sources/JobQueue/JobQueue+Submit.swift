@@ -72,11 +72,14 @@ extension JobQueue {
             if row.generation == generation && row.state != .interrupted { return }
             _ = try await connection.query(SQL.planInBulk, [])
             let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
-            for statement in [SQL.startForget, SQL.startFileSegments, SQL.startDropParts] {
-                _ = try await connection.query(statement, both)
-            }
+            let before = [
+                SQL.startLockWork, SQL.startForget, SQL.startFileSegments, SQL.startDropParts,
+            ]
+            for statement in before { _ = try await connection.query(statement, both) }
             _ = try await connection.query(
                 SQL.startJobs, both + [.int(row.queueID), .int(row.priority)])
+            // Reports go on meanwhile; nothing they change may be counted twice or not at all.
+            _ = try await connection.query(SQL.startLockCounts, [.int(catalog.rawValue)])
             _ = try await connection.query(SQL.startDirectories, both)
             _ = try await connection.query(SQL.startTotals, both)
             _ = try await connection.query(SQL.notifyWork, [])
@@ -109,8 +112,14 @@ extension JobQueue {
 
     private static func interrupt(_ ids: [Int64], _ connection: PostgresConnection) async throws {
         _ = try await connection.query(SQL.planInBulk, [])
-        for statement in [SQL.interruptJobs, SQL.interruptAssets, SQL.interruptCatalogs] {
-            _ = try await connection.query(statement, [.int64Array(ids)])
+        let catalogs: [PostgresValue] = [.int64Array(ids)]
+        // A report that was under way may leave jobs that a statement begun before it ended cannot
+        // see. Without any job there is no report under way, and nothing makes new ones.
+        repeat {
+            _ = try await connection.query(SQL.interruptJobs, catalogs)
+        } while try await connection.query(SQL.catalogsHaveJobs, catalogs).only().bool("have_jobs")
+        for statement in [SQL.interruptAssets, SQL.interruptCatalogs] {
+            _ = try await connection.query(statement, catalogs)
         }
     }
 

@@ -1,8 +1,19 @@
 ended AS (
     SELECT catalog_id, directory_id, count(*) AS n FROM rolled
     WHERE state IN ('completed', 'failed') GROUP BY catalog_id, directory_id
+), totals AS (
+    SELECT catalog_id, count(*) FILTER (WHERE state = 'completed') AS completed,
+           count(*) FILTER (WHERE state = 'failed') AS failed,
+           sum(done) AS segments_done, sum(rolled.failed) AS segments_failed, sum(bytes) AS bytes,
+           sum(adopted_bytes) AS adopted_bytes
+    FROM rolled GROUP BY catalog_id
+), locked_catalogs AS MATERIALIZED (
+    SELECT id FROM catalog WHERE id IN (SELECT catalog_id FROM totals)
+    ORDER BY id FOR NO KEY UPDATE
 ), locked_directories AS MATERIALIZED (
+    -- After the catalogs: a start locks both in this order too.
     SELECT id FROM directory WHERE id IN (SELECT directory_id FROM ended)
+        AND (SELECT count(*) FROM locked_catalogs) >= 0
     ORDER BY id FOR NO KEY UPDATE
 ), directories AS (
     UPDATE directory d SET unsettled = d.unsettled - e.n
@@ -15,15 +26,6 @@ ended AS (
     FROM directories d JOIN catalog c ON c.id = d.catalog_id
     WHERE d.unsettled = 0
     ON CONFLICT (directory_id) WHERE directory_id IS NOT NULL DO NOTHING
-), totals AS (
-    SELECT catalog_id, count(*) FILTER (WHERE state = 'completed') AS completed,
-           count(*) FILTER (WHERE state = 'failed') AS failed,
-           sum(done) AS segments_done, sum(rolled.failed) AS segments_failed, sum(bytes) AS bytes,
-           sum(adopted_bytes) AS adopted_bytes
-    FROM rolled GROUP BY catalog_id
-), locked_catalogs AS MATERIALIZED (
-    SELECT id FROM catalog WHERE id IN (SELECT catalog_id FROM totals)
-    ORDER BY id FOR NO KEY UPDATE
 )
 UPDATE catalog c SET
     assets_completed = c.assets_completed + t.completed,
