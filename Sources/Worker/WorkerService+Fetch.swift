@@ -44,8 +44,12 @@ extension WorkerService {
     }
 
     private func submit(_ jobs: [Job], _ lease: LeaseID, _ storage: DirectoryStorage) {
-        // A transfer that starts after its lease was dropped would be cancelled by nobody.
-        guard !jobs.isEmpty, held.isHeld(lease) else { return }
+        // A transfer that starts after its lease was dropped would be cancelled by nobody. The jobs
+        // are given back all the same: a heartbeat under way may still save the lease.
+        guard held.isHeld(lease) else {
+            for job in jobs { giveBack(job, lease) }
+            return
+        }
         for job in jobs {
             let split = Split(
                 worker: id, job: job, lease: lease, partBytes: configuration.partBytes)
@@ -172,10 +176,16 @@ extension WorkerService {
         var reports: [JobReport] = []
         reports.reserveCapacity(batch.count)
         // Whoever lost its lease must not put anything under a final key: somebody else may have.
-        let (ours, lost) = (
-            batch.filter { held.isHeld($0.lease) }, batch.filter { !held.isHeld($0.lease) }
-        )
-        for end in lost { end.fetched.object?.discard() }
+        // The job is given back all the same: a heartbeat under way may still save the lease.
+        var ours: [Finished] = []
+        for end in batch {
+            if held.isHeld(end.lease) {
+                ours.append(end)
+            } else {
+                end.fetched.object?.discard()
+                reports.append(JobReport(job: end.job.id, lease: end.lease, outcome: .returned))
+            }
+        }
         for (_, group) in Dictionary(grouping: ours, by: { ObjectIdentifier($0.storage) }) {
             guard let storage = group.first?.storage else { continue }
             let stored = group.compactMap { end in end.fetched.object.map { (end, $0) } }

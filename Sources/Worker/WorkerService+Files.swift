@@ -30,18 +30,23 @@ extension WorkerService {
     func writeSums(_ job: Job, _ lease: LeaseID, _ grant: LeaseGrant) async {
         do {
             let entries = try await sums(of: job)
-            let written = await blocking.run { () -> Result<Void, Failure> in
+            let written = await blocking.run { () -> Result<Bool, Failure> in
                 Result { () throws(Failure) in
-                    guard !entries.isEmpty, self.held.isHeld(lease) else { return }
+                    guard self.held.isHeld(lease) else { return false }
+                    guard !entries.isEmpty else { return true }
                     let storage = try self.storage(at: grant.sites[job.site.description] ?? "")
                     let document = SumsDocument(directory: job.key, entries: entries)
                     try storage.writeDocument(
                         key: document.key, lease: lease, job: job.id, chunks: document)
+                    return true
                 }
             }
-            try written.get()
-            held.downloaded(job.id, lease)
-            reports.push(JobReport(job: job.id, lease: lease, outcome: .done))
+            if try written.get() {
+                held.downloaded(job.id, lease)
+                reports.push(JobReport(job: job.id, lease: lease, outcome: .done))
+            } else {
+                giveBack(job, lease)
+            }
         } catch {
             fail(job, lease, error)
         }
