@@ -1,0 +1,34 @@
+import CoordinatorClient
+import Model
+import TestSupport
+import Testing
+import Transfer
+
+@testable import Worker
+
+@Suite struct GiveBackTests {
+    /// Near its end a lease is too short to begin anything; a heartbeat may save it all the same,
+    /// and then its jobs must not be held for ever.
+    @Test(arguments: [nil, StoredObject(bytes: 1, sha256: String(repeating: "a", count: 64))])
+    func whatIsNotStartedIsGivenBack(known: StoredObject?) async throws {
+        let edge = try TemporaryDirectory("edge")
+        let worker = try WorkerService(
+            WorkerService.Configuration(
+                coordinators: ["http://127.0.0.1:9"], token: nil, name: "w"))
+        defer {
+            worker.engine.shutdown()
+            worker.client.shutdown()
+            edge.remove()
+        }
+        var job = Job(
+            id: JobID(1), kind: .fetch, site: SiteID(1), asset: AssetID(1), attempt: 1,
+            url: "http://127.0.0.1:9/a", key: "h/a")
+        job.known = known
+        worker.held.add("l", [job], seconds: 30, askedAt: .now - .seconds(29))
+        let storage = try worker.storage(at: "file://\(edge.path)")
+        await worker.fetch([job], "l", storage: storage)
+        let reports = await worker.reports.next(10)
+        #expect(reports.map(\.outcome) == [.returned] && reports.map(\.job) == [job.id])
+        #expect(worker.held.pendingCount == 0)
+    }
+}
