@@ -7,10 +7,11 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.as
            AS seconds,
        p.received AS receiving_bytes,
        CASE WHEN c.segments_done + p.transfers > 0 THEN
-           (c.bytes + p.expected
-            + (c.bytes + p.expected) / (c.segments_done + p.transfers)
-              * greatest(c.segments - c.segments_done - c.segments_failed - p.transfers, 0)
-           )::bigint
+           least(c.bytes + p.expected
+                 + (c.bytes + p.expected) / (c.segments_done + p.transfers)
+                   * greatest(c.segments - c.segments_done - c.segments_failed - p.transfers,
+                              0)::numeric,
+                 9e18)::bigint
        END AS expected_bytes
 FROM catalog c
 JOIN queue q ON q.id = c.queue_id
@@ -24,5 +25,6 @@ CROSS JOIN LATERAL (
     WHERE w.last_seen > now() - interval '15 seconds' AND a.catalog_id = c.id
       AND c.state = 'running'
 ) AS p
-WHERE $1::bigint IS NULL OR c.id = $1::bigint
+-- A range, so that the one is found through the index.
+WHERE c.id BETWEEN coalesce($1::bigint, 0) AND coalesce($1::bigint, 9223372036854775807)
 ORDER BY c.id DESC LIMIT 100
