@@ -93,6 +93,7 @@ struct Routes: Sendable {
             try await queue.start(catalog, generation: start.generation)
             return HTTPResponse(status: 204)
         case ("POST", "interrupt"):
+            try Self.requireJSON(request)
             try await queue.interrupt(catalog)
             return HTTPResponse(status: 204)
         case ("GET", "assets"): return try await assets(request, of: catalog)
@@ -177,12 +178,16 @@ struct Routes: Sendable {
 
     // MARK: Bodies
 
-    private static func body<Body: Decodable>(of request: HTTPRequest) throws -> Body {
-        // Only a request that a browser must ask leave for: no form can send this type.
+    /// Only a request that a browser must ask leave for: no form can send this type.
+    private static func requireJSON(_ request: HTTPRequest) throws(Failure) {
         let type = request.header("content-type") ?? ""
         guard type.lowercased().hasPrefix("application/json") else {
             throw Validation.wrong("Content-Type", type, "application/json")
         }
+    }
+
+    private static func body<Body: Decodable>(of request: HTTPRequest) throws -> Body {
+        try requireJSON(request)
         do {
             return try JSONDecoder().decode(Body.self, from: Data(request.body))
         } catch let error as DecodingError {

@@ -19,6 +19,8 @@ enum Validation {
                 throw Failure("input.duplicate", "\(field).name: \(asset.name) came before.")
             }
             try text(asset.name, "\(field).name", 1...1_000)
+            // Longer text does not fit into an entry of the index that keeps names unique.
+            try range(asset.name.utf8.count, "\(field).name, in bytes", 1...WireLimits.nameBytes)
             try url(asset.url, "\(field).url")
             try key(asset.key, "\(field).key")
             try length(asset.bytes, "\(field).bytes")
@@ -51,8 +53,13 @@ enum Validation {
         try uuid(batch.worker, "worker")
         try uuid(batch.lease, "lease")
         try range(batch.segments.count, "segments", 1...WireLimits.segmentsPerRequest)
+        var ordinals: Set<Int> = []
         for (index, segment) in batch.segments.enumerated() {
             let field = "segments[\(index)]"
+            guard ordinals.insert(segment.ordinal).inserted else {
+                throw Failure(
+                    "input.duplicate", "\(field).ordinal: \(segment.ordinal) came before.")
+            }
             try range(segment.ordinal, "\(field).ordinal", 0...(WireLimits.segmentsPerAsset - 1))
             try url(segment.url, "\(field).url")
             try key(segment.key, "\(field).key")
@@ -91,7 +98,8 @@ enum Validation {
         for (asset, progress) in heartbeat.progress {
             let isSane =
                 Int64(asset).map { $0 > 0 } == true && progress.receivedBytes >= 0
-                && progress.expectedBytes >= progress.receivedBytes
+                && (progress.receivedBytes...max(progress.receivedBytes, mostBytes))
+                    .contains(progress.expectedBytes)
                 && (1...1_000_000).contains(progress.transfers)
             guard isSane else {
                 throw wrong(
@@ -182,7 +190,7 @@ enum Validation {
 
     private static func storageURL(_ value: String) throws(Failure) {
         let path = value.dropFirst("file://".count)
-        guard value.hasPrefix("file:///"), value.utf8.count <= 4_096, !hasControl(value),
+        guard value.hasPrefix("file:///"), value.utf8.count <= 2_048, !hasControl(value),
             !path.split(separator: "/").contains("..")
         else {
             throw wrong("storageURL", value, "file:///absolute/path")

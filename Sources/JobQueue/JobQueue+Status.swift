@@ -66,7 +66,7 @@ extension JobQueue {
         guard let text else { return (0, -1) }
         let numbers = text.split(separator: ".", omittingEmptySubsequences: false)
             .compactMap { Int64($0) }
-        guard numbers.count == 2 else {
+        guard numbers.count == 2, Int32(exactly: numbers[1]) != nil else {
             throw Failure("input.field", "after: \(text.prefix(40)) is not from a page's next.")
         }
         return (numbers[0], numbers[1])

@@ -164,7 +164,10 @@ func originURL(of url: String) throws(Failure) -> String {
     let rest = url[url.index(after: colon)...]
     guard scheme == "http" || scheme == "https", rest.hasPrefix("//") else { throw notWeb(url) }
     let authority = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-    guard !authority.isEmpty, !authority.contains("@") else { throw notWeb(url) }
+    // A name has at most 253 characters (RFC 1035, section 2.3.4), a port 5 digits.
+    guard (1...300).contains(authority.utf8.count), !authority.contains("@") else {
+        throw notWeb(url)
+    }
     return "\(scheme)://\(authority.lowercased())"
 }
 

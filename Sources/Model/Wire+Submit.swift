@@ -30,7 +30,7 @@ package struct CatalogHandle: Codable, Sendable {
 
 /// One asset as a list names it.
 package struct AssetSubmission: Codable, Hashable, Sendable {
-    /// 1 to 1,000 characters; unique in its catalog.
+    /// 1 to 1,000 characters, at most `WireLimits.nameBytes`; unique in its catalog.
     package var name: String
     package var url: String
     package var kind: AssetKind
@@ -84,6 +84,8 @@ package enum WireLimits {
     package static let bodyBytes = 16 << 20
     /// Longest long poll in milliseconds.
     package static let waitMilliseconds = 30_000
+    /// Longest name of an asset in bytes, when its 1,000 characters are long ones.
+    package static let nameBytes = 2_000
     /// Longest URL in bytes.
     package static let urlBytes = 8_192
     /// Longest final key in bytes.

@@ -22,6 +22,10 @@ import Testing
     private static let lease = Fixture.unknown
     private static let zeros = String(repeating: "0", count: 64)
 
+    /// 3,000 bytes in 750 characters, with nothing in them that could be compressed.
+    private static let longName = String(
+        String.UnicodeScalarView((0..<750).compactMap { Unicode.Scalar(0x20000 + $0 * 53) }))
+
     static func catalog(_ fields: String) -> Case { Case(target: "/v1/catalogs", body: fields) }
 
     static func asset(_ fields: String, code: String = "input.field") -> Case {
@@ -98,6 +102,10 @@ import Testing
             target: "/v1/catalogs", body: #"{"name":"a"}"#,
             headers: ["Content-Type": "application/x-www-form-urlencoded"]),
         Case(target: "/v1/catalogs", body: #"{"name":"a"}"#, headers: ["Content-Type": ""]),
+        // What a form of any web page can send.
+        Case(
+            target: "/v1/catalogs/1/interrupt", body: "a=b",
+            headers: ["Content-Type": "application/x-www-form-urlencoded"]),
         Case(target: "/v1/catalogs/%zz", body: "{}", code: "input.malformed"),
         Case(method: "GET", target: "/v1/catalogs/1/files?after=%00", code: "input.malformed"),
     ]
@@ -131,6 +139,8 @@ import Testing
         Case(method: "GET", target: "/v1/catalogs/1/assets?state=odd"),
         Case(method: "GET", target: "/v1/catalogs/1/files?after=1"),
         Case(method: "GET", target: "/v1/catalogs/1/files?after=1.x"),
+        Case(method: "GET", target: "/v1/catalogs/1/files?after=1.2147483648"),
+        Case(method: "GET", target: "/v1/sums?site=1&directory=h&after=1.-99999999999"),
         Case(method: "GET", target: "/v1/sums?site=0&directory=h"),
         Case(method: "GET", target: "/v1/sums?directory=h"),
     ]
@@ -166,6 +176,12 @@ import Testing
         asset(key: ".dray"), asset(key: "h/a\\u0000"), asset(key: "h/a\\n"), asset(key: ".."),
         asset(key: String(repeating: "a", count: 2_049)),
         asset(#""name":"","kind":"file","key":"h/a","url":"http://h/a""#),
+        asset(#""name":"\#(longName)","kind":"file","key":"h/a","url":"http://h/a""#),
+        Case(
+            target: "/v1/catalogs/1/assets",
+            body: #"{"generation":1,"assets":[{"name":"a","kind":"file","key":"h/a","#
+                + #""url":"http://\#(longName)/a"}]}"#, code: "input.url"),
+        catalog(#"{"name":"a","storageURL":"file:///\#(longName)","priority":5}"#),
         asset(#""name":"a\u0007","kind":"file","key":"h/a","url":"http://h/a""#),
         asset(#""name":"a","kind":"file","key":"h/a","url":"http://h/a","bytes":-1"#),
         asset(
@@ -203,6 +219,17 @@ import Testing
         segment(#""ordinal":0,"url":"http://h/a","key":"../a","role":"media""#),
         segment(#""ordinal":0,"url":"http://h/a","key":"h/a","role":"media","bytes":-1"#),
         segment(#""ordinal":0,"url":"http://h/a","key":"h/a","role":"media","sha256":"x""#),
+        Case(
+            target: "/v1/segments",
+            body: #"{"worker":"\#(worker)","job":1,"lease":"\#(lease)","segments":["#
+                + #"{"ordinal":0,"url":"http://h/a","key":"h/a","role":"media"},"#
+                + #"{"ordinal":0,"url":"http://h/b","key":"h/b","role":"media"}]}"#,
+            code: "input.duplicate"),
+        Case(
+            target: "/v1/heartbeats",
+            body: #"{"worker":"\#(worker)","leases":[],"progress":{"1":{"receivedBytes":1,"#
+                + #""expectedBytes":9223372036854775807,"transfers":1}},"name":"n","#
+                + #""activeTransfers":0}"#),
         split(total: "2097152", part: "1048575"), split(total: "1048576", part: "1048576"),
         split(total: "9223372036854775807", part: "9223372036854775806"),
         split(total: "17592186044416", part: "1048576"), split(total: "-1", part: "1048576"),
