@@ -8,17 +8,16 @@ ended AS (
            sum(adopted_bytes) AS adopted_bytes
     FROM rolled GROUP BY catalog_id
 ), locked_catalogs AS MATERIALIZED (
-    SELECT id FROM catalog WHERE id IN (SELECT catalog_id FROM totals)
+    SELECT id FROM catalog WHERE id = ANY(ARRAY(SELECT catalog_id FROM totals))
     ORDER BY id FOR NO KEY UPDATE
 ), locked_directories AS MATERIALIZED (
     -- After the catalogs: a start locks both in this order too.
-    SELECT id FROM directory WHERE id IN (SELECT directory_id FROM ended)
+    SELECT id FROM directory WHERE id = ANY(ARRAY(SELECT directory_id FROM ended))
         AND (SELECT count(*) FROM locked_catalogs) >= 0
     ORDER BY id FOR NO KEY UPDATE
 ), directories AS (
     UPDATE directory d SET unsettled = d.unsettled - e.n
-    FROM locked_directories l JOIN ended e ON e.directory_id = l.id
-    WHERE d.id = l.id
+    FROM ended e WHERE d.id = e.directory_id AND (SELECT count(*) FROM locked_directories) >= 0
     RETURNING d.id, d.catalog_id, d.unsettled
 ), sums AS (
     INSERT INTO job (queue_id, catalog_id, asset_id, directory_id, kind, priority)
@@ -34,6 +33,5 @@ UPDATE catalog c SET
     segments_failed = c.segments_failed + t.segments_failed,
     bytes = c.bytes + t.bytes,
     adopted_bytes = c.adopted_bytes + t.adopted_bytes
-FROM locked_catalogs l JOIN totals t ON t.catalog_id = l.id
-WHERE c.id = l.id
+FROM totals t WHERE c.id = t.catalog_id AND (SELECT count(*) FROM locked_catalogs) >= 0
 RETURNING (SELECT count(*) FROM directories WHERE unsettled = 0) AS sums_jobs
