@@ -157,21 +157,22 @@ final class PrefetchSession: DrainableService {
     private func interrupt(_ handle: CatalogHandle, _ client: CoordinatorClient) async {
         do {
             try await Task { try await client.interrupt(handle.id, retrySeconds: 1) }.value
-            if let path = plan.reportPath, !Task.isCancelled {
-                let status = try await client.status(of: handle.id, retrySeconds: 1)
-                try await ReportWriter(path: path, client: client).write(status)
-            }
         } catch {
             display.end()
-            Console.note("the catalog could not be marked as interrupted: \(error)")
+            return Console.note("the catalog could not be marked as interrupted: \(error)")
+        }
+        guard let path = plan.reportPath, !Task.isCancelled else { return }
+        do {
+            let status = try await client.status(of: handle.id, retrySeconds: 1)
+            try await ReportWriter(path: path, client: client).write(status)
+        } catch {
+            display.end()
+            Console.note("the report could not be written: \(error)")
         }
     }
 
-    /// Writes the report and the summary.
+    /// Writes the summary and the report; a report that fails does not take the summary with it.
     private func conclude(_ status: CatalogStatus, _ client: CoordinatorClient) async throws {
-        if let path = plan.reportPath {
-            try await ReportWriter(path: path, client: client).write(status)
-        }
         if !plan.isQuiet {
             Console.write(
                 RunSummary(status: status, destination: plan.destination.path).text)
@@ -187,6 +188,9 @@ final class PrefetchSession: DrainableService {
                     + RunSummary.failures(
                         page.assets, total: status.totals.failed, reportPath: plan.reportPath),
                 to: 2)
+        }
+        if let path = plan.reportPath {
+            try await ReportWriter(path: path, client: client).write(status)
         }
         result.withLock {
             switch status.state {
