@@ -17,9 +17,7 @@ struct ReportWriter {
             guard access(path, W_OK) == 0 else { throw failure(path, systemErrorText(errno)) }
             return
         }
-        let (descriptor, temporary) = try open(path)
-        close(descriptor)
-        if let temporary { unlink(temporary) }
+        try open(path).abandon()
     }
 
     /// True for a pipe or a device, `/dev/stdout` say, which a rename would replace.
@@ -28,19 +26,43 @@ struct ReportWriter {
         return stat(path, &status) == 0 && ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT)
     }
 
-    /// Opens what is written to: a temporary file beside `path`, or `path` itself where it is special.
-    private static func open(
-        _ path: String
-    ) throws(Failure) -> (descriptor: Int32, temporary: String?) {
+    /// What is written to: a temporary file, to be renamed to `path`; or `path` itself where it is
+    /// special.
+    private struct Target {
+        let descriptor: Int32
+        let temporary: String?
+        /// `path` without symlinks: a rename is to replace what one leads to, and not the link.
+        let path: String
+
+        /// Closes the file and takes a temporary one away.
+        func abandon() {
+            close(descriptor)
+            if let temporary { unlink(temporary) }
+        }
+
+        /// Closes the file and gives a temporary one its name; the errno value when that fails.
+        func keep() -> Int32? {
+            close(descriptor)
+            guard let temporary, rename(temporary, path) != 0 else { return nil }
+            let code = errno
+            unlink(temporary)
+            return code
+        }
+    }
+
+    private static func open(_ path: String) throws(Failure) -> Target {
         var status = stat()
         if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
             throw failure(path, "is a directory")
         }
-        let temporary = isSpecial(path) ? nil : "\(path).\(getpid()).tmp"
+        let resolved = realpath(path, nil)
+        defer { free(resolved) }
+        let place = resolved.map { String(cString: $0) } ?? path
+        let temporary = isSpecial(path) ? nil : "\(place).\(getpid()).tmp"
         let flags = O_WRONLY | O_CLOEXEC | (temporary == nil ? 0 : O_CREAT | O_TRUNC)
         let descriptor = Glibc.open(temporary ?? path, flags, 0o666)
         guard descriptor >= 0 else { throw failure(path, systemErrorText(errno)) }
-        return (descriptor, temporary)
+        return Target(descriptor: descriptor, temporary: temporary, path: place)
     }
 
     private static func failure(_ path: String, _ reason: String) -> Failure {
@@ -49,20 +71,16 @@ struct ReportWriter {
 
     /// Reads the catalog's pages and writes the report.
     func write(_ status: CatalogStatus) async throws(Failure) {
-        let (descriptor, temporary) = try Self.open(path)
-        var output = BufferedOutput(descriptor: descriptor)
+        let target = try Self.open(path)
+        var output = BufferedOutput(descriptor: target.descriptor)
         do throws(Failure) {
-            defer { close(descriptor) }
             try await writeBody(status, to: &output)
             try output.flush(path)
         } catch {
-            if let temporary { unlink(temporary) }
+            target.abandon()
             throw error
         }
-        guard let temporary, rename(temporary, path) != 0 else { return }
-        let reason = systemErrorText(errno)
-        unlink(temporary)
-        throw Self.failure(path, reason)
+        if let code = target.keep() { throw Self.failure(path, systemErrorText(code)) }
     }
 
     private func writeBody(

@@ -88,6 +88,26 @@ extension EndToEnd {
             #expect(try await EdgeTree.checkSums(beneath: site) == Set(keys))
         }
 
+        @Test func aReportMayGoToAPipeOrThroughALink() async throws {
+            let origin = try FaultOrigin()
+            origin.route("/a", FaultOrigin.Response(text: "a"))
+            let home = try await EmbeddedHome(.current)
+            let (piped, linked, link) = (home.path("piped"), home.path("linked"), home.path("link"))
+            try Data().write(to: URL(filePath: linked))
+            symlink(linked, link)
+            let command =
+                "\(try DrayProcess.binary()) prefetch \(origin.url("/a")) --to \(home.edge)"
+                + " --state \(home.path("state")) --quiet --report"
+            let process = try ChildProcess([
+                "sh", "-c", "\(command) /dev/stdout | cat >\(piped); \(command) \(link)",
+            ])
+            #expect(try await process.wait() == .exited(0), "\(process.errors)")
+            #expect(try Report(piped).state == "completed")
+            #expect(try Report(linked).state == "completed")
+            let attributes = try FileManager.default.attributesOfItem(atPath: link)
+            #expect(attributes[.type] as? FileAttributeType == .typeSymbolicLink)
+        }
+
         private static func bytes(of files: Set<String>, _ root: String) throws -> Int {
             try files.reduce(0) { sum, file in
                 sum + (try Data(contentsOf: URL(filePath: "\(root)/\(file)"))).count
