@@ -32,7 +32,10 @@ extension WorkerService {
             } catch {
                 guard !isDraining else { return }
                 failures += 1
-                if failures == 1 { log.warning("no jobs to be had", ["error": "\(error)"]) }
+                if failures == 1 {
+                    log.warning(
+                        "no jobs to be had", ["error": "\(error)", "hint": error.code.row.hint])
+                }
                 try? await Task.sleep(for: .milliseconds(min(100 << min(failures, 5), 3_000)))
             }
         }
