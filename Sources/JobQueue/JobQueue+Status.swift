@@ -86,7 +86,9 @@ extension JobQueue {
                 ]
             ).rows
             let entries = try rows.map { row in
-                SumsPage.Entry(key: try row.string("key"), sha256: try row.string("sha256"))
+                SumsPage.Entry(
+                    key: try row.string("key"), sha256: try row.string("sha256"),
+                    recordedSeconds: try row.double("recorded_seconds"))
             }
             var next: String?
             if entries.count == limit, let last = rows.last {

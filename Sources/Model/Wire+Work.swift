@@ -310,10 +310,14 @@ package struct SumsPage: Codable, Sendable {
         /// Final key, relative to the site.
         package var key: String
         package var sha256: String
+        /// When this was recorded, in seconds since 1970 by the database's clock: of two entries of
+        /// one key, the later one is what lies there.
+        package var recordedSeconds: Double
 
-        package init(key: String, sha256: String) {
+        package init(key: String, sha256: String, recordedSeconds: Double = 0) {
             self.key = key
             self.sha256 = sha256
+            self.recordedSeconds = recordedSeconds
         }
     }
 

@@ -63,7 +63,9 @@ extension WorkerService {
                 site: job.site, directory: job.key, after: after)
             for entry in page.entries {
                 if let place = places[entry.key] {
-                    entries[place] = entry
+                    if entry.recordedSeconds >= entries[place].recordedSeconds {
+                        entries[place] = entry
+                    }
                 } else {
                     places[entry.key] = entries.count
                     entries.append(entry)

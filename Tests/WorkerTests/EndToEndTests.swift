@@ -98,6 +98,21 @@ import Testing
         }
     }
 
+    @Test func theListSaysWhatWasStoredLastUnderAKeyOfTwoCatalogs() async throws {
+        try await C.with { cluster in
+            let (old, new) = (C.bytes(5_000, seed: 1), C.bytes(6_000, seed: 2))
+            cluster.origin.serve("/d/f", old)
+            _ = try await cluster.run([try cluster.file("/d/f")], catalog: "one")
+            _ = try await cluster.run([try cluster.file("/d/f")], catalog: "two")
+            cluster.origin.serve("/d/f", new)
+            // The older of the two is told of the change.
+            let file = try cluster.file("/d/f", sha256: C.sha256(new))
+            _ = try await cluster.run([file], catalog: "one")
+            #expect(cluster.stored("/d/f") == new)
+            #expect(try await cluster.checkSums("/d") == 1)
+        }
+    }
+
     @Test func anObjectCalledSHA256SUMSKeepsItsName() async throws {
         try await C.with { cluster in
             let text = Array("the origin's own list\n".utf8)

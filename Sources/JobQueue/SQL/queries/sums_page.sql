@@ -1,9 +1,10 @@
 -- $1 site, $2 directory, $3 and $4 asset and ordinal of the last row before the page, $5 most rows.
 -- What the completed assets of a directory consist of, over all catalogs of the site.
-SELECT p.key, p.sha256, p.id, p.ordinal
+SELECT p.key, p.sha256, p.recorded_seconds, p.id, p.ordinal
 FROM directory d
 CROSS JOIN LATERAL (
-    SELECT s.key, r.sha256, a.id, s.ordinal
+    SELECT s.key, r.sha256, extract(epoch FROM r.recorded_at)::float8 AS recorded_seconds, a.id,
+           s.ordinal
     FROM asset a
     JOIN segment s ON s.asset_id = a.id AND s.part = 0
     JOIN result r ON r.segment_id = s.id AND r.done
