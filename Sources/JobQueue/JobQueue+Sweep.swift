@@ -6,15 +6,27 @@ extension JobQueue {
     /// many tries. Returns how many jobs were taken back. Safe to run on all coordinators at once.
     @discardableResult
     package func sweep() async throws(Failure) -> Int {
+        var jobs = 0
+        while true {
+            let ended = try await sweepSome()
+            jobs += ended.jobs
+            if ended.leases < Self.leasesPerSweep { return jobs }
+        }
+    }
+
+    /// A lease holds up to `WireLimits.jobsPerLease` jobs, all of which one transaction reads.
+    private static let leasesPerSweep = 50
+
+    private func sweepSome() async throws(Failure) -> (leases: Int, jobs: Int) {
         try await transaction { connection in
-            let leases = try await connection.query(SQL.leasesSweep, []).rows.map {
-                try $0.string("id")
-            }
-            guard !leases.isEmpty else { return 0 }
+            let leases = try await connection.query(
+                SQL.leasesSweep, [.int(Int64(Self.leasesPerSweep))]
+            ).rows.map { try $0.string("id") }
+            guard !leases.isEmpty else { return (0, 0) }
             let jobs = try await connection.query(SQL.jobsOfLeases, [.uuidArray(leases)]).rows.map {
                 try $0.int64("id")
             }
-            guard !jobs.isEmpty else { return 0 }
+            guard !jobs.isEmpty else { return (leases.count, 0) }
             let held = try Self.heldJobs(
                 try await connection.query(SQL.heldJobs, [.int64Array(jobs)]).rows)
             var plan = ReportPlan()
@@ -25,7 +37,7 @@ extension JobQueue {
             }
             try await self.carryOut(plan, connection)
             _ = try await connection.query(SQL.notifyWork, [])
-            return jobs.count
+            return (leases.count, jobs.count)
         }
     }
 

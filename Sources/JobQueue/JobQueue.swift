@@ -92,10 +92,24 @@ extension Failure {
             self.init("cluster.databaseUnreachable", "PostgreSQL does not answer: \(error.message)")
         } else if [.timeout, .cancelled, .closed].contains(error.kind) {
             self.init("cluster.busy", "No answer of PostgreSQL in time: \(error.message)")
+        } else if error.isOfTheMoment {
+            self.init(
+                "cluster.busy",
+                "PostgreSQL cannot do it now (\(error.sqlState)): \(error.message)")
         } else {
             self.init(
                 "worker.internal",
                 "PostgreSQL refused a statement (\(error.sqlState)): \(error.message)")
         }
+    }
+}
+
+extension PostgresError {
+    /// The state of the server is at fault, not the statement: read-only, cancelled by an operator,
+    /// no space or memory, always another transaction in the way. Whoever asks again, as workers do
+    /// with their results, loses nothing (PostgreSQL manual, appendix A).
+    fileprivate var isOfTheMoment: Bool {
+        ["25006", "57014"].contains(sqlState)
+            || ["40", "53", "55", "58"].contains(sqlState.prefix(2))
     }
 }

@@ -200,6 +200,29 @@ import Testing
         }
     }
 
+    /// With a code that a worker holds on to its results for.
+    @Test(
+        arguments: [
+            ("53100", "cluster.busy"), ("25006", "cluster.busy"), ("40P01", "cluster.busy"),
+            ("58030", "cluster.busy"), ("57014", "cluster.busy"),
+            ("57P01", "cluster.databaseUnreachable"), ("23514", "worker.internal"),
+        ] as [(String, FailureCode)])
+    func aFaultOfTheServerIsToldFromThatOfAStatement(sqlState: String, code: FailureCode) {
+        let error = PostgresError(.server, "no", sqlState: sqlState)
+        #expect(Failure(queue: error).code == code)
+    }
+
+    @Test func manyLeasesThatRunOutTogetherAreAllEnded() async throws {
+        try await F.with("sweepMany") { fixture in
+            try await fixture.submit((1...120).map { F.file("f\($0)") })
+            for _ in 1...120 { _ = try await fixture.lease(1) }
+            try await fixture.pool.query(
+                "UPDATE lease SET expires_at = now() - interval '1 second'")
+            #expect(try await fixture.queue.sweep() == 120)
+            #expect(try await fixture.lease(200).jobs.count == 120)
+        }
+    }
+
     @Test func eightWorkersShareTwoThousandJobsOnceEach() async throws {
         try await F.with("share") { fixture in
             let catalog = try await fixture.submit((1...2_000).map { F.file("f\($0)") })
