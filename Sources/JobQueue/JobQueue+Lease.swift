@@ -12,25 +12,36 @@ extension JobQueue {
     ) async throws(Failure) -> LeaseGrant {
         let seconds = settings.leaseSeconds
         return try await withConnection { connection in
-            let queues = try await connection.query(
-                SQL.queuesWithWork, [.textArray(request.queues)]
-            ).rows.map { try $0.int64("id") }
-            // One queue a lease, a random one, so that no queue waits for another to run dry.
-            guard let queue = queues.randomElement() else {
-                return LeaseGrant(lease: nil, seconds: seconds, sites: [:], jobs: [])
-            }
-            let results = try await connection.pipeline([
-                PostgresStatement(
+            // One queue a lease, in random order, so that none waits for another to run dry.
+            for queue in try await Self.queues(of: request, connection).shuffled() {
+                let rows = try await connection.query(
                     SQL.leaseClaim,
                     [
                         .int(queue), .int(Int64(request.maxJobs)), .uuid(lease),
                         .uuid(request.worker), .double(seconds),
                     ]
-                ),
-                PostgresStatement(SQL.leaseJobs, [.uuid(lease)]),
-            ])
-            return try await Self.grant(lease, seconds, rows: results[1].rows, connection)
+                ).rows
+                if !rows.isEmpty {
+                    return try await Self.grant(lease, seconds, rows: rows, connection)
+                }
+            }
+            return LeaseGrant(lease: nil, seconds: seconds, sites: [:], jobs: [])
         }
+    }
+
+    /// The queues to try: the few there are, or of many those that have work.
+    private static func queues(
+        of request: LeaseRequest, _ connection: PostgresConnection
+    ) async throws -> [Int64] {
+        let few = 4
+        let all = try await connection.query(
+            SQL.queuesNamed, [.textArray(request.queues), .int(few + 1)]
+        ).rows
+        let rows =
+            all.count <= few
+            ? all
+            : try await connection.query(SQL.queuesWithWork, [.textArray(request.queues)]).rows
+        return try rows.map { try $0.int64("id") }
     }
 
     private static func grant(

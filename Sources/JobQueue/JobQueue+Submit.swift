@@ -72,12 +72,13 @@ extension JobQueue {
             if row.generation == generation && row.state != .interrupted { return }
             _ = try await connection.query(SQL.planInBulk, [])
             let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
-            let before = [
-                SQL.startLockWork, SQL.startForget, SQL.startFileSegments, SQL.startDropParts,
-            ]
-            for statement in before { _ = try await connection.query(statement, both) }
-            _ = try await connection.query(
-                SQL.startJobs, both + [.int(row.queueID), .int(row.priority)])
+            let queue: [PostgresValue] = [.int(row.queueID), .int(row.priority)]
+            _ = try await connection.query(SQL.startLockWork, both)
+            _ = try await connection.query(SQL.startForget, both)
+            _ = try await connection.query(SQL.startNewFiles, both + queue)
+            _ = try await connection.query(SQL.startFileSegments, both)
+            _ = try await connection.query(SQL.startDropParts, both)
+            _ = try await connection.query(SQL.startJobs, both + queue)
             // Reports go on meanwhile; nothing they change may be counted twice or not at all.
             _ = try await connection.query(SQL.startLockCounts, [.int(catalog.rawValue)])
             _ = try await connection.query(SQL.startDirectories, both)

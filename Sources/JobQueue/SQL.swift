@@ -19,6 +19,7 @@ enum SQL {
             "settleAssets",
             String(decoding: PackageResources.fragment_settle_assets_sql, as: UTF8.self)
         ),
+        ("jobDetails", String(decoding: PackageResources.fragment_job_details_sql, as: UTF8.self)),
         ("assetKinds", list(AssetKind.allCases)),
         ("assetStates", list(AssetState.allCases)),
         ("assetUnsettled", list(AssetState.allCases.filter { !$0.isSettled })),

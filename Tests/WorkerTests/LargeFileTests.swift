@@ -1,5 +1,6 @@
 import CoordinatorClient
 import Model
+import Synchronization
 import TestSupport
 import Testing
 
@@ -100,10 +101,15 @@ import Testing
 
     @Test func aPartThatBreaksOffIsFetchedAgainAlone() async throws {
         try await C.with(workers: 2, partBytes: Self.partBytes) { cluster in
+            let isCut = Mutex(false)
             cluster.origin.route(Self.path) { request in
                 let whole = request.serve(Self.body, etag: "\"v1\"")
-                // The second request is the first one for a part other than the first.
-                return request.number == 2 ? whole.cut(after: 100_000) : whole
+                // The first request for a part other than the first.
+                let cuts = request.headers["range"] != nil && isCut.withLock { cut in
+                    defer { cut = true }
+                    return !cut
+                }
+                return cuts ? whole.cut(after: 100_000) : whole
             }
             let ended = try await cluster.run([try cluster.file(Self.path)])
             #expect(ended[Self.path]?.state == .completed)
