@@ -79,7 +79,7 @@ package enum WireLimits {
     package static let resultsPerReport = 1_000
     package static let segmentsPerRequest = 5_000
     package static let leasesPerHeartbeat = 1_000
-    package static let pageRows = 1_000
+    package static let pageRows = 5_000
     /// Largest request body in bytes.
     package static let bodyBytes = 16 << 20
     /// Longest long poll in milliseconds.

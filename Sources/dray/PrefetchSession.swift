@@ -87,13 +87,18 @@ final class PrefetchSession: DrainableService {
         _ handle: CatalogHandle, _ client: CoordinatorClient
     ) async throws(Failure) {
         var batch = SubmissionBatch(generation: handle.generation)
+        var sending: Task<Result<Void, Failure>, Never>?
         let summary = try await plan.source.read(expectedAssets: plan.assets) {
             assets throws(Failure) in
             for asset in assets {
                 if draining.isDraining { throw Failure("worker.cancelled", "interrupted") }
-                if let full = batch.add(asset) { try await client.submit(full, to: handle.id) }
+                guard let full = batch.add(asset) else { continue }
+                // One on its way while the next is read; their order is the list's.
+                try await sending?.value.get()
+                sending = Task { await Self.send(full, to: handle.id, client) }
             }
         }
+        try await sending?.value.get()
         if let rest = batch.takeRest() { try await client.submit(rest, to: handle.id) }
         try await client.start(handle.id, CatalogStart(generation: handle.generation))
         display.note(
@@ -101,23 +106,37 @@ final class PrefetchSession: DrainableService {
                 + printable(plan.destination.path))
     }
 
+    private static func send(
+        _ batch: AssetBatch, to catalog: CatalogID, _ client: CoordinatorClient
+    ) async -> Result<Void, Failure> {
+        do throws(Failure) {
+            return .success(try await client.submit(batch, to: catalog))
+        } catch {
+            return .failure(error)
+        }
+    }
+
     /// Asks for the status until the catalog has ended; nil when the draining began first.
     private func follow(
         _ handle: CatalogHandle, _ client: CoordinatorClient
     ) async throws(Failure) -> CatalogStatus? {
         let began = ContinuousClock.now
+        var isNearlyDone = false
         while !draining.isDraining, !Task.isCancelled {
             switch await status(of: handle, client) {
             case .success(let status):
                 display.show(status)
                 if status.state.isTerminal || status.state == .interrupted { return status }
+                let totals = status.totals
+                isNearlyDone = totals.assets == totals.completed + totals.failed
             case .failure(let failure):
                 guard Self.mayPass(failure.code) else { throw failure }
                 display.showTrouble(Self.trouble(failure))
             }
             let elapsed = (ContinuousClock.now - began) / .seconds(1)
-            // Often at first, for what is small ends soon.
-            let interval = min(plan.isEmbedded ? 0.25 : 1, 0.05 + elapsed / 20)
+            // Often at first, for what is small ends soon, and when only lists of digests are left.
+            let patience = isNearlyDone ? 0.05 : 0.05 + elapsed / 20
+            let interval = min(plan.isEmbedded ? 0.25 : 1, patience)
             _ = await draining.wait(atMost: .seconds(interval))
         }
         return nil

@@ -133,7 +133,7 @@ import Testing
         Case(method: "GET", target: "/v1/catalogs/1e3"),
         Case(method: "GET", target: "/v1/catalogs/99999999999999999999"),
         Case(method: "GET", target: "/v1/catalogs/1/assets?limit=0"),
-        Case(method: "GET", target: "/v1/catalogs/1/assets?limit=1001"),
+        Case(method: "GET", target: "/v1/catalogs/1/assets?limit=5001"),
         Case(method: "GET", target: "/v1/catalogs/1/assets?limit=x"),
         Case(method: "GET", target: "/v1/catalogs/1/assets?after=x"),
         Case(method: "GET", target: "/v1/catalogs/1/assets?state=odd"),
