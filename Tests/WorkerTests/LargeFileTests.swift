@@ -105,10 +105,12 @@ import Testing
             cluster.origin.route(Self.path) { request in
                 let whole = request.serve(Self.body, etag: "\"v1\"")
                 // The first request for a part other than the first.
-                let cuts = request.headers["range"] != nil && isCut.withLock { cut in
-                    defer { cut = true }
-                    return !cut
-                }
+                let cuts =
+                    request.headers["range"] != nil
+                    && isCut.withLock { cut in
+                        defer { cut = true }
+                        return !cut
+                    }
                 return cuts ? whole.cut(after: 100_000) : whole
             }
             let ended = try await cluster.run([try cluster.file(Self.path)])
