@@ -219,7 +219,7 @@ extension WorkerService {
             guard !batch.isEmpty else { return }
             // While much is under way, a moment's patience makes one transaction of several.
             if batch.count < Self.fullReport && held.pendingCount > configuration.connections {
-                try? await Task.sleep(for: .milliseconds(20))
+                try? await Task.sleep(for: .milliseconds(40))
                 batch += reports.takeNow(WireLimits.resultsPerReport - batch.count)
             }
             await send(batch)

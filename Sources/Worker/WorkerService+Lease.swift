@@ -9,11 +9,12 @@ extension WorkerService {
         var failures = 0
         while !isDraining {
             let most = WireLimits.jobsPerLease
-            let target = pace.target(connections: configuration.connections, most: most)
+            let target = pace.target(connections: configuration.connections, most: 2 * most)
             let inHand = held.pendingCount
-            // What is still to be stored or reported counts against the bound, not the target: a
-            // slow disk does not idle the network, and does not pile up open files either.
-            let wanted = min(target - inHand, most - held.count)
+            // Up to two leases' worth to download. What is still to be stored or reported counts
+            // against the bound of three, not the target: a slow disk does not idle the network,
+            // and does not pile up open files either.
+            let wanted = min(target - inHand, most, 3 * most - held.count)
             guard inHand <= target / 2, wanted > 0 else {
                 await pace.wait(
                     forEnded: max(inHand - target / 2, 1), atMost: .milliseconds(250))

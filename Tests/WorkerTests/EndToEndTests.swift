@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func aWorkerNeverHoldsMoreThanALeasesWorth() async throws {
+    @Test func aWorkerTakesNoMoreWhileItsConnectionsAreBusy() async throws {
         try await C.with(workers: 0) { cluster in
             let gate = Gate()
             var assets: [AssetSubmission] = []
