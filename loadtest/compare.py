@@ -121,18 +121,30 @@ class MemoryWatch(threading.Thread):
         self.process_name, self.peak, self.done = name, 0.0, threading.Event()
 
     def run(self):
-        while not self.done.wait(0.05):
-            for directory in pathlib.Path("/proc").glob("[0-9]*"):
+        # Both cores are busy meanwhile: the search, which reads all of /proc, is seldom, and the
+        # high-water mark of what was found needs no more than a look now and then.
+        found, search_at = [], 0.0
+        while not self.done.wait(0.2):
+            if time.monotonic() >= search_at:
+                found, search_at = self.search(), time.monotonic() + 2
+            for directory in found:
                 try:
-                    if (directory / "comm").read_text().strip() != self.process_name:
-                        continue
                     lines = (directory / "status").read_text().splitlines()
                     fields = dict(line.split(":", 1) for line in lines)
-                    if not descends(int(directory.name)):
-                        continue
                     self.peak = max(self.peak, int(fields["VmHWM"].split()[0]) / 1024)
                 except (OSError, KeyError, ValueError):
                     continue  # it ended while it was read
+
+    def search(self):
+        found = []
+        for directory in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                name = (directory / "comm").read_text().strip()
+                if name == self.process_name and descends(int(directory.name)):
+                    found.append(directory)
+            except (OSError, ValueError):
+                continue  # it ended while it was read
+        return found
 
 
 def descends(pid):
