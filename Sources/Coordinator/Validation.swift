@@ -94,6 +94,7 @@ enum Validation {
             try uuid(lease, "leases[\(index)]")
         }
         try range(heartbeat.activeTransfers, "activeTransfers", 0...1_000_000)
+        try check(origins: heartbeat.origins ?? [])
         try range(heartbeat.progress.count, "progress", 0...10_000)
         for (asset, progress) in heartbeat.progress {
             let isSane =
@@ -118,6 +119,27 @@ enum Validation {
             throw wrong("limit", text, "1 to \(WireLimits.pageRows)")
         }
         return rows
+    }
+
+    private static func check(origins: [OriginReport]) throws(Failure) {
+        try range(origins.count, "origins", 0...WireLimits.originsPerHeartbeat)
+        var names: Set<String> = []
+        for (index, report) in origins.enumerated() {
+            let field = "origins[\(index)]"
+            guard originName(of: report.origin) == report.origin,
+                names.insert(report.origin).inserted
+            else {
+                throw wrong("\(field).origin", report.origin, "scheme://host[:port], named once")
+            }
+            try range(report.concurrency, "\(field).concurrency", 1...1_000_000)
+            try range(report.active, "\(field).active", 0...1_000_000)
+            try range(report.waiting, "\(field).waiting", 0...1_000_000)
+            try length(report.bytesPerSecond, "\(field).bytesPerSecond")
+            guard ["raised", "lowered", "held"].contains(report.decision) else {
+                throw wrong("\(field).decision", report.decision, "raised, lowered, held")
+            }
+            try text(report.reason, "\(field).reason", 0...WireLimits.reasonCharacters)
+        }
     }
 
     static func wrong(_ field: String, _ given: String, _ allowed: String) -> Failure {

@@ -157,19 +157,10 @@ extension JobQueue {
     }
 }
 
-/// Scheme, host and port of an http or https URL, in lower case: who answers for it.
+/// Who answers for an http or https URL, which must not carry credentials.
 func originURL(of url: String) throws(Failure) -> String {
-    let bytes = url.utf8
-    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw notWeb(url) }
-    let scheme = url[..<colon].lowercased()
-    let rest = url[url.index(after: colon)...]
-    guard scheme == "http" || scheme == "https", rest.hasPrefix("//") else { throw notWeb(url) }
-    let authority = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-    // A name has at most 253 characters (RFC 1035, section 2.3.4), a port 5 digits.
-    guard (1...300).contains(authority.utf8.count), !authority.contains("@") else {
-        throw notWeb(url)
-    }
-    return "\(scheme)://\(authority.lowercased())"
+    guard let name = originName(of: url, allowsUserInfo: false) else { throw notWeb(url) }
+    return name
 }
 
 private func notWeb(_ url: String) -> Failure {

@@ -132,7 +132,7 @@ private func brokenColumns(_ path: [any CodingKey]) -> DecodingError {
 
 extension LeaseGrant {
     private enum CodingKeys: String, CodingKey {
-        case lease, seconds, waitedSeconds, sites, jobs, fetches
+        case lease, seconds, waitedSeconds, sites, jobs, fetches, shares
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -155,6 +155,7 @@ extension LeaseGrant {
         try container.encode(sites, forKey: .sites)
         try container.encode(others, forKey: .jobs)
         if !columns.isEmpty { try container.encode(columns, forKey: .fetches) }
+        if let shares, !shares.isEmpty { try container.encode(shares, forKey: .shares) }
     }
 
     package init(from decoder: any Decoder) throws {
@@ -171,6 +172,7 @@ extension LeaseGrant {
             seconds: try container.decode(Double.self, forKey: .seconds),
             sites: try container.decode([String: String].self, forKey: .sites), jobs: jobs)
         waitedSeconds = try container.decode(Double.self, forKey: .waitedSeconds)
+        shares = try container.decodeIfPresent([OriginShare].self, forKey: .shares)
     }
 }
 

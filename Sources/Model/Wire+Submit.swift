@@ -79,6 +79,9 @@ package enum WireLimits {
     package static let resultsPerReport = 1_000
     package static let segmentsPerRequest = 5_000
     package static let leasesPerHeartbeat = 1_000
+    package static let originsPerHeartbeat = 200
+    /// Longest reason of a decision about an origin in characters.
+    package static let reasonCharacters = 400
     package static let pageRows = 5_000
     /// Largest request body in bytes.
     package static let bodyBytes = 16 << 20

@@ -28,6 +28,8 @@ package struct LeaseGrant: Codable, Sendable {
     /// Storage URLs by site number, for the jobs below.
     package var sites: [String: String]
     package var jobs: [Job]
+    /// The worker's shares of the limits of origins, its jobs' among them; nil for none.
+    package var shares: [OriginShare]?
 
     package init(lease: LeaseID?, seconds: Double, sites: [String: String], jobs: [Job]) {
         self.lease = lease
@@ -275,11 +277,14 @@ package struct Heartbeat: Codable, Sendable {
     /// Human-readable place of the worker, host and process id.
     package var name: String
     package var activeTransfers: Int
+    /// What it does at which origin; nil for nothing to say.
+    package var origins: [OriginReport]?
 
     package init(
         worker: WorkerID, leases: [LeaseID], progress: [String: TransferProgress], name: String,
-        activeTransfers: Int
+        activeTransfers: Int, origins: [OriginReport]? = nil
     ) {
+        self.origins = origins
         self.worker = worker
         self.leases = leases
         self.progress = progress
@@ -293,6 +298,11 @@ package struct HeartbeatAnswer: Codable, Sendable {
     /// The leases that hold for `seconds` more; one that is missing is lost.
     package var leases: [LeaseID]
     package var seconds: Double
+    /// The worker's shares of the limits of origins; nil for none.
+    package var shares: [OriginShare]?
+    /// Jobs of the worker's leases that were cancelled: it stops them at once, drops what it has of
+    /// them and reports nothing. Nil for none.
+    package var cancelled: [JobID]?
 
     package init(leases: [LeaseID], seconds: Double) {
         self.leases = leases

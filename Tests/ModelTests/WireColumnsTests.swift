@@ -25,11 +25,16 @@ import Testing
         var grant = LeaseGrant(
             lease: "l", seconds: 30, sites: ["1": "file:///a", "2": "file:///b"], jobs: jobs)
         grant.waitedSeconds = 1.5
+        grant.shares = [
+            OriginShare(
+                origin: "http://h", connections: 2, requestsPerSecond: 0.5, bytesPerSecond: 1_000,
+                seconds: 10)
+        ]
         let back = try JSONDecoder().decode(
             LeaseGrant.self, from: try JSONEncoder().encode(grant))
         #expect(back.jobs == jobs)
         #expect(back.lease == "l" && back.seconds == 30 && back.waitedSeconds == 1.5)
-        #expect(back.sites == grant.sites)
+        #expect(back.sites == grant.sites && back.shares == grant.shares)
     }
 
     @Test func aReportComesBackAsItWas() throws {

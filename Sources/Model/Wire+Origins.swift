@@ -1,0 +1,91 @@
+/// A worker's share of one origin's cluster-wide limits.
+///
+/// It stands in the answers to leases and heartbeats. What a worker has of an origin is what the
+/// last answer that names it says; an answer that does not name it changes nothing. An origin that
+/// was never named has no limits, and one that is named without any bound has none again.
+///
+/// A worker that is given less starts nothing until it is within its new share; what it has under
+/// way may go on until the time of the share before is over. So whoever hands out shares counts each
+/// one until its own time is over, whatever it has granted after it.
+///
+/// What a redirect leads to counts as well: an origin with limits is named to every worker that may
+/// be led to it.
+package struct OriginShare: Codable, Hashable, Sendable {
+    /// As `originName(of:)` makes it.
+    package var origin: String
+    /// Open connections at most, idle ones included, 0 or more; nil for no bound.
+    package var connections: Int?
+    /// Requests started in any second at most, 0 or more; below 1, one in so many seconds.
+    package var requestsPerSecond: Double?
+    /// Bytes of bodies a second at most, 0 or more.
+    package var bytesPerSecond: Int64?
+    /// How long it holds from the moment the request was sent, or, in a lease, from that moment plus
+    /// `waitedSeconds`. After that nothing of the origin may be under way, and no connection open.
+    package var seconds: Double
+
+    package init(
+        origin: String, connections: Int? = nil, requestsPerSecond: Double? = nil,
+        bytesPerSecond: Int64? = nil, seconds: Double
+    ) {
+        self.origin = origin
+        self.connections = connections
+        self.requestsPerSecond = requestsPerSecond
+        self.bytesPerSecond = bytesPerSecond
+        self.seconds = seconds
+    }
+}
+
+/// What a worker does at one origin, and what it last decided about it. At most one an origin, and
+/// `WireLimits.originsPerHeartbeat` in a heartbeat.
+package struct OriginReport: Codable, Hashable, Sendable {
+    /// As `originName(of:)` makes it.
+    package var origin: String
+    /// How many transfers from there the worker wants at a time, at least 1.
+    package var concurrency: Int
+    /// What has arrived a second of late.
+    package var bytesPerSecond: Int64
+    /// "raised", "lowered" or "held".
+    package var decision: String
+    /// Why, in words with figures; at most `WireLimits.reasonCharacters` long.
+    package var reason: String
+    /// Transfers under way, and transfers that wait for their turn at this origin.
+    package var active: Int
+    package var waiting: Int
+
+    package init(
+        origin: String, concurrency: Int, bytesPerSecond: Int64, decision: String, reason: String,
+        active: Int = 0, waiting: Int = 0
+    ) {
+        self.origin = origin
+        self.concurrency = concurrency
+        self.bytesPerSecond = bytesPerSecond
+        self.decision = decision
+        self.reason = reason
+        self.active = active
+        self.waiting = waiting
+    }
+}
+
+/// Who answers for an http or https URL: `scheme://host[:port]` in lower case, without userinfo and
+/// without the scheme's own port; nil for anything else, and for userinfo unless it is allowed.
+package func originName(of url: String, allowsUserInfo: Bool = true) -> String? {
+    let bytes = url.utf8
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    let scheme = url[..<colon].lowercased()
+    let rest = bytes[bytes.index(after: colon)...]
+    guard scheme == "http" || scheme == "https", rest.starts(with: "//".utf8) else { return nil }
+    var authority = rest.dropFirst(2).prefix {
+        $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#")
+    }
+    if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
+        guard allowsUserInfo else { return nil }
+        authority = authority[authority.index(after: at)...]
+    }
+    for ending in [scheme == "http" ? ":80" : ":443", ":"]
+    where authority.suffix(ending.utf8.count).elementsEqual(ending.utf8) {
+        authority = authority.dropLast(ending.utf8.count)
+    }
+    // A name has at most 253 characters (RFC 1035, section 2.3.4), a port 5 digits.
+    guard (1...300).contains(authority.count) else { return nil }
+    return "\(scheme)://\(Substring(authority).lowercased())"
+}
