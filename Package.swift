@@ -78,7 +78,7 @@ let package = Package(
         tests("Postgres"),
         tests("HTTPServer"),
         tests("Runtime"),
-        tests("Model"),
+        tests("Model", ["Runtime"]),
         tests("Catalog", ["Model"]),
         tests("Storage", ["Model", "Digest"]),
         tests("Transfer", ["Model", "Storage", "Digest"]),
