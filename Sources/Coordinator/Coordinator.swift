@@ -47,6 +47,7 @@ package final class Coordinator: Sendable {
     private let loop: EventLoop
     private let pool: PostgresPool
     private let signal = WorkSignal()
+    private let reported = WorkSignal()
     private let running = Mutex<Running?>(nil)
     private let log = Logger("coordinator")
 
@@ -78,11 +79,13 @@ package final class Coordinator: Sendable {
         }
         try await Migrations.migrate(pool)
         let routes = Routes(
-            queue: queue, signal: signal, access: Access(token: configuration.token))
+            queue: queue, signal: signal, reported: reported,
+            access: Access(token: configuration.token))
         let server = try listen(routes)
         let tasks = [
             Task { await self.hearOfWork() },
             Task { await self.keepHouse() },
+            Task { await self.foldReports() },
         ]
         running.withLock { $0 = Running(server: server, tasks: tasks) }
         log.info("listening", ["address": configuration.address, "port": server.port])
@@ -119,6 +122,7 @@ package final class Coordinator: Sendable {
             return state
         }
         signal.close()
+        reported.close()
         state?.tasks.forEach { $0.cancel() }
         await state?.server.shutdown()
         for task in state?.tasks ?? [] { await task.value }
@@ -159,6 +163,26 @@ package final class Coordinator: Sendable {
                 log.debug("listening for work failed", ["error": "\(error)"])
             }
             try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    /// Folds what reports left into the counts of catalogs: soon after a report, so that a catalog
+    /// ends when its last segment does, and not for every report when there are many.
+    private func foldReports() async {
+        let clock = ContinuousClock()
+        while !Task.isCancelled {
+            let version = reported.version
+            var isPending = false
+            let start = clock.now
+            do {
+                isPending = try await queue.fold()
+            } catch {
+                log.warning("folding reports failed", ["error": "\(error)"])
+            }
+            // A tenth of the time at most.
+            let rest = max(.milliseconds(10), (clock.now - start) * 9)
+            try? await Task.sleep(for: min(rest, .seconds(1)))
+            if !isPending { await reported.wait(after: version, atMost: .seconds(1)) }
         }
     }
 

@@ -5,11 +5,13 @@ import Model
 
 /// The HTTP API, version 1: finds what a request asks for, checks it, asks the queue, answers.
 ///
-/// Stateless but for the signal that wakes long polls. Every answer that is not 2xx carries a
+/// Stateless but for the signals that wake long polls and the folding of counts. Every answer that is not 2xx carries a
 /// failure with its code.
 struct Routes: Sendable {
     let queue: JobQueue
     let signal: WorkSignal
+    /// Fired when a report has left tallies to fold.
+    let reported: WorkSignal
     let access: Access
 
     func answer(_ request: HTTPRequest) async -> HTTPResponse {
@@ -50,7 +52,9 @@ struct Routes: Sendable {
         case ("POST", "reports", 2):
             let report: ReportRequest = try Self.body(of: request)
             try Validation.check(report)
-            return try Self.json(ReportAnswer(answers: try await queue.report(report)))
+            let answers = try await queue.report(report)
+            reported.fire()
+            return try Self.json(ReportAnswer(answers: answers))
         case ("POST", "heartbeats", 2):
             let heartbeat: Heartbeat = try Self.body(of: request)
             try Validation.check(heartbeat)

@@ -17,8 +17,8 @@ extension JobQueue {
                 let rows = try await connection.query(
                     SQL.leaseClaim,
                     [
-                        .int(queue), .int(Int64(request.maxJobs)), .uuid(lease),
-                        .uuid(request.worker), .double(seconds),
+                        .int(queue), .uuid(lease), .uuid(request.worker), .double(seconds),
+                        .int(Int64(request.maxJobs)),
                     ]
                 ).rows
                 if !rows.isEmpty {

@@ -9,21 +9,55 @@ extension JobQueue {
     package func report(
         _ request: ReportRequest
     ) async throws(Failure) -> [ReportAnswer.Verdict] {
+        let done = try await reportDone(request)
+        let rest = request.results.filter { !done.contains($0.job) }
+        let settled = rest.isEmpty ? [:] : try await reportRest(rest, request.worker)
+        var seen: Set<JobID> = []
+        return request.results.map { result in
+            // A second result for the same job is stale.
+            guard seen.insert(result.job).inserted else { return .stale }
+            return done.contains(result.job) ? .accepted : settled[result.job] ?? .stale
+        }
+    }
+
+    /// The short way, in one statement: fetches of whole objects that are done. The answer has the
+    /// jobs that were accepted; of the others nothing is known yet.
+    private func reportDone(_ request: ReportRequest) async throws(Failure) -> Set<JobID> {
+        var firsts: Set<JobID> = []
+        // The first result of a job counts, whatever it says.
+        let results = request.results.filter { result in
+            firsts.insert(result.job).inserted && result.outcome == .done && result.segments == nil
+                && result.stored?.isPlausible == true
+        }.sorted { $0.job < $1.job }
+        guard !results.isEmpty else { return [] }
+        let values: [PostgresValue] = [
+            .int64Array(results.map(\.job.rawValue)), .uuidArray(results.map(\.lease)),
+            .int64Array(results.map { $0.stored?.bytes ?? 0 }),
+            .optionalTextArray(results.map { $0.stored?.sha256 }),
+            .boolArray(results.map { $0.adopted ?? false }), .uuid(request.worker),
+        ]
+        return try await withConnection { connection in
+            let rows = try await connection.query(SQL.settleDone, values).rows
+            var jobs: Set<JobID> = Set(minimumCapacity: rows.count)
+            for row in rows { jobs.insert(JobID(try row.int64(0))) }
+            return jobs
+        }
+    }
+
+    /// The long way, by what each job is; those that are missing from the answer are stale.
+    private func reportRest(
+        _ results: [JobReport], _ worker: WorkerID
+    ) async throws(Failure) -> [JobID: ReportAnswer.Verdict] {
         try await transaction { connection in
-            let ordered = request.results.sorted { $0.job < $1.job }
+            let ordered = results.sorted { $0.job < $1.job }
             var held = try await Self.held(
-                ordered.map(\.job), ordered.map(\.lease), request.worker, connection)
+                ordered.map(\.job), ordered.map(\.lease), worker, connection)
             var plan = ReportPlan()
-            var verdicts: [ReportAnswer.Verdict] = []
-            verdicts.reserveCapacity(request.results.count)
-            for result in request.results {
-                // Removing it makes a second result for the same job stale.
-                guard let job = held.removeValue(forKey: result.job) else {
-                    verdicts.append(.stale)
-                    continue
-                }
+            var verdicts: [JobID: ReportAnswer.Verdict] = [:]
+            for result in results {
+                guard let job = held.removeValue(forKey: result.job) else { continue }
                 let isSensible = plan.add(result, of: job, delay: self.delaySeconds)
-                verdicts.append(isSensible ? .accepted : .rejected)
+                verdicts[result.job] = isSensible ? .accepted : .rejected
             }
             try await self.carryOut(plan, connection)
             return verdicts
@@ -50,11 +84,12 @@ extension JobQueue {
         held.reserveCapacity(rows.count)
         for row in rows {
             let job = HeldJob(
-                id: JobID(try row.int64(0)), kind: JobKind(rawValue: try row.string(1)) ?? .fetch,
+                id: JobID(try row.int64(0)), lane: try row.int64(5),
+                kind: JobKind(rawValue: try row.string(1)) ?? .fetch,
                 attempt: Int(try row.int64(2)), asset: try row.int64(3),
-                segment: try row.optionalInt64(4), parent: try row.optionalInt64(7),
-                partBytes: try row.optionalInt64(8),
-                wholeAttempt: try row.optionalInt64(9).map { Int($0) })
+                segment: try row.optionalInt64(4), parent: try row.optionalInt64(6),
+                partBytes: try row.optionalInt64(7),
+                wholeAttempt: try row.optionalInt64(8).map { Int($0) })
             held[job.id] = job
         }
         return held
@@ -62,34 +97,66 @@ extension JobQueue {
 
     /// Writes a plan; the jobs in it are locked by this transaction.
     func carryOut(_ plan: ReportPlan, _ connection: PostgresConnection) async throws {
-        var wakes = !plan.released.isEmpty
+        var wakes = false
         if !plan.settled.jobs.isEmpty {
             let settled = plan.settled
-            let answer = try await connection.query(
+            _ = try await connection.query(
                 SQL.settleFetches,
                 [
-                    .int64Array(settled.jobs), .boolArray(settled.done),
-                    .optionalIntArray(settled.bytes), .optionalTextArray(settled.digests),
-                    .boolArray(settled.adopted), .optionalTextArray(settled.codes),
-                    .optionalTextArray(settled.messages),
+                    .int64Array(settled.lanes), .int64Array(settled.jobs),
+                    .boolArray(settled.done), .optionalIntArray(settled.bytes),
+                    .optionalTextArray(settled.digests), .boolArray(settled.adopted),
+                    .optionalTextArray(settled.codes), .optionalTextArray(settled.messages),
                 ])
-            wakes = try wakes || Self.madeSums(answer)
         }
-        if !plan.retried.jobs.isEmpty {
+        var retried = plan.retried
+        if !plan.sums.jobs.isEmpty {
+            try await settle(plan.sums, stale: &retried, connection)
+        }
+        if !retried.jobs.isEmpty {
             _ = try await connection.query(
                 SQL.jobsRetry,
                 [
-                    .int64Array(plan.retried.jobs), .doubleArray(plan.retried.seconds),
-                    .int64Array(plan.retried.refunds),
+                    .int64Array(retried.lanes), .int64Array(retried.jobs),
+                    .doubleArray(retried.seconds), .int64Array(retried.attempts),
+                    .boolArray(retried.counts),
                 ])
-        }
-        if !plan.released.isEmpty {
-            _ = try await connection.query(SQL.jobsRelease, [.int64Array(plan.released)])
+            wakes = retried.seconds.contains { $0 <= 0 }
         }
         for step in plan.steps {
             if try await carryOut(step, connection) { wakes = true }
         }
         if wakes { _ = try await connection.query(SQL.notifyWork, []) }
+    }
+
+    /// Ends the jobs of directories whose digests are written; those that missed something are
+    /// written once more.
+    private func settle(
+        _ sums: ReportPlan.Sums, stale retried: inout ReportPlan.Retried,
+        _ connection: PostgresConnection
+    ) async throws {
+        let rows = try await connection.query(
+            SQL.sumsStale, [.int64Array(sums.lanes), .int64Array(sums.jobs)]
+        ).rows
+        let stale = Set(try rows.map { try $0.int64("id") })
+        var ended = ReportPlan.Sums()
+        for index in sums.jobs.indices {
+            if sums.failed[index] == 0 && stale.contains(sums.jobs[index]) {
+                retried.lanes.append(sums.lanes[index])
+                retried.jobs.append(sums.jobs[index])
+                retried.seconds.append(2)
+                retried.attempts.append(max(sums.attempts[index] - 1, 0))
+                retried.counts.append(true)
+            } else {
+                ended.lanes.append(sums.lanes[index])
+                ended.jobs.append(sums.jobs[index])
+                ended.failed.append(sums.failed[index])
+            }
+        }
+        guard !ended.jobs.isEmpty else { return }
+        _ = try await connection.query(
+            SQL.settleSums,
+            [.int64Array(ended.lanes), .int64Array(ended.jobs), .int64Array(ended.failed)])
     }
 
     /// Writes one step; true when there is a new job that idle workers should hear of.
@@ -100,8 +167,10 @@ extension JobQueue {
         case .resolved(let job, let segments):
             return try await resolved(job, segments: segments, connection)
         case .resolveFailed(let job, let failure):
-            _ = try await connection.query(SQL.jobDelete, [.int(job.id.rawValue)])
-            return try await settleAsset(job.asset, failure, resolveFailed: true, connection)
+            _ = try await connection.query(
+                SQL.jobDelete, [.int(job.lane), .int(job.id.rawValue)])
+            try await settleAsset(job.asset, failure, resolveFailed: true, connection)
+            return false
         case .partDone(let whole):
             return try await connection.query(SQL.partDone, [.int(whole)]).affectedRowCount > 0
         case .partFailed(let whole, let asset, let failure):
@@ -109,7 +178,8 @@ extension JobQueue {
                 SQL.partFailed, [.int(whole)]
             ).rows.isEmpty
             guard first else { return false }
-            return try await settleAsset(asset, failure, verifiesFailed: 1, connection)
+            try await settleAsset(asset, failure, verifiesFailed: 1, connection)
+            return false
         case .reset(let whole, let seconds):
             _ = try await connection.query(SQL.assemblyJobs, [.int(whole)])
             _ = try await connection.query(
@@ -120,19 +190,18 @@ extension JobQueue {
                 SQL.verified,
                 [
                     .int(job.id.rawValue), .int(job.segment ?? 0), .int(stored.bytes),
-                    .text(stored.sha256), .int(Int64(job.attempt)),
+                    .text(stored.sha256), .int(Int64(job.attempt)), .int(job.lane),
                 ])
-            return try await settleAsset(job.asset, nil, verifiesDone: 1, connection)
+            try await settleAsset(job.asset, nil, verifiesDone: 1, connection)
+            return false
         case .verifyFailed(let job, let failure):
             _ = try await connection.query(
                 SQL.verifyFailed,
                 [
                     .int(job.id.rawValue), .int(job.segment ?? 0), .text(failure.code.rawValue),
-                    .text(failure.message), .int(Int64(job.attempt)),
+                    .text(failure.message), .int(Int64(job.attempt)), .int(job.lane),
                 ])
-            return try await settleAsset(job.asset, failure, verifiesFailed: 1, connection)
-        case .sumsWritten, .sumsFailed:
-            try await settleSums(step, connection)
+            try await settleAsset(job.asset, failure, verifiesFailed: 1, connection)
             return false
         case .cooldown(let job, let seconds, let reason):
             _ = try await connection.query(
@@ -148,41 +217,13 @@ extension JobQueue {
     private func settleAsset(
         _ asset: Int64, _ failure: Failure?, verifiesDone: Int64 = 0, verifiesFailed: Int64 = 0,
         resolveFailed: Bool = false, _ connection: PostgresConnection
-    ) async throws -> Bool {
-        let answer = try await connection.query(
+    ) async throws {
+        _ = try await connection.query(
             SQL.settleAsset,
             [
                 .int(asset), .int(verifiesDone), .int(verifiesFailed),
                 failure.map { .text($0.code.rawValue) } ?? .null,
                 failure.map { .text($0.message) } ?? .null, .bool(resolveFailed),
             ])
-        return try Self.madeSums(answer)
-    }
-
-    private static func madeSums(_ answer: PostgresResult) throws -> Bool {
-        try answer.rows.contains { try $0.int64("sums_jobs") > 0 }
-    }
-
-    private func settleSums(
-        _ step: ReportPlan.Step, _ connection: PostgresConnection
-    ) async throws {
-        switch step {
-        case .sumsWritten(let job):
-            let isStale = try await connection.query(
-                SQL.sumsIsStale, [.int(job.id.rawValue)]
-            ).only().bool("stale")
-            if isStale {
-                _ = try await connection.query(
-                    SQL.jobsRetry,
-                    [.int64Array([job.id.rawValue]), .doubleArray([2]), .int64Array([1])])
-            } else {
-                _ = try await connection.query(
-                    SQL.settleSums, [.int(job.id.rawValue), .int(0)])
-            }
-        case .sumsFailed(let job):
-            _ = try await connection.query(SQL.settleSums, [.int(job.id.rawValue), .int(1)])
-        default:
-            break
-        }
     }
 }

@@ -45,7 +45,11 @@ extension JobQueue {
                 "cluster.protocol",
                 "A resolve job reported \(segments) segments; \(stored) had arrived.")
         }
-        _ = try await connection.query(SQL.resolvedJobs, [.int(job.id.rawValue), .int(job.asset)])
+        let lane: [PostgresValue] = [.int(job.lane), .int(job.asset)]
+        _ = try await connection.query(SQL.resolvedLanes, lane)
+        _ = try await connection.query(SQL.resolvedLockLanes, lane)
+        _ = try await connection.query(
+            SQL.resolvedJobs, [.int(job.lane), .int(job.id.rawValue), .int(job.asset)])
         return true
     }
 
@@ -76,7 +80,7 @@ extension JobQueue {
                     SQL.splitParts,
                     [
                         .int(segment), .int(request.partBytes), .int(request.totalBytes),
-                        .int(parts), .int(job.id.rawValue),
+                        .int(parts), .int(job.lane), .int(job.id.rawValue),
                     ])
                 _ = try await connection.query(SQL.notifyWork, [])
             }

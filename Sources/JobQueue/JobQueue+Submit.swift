@@ -72,17 +72,17 @@ extension JobQueue {
             if row.generation == generation && row.state != .interrupted { return }
             _ = try await connection.query(SQL.planInBulk, [])
             let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
-            let queue: [PostgresValue] = [.int(row.queueID), .int(row.priority)]
             _ = try await connection.query(SQL.startLockWork, both)
             _ = try await connection.query(SQL.startForget, both)
-            _ = try await connection.query(SQL.startNewFiles, both + queue)
-            _ = try await connection.query(SQL.startFileSegments, both)
-            _ = try await connection.query(SQL.startDropParts, both)
-            _ = try await connection.query(SQL.startJobs, both + queue)
-            // Reports go on meanwhile; nothing they change may be counted twice or not at all.
-            _ = try await connection.query(SQL.startLockCounts, [.int(catalog.rawValue)])
-            _ = try await connection.query(SQL.startDirectories, both)
-            _ = try await connection.query(SQL.startTotals, both)
+            _ = try await connection.query(SQL.startLanes, both + [.int(row.queueID)])
+            // Its reports go on meanwhile; they take no lane's lock.
+            _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])
+            for statement in [
+                SQL.startNewFiles, SQL.startFileSegments, SQL.startDropParts, SQL.startJobs,
+                SQL.startTotals,
+            ] {
+                _ = try await connection.query(statement, both)
+            }
             _ = try await connection.query(SQL.notifyWork, [])
         }
     }
@@ -127,7 +127,6 @@ extension JobQueue {
     private struct CatalogRow {
         var siteID: Int64
         var queueID: Int64
-        var priority: Int64
         var generation: Int
         var state: CatalogState
     }
@@ -148,7 +147,7 @@ extension JobQueue {
         }
         return CatalogRow(
             siteID: try row.int64("site_id"), queueID: try row.int64("queue_id"),
-            priority: try row.int64("priority"), generation: Int(try row.int64("generation")),
+            generation: Int(try row.int64("generation")),
             state: CatalogState(rawValue: try row.string("state")) ?? .open)
     }
 

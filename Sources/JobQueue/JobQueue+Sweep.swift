@@ -23,12 +23,16 @@ extension JobQueue {
                 SQL.leasesSweep, [.int(Int64(Self.leasesPerSweep))]
             ).rows.map { try $0.string("id") }
             guard !leases.isEmpty else { return (0, 0) }
-            let jobs = try await connection.query(SQL.jobsOfLeases, [.uuidArray(leases)]).rows.map {
-                try $0.int64("id")
-            }
+            let jobs = try await connection.query(SQL.jobsOfLeases, [.uuidArray(leases)]).rows
             guard !jobs.isEmpty else { return (leases.count, 0) }
             let held = try Self.heldJobs(
-                try await connection.query(SQL.heldJobs, [.int64Array(jobs)]).rows)
+                try await connection.query(
+                    SQL.heldJobs,
+                    [
+                        .int64Array(try jobs.map { try $0.int64("lane_id") }),
+                        .int64Array(try jobs.map { try $0.int64("id") }),
+                    ]
+                ).rows)
             var plan = ReportPlan()
             let lost = Failure("worker.lost", "The worker's lease ran out.")
             for job in held.values.sorted(by: { $0.id < $1.id }) {
@@ -45,7 +49,39 @@ extension JobQueue {
     package func tidy() async throws(Failure) {
         try await withConnection { connection in
             _ = try await connection.query(SQL.leasesForget, [])
-            _ = try await connection.query(SQL.workersForget, [])
+            for statement in [
+                SQL.spansForget, SQL.lanesForget, SQL.cancelledForget, SQL.workersForget,
+            ] {
+                _ = try await connection.query(statement, [])
+            }
+        }
+    }
+
+    /// Adds what reports left to the counts of catalogs and directories, which ends those that are
+    /// whole; true when some catalog's lock was taken, and it has to be asked again soon.
+    ///
+    /// Safe to run on all coordinators at once.
+    @discardableResult
+    package func fold() async throws(Failure) -> Bool {
+        let catalogs = try await withConnection { connection in
+            try await connection.query(SQL.catalogsTallied, []).rows.map { try $0.int64("id") }
+        }
+        var isPending = false
+        for catalog in catalogs {
+            if try await !fold(catalog) { isPending = true }
+        }
+        return isPending
+    }
+
+    private func fold(_ catalog: Int64) async throws(Failure) -> Bool {
+        try await transaction { connection in
+            let id: [PostgresValue] = [.int(catalog)]
+            guard try await connection.query(SQL.catalogTryLock, id).only().bool("locked") else {
+                return false
+            }
+            let sums = try await connection.query(SQL.catalogFold, id).only().int64("sums_jobs")
+            if sums > 0 { _ = try await connection.query(SQL.notifyWork, []) }
+            return true
         }
     }
 }

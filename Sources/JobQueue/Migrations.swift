@@ -12,7 +12,10 @@ package enum Migrations {
     static let steps = [
         Step(
             version: 1, up: SQL.text(PackageResources.migration_0001_up_sql),
-            down: SQL.text(PackageResources.migration_0001_down_sql))
+            down: SQL.text(PackageResources.migration_0001_down_sql)),
+        Step(
+            version: 2, up: SQL.text(PackageResources.migration_0002_up_sql),
+            down: SQL.text(PackageResources.migration_0002_down_sql)),
     ]
 
     /// The version that this binary works with.

@@ -3,6 +3,7 @@ import Model
 /// A job as the fence found it: held by the lease that was named, its row and asset locked.
 struct HeldJob {
     var id: JobID
+    var lane: Int64
     var kind: JobKind
     var attempt: Int
     var asset: Int64
@@ -21,6 +22,7 @@ struct HeldJob {
 struct ReportPlan {
     /// Fetches that ended: parallel columns for one statement.
     struct Settled {
+        var lanes: [Int64] = []
         var jobs: [Int64] = []
         var done: [Bool] = []
         var bytes: [Int64?] = []
@@ -32,9 +34,21 @@ struct ReportPlan {
 
     /// Jobs to be tried again: parallel columns for one statement.
     struct Retried {
+        var lanes: [Int64] = []
         var jobs: [Int64] = []
         var seconds: [Double] = []
-        var refunds: [Int64] = []
+        /// The tries that count so far.
+        var attempts: [Int64] = []
+        /// Whether it is a retry, or a job given back untouched.
+        var counts: [Bool] = []
+    }
+
+    /// Directories whose digests are written, or were given up: parallel columns.
+    struct Sums {
+        var lanes: [Int64] = []
+        var jobs: [Int64] = []
+        var attempts: [Int64] = []
+        var failed: [Int64] = []
     }
 
     enum Step {
@@ -45,14 +59,12 @@ struct ReportPlan {
         case reset(whole: Int64, seconds: Double)
         case verified(HeldJob, StoredObject)
         case verifyFailed(HeldJob, Failure)
-        case sumsWritten(HeldJob)
-        case sumsFailed(HeldJob)
         case cooldown(HeldJob, seconds: Double, reason: String)
     }
 
     var settled = Settled()
     var retried = Retried()
-    var released: [Int64] = []
+    var sums = Sums()
     var steps: [Step] = []
     /// Files that are fetched anew: once, whatever the number of their parts that ask for it.
     private var resets: Set<Int64> = []
@@ -65,7 +77,7 @@ struct ReportPlan {
     ) -> Bool {
         switch report.outcome {
         case .returned:
-            released.append(job.id.rawValue)
+            retry(job, seconds: 0, attempts: job.attempt - 1, counts: false)
             return true
         case .failed:
             guard let failure = report.failure else { return false }
@@ -86,7 +98,7 @@ struct ReportPlan {
             else { return false }
             steps.append(.resolved(job, segments: segments))
         case .sums:
-            steps.append(.sumsWritten(job))
+            end(sums: job, failed: false)
         case .verify:
             guard let stored = report.stored, stored.isPlausible else { return false }
             steps.append(.verified(job, stored))
@@ -101,6 +113,7 @@ struct ReportPlan {
     }
 
     private mutating func settle(_ job: HeldJob, stored: StoredObject, adopted: Bool) {
+        settled.lanes.append(job.lane)
         settled.jobs.append(job.id.rawValue)
         settled.done.append(true)
         settled.bytes.append(stored.bytes)
@@ -122,7 +135,9 @@ struct ReportPlan {
         }
         switch failure.code.row.retry {
         case .siteFault:
-            retry(job, seconds: max(wait, Self.siteFaultSeconds), refund: 1)
+            retry(
+                job, seconds: max(wait, Self.siteFaultSeconds), attempts: job.attempt - 1,
+                counts: true)
         case .attempts(let most):
             if let whole = wholeToRefetch(job, failure.code) {
                 guard (job.wholeAttempt ?? job.attempt) < most else { return giveUp(job, failure) }
@@ -130,7 +145,7 @@ struct ReportPlan {
                     steps.append(.reset(whole: whole, seconds: wait))
                 }
             } else if job.attempt < most {
-                retry(job, seconds: wait, refund: 0)
+                retry(job, seconds: wait, attempts: job.attempt, counts: true)
             } else {
                 giveUp(job, failure)
             }
@@ -152,18 +167,29 @@ struct ReportPlan {
         }
     }
 
-    private mutating func retry(_ job: HeldJob, seconds: Double, refund: Int64) {
+    /// - Parameter attempts: the tries that count from now on.
+    private mutating func retry(_ job: HeldJob, seconds: Double, attempts: Int, counts: Bool) {
+        retried.lanes.append(job.lane)
         retried.jobs.append(job.id.rawValue)
         retried.seconds.append(seconds)
-        retried.refunds.append(refund)
+        retried.attempts.append(Int64(max(attempts, 0)))
+        retried.counts.append(counts)
+    }
+
+    private mutating func end(sums job: HeldJob, failed: Bool) {
+        sums.lanes.append(job.lane)
+        sums.jobs.append(job.id.rawValue)
+        sums.attempts.append(Int64(job.attempt))
+        sums.failed.append(failed ? 1 : 0)
     }
 
     private mutating func giveUp(_ job: HeldJob, _ failure: Failure) {
         switch job.kind {
         case .resolve: steps.append(.resolveFailed(job, failure))
         case .verify: steps.append(.verifyFailed(job, failure))
-        case .sums: steps.append(.sumsFailed(job))
+        case .sums: end(sums: job, failed: true)
         case .fetch:
+            settled.lanes.append(job.lane)
             settled.jobs.append(job.id.rawValue)
             settled.done.append(false)
             settled.bytes.append(nil)

@@ -15,11 +15,10 @@ enum SQL {
     }
 
     private static let substitutions: [(String, String)] = [
-        (
-            "settleAssets",
-            String(decoding: PackageResources.fragment_settle_assets_sql, as: UTF8.self)
-        ),
-        ("jobDetails", String(decoding: PackageResources.fragment_job_details_sql, as: UTF8.self)),
+        ("settleFetches", fragment(PackageResources.fragment_settle_fetches_sql)),
+        ("heldJobs", fragment(PackageResources.fragment_held_jobs_sql)),
+        ("jobDetailsRow", fragment(PackageResources.fragment_job_details_row_sql)),
+        ("jobDetails", fragment(PackageResources.fragment_job_details_sql)),
         ("assetKinds", list(AssetKind.allCases)),
         ("assetStates", list(AssetState.allCases)),
         ("assetUnsettled", list(AssetState.allCases.filter { !$0.isSettled })),
@@ -31,6 +30,10 @@ enum SQL {
         ("segmentRoles", list(SegmentRole.allCases)),
         ("jobKinds", list(JobKind.allCases)),
     ]
+
+    private static func fragment(_ bytes: [UInt8]) -> String {
+        String(decoding: bytes, as: UTF8.self)
+    }
 
     /// An SQL list of quoted names; they are Swift identifiers, so quoting them is safe.
     private static func list<Name: RawRepresentable<String>>(_ names: [Name]) -> String {

@@ -122,7 +122,10 @@ struct QueueFixture {
     func report(
         _ results: [JobReport], as worker: WorkerID? = nil
     ) async throws -> [ReportAnswer.Verdict] {
-        try await queue.report(ReportRequest(worker: worker ?? self.worker, results: results))
+        let verdicts = try await queue.report(
+            ReportRequest(worker: worker ?? self.worker, results: results))
+        try await fold()
+        return verdicts
     }
 
     static func done(_ job: Job, _ grant: LeaseGrant, bytes: Int64 = 10) -> JobReport {
@@ -168,6 +171,17 @@ struct QueueFixture {
     func expireLeases() async throws {
         try await pool.query("UPDATE lease SET expires_at = now() - interval '1 second'")
         try await queue.sweep()
+        try await fold()
+    }
+
+    /// Folds what reports left, whoever else has a catalog's lock.
+    func fold() async throws {
+        while try await queue.fold() { await Task.yield() }
+    }
+
+    /// Lets every job that waits for its next try be due.
+    func skipDelays() async throws {
+        try await pool.query("UPDATE delayed_job SET available_at = now()")
     }
 
     func count(_ sql: String) async throws -> Int64 {

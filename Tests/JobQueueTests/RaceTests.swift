@@ -108,13 +108,13 @@ import Testing
 
 extension QueueFixture {
     /// Starts requests one after the other, each when the one before waits for a lock: the first
-    /// for its catalog's row, the others for it or for each other. Then lets them all go on.
+    /// for its asset or catalog, the others for it or for each other. Then lets them all go on.
     func inOrder(_ requests: [@Sendable () async throws -> Void]) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             try await pool.withConnection { connection in
                 try await connection.transaction { connection in
                     let holder = try await connection.query(
-                        "SELECT pg_backend_pid()::bigint FROM catalog FOR UPDATE", []
+                        "SELECT pg_backend_pid()::bigint FROM catalog, asset FOR UPDATE", []
                     ).firstRow?.int64(0)
                     for (index, request) in requests.enumerated() {
                         group.addTask { try await request() }

@@ -92,7 +92,8 @@ final class ProcessCluster {
     func jobsHeld(by worker: ChildProcess) async throws -> Int {
         let answer = try await postgres.execute(
             """
-            SELECT count(*) FROM job JOIN lease ON lease.id = job.lease_id
+            SELECT count(*) FROM lease JOIN span ON span.lease_id = lease.id
+            JOIN job ON job.lane_id = span.lane_id AND job.id BETWEEN span.first_id AND span.last_id
             JOIN worker ON worker.id = lease.worker_id WHERE worker.name LIKE '%-\(worker.pid)'
             """)
         return try #require(Int(answer.prefix { $0.isNumber }))

@@ -1,3 +1,5 @@
--- $1 segment of a whole file. Its jobs and those of its parts go.
-DELETE FROM job WHERE segment_id = $1::bigint
-    OR segment_id IN (SELECT id FROM segment WHERE parent_id = $1::bigint)
+-- $1 segment of a whole file. Its verification and the jobs of its parts go.
+WITH delayed AS (
+    DELETE FROM delayed_job WHERE whole_id = $1::bigint
+)
+DELETE FROM job WHERE whole_id = $1::bigint

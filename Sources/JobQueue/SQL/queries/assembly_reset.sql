@@ -7,7 +7,7 @@ WITH parts AS (
     RETURNING result.done, result.bytes
 ), assemblies AS (
     DELETE FROM assembly WHERE segment_id = $1::bigint RETURNING parts, attempt, failed
-), tally AS (
+), counts AS (
     SELECT (SELECT max(parts) FROM assemblies) - 1 AS fewer,
            (SELECT max(attempt) FROM assemblies) AS attempt,
            (SELECT count(*) FROM assemblies WHERE failed) AS given_up,
@@ -25,18 +25,18 @@ WITH parts AS (
         failure_message = CASE WHEN a.segments_failed > t.failed OR a.verifies_failed > t.given_up
                                THEN a.failure_message END,
         retries = a.retries + 1, state = 'inProgress', changed_at = now()
-    FROM tally t, segment s, asset b
+    FROM counts t, segment s, asset b
     WHERE s.id = $1::bigint AND a.id = s.asset_id AND b.id = a.id AND t.fewer IS NOT NULL
-    RETURNING a.id, a.catalog_id, s.origin_id, t.attempt, t.fewer, t.done, t.failed, t.bytes,
+    RETURNING a.id, a.catalog_id, coalesce(a.priority, -1) AS priority, s.origin_id, t.attempt,
+              t.fewer, t.done, t.failed, t.bytes,
               b.adopted_bytes - a.adopted_bytes AS adopted_bytes
 ), queued AS (
-    INSERT INTO job (queue_id, catalog_id, origin_id, asset_id, segment_id, kind, priority, attempt,
-                     available_at)
-    SELECT c.queue_id, c.id, n.origin_id, n.id, $1::bigint, 'fetch', c.priority, n.attempt,
+    INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
+                             segment_id, kind, attempt, available_at)
+    SELECT c.queue_id, c.id, n.origin_id, 1, n.priority, n.id, $1::bigint, 'fetch', n.attempt,
            now() + make_interval(secs => $2::float8)
     FROM counted n JOIN catalog c ON c.id = n.catalog_id
 )
-UPDATE catalog c SET segments = c.segments - n.fewer, segments_done = c.segments_done - n.done,
-    segments_failed = c.segments_failed - n.failed, bytes = c.bytes - n.bytes,
-    adopted_bytes = c.adopted_bytes - n.adopted_bytes, retries = c.retries + 1
-FROM counted n WHERE c.id = n.catalog_id
+INSERT INTO tally (catalog_id, segments, segments_done, segments_failed, bytes, adopted_bytes,
+                   retries)
+SELECT catalog_id, -fewer, -done, -failed, -bytes, -adopted_bytes, 1 FROM counted

@@ -9,8 +9,12 @@ WITH receiving AS (
     GROUP BY 1
 ), leased AS (
     -- Those with work in hand; bounded, because thousands of files may be.
-    SELECT asset_id FROM job
-    WHERE lease_id IS NOT NULL AND catalog_id = $1::bigint AND directory_id IS NULL LIMIT 2000
+    SELECT j.asset_id
+    FROM lane n
+    JOIN span p ON p.lane_id = n.id
+    JOIN lease l ON l.id = p.lease_id
+    JOIN job j ON j.lane_id = n.id AND j.id BETWEEN p.first_id AND p.last_id
+    WHERE n.catalog_id = $1::bigint AND j.directory_id IS NULL LIMIT 2000
 ), active AS (
     SELECT asset_id AS id FROM leased UNION SELECT asset_id FROM receiving
 )

@@ -1,21 +1,33 @@
 -- $1 catalog, or null for the 100 most recent. What is expected in all is an estimate: segments of
 -- which nothing is known are taken to be like those that are.
+-- What reports have not yet had folded into it counts too.
 SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.assets,
-       c.assets_completed, c.assets_failed, c.segments, c.segments_done, c.segments_failed,
-       c.bytes, c.adopted_bytes, c.retries,
+       n.assets_completed, n.assets_failed, n.segments, n.segments_done, n.segments_failed,
+       n.bytes, n.adopted_bytes, n.retries,
        coalesce(extract(epoch FROM coalesce(c.ended_at, now()) - c.started_at), 0)::float8
            AS seconds,
        p.received AS receiving_bytes,
-       CASE WHEN c.segments_done + p.transfers > 0 THEN
-           least(c.bytes + p.expected
-                 + (c.bytes + p.expected) / (c.segments_done + p.transfers)
-                   * greatest(c.segments - c.segments_done - c.segments_failed - p.transfers,
+       CASE WHEN n.segments_done + p.transfers > 0 THEN
+           least(n.bytes + p.expected
+                 + (n.bytes + p.expected) / (n.segments_done + p.transfers)
+                   * greatest(n.segments - n.segments_done - n.segments_failed - p.transfers,
                               0)::numeric,
                  9e18)::bigint
        END AS expected_bytes
 FROM catalog c
 JOIN queue q ON q.id = c.queue_id
 JOIN site t ON t.id = c.site_id
+CROSS JOIN LATERAL (
+    SELECT (c.assets_completed + coalesce(sum(y.assets_completed), 0))::bigint AS assets_completed,
+           (c.assets_failed + coalesce(sum(y.assets_failed), 0))::bigint AS assets_failed,
+           (c.segments + coalesce(sum(y.segments), 0))::bigint AS segments,
+           (c.segments_done + coalesce(sum(y.segments_done), 0))::bigint AS segments_done,
+           (c.segments_failed + coalesce(sum(y.segments_failed), 0))::bigint AS segments_failed,
+           (c.bytes + coalesce(sum(y.bytes), 0))::bigint AS bytes,
+           (c.adopted_bytes + coalesce(sum(y.adopted_bytes), 0))::bigint AS adopted_bytes,
+           (c.retries + coalesce(sum(y.retries), 0))::bigint AS retries
+    FROM tally y WHERE y.catalog_id = c.id
+) AS n
 CROSS JOIN LATERAL (
     SELECT coalesce(sum((e.value->>'receivedBytes')::bigint), 0)::bigint AS received,
            coalesce(sum((e.value->>'expectedBytes')::bigint), 0)::bigint AS expected,

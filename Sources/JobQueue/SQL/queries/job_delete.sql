@@ -1,2 +1,2 @@
--- $1 job.
-DELETE FROM job WHERE id = $1::bigint
+-- $1 lane, $2 job.
+DELETE FROM job WHERE lane_id = $1::bigint AND id = $2::bigint

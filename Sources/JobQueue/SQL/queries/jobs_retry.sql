@@ -1,15 +1,26 @@
--- $1 jobs, $2 seconds to wait, $3 attempts to give back. Jobs that failed and are tried again.
-WITH retried AS (
-    UPDATE job j SET lease_id = NULL, attempt = greatest(j.attempt - r.refund, 0),
-        available_at = now() + make_interval(secs => r.seconds)
-    FROM unnest($1::bigint[], $2::float8[], $3::int[]) AS r(job, seconds, refund)
-    WHERE j.id = r.job
-    RETURNING j.asset_id, j.catalog_id
+-- $1 lanes and $2 jobs, pairwise, $3 seconds to wait, $4 the tries they have then had, $5 whether it
+-- counts as a retry. They wait under new numbers, ahead of what was never tried.
+WITH gone AS (
+    DELETE FROM job j
+    USING unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[], $5::bool[])
+        AS r(lane, job, seconds, attempt, counts)
+    WHERE j.lane_id = r.lane AND j.id = r.job
+    RETURNING j.lane_id, j.id, j.asset_id, j.segment_id, j.whole_id, j.directory_id, j.kind,
+              r.seconds, r.attempt, r.counts
+), delayed AS (
+    INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
+                             segment_id, whole_id, directory_id, kind, attempt, available_at)
+    SELECT l.queue_id, l.catalog_id, l.origin_id, least(l.rank, 1), l.own_priority, g.asset_id,
+           g.segment_id, g.whole_id, g.directory_id, g.kind, g.attempt,
+           now() + make_interval(secs => g.seconds)
+    FROM gone g JOIN lane l ON l.id = g.lane_id
+    ORDER BY g.id
 ), assets AS (
     UPDATE asset a SET retries = a.retries + t.n
-    FROM (SELECT asset_id, count(*) AS n FROM retried GROUP BY asset_id) AS t
+    FROM (SELECT asset_id, count(*) AS n FROM gone WHERE counts
+          GROUP BY asset_id ORDER BY asset_id) AS t
     WHERE a.id = t.asset_id
 )
-UPDATE catalog c SET retries = c.retries + t.n
-FROM (SELECT catalog_id, count(*) AS n FROM retried GROUP BY catalog_id) AS t
-WHERE c.id = t.catalog_id
+INSERT INTO tally (catalog_id, retries)
+SELECT l.catalog_id, count(*) FROM gone g JOIN lane l ON l.id = g.lane_id
+WHERE g.counts GROUP BY l.catalog_id

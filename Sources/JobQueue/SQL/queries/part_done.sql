@@ -3,11 +3,11 @@ WITH counted AS (
     UPDATE assembly SET parts_done = parts_done + 1 WHERE segment_id = $1::bigint
     RETURNING segment_id, parts, parts_done
 )
-INSERT INTO job (queue_id, catalog_id, origin_id, asset_id, segment_id, kind, priority)
-SELECT c.queue_id, c.id, NULL, a.id, n.segment_id, 'verify', c.priority
+INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id, segment_id,
+                         whole_id, kind)
+SELECT c.queue_id, c.id, 0, 0, coalesce(a.priority, -1), a.id, n.segment_id, n.segment_id, 'verify'
 FROM counted n
 JOIN segment s ON s.id = n.segment_id
 JOIN asset a ON a.id = s.asset_id
 JOIN catalog c ON c.id = a.catalog_id
 WHERE n.parts_done = n.parts
-ON CONFLICT DO NOTHING

@@ -1,8 +1,21 @@
--- Counted over live jobs only.
-SELECT q.name, t.storage_url, coalesce(n.waiting, 0) AS waiting, coalesce(n.leased, 0) AS leased
-FROM queue q JOIN site t ON t.id = q.site_id
+-- What is leased is counted; what waits is what its running catalogs lack beyond that, because there
+-- may be millions of it.
+SELECT q.name, t.storage_url, q.state, greatest(n.lacking - coalesce(h.jobs, 0), 0) AS waiting,
+       coalesce(h.jobs, 0) AS leased
+FROM queue q
+JOIN site t ON t.id = q.site_id
+CROSS JOIN LATERAL (
+    SELECT (coalesce(sum(c.segments - c.segments_done - c.segments_failed), 0)
+            - coalesce(sum((SELECT coalesce(sum(y.segments_done + y.segments_failed - y.segments), 0)
+                            FROM tally y WHERE y.catalog_id = c.id)), 0))::bigint AS lacking
+    FROM catalog c WHERE c.queue_id = q.id AND c.state = 'running'
+) AS n
 LEFT JOIN (
-    SELECT queue_id, count(*) FILTER (WHERE lease_id IS NULL) AS waiting, count(lease_id) AS leased
-    FROM job GROUP BY queue_id
-) AS n ON n.queue_id = q.id
+    SELECT l.queue_id, count(*) AS jobs
+    FROM lease e
+    JOIN span p ON p.lease_id = e.id
+    JOIN lane l ON l.id = p.lane_id
+    JOIN job j ON j.lane_id = p.lane_id AND j.id BETWEEN p.first_id AND p.last_id
+    GROUP BY l.queue_id
+) AS h ON h.queue_id = q.id
 ORDER BY q.name

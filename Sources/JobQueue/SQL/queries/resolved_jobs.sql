@@ -1,21 +1,28 @@
--- $1 the resolve job, $2 its asset. Its segments become jobs, in the manifest's order; those that
--- are done already are checked like any other. No result counts before its job ran.
+-- $1 lane and $2 number of the resolve job, $3 its asset. Its segments become jobs, in the manifest's
+-- order; those that are done already are checked like any other. No result counts before its job
+-- ran. Their lanes are locked.
 WITH gone AS (
-    DELETE FROM job WHERE id = $1::bigint RETURNING queue_id, catalog_id, asset_id, priority
+    DELETE FROM job WHERE lane_id = $1::bigint AND id = $2::bigint RETURNING lane_id, asset_id
+), placed AS (
+    SELECT n.id AS lane_id, s.id, s.asset_id, s.ordinal
+    FROM gone g
+    JOIN lane l ON l.id = g.lane_id
+    JOIN segment s ON s.asset_id = g.asset_id
+    JOIN lane n ON n.catalog_id = l.catalog_id AND n.origin_id = s.origin_id AND n.rank = 3
+        AND n.own_priority = l.own_priority
 ), jobs AS (
-    INSERT INTO job (queue_id, catalog_id, origin_id, asset_id, segment_id, kind, priority)
-    SELECT g.queue_id, g.catalog_id, s.origin_id, s.asset_id, s.id, 'fetch', g.priority
-    FROM gone g JOIN segment s ON s.asset_id = g.asset_id
-    ORDER BY s.ordinal
-    ON CONFLICT DO NOTHING
+    INSERT INTO job (lane_id, asset_id, segment_id, kind, attempt)
+    SELECT lane_id, asset_id, id, 'fetch', 0 FROM placed ORDER BY ordinal
     RETURNING asset_id
+), ready AS (
+    UPDATE lane SET ready_since = now()
+    WHERE id = ANY(ARRAY(SELECT DISTINCT lane_id FROM placed)) AND ready_since IS NULL
 ), counted AS (
     UPDATE asset a SET state = 'ready', resolved = true, segments = t.n, segments_done = 0,
         segments_failed = 0, verifies = 0, verifies_done = 0, verifies_failed = 0, bytes = 0,
         adopted_bytes = 0, changed_at = now()
     FROM (SELECT count(*) AS n FROM jobs) AS t
-    WHERE a.id = $2::bigint AND a.state IN ({{assetResolvable}})
+    WHERE a.id = $3::bigint AND a.state IN ({{assetResolvable}})
     RETURNING a.catalog_id, a.segments
 )
-UPDATE catalog c SET segments = c.segments + n.segments FROM counted n WHERE c.id = n.catalog_id
-RETURNING n.segments
+INSERT INTO tally (catalog_id, segments) SELECT catalog_id, segments FROM counted

@@ -16,6 +16,10 @@ WITH rolled AS (
             ELSE 'completed' END,
         changed_at = now()
     WHERE a.id = $1::bigint
-    RETURNING a.catalog_id, a.directory_id, a.state, 0::bigint AS done, 0::bigint AS failed,
-              0::bigint AS bytes, 0::bigint AS adopted_bytes
-), {{settleAssets}}
+    RETURNING a.catalog_id, a.directory_id, a.state
+), tallied AS (
+    INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_failed)
+    SELECT catalog_id, directory_id, (state = 'completed')::int, (state = 'failed')::int
+    FROM rolled
+)
+SELECT count(*) FROM rolled

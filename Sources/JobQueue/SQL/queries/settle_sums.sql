@@ -1,16 +1,11 @@
--- $1 job, $2 failed (0 or 1). A directory's SHA256SUMS is written, or was given up; the last one
--- ends the catalog.
+-- $1 lanes and $2 jobs, pairwise, $3 failed (0 or 1). Directories whose SHA256SUMS is written, or was
+-- given up.
 WITH gone AS (
-    DELETE FROM job WHERE id = $1::bigint RETURNING catalog_id
+    DELETE FROM job j
+    USING unnest($1::bigint[], $2::bigint[], $3::int[]) AS r(lane, job, failed)
+    WHERE j.lane_id = r.lane AND j.id = r.job
+    RETURNING j.lane_id, r.failed
 )
-UPDATE catalog c SET
-    sums_outstanding = c.sums_outstanding - 1,
-    sums_failed = c.sums_failed + $2::int,
-    state = CASE WHEN c.sums_outstanding > 1
-                      OR c.assets_completed + c.assets_failed < c.assets THEN c.state
-                 WHEN c.assets_failed + c.sums_failed + $2::int > 0 THEN 'failed'
-                 ELSE 'completed' END,
-    ended_at = CASE WHEN c.sums_outstanding > 1
-                         OR c.assets_completed + c.assets_failed < c.assets THEN c.ended_at
-                    ELSE now() END
-FROM gone WHERE c.id = gone.catalog_id
+INSERT INTO tally (catalog_id, sums_ended, sums_failed)
+SELECT l.catalog_id, count(*), sum(g.failed)
+FROM gone g JOIN lane l ON l.id = g.lane_id GROUP BY l.catalog_id

@@ -1,5 +1,6 @@
--- $1 segment, $2 bytes a part, $3 total bytes, $4 parts, $5 the job that found it large. The job
--- goes on with the first part under its lease; the others become jobs.
+-- $1 segment, $2 bytes a part, $3 total bytes, $4 parts, $5 the lane and $6 the number of
+-- the job that found it large. The job goes on with the first part under its lease; the others
+-- become jobs.
 WITH whole AS (
     SELECT * FROM segment WHERE id = $1::bigint
 ), parts AS (
@@ -10,12 +11,16 @@ WITH whole AS (
     FROM whole w, generate_series(1, $4::int) AS p(n)
     RETURNING id, asset_id, origin_id, part
 ), first AS (
-    UPDATE job SET segment_id = parts.id FROM parts WHERE job.id = $5::bigint AND parts.part = 1
-    RETURNING job.queue_id, job.catalog_id, job.priority
+    UPDATE job SET segment_id = parts.id, whole_id = $1::bigint
+    FROM parts WHERE job.lane_id = $5::bigint AND job.id = $6::bigint AND parts.part = 1
+    RETURNING job.lane_id
 ), jobs AS (
-    INSERT INTO job (queue_id, catalog_id, origin_id, asset_id, segment_id, kind, priority)
-    SELECT f.queue_id, f.catalog_id, p.origin_id, p.asset_id, p.id, 'fetch', f.priority
-    FROM first f, parts p WHERE p.part > 1 ORDER BY p.part
+    INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
+                             segment_id, whole_id, kind)
+    SELECT l.queue_id, l.catalog_id, l.origin_id, 1, l.own_priority, p.asset_id, p.id, $1::bigint,
+           'fetch'
+    FROM first f JOIN lane l ON l.id = f.lane_id, parts p
+    WHERE p.part > 1 ORDER BY p.part
 ), counted AS (
     UPDATE asset a SET segments = a.segments + $4::int - 1, verifies = a.verifies + 1,
         expected_bytes = CASE WHEN a.kind = 'file' THEN $3::bigint ELSE a.expected_bytes END,
@@ -23,4 +28,4 @@ WITH whole AS (
     FROM whole w WHERE a.id = w.asset_id
     RETURNING a.catalog_id
 )
-UPDATE catalog c SET segments = c.segments + $4::int - 1 FROM counted n WHERE c.id = n.catalog_id
+INSERT INTO tally (catalog_id, segments) SELECT catalog_id, $4::int - 1 FROM counted

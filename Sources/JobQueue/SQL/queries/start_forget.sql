@@ -5,7 +5,10 @@ WITH gone AS MATERIALIZED (
     WHERE catalog_id = $1 AND (redefined OR (generation < $2 AND state IN ({{assetUnsettled}})))
     ORDER BY id FOR UPDATE
 ), jobs AS (
-    DELETE FROM job USING gone WHERE job.asset_id = gone.id AND job.catalog_id = $1
+    DELETE FROM job USING gone, lane l
+    WHERE l.catalog_id = $1 AND job.lane_id = l.id AND job.asset_id = gone.id
+), delayed AS (
+    DELETE FROM delayed_job d USING gone WHERE d.catalog_id = $1 AND d.asset_id = gone.id
 ), segments AS (
     DELETE FROM segment USING gone WHERE gone.redefined AND segment.asset_id = gone.id
     RETURNING segment.id

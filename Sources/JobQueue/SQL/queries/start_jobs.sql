@@ -1,12 +1,15 @@
--- $1 catalog, $2 generation, $3 queue, $4 priority.
+-- $1 catalog, $2 generation, whose lanes are locked.
 -- Jobs for what each asset that is not under way lacks: a completed one every file (to be checked),
 -- others the files and parts that are not done. An asset that was not resolved is resolved first.
 WITH wanted AS MATERIALIZED (
-    SELECT id, origin_id, kind, state, kind = 'file' OR resolved AS resolved FROM asset
+    SELECT id, origin_id, kind, state, kind = 'file' OR resolved AS resolved,
+           coalesce(priority, -1) AS own_priority
+    FROM asset
     WHERE catalog_id = $1 AND generation = $2
       AND state IN ('new', 'interrupted', 'failed', 'completed')
 ), known AS MATERIALIZED (
-    SELECT w.id AS asset_id, w.state, s.id, s.origin_id, s.ordinal, s.part,
+    SELECT w.id AS asset_id, w.state, w.own_priority, s.id, s.origin_id, s.ordinal, s.part,
+           s.parent_id,
            y.id IS NOT NULL AS assembled, y.parts = y.parts_done AS parts_stored,
            w.state <> 'completed' AND coalesce(r.done, false) AS done, r.bytes
     FROM wanted w
@@ -18,18 +21,22 @@ WITH wanted AS MATERIALIZED (
     -- Its tries are counted anew, like those of a job.
     UPDATE assembly y SET failed = false, attempt = 0 FROM known k WHERE y.segment_id = k.id
 ), jobs AS (
-    INSERT INTO job (queue_id, catalog_id, origin_id, asset_id, segment_id, kind, priority)
-    SELECT $3::bigint, $1::bigint, origin_id, asset_id, segment_id, kind, $4::smallint
+    INSERT INTO job (lane_id, asset_id, segment_id, whole_id, kind, attempt)
+    SELECT l.id, k.asset_id, k.segment_id, k.whole_id, k.kind, 0
     FROM (
-        SELECT origin_id, asset_id, id AS segment_id, ordinal, part,
-               CASE WHEN assembled THEN 'verify' ELSE 'fetch' END AS kind
+        SELECT CASE WHEN assembled THEN 0 ELSE origin_id END AS origin_id, own_priority, asset_id,
+               id AS segment_id, CASE WHEN assembled THEN id ELSE parent_id END AS whole_id,
+               ordinal, part, CASE WHEN assembled THEN 'verify' ELSE 'fetch' END AS kind,
+               CASE WHEN assembled THEN 0 ELSE 3 END AS rank
         FROM known
         WHERE NOT done AND (NOT assembled OR parts_stored)
         UNION ALL
-        SELECT origin_id, id, NULL, 0, 0, 'resolve' FROM wanted WHERE NOT resolved
-    ) AS lacking
-    ORDER BY asset_id, ordinal, part
-    ON CONFLICT DO NOTHING
+        SELECT origin_id, own_priority, id, NULL, NULL, 0, 0, 'resolve', 2
+        FROM wanted WHERE NOT resolved
+    ) AS k
+    JOIN lane l ON l.catalog_id = $1 AND l.origin_id = k.origin_id AND l.rank = k.rank
+        AND l.own_priority = k.own_priority
+    ORDER BY k.asset_id, k.ordinal, k.part
 )
 UPDATE asset a SET
     state = CASE WHEN NOT c.resolved THEN 'resolving' WHEN c.state = 'new' THEN 'ready'

@@ -1,11 +1,10 @@
--- $1 catalog, $2 generation, $3 queue, $4 priority. The short way for a list of files alone: each
--- that was never started is one segment and one job. With a title among them the general way is
--- taken, which keeps the list's order.
+-- $1 catalog, $2 generation. The short way for files that were never started: each is one segment
+-- and one job.
 WITH fresh AS MATERIALIZED (
-    SELECT id, origin_id, url, key, expected_bytes, expected_sha256 FROM asset
+    SELECT id, origin_id, url, key, expected_bytes, expected_sha256,
+           coalesce(priority, -1) AS own_priority
+    FROM asset
     WHERE catalog_id = $1 AND generation = $2 AND state = 'new' AND kind = 'file'
-      AND NOT EXISTS (SELECT FROM asset WHERE catalog_id = $1 AND generation = $2
-                      AND state = 'new' AND kind <> 'file')
 ), segments AS (
     INSERT INTO segment (asset_id, origin_id, ordinal, role, url, key, expected_bytes,
                          expected_sha256)
@@ -13,9 +12,13 @@ WITH fresh AS MATERIALIZED (
     FROM fresh ORDER BY id
     RETURNING id, asset_id, origin_id
 ), jobs AS (
-    INSERT INTO job (queue_id, catalog_id, origin_id, asset_id, segment_id, kind, priority)
-    SELECT $3::bigint, $1::bigint, origin_id, asset_id, id, 'fetch', $4::smallint
-    FROM segments ORDER BY asset_id
+    INSERT INTO job (lane_id, asset_id, segment_id, kind, attempt)
+    SELECT l.id, g.asset_id, g.id, 'fetch', 0
+    FROM segments g
+    JOIN fresh f ON f.id = g.asset_id
+    JOIN lane l ON l.catalog_id = $1 AND l.origin_id = g.origin_id AND l.rank = 3
+        AND l.own_priority = f.own_priority
+    ORDER BY g.asset_id
 )
 UPDATE asset a SET state = 'ready', resolved = true, segments = 1, changed_at = now()
 FROM fresh WHERE a.id = fresh.id

@@ -1,4 +1,26 @@
--- $1 catalog, $2 generation. Counts anew; the catalog runs, or has ended when nothing is lacking.
+-- $1 catalog, $2 generation. Counts anew what is under way by directory and in all; a SHA256SUMS that is
+-- about to be written in a directory with something under way waits until that has ended. Tallies
+-- go: what they say is in the assets, which are counted in the same snapshot; those that come later
+-- are added by the next fold, which waits for the catalog's lock. The catalog runs, or has ended
+-- when nothing is lacking.
+WITH tallies AS (
+    DELETE FROM tally WHERE catalog_id = $1
+), counted AS MATERIALIZED (
+    SELECT directory_id, count(*) AS unsettled FROM asset
+    WHERE catalog_id = $1 AND generation = $2 AND state IN ({{assetUnsettled}})
+    GROUP BY directory_id
+), early AS (
+    DELETE FROM job USING lane l, counted
+    WHERE l.catalog_id = $1 AND l.rank < 2 AND job.lane_id = l.id
+      AND job.directory_id = counted.directory_id
+), early_delayed AS (
+    DELETE FROM delayed_job d USING counted
+    WHERE d.catalog_id = $1 AND d.directory_id = counted.directory_id
+), directories AS (
+    UPDATE directory d SET unsettled = coalesce(c.unsettled, 0)
+    FROM directory x LEFT JOIN counted c ON c.directory_id = x.id
+    WHERE d.id = x.id AND x.catalog_id = $1
+)
 UPDATE catalog c SET
     generation = $2::int,
     state = CASE WHEN t.unsettled > 0 THEN 'running'
@@ -8,8 +30,14 @@ UPDATE catalog c SET
     assets = t.assets, assets_completed = t.completed, assets_failed = t.failed,
     segments = t.segments, segments_done = t.segments_done, segments_failed = t.segments_failed,
     bytes = t.bytes, adopted_bytes = t.adopted_bytes, retries = t.retries,
-    sums_outstanding = (SELECT count(*) FROM directory WHERE catalog_id = $1 AND unsettled > 0)
-        + (SELECT count(*) FROM job WHERE catalog_id = $1 AND directory_id IS NOT NULL),
+    sums_outstanding = (SELECT count(*) FROM counted) + (
+        SELECT count(*) FROM (
+            SELECT j.directory_id FROM lane l JOIN job j ON j.lane_id = l.id
+            WHERE l.catalog_id = $1 AND l.rank < 2 AND j.directory_id IS NOT NULL
+            UNION ALL
+            SELECT directory_id FROM delayed_job
+            WHERE catalog_id = $1 AND directory_id IS NOT NULL
+        ) AS s WHERE s.directory_id NOT IN (SELECT directory_id FROM counted)),
     sums_failed = 0
 FROM (
     SELECT count(*) AS assets,

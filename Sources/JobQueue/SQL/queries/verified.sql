@@ -1,6 +1,6 @@
--- $1 job, $2 segment, $3 bytes, $4 sha256, $5 attempts. The whole file is under its final key.
+-- $1 job, $2 segment, $3 bytes, $4 sha256, $5 attempts, $6 lane. The whole file is under its final key.
 WITH gone AS (
-    DELETE FROM job WHERE id = $1::bigint
+    DELETE FROM job WHERE lane_id = $6::bigint AND id = $1::bigint
 ), assemblies AS (
     DELETE FROM assembly WHERE segment_id = $2::bigint
 ), parts AS (

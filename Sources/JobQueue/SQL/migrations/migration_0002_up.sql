@@ -1,0 +1,365 @@
+-- Lanes: the queue hands out jobs by (catalog, origin), and claims write no job.
+--
+-- A lane's jobs are numbered in the order of their commits, because whoever adds to a lane holds its
+-- row's lock. A claim takes the numbers after the last span of the lane, under the same lock, and
+-- writes one span: from the first job to the last. Jobs are inserted and deleted, never updated when
+-- they are claimed, retried or lost: what is tried again gets a new number, so that a number is
+-- granted at most once. Nothing on the way of a claim or a report updates a row that the next one
+-- needs, so that an old open transaction does not make either slow.
+
+CREATE TEMPORARY TABLE old_job ON COMMIT DROP AS
+SELECT j.*, s.parent_id FROM job j LEFT JOIN segment s ON s.id = j.segment_id;
+DROP TABLE job;
+TRUNCATE lease;
+
+ALTER TABLE queue ADD COLUMN state text NOT NULL DEFAULT 'active'
+    CHECK (state IN ('active', 'paused', 'draining'));
+
+ALTER TABLE site ADD COLUMN schedule text NOT NULL DEFAULT '',
+    -- Now, by its schedule: nothing may be fetched; the most bytes a second, or null.
+    ADD COLUMN closed boolean NOT NULL DEFAULT false,
+    ADD COLUMN bytes_per_second bigint CHECK (bytes_per_second > 0);
+
+ALTER TABLE catalog ADD COLUMN not_before timestamptz, ADD COLUMN deadline timestamptz;
+
+-- An asset's own priority, before its catalog's.
+ALTER TABLE asset ADD COLUMN priority smallint CHECK (priority BETWEEN 0 AND 9);
+
+-- The most that all workers together may ask of an origin; null is no limit. The row of number 0 is
+-- for those that have none of their own.
+ALTER TABLE origin ADD COLUMN max_connections int CHECK (max_connections > 0),
+    ADD COLUMN requests_per_second float8 CHECK (requests_per_second > 0),
+    ADD COLUMN bytes_per_second bigint CHECK (bytes_per_second > 0),
+    ADD COLUMN has_own_limits boolean NOT NULL DEFAULT false,
+    ADD COLUMN breaker text NOT NULL DEFAULT 'closed'
+        CHECK (breaker IN ('closed', 'open', 'halfOpen', 'failing')),
+    -- Failures in a row that speak against the origin; a success sets it to 0.
+    ADD COLUMN failures int NOT NULL DEFAULT 0,
+    -- How often the breaker opened since the last success.
+    ADD COLUMN openings int NOT NULL DEFAULT 0;
+INSERT INTO origin (id, url) OVERRIDING SYSTEM VALUE VALUES (0, '');
+
+-- What was decided about an origin, and why; pruned to the latest of each.
+CREATE TABLE origin_decision (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    origin_id bigint NOT NULL,
+    -- Null for what the cluster decided.
+    worker_id uuid,
+    decided_at timestamptz NOT NULL DEFAULT now(),
+    decision text NOT NULL,
+    reason text NOT NULL,
+    concurrency int,
+    bytes_per_second bigint
+);
+CREATE INDEX origin_decision_of ON origin_decision (origin_id, id);
+
+-- What of an origin's limits a worker has, until when. Rows are added up until a second after their
+-- end, because requests of the last second still count.
+CREATE TABLE origin_share (
+    origin_id bigint NOT NULL,
+    worker_id uuid NOT NULL,
+    connections int,
+    requests_per_second float8,
+    bytes_per_second bigint,
+    ends_at timestamptz NOT NULL,
+    PRIMARY KEY (origin_id, worker_id, ends_at)
+);
+
+CREATE TABLE lane (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    queue_id bigint NOT NULL,
+    catalog_id bigint NOT NULL,
+    -- 0 for jobs that ask no origin.
+    origin_id bigint NOT NULL,
+    -- What a catalog's lanes are served by: 0 what ends a file or a directory, 1 what was tried
+    -- before, 2 manifests, 3 segments.
+    rank smallint NOT NULL CHECK (rank BETWEEN 0 AND 3),
+    -- Of assets with a priority of their own; -1: the catalog's.
+    own_priority smallint NOT NULL CHECK (own_priority BETWEEN -1 AND 9),
+    -- Since when it may have jobs to claim; null when it has none.
+    ready_since timestamptz,
+    UNIQUE (catalog_id, origin_id, rank, own_priority)
+) WITH (fillfactor = 50);
+CREATE INDEX lane_ready ON lane (queue_id, catalog_id, rank, id) WHERE ready_since IS NOT NULL;
+
+CREATE TABLE job (
+    lane_id bigint NOT NULL,
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    -- resolve, fetch, verify: the asset; sums: 0.
+    asset_id bigint NOT NULL,
+    segment_id bigint,
+    -- Of a part, and of a verification: the segment of the whole file.
+    whole_id bigint,
+    directory_id bigint,
+    kind text NOT NULL CHECK (kind IN ({{jobKinds}})),
+    -- Tries before this one.
+    attempt smallint NOT NULL,
+    PRIMARY KEY (lane_id, id),
+    CHECK ((segment_id IS NOT NULL) = (kind IN ('fetch', 'verify'))),
+    CHECK ((directory_id IS NOT NULL) = (kind = 'sums'))
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX job_of_whole ON job (whole_id) WHERE whole_id IS NOT NULL;
+
+-- Jobs on their way to a lane: not due yet, or added by a report, which takes no lane's lock.
+CREATE TABLE delayed_job (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    queue_id bigint NOT NULL,
+    catalog_id bigint NOT NULL,
+    origin_id bigint NOT NULL,
+    rank smallint NOT NULL,
+    own_priority smallint NOT NULL,
+    asset_id bigint NOT NULL,
+    segment_id bigint,
+    whole_id bigint,
+    directory_id bigint,
+    kind text NOT NULL,
+    attempt smallint NOT NULL DEFAULT 0,
+    available_at timestamptz NOT NULL DEFAULT now()
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX delayed_job_due ON delayed_job (queue_id, available_at);
+CREATE INDEX delayed_job_of_catalog ON delayed_job (catalog_id);
+CREATE INDEX delayed_job_of_whole ON delayed_job (whole_id) WHERE whole_id IS NOT NULL;
+
+-- The jobs of one lane that a lease holds, from the first to the last. The last one of a lane also
+-- says where the next claim begins, and stays until there is a later one.
+CREATE TABLE span (
+    lane_id bigint NOT NULL,
+    first_id bigint NOT NULL,
+    last_id bigint NOT NULL,
+    lease_id uuid NOT NULL,
+    jobs int NOT NULL,
+    granted_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (lane_id, last_id),
+    CHECK (first_id <= last_id)
+);
+CREATE INDEX span_of_lease ON span (lease_id);
+
+-- Jobs that were cancelled while a lease held them: its worker is told at its next heartbeat.
+CREATE TABLE cancelled_job (
+    lease_id uuid NOT NULL,
+    job_id bigint NOT NULL,
+    PRIMARY KEY (lease_id, job_id)
+);
+
+-- What reports added to the counts of catalogs and directories and is not in them yet: a row a
+-- batch, so that reports do not queue for the row of their catalog.
+CREATE TABLE tally (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    catalog_id bigint NOT NULL,
+    directory_id bigint,
+    assets_completed int NOT NULL DEFAULT 0,
+    assets_failed int NOT NULL DEFAULT 0,
+    segments int NOT NULL DEFAULT 0,
+    segments_done int NOT NULL DEFAULT 0,
+    segments_failed int NOT NULL DEFAULT 0,
+    bytes bigint NOT NULL DEFAULT 0,
+    adopted_bytes bigint NOT NULL DEFAULT 0,
+    retries int NOT NULL DEFAULT 0,
+    sums_ended int NOT NULL DEFAULT 0,
+    sums_failed int NOT NULL DEFAULT 0
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX tally_of_catalog ON tally (catalog_id);
+
+INSERT INTO lane (queue_id, catalog_id, origin_id, rank, own_priority, ready_since)
+SELECT DISTINCT queue_id, catalog_id, coalesce(origin_id, 0),
+       CASE WHEN kind IN ('verify', 'sums') THEN 0 WHEN kind = 'resolve' THEN 2 ELSE 3 END, -1,
+       now()
+FROM old_job;
+INSERT INTO job (lane_id, asset_id, segment_id, whole_id, directory_id, kind, attempt)
+SELECT l.id, j.asset_id, j.segment_id,
+       CASE WHEN j.kind = 'verify' THEN j.segment_id ELSE j.parent_id END, j.directory_id, j.kind,
+       j.attempt
+FROM old_job j
+JOIN lane l ON l.catalog_id = j.catalog_id AND l.origin_id = coalesce(j.origin_id, 0)
+    AND l.rank = CASE WHEN j.kind IN ('verify', 'sums') THEN 0 WHEN j.kind = 'resolve' THEN 2
+                      ELSE 3 END
+ORDER BY j.priority DESC, j.available_at, j.id;
+
+-- Puts what is due into its lanes. Up to 1,000 a call.
+CREATE FUNCTION promote_jobs(of_queue bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    due bigint[];
+BEGIN
+    due := ARRAY(SELECT id FROM delayed_job WHERE queue_id = of_queue AND available_at <= now()
+                 ORDER BY available_at, id LIMIT 1000 FOR UPDATE SKIP LOCKED);
+    IF cardinality(due) = 0 THEN RETURN; END IF;
+    INSERT INTO lane (queue_id, catalog_id, origin_id, rank, own_priority)
+    SELECT DISTINCT d.queue_id, d.catalog_id, d.origin_id, d.rank, d.own_priority
+    FROM delayed_job d
+    WHERE d.id = ANY(due)
+      AND NOT EXISTS (SELECT FROM lane l WHERE (l.catalog_id, l.origin_id, l.rank, l.own_priority)
+                      = (d.catalog_id, d.origin_id, d.rank, d.own_priority))
+    ORDER BY 2, 3, 4, 5
+    ON CONFLICT DO NOTHING;
+    -- Each lane's lock before any of its numbers is drawn.
+    PERFORM l.id FROM lane l
+    WHERE l.id = ANY(ARRAY(
+        SELECT m.id FROM delayed_job d JOIN lane m
+            ON (m.catalog_id, m.origin_id, m.rank, m.own_priority)
+               = (d.catalog_id, d.origin_id, d.rank, d.own_priority)
+        WHERE d.id = ANY(due)))
+    ORDER BY l.id FOR UPDATE;
+    WITH moved AS (
+        DELETE FROM delayed_job WHERE id = ANY(due) RETURNING *
+    ), placed AS (
+        SELECT l.id AS lane_id, m.* FROM moved m
+        JOIN lane l ON (l.catalog_id, l.origin_id, l.rank, l.own_priority)
+            = (m.catalog_id, m.origin_id, m.rank, m.own_priority)
+    ), inserted AS (
+        INSERT INTO job (lane_id, asset_id, segment_id, whole_id, directory_id, kind, attempt)
+        SELECT lane_id, asset_id, segment_id, whole_id, directory_id, kind, attempt
+        FROM placed ORDER BY available_at, id
+    )
+    UPDATE lane SET ready_since = now()
+    WHERE id = ANY(ARRAY(SELECT lane_id FROM placed)) AND ready_since IS NULL;
+END $$;
+
+-- Grants up to `most` jobs of a lane, whose row the caller has locked, to a lease. Returns how many.
+CREATE FUNCTION claim_lane(of_lane bigint, to_lease uuid, most int) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+    place bigint;
+    found_first bigint;
+    found_last bigint;
+    n int;
+BEGIN
+    SELECT coalesce((SELECT last_id FROM span WHERE lane_id = of_lane
+                     ORDER BY last_id DESC LIMIT 1), 0) INTO place;
+    SELECT min(id), max(id), count(*) INTO found_first, found_last, n
+    FROM (SELECT id FROM job WHERE lane_id = of_lane AND id > place ORDER BY id LIMIT most) AS j;
+    IF n > 0 THEN
+        INSERT INTO span (lane_id, first_id, last_id, lease_id, jobs)
+        VALUES (of_lane, found_first, found_last, to_lease, n);
+    END IF;
+    IF n < most THEN
+        UPDATE lane SET ready_since = NULL WHERE id = of_lane;
+    END IF;
+    RETURN n;
+END $$;
+
+-- The lanes of a queue that may be claimed from now, best first. Levels are priorities 0 to 9, with
+-- one added for every minute that a lane has waited since its last grant; a deadline raises the
+-- level in proportion to the time used, up to 9. Within a level, catalogs come in the order of what
+-- they were granted in the last ten seconds, least first; `catalogs_left` counts from the row's
+-- catalog to the last of the level. The catalogs of a queue are found by a loose index scan, and up
+-- to 64 lanes of each looked at, so that many lanes of one catalog cost the others nothing.
+CREATE FUNCTION claim_order(of_queue bigint)
+RETURNS TABLE (lane_id bigint, catalog_id bigint, catalogs_left int, rank smallint) LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE waiting AS (
+        (SELECT l.catalog_id FROM lane l
+         WHERE l.queue_id = of_queue AND l.ready_since IS NOT NULL
+         ORDER BY l.catalog_id LIMIT 1)
+        UNION ALL
+        SELECT n.catalog_id FROM waiting w CROSS JOIN LATERAL (
+            SELECT l.catalog_id FROM lane l
+            WHERE l.queue_id = of_queue AND l.ready_since IS NOT NULL
+              AND l.catalog_id > w.catalog_id
+            ORDER BY l.catalog_id LIMIT 1
+        ) AS n
+    ), lanes AS (
+        SELECT l.id, l.catalog_id, l.rank, r.jobs,
+               floor(b.base + (9 - b.base) * b.used
+                     + extract(epoch FROM now() - greatest(l.ready_since, r.granted_at)) / 60
+               )::int AS level
+        FROM waiting w
+        JOIN catalog c ON c.id = w.catalog_id
+        CROSS JOIN LATERAL (
+            SELECT i.* FROM lane i JOIN origin o ON o.id = i.origin_id
+            WHERE i.queue_id = of_queue AND i.catalog_id = w.catalog_id
+              AND i.ready_since IS NOT NULL
+              AND (o.cooldown_until IS NULL OR o.cooldown_until <= now())
+            ORDER BY i.rank, i.id LIMIT 64
+        ) AS l
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN l.own_priority < 0 THEN c.priority ELSE l.own_priority END AS base,
+                   CASE WHEN c.deadline IS NULL OR c.started_at IS NULL THEN 0
+                        WHEN c.deadline <= now() THEN 1
+                        ELSE extract(epoch FROM now() - c.started_at)
+                             / extract(epoch FROM c.deadline - c.started_at) END AS used
+        ) AS b
+        CROSS JOIN LATERAL (
+            SELECT coalesce(sum(s.jobs) FILTER (WHERE s.granted_at > now() - interval '10 s'), 0)
+                       AS jobs,
+                   max(s.granted_at) AS granted_at
+            FROM (SELECT jobs, granted_at FROM span WHERE span.lane_id = l.id
+                  ORDER BY last_id DESC LIMIT 10) AS s
+        ) AS r
+        WHERE c.not_before IS NULL OR c.not_before <= now()
+    ), shared AS (
+        SELECT *, sum(jobs) OVER (PARTITION BY lanes.catalog_id) AS granted FROM lanes
+    )
+    SELECT id, shared.catalog_id,
+           (dense_rank() OVER (PARTITION BY level
+                               ORDER BY granted DESC, shared.catalog_id DESC))::int,
+           shared.rank
+    FROM shared
+    ORDER BY level DESC, granted, shared.catalog_id, shared.rank, jobs, id
+    LIMIT 256
+$$;
+
+-- Claims up to `most` jobs of a queue under a new lease and answers with what they need to be done,
+-- in the order of their lanes. Catalogs of one level share what is claimed; what they leave goes to
+-- the next level. A lane that another claim has locked is passed over, unless nothing else is found.
+CREATE FUNCTION claim_jobs(of_queue bigint, to_lease uuid, of_worker uuid, seconds float8, most int)
+RETURNS {{jobDetailsRow}} LANGUAGE plpgsql AS $$
+DECLARE
+    lanes bigint[];
+    catalogs bigint[];
+    lefts int[];
+    ranks smallint[];
+    remaining int := most;
+    quota int;
+    want int;
+    got int;
+    passed_over boolean := false;
+    is_open boolean[];
+BEGIN
+    IF NOT EXISTS (SELECT FROM queue q JOIN site t ON t.id = q.site_id
+                   WHERE q.id = of_queue AND q.state <> 'paused' AND NOT t.closed) THEN
+        RETURN;
+    END IF;
+    PERFORM promote_jobs(of_queue);
+    SELECT array_agg(o.lane_id), array_agg(o.catalog_id), array_agg(o.catalogs_left),
+           array_agg(o.rank), array_agg(true)
+    INTO lanes, catalogs, lefts, ranks, is_open
+    FROM claim_order(of_queue) AS o;
+    IF lanes IS NULL THEN RETURN; END IF;
+    -- First a fair share each, then whatever is left, last of all what another claim is busy with.
+    FOR pass IN 1..3 LOOP
+        EXIT WHEN remaining = 0 OR (pass = 3 AND (remaining < most OR NOT passed_over));
+        quota := remaining;
+        FOR i IN 1..cardinality(lanes) LOOP
+            EXIT WHEN remaining = 0 OR (pass = 3 AND remaining < most);
+            IF pass = 1 AND (i = 1 OR catalogs[i] <> catalogs[i - 1]) THEN
+                quota := ceil(remaining::float8 / lefts[i]);
+            END IF;
+            want := least(quota, remaining);
+            -- A manifest becomes many jobs: a tenth of what is claimed, unless there is nothing else.
+            IF pass = 1 AND ranks[i] = 2 THEN want := least(want, greatest(most / 10, 1)); END IF;
+            CONTINUE WHEN want = 0 OR NOT is_open[i];
+            IF pass < 3 THEN
+                PERFORM FROM lane WHERE id = lanes[i] FOR UPDATE SKIP LOCKED;
+            ELSE
+                PERFORM FROM lane WHERE id = lanes[i] FOR UPDATE;
+            END IF;
+            IF NOT FOUND THEN
+                passed_over := true;
+                CONTINUE;
+            END IF;
+            got := claim_lane(lanes[i], to_lease, want);
+            is_open[i] := got = want;
+            remaining := remaining - got;
+            IF pass = 1 THEN quota := quota - got; ELSE quota := remaining; END IF;
+        END LOOP;
+    END LOOP;
+    IF remaining = most THEN RETURN; END IF;
+    INSERT INTO lease (id, worker_id, expires_at)
+    VALUES (to_lease, of_worker, now() + make_interval(secs => seconds));
+    RETURN QUERY
+    WITH held AS (
+        SELECT j.*, l.catalog_id FROM span s JOIN lane l ON l.id = s.lane_id
+        JOIN job j ON j.lane_id = s.lane_id AND j.id BETWEEN s.first_id AND s.last_id
+        WHERE s.lease_id = to_lease
+    )
+    {{jobDetails}};
+END $$;
