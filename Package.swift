@@ -57,11 +57,18 @@ let package = Package(
             "Worker",
             ["Model", "Catalog", "CoordinatorClient", "Transfer", "Storage", "Runtime"]),
         library("Embedded", ["Model", "JobQueue", "Coordinator", "Worker", "Runtime"]),
+        .target(
+            name: "Benchmark",
+            dependencies: [
+                "CoordinatorClient", "Embedded", "EventLoop", "JobQueue", "Model", "Postgres",
+                "Runtime",
+            ],
+            resources: [.embedInCode("SQL")], swiftSettings: settings),
         .executableTarget(
             name: "dray",
             dependencies: [
-                "Model", "Catalog", "CoordinatorClient", "Coordinator", "Worker", "Embedded",
-                "EventLoop", "JobQueue", "Postgres", "Storage", "Runtime",
+                "Benchmark", "Model", "Catalog", "CoordinatorClient", "Coordinator", "Worker",
+                "Embedded", "EventLoop", "JobQueue", "Postgres", "Storage", "Runtime",
             ],
             swiftSettings: settings),
 

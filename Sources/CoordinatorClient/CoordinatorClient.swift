@@ -28,9 +28,10 @@ package final class CoordinatorClient: Sendable {
     ///     say.
     ///   - timeoutSeconds: how long one request may take, a long poll's wait not counted.
     ///   - caFile: a PEM file of certificate authorities in place of the system's.
+    ///   - maximumConnections: what goes beyond waits its turn.
     package init(
         endpoints: String, token: String? = nil, retrySeconds: Double = 30,
-        timeoutSeconds: Double = 30, caFile: String? = nil
+        timeoutSeconds: Double = 30, caFile: String? = nil, maximumConnections: Int = 16
     ) throws(Failure) {
         var parsed: [String] = []
         for part in endpoints.split(separator: ",") {
@@ -52,7 +53,8 @@ package final class CoordinatorClient: Sendable {
         var options = CurlEasy.Options(userAgent: "dray/\(drayVersion)")
         options.bufferBytes = 64 << 10
         options.caFile = caFile
-        loop = try RequestLoop(options: options, headerLines: lines)
+        loop = try RequestLoop(
+            maximumConnections: maximumConnections, options: options, headerLines: lines)
     }
 
     /// Cancels what is under way and joins the thread.

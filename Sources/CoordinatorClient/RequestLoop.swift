@@ -30,9 +30,8 @@ struct WireFailure: Error, Sendable {
 /// `@unchecked`: its variables are touched on the loop's thread only, which `EventLoop` and
 /// `CurlMulti` check.
 final class RequestLoop: @unchecked Sendable {
-    static let maximumConnections = 16
-
     private let loop: EventLoop
+    private let maximumConnections: Int
     private let options: CurlEasy.Options
     private let headerLines: [String]
     private var multi: CurlMulti?
@@ -41,13 +40,16 @@ final class RequestLoop: @unchecked Sendable {
     private var headers: CurlHeaders?
     private var isClosed = false
 
-    init(options: CurlEasy.Options, headerLines: [String]) throws(Failure) {
+    init(
+        maximumConnections: Int, options: CurlEasy.Options, headerLines: [String]
+    ) throws(Failure) {
         do {
             try CurlGlobal.initialize()
             loop = try EventLoop(name: "coordinator")
         } catch {
             throw Failure("worker.internal", "\(error)")
         }
+        self.maximumConnections = maximumConnections
         self.options = options
         self.headerLines = headerLines
     }
@@ -144,7 +146,7 @@ final class RequestLoop: @unchecked Sendable {
     private func multiHandle() throws(CurlError) -> CurlMulti {
         if let multi { return multi }
         var limits = CurlMulti.Limits()
-        limits.totalConnections = Self.maximumConnections
+        limits.totalConnections = maximumConnections
         let made = try CurlMulti(loop: loop, limits: limits)
         multi = made
         return made

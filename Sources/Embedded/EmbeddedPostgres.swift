@@ -35,7 +35,12 @@ package final class EmbeddedPostgres: Service {
     }
 
     /// How libpq reaches the server, without a secret; valid after `start`.
-    package var databaseURL: String {
+    package var databaseURL: String { databaseURL(named: PostgresSettings.database) }
+
+    /// The same for another database of the server.
+    ///
+    /// - Parameter name: letters, digits and underscores.
+    package func databaseURL(named name: String) -> String {
         let directory = socketDirectory
         var encoded = ""
         for byte in directory.utf8 {
@@ -47,8 +52,8 @@ package final class EmbeddedPostgres: Service {
                 encoded += byte < 16 ? "%0\(hex)" : "%\(hex)"
             }
         }
-        return "postgresql://\(PostgresSettings.role)@/\(PostgresSettings.database)"
-            + "?host=\(encoded)&port=\(PostgresSettings.port)"
+        return "postgresql://\(PostgresSettings.role)@/\(name)?host=\(encoded)"
+            + "&port=\(PostgresSettings.port)"
     }
 
     /// Where the socket is; valid after `start`.

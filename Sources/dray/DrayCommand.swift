@@ -28,6 +28,7 @@ enum DrayCommand {
         subcommands: [
             PrefetchCommand.command, UpCommand.command, CoordinatorCommand.command,
             WorkerCommand.command, DatabaseCommand.command, StatusCommand.command,
+            BenchmarkCommand.command,
         ])
 
     static func run(_ words: [String]) async -> ExitCode {

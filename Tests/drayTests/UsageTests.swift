@@ -31,7 +31,7 @@ import Testing
         for words in [
             [], ["--help"], ["prefetch", "--help"], ["up", "--help"], ["coordinator", "--help"],
             ["worker", "--help"], ["database", "--help"], ["database", "migrate", "--help"],
-            ["status", "--help"],
+            ["status", "--help"], ["benchmark", "--help"], ["benchmark", "queue", "--help"],
         ] {
             let answer = try await dray(words)
             #expect(answer.ending == .exited(0))

@@ -1,0 +1,76 @@
+import Model
+
+/// What is submitted and what is reported of it: names, URLs, digests. Pure.
+///
+/// Nothing is fetched: the hosts end in `.example`, which nobody has (RFC 2606).
+struct BenchmarkWork: Sendable {
+    /// Of the site, and so of the queue.
+    var name: String
+    /// Tells catalogs of one site apart.
+    var number: Int?
+    var segments: Int
+    /// 1 makes every segment a file asset of its own.
+    var segmentsPerTitle: Int
+    var origins: Int
+
+    var isFiles: Bool { segmentsPerTitle == 1 }
+
+    var catalog: String { number.map { "\(name)-\($0)" } ?? name }
+
+    var storageURL: String { "file:///dray/benchmark/\(name)" }
+
+    /// Titles, or files.
+    var assets: Int { (segments + segmentsPerTitle - 1) / segmentsPerTitle }
+
+    /// Of one title; the last one may have fewer.
+    func segmentCount(of title: Int) -> Int {
+        min(segmentsPerTitle, segments - title * segmentsPerTitle)
+    }
+
+    func asset(_ index: Int) -> AssetSubmission {
+        let place = "\(host(of: index))/\(catalog)/\(isFiles ? "files" : title(index))"
+        let path =
+            isFiles
+            ? "\(place)/\(numbered(index / 1_000))/\(numbered(index)).bin"
+            : "\(place)/master.m3u8"
+        return AssetSubmission(
+            name: isFiles ? "file \(index)" : "title \(index)", url: "http://\(path)",
+            kind: isFiles ? .file : .hls, key: path)
+    }
+
+    /// The index of an asset, from its URL's path.
+    func index(ofTitleAt url: String) -> Int? {
+        let parts = url.split(separator: "/")
+        guard parts.count > 2, let digits = parts.dropLast().last?.split(separator: "-").last else {
+            return nil
+        }
+        return Int(digits)
+    }
+
+    /// Some of a title's segments, in the order of a manifest.
+    func segments(of title: Int, _ range: Range<Int>) -> [ResolvedSegment] {
+        let place = "\(host(of: title))/\(catalog)/\(self.title(title))"
+        return range.map { ordinal in
+            let path = "\(place)/video-1080p/segment-\(numbered(ordinal)).m4s"
+            return ResolvedSegment(ordinal: ordinal, url: "http://\(path)", key: path, role: .media)
+        }
+    }
+
+    private func host(of asset: Int) -> String { "cdn-\(asset % origins + 1).example" }
+
+    private func title(_ index: Int) -> String { "title-\(numbered(index))" }
+
+    private func numbered(_ number: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, 6 - digits.count)) + digits
+    }
+
+    /// How long every segment is said to be.
+    static let segmentBytes = 1_500_000
+
+    /// Something like the digest of a segment, another one for each job.
+    static func digest(of job: Int64) -> String {
+        let digits = String(UInt64(bitPattern: job), radix: 16)
+        return String(repeating: "0", count: 64 - digits.count) + digits
+    }
+}

@@ -1,0 +1,58 @@
+import CoordinatorClient
+import FoundationEssentials
+import Model
+
+/// Workers that have nothing to do: each holds a request for work open and says now and then that it
+/// is there, as `dray worker` does. What they get they report as done at once.
+struct IdleWorkers: Sendable {
+    let client: CoordinatorClient
+    let queue: String
+    let count: Int
+    /// Told of each fetch as soon as its lease has been read.
+    let granted: @Sendable (ContinuousClock.Instant) -> Void
+
+    /// As long as a worker lets the coordinator hold its request.
+    private static let pollMilliseconds = 20_000
+    /// How often an idle worker says that it is there.
+    private static let heartbeatSeconds = 10.0
+    /// Over how long the first requests are spread.
+    static let startSeconds = 2.0
+
+    /// Works until it is cancelled; throws what a request failed of.
+    func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                let worker = UUID().uuidString.lowercased()
+                let place = Double(number) / Double(count)
+                group.addTask {
+                    try await Task.sleep(for: .seconds(place * Self.startSeconds))
+                    while true { try await poll(worker) }
+                }
+                group.addTask {
+                    try await Task.sleep(for: .seconds(place * Self.heartbeatSeconds))
+                    while true {
+                        _ = try await client.heartbeat(
+                            Heartbeat(
+                                worker: worker, leases: [], progress: [:],
+                                name: "idle-\(number)", activeTransfers: 0))
+                        try await Task.sleep(for: .seconds(Self.heartbeatSeconds))
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func poll(_ worker: WorkerID) async throws {
+        let grant = try await client.lease(
+            LeaseRequest(
+                worker: worker, queues: [queue], maxJobs: 64,
+                waitMilliseconds: Self.pollMilliseconds))
+        let now = ContinuousClock.now
+        guard let lease = grant.lease else { return }
+        for job in grant.jobs where job.kind == .fetch { granted(now) }
+        let request = ReportRequest(
+            worker: worker, results: grant.jobs.map { APILoad.report($0, lease) })
+        _ = try await client.report(request)
+    }
+}

@@ -1,0 +1,3 @@
+-- What the database holds for certain: segments with a job, and segments that are done.
+SELECT (SELECT count(*) FROM job WHERE kind = 'fetch') AS waiting,
+       (SELECT count(*) FROM result WHERE done) AS done

@@ -1,0 +1,11 @@
+import Synchronization
+
+/// Elements that several tasks take, each one once.
+final class Shared<Element: Sendable>: Sendable {
+    private let rest: Mutex<ArraySlice<Element>>
+
+    init(_ elements: [Element]) { rest = Mutex(elements[...]) }
+
+    /// The next one; nil when there is none left.
+    func next() -> Element? { rest.withLock { $0.popFirst() } }
+}

@@ -1,0 +1,159 @@
+import Benchmark
+import FoundationEssentials
+import Model
+import Runtime
+
+/// `dray benchmark`: measures Dray on this machine.
+enum BenchmarkCommand {
+    static let command = Command(
+        "benchmark", summary: "Measure Dray on this machine.",
+        subcommands: [
+            Command(
+                "queue", summary: "Measure the queue against what bare PostgreSQL can do.",
+                discussion: """
+                    Starts a PostgreSQL server of its own in a new directory, configured as the \
+                    private cluster's, and coordinators as processes of their own; stops and removes \
+                    everything at the end. Nothing is fetched.
+
+                    By default N segments are submitted through the API, half for each side, and \
+                    then claimed and completed in turns: by bare SQL on the same tables (the \
+                    ceiling), and through the HTTP API. --waiting, --idle-transaction, --wake-ups \
+                    and --idle-workers measure something else instead.
+                    """,
+                options: options, action: run)
+        ])
+
+    private static let options = [
+        integer(
+            "segments", 1_000...20_000_000, "Segments to submit and to work off.",
+            BenchmarkOptions.defaultSegments),
+        integer(
+            "clients", 1...16, "Connections, or requests under way, at a time.",
+            BenchmarkOptions.defaultClients),
+        integer(
+            "batch", 1...WireLimits.jobsPerLease, "Jobs claimed, and completed, at a time.",
+            BenchmarkOptions.defaultBatch),
+        integer(
+            "rounds", 1...1_000, "Rounds, in which the sides take turns.",
+            BenchmarkOptions.defaultRounds),
+        integer(
+            "segments-per-title", 1...100_000, "Segments of a title; 1 submits files instead.",
+            BenchmarkOptions.defaultSegmentsPerTitle),
+        integer(
+            "origins", 1...1_000, "Hosts that the titles come from.",
+            BenchmarkOptions.defaultOrigins),
+        integer("finished", 0...20_000_000, "Segments that are done before.", 0),
+        CommandOption(
+            "waiting", .integer(placeholder: "N", range: 10_000...50_000_000),
+            help: "Measure claims among N waiting jobs against claims among "
+                + "\(HumanFormat.count(BenchmarkOptions.fewWaiting))."),
+        CommandOption(
+            "idle-transaction", .flag,
+            help: "Measure the API beside a transaction left open, and without one."),
+        CommandOption(
+            "wake-ups", .integer(placeholder: "N", range: 20...100_000),
+            help: "Measure N times how long an idle worker waits for a job just submitted."),
+        CommandOption(
+            "idle-workers", .integer(placeholder: "N", range: 1...2_000),
+            help: "Measure the CPU time that N workers cost which poll an empty queue; with "
+                + "--wake-ups, wake one of N."),
+        integer(
+            "seconds", 5...600, "How long idle workers are watched.",
+            BenchmarkOptions.defaultSeconds),
+        CommandOption(
+            "directory", .text(placeholder: "DIR"),
+            help: "Where the databases are made. Default: $TMPDIR, or /var/tmp. In memory a commit "
+                + "costs nothing, and no figure means anything."),
+        CommandOption("json", .flag, help: "Print JSON."),
+    ]
+
+    private static func integer(
+        _ name: String, _ range: ClosedRange<Int>, _ help: String, _ usual: Int
+    ) -> CommandOption {
+        CommandOption(
+            name, .integer(placeholder: "N", range: range),
+            help: "\(help) Default: \(HumanFormat.count(usual)).")
+    }
+
+    @Sendable private static func run(_ arguments: Arguments) async -> ExitCode {
+        do {
+            let environment = DrayCommand.environment
+            try LogOutput.configure(environment: environment, defaultLevel: .warning)
+            let session = try await BenchmarkSession.prepare(
+                try options(arguments),
+                parent: arguments.text("directory") ?? temporaryDirectory(environment),
+                token: CommonOptions.token, environment: environment
+            ) { Console.note($0) }
+            defer { session.removeDirectory() }
+            let ending = await runServices(session.stages, graceSeconds: 5)
+            guard ending == .success else { return ending }
+            guard let report = session.report else { return .interrupted }
+            Console.write(arguments.flag("json") ? try json(report) : report.text)
+            return .success
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// The options of the command line; throws when some of them do not go together.
+    private static func options(_ arguments: Arguments) throws(UsageError) -> BenchmarkOptions {
+        var options = BenchmarkOptions(mode: try mode(arguments))
+        func take(_ name: String, _ field: WritableKeyPath<BenchmarkOptions, Int>) {
+            if let value = arguments.integer(name) { options[keyPath: field] = value }
+        }
+        take("segments", \.segments)
+        take("clients", \.clients)
+        take("batch", \.batch)
+        take("segments-per-title", \.segmentsPerTitle)
+        take("origins", \.origins)
+        take("finished", \.finished)
+        take("idle-workers", \.idleWorkers)
+        take("seconds", \.seconds)
+        if case .waiting = options.mode { options.rounds = BenchmarkOptions.claimRounds }
+        take("rounds", \.rounds)
+        if case .waiting = options.mode, arguments.integer("segments-per-title") != nil {
+            throw UsageError(
+                "--segments-per-title does not go with --waiting",
+                hint: "A title of it has as many segments as a round works off.")
+        }
+        if options.idleWorkers == 0 { options.idleWorkers = options.clients }
+        guard options.segments / 4 >= options.rounds * options.clients else {
+            throw UsageError(
+                "--segments \(options.segments) are too few for \(options.rounds) rounds of "
+                    + "\(options.clients) clients",
+                hint: "Use more segments, or fewer rounds.")
+        }
+        return options
+    }
+
+    private static func mode(_ arguments: Arguments) throws(UsageError) -> BenchmarkOptions.Mode {
+        var modes: [(name: String, mode: BenchmarkOptions.Mode)] = []
+        if let count = arguments.integer("waiting") { modes.append(("waiting", .waiting(count))) }
+        if arguments.flag("idle-transaction") {
+            modes.append(("idle-transaction", .idleTransaction))
+        }
+        if let count = arguments.integer("wake-ups") { modes.append(("wake-ups", .wakeUps(count))) }
+        if arguments.integer("idle-workers") != nil, arguments.integer("wake-ups") == nil {
+            modes.append(("idle-workers", .idle))
+        }
+        guard modes.count < 2 else {
+            throw UsageError(
+                "--\(modes[0].name) and --\(modes[1].name) do not go together",
+                hint: "Measure one after the other.")
+        }
+        return modes.first?.mode ?? .throughput
+    }
+
+    /// On a disk: /var/tmp outlives a restart, and so is not in memory (Filesystem Hierarchy
+    /// Standard 3.0, 5.15).
+    private static func temporaryDirectory(_ environment: [String: String]) -> String {
+        if let directory = environment["TMPDIR"], !directory.isEmpty { return directory }
+        return "/var/tmp"
+    }
+
+    private static func json(_ report: any BenchmarkReport) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(report), as: UTF8.self) + "\n"
+    }
+}
