@@ -9,24 +9,27 @@ struct BenchmarkTables: Sendable {
 
     /// Jobs that bare SQL has claimed.
     struct Claim {
+        var lane: Int64
         var lease: String
         var jobs: [Int64]
     }
 
     // MARK: The ceiling
 
+    private static let ceilingLock = text(PackageResources.ceiling_lock_sql)
     private static let ceilingClaim = text(PackageResources.ceiling_claim_sql)
     private static let ceilingComplete = text(PackageResources.ceiling_complete_sql)
 
-    /// Claims up to `batch` jobs of a queue with the least of SQL.
+    /// Claims up to `most` jobs of a lane with the least of SQL, in one round trip.
     static func claim(
-        _ batch: Int, of queue: Int64, on connection: PostgresConnection
+        _ most: Int, of lane: Int64, on connection: PostgresConnection
     ) async throws -> Claim {
         let lease = UUID().uuidString.lowercased()
-        let rows = try await connection.query(
-            ceilingClaim, [.int(queue), .int(batch), .uuid(lease)]
-        ).rows
-        return Claim(lease: lease, jobs: try rows.map { try $0.int64(0) })
+        let results = try await connection.pipeline([
+            PostgresStatement(ceilingLock, [.int(lane)]),
+            PostgresStatement(ceilingClaim, [.int(lane), .int(most), .uuid(lease)]),
+        ])
+        return Claim(lane: lane, lease: lease, jobs: try results[1].rows.map { try $0.int64(0) })
     }
 
     /// Records claimed jobs as done with the least of SQL; how many were.
@@ -34,20 +37,20 @@ struct BenchmarkTables: Sendable {
         try await connection.query(
             ceilingComplete,
             [
-                .int64Array(claim.jobs), .uuid(claim.lease), .int(BenchmarkWork.segmentBytes),
-                .text(BenchmarkWork.digest(of: 0)),
+                .int(claim.lane), .int64Array(claim.jobs), .uuid(claim.lease),
+                .int(BenchmarkWork.segmentBytes), .text(BenchmarkWork.digest(of: 0)),
             ]
         ).affectedRowCount
     }
 
-    // MARK: What is there
-
-    /// The number of the queue that submissions to a site went to.
-    func queue(named name: String) async throws -> Int64 {
+    /// The lanes of segments of a queue.
+    func lanes(of queue: String) async throws -> [Int64] {
         try await connection.query(
-            Self.text(PackageResources.queue_named_sql), [.text(name)]
-        ).only().int64("id")
+            Self.text(PackageResources.ceiling_lanes_sql), [.text(queue)]
+        ).rows.map { try $0.int64("id") }
     }
+
+    // MARK: What is there
 
     /// The name of the only queue there is.
     func firstQueueName() async throws -> String {

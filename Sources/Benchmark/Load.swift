@@ -83,20 +83,26 @@ private final class Budget: Sendable {
 /// The bare-SQL ceiling: connections of their own, no HTTP, no JSON, no more columns than it needs.
 struct CeilingLoad: Load {
     let connections: [PostgresConnection]
-    let queue: Int64
+    /// Those of the queue; each client begins at another one, and goes on to the next one when it is
+    /// empty.
+    let lanes: [Int64]
     let batch: Int
 
     var clients: Int { connections.count }
 
     func claimAndComplete(_ most: Int, client: Int) async throws -> LoadResult {
         var result = LoadResult()
-        let start = ContinuousClock.now
-        let claim = try await BenchmarkTables.claim(most, of: queue, on: connections[client])
-        result.claims.add(start.duration(to: .now).inSeconds)
-        guard !claim.jobs.isEmpty else { return result }
-        result.segments = try await BenchmarkTables.complete(claim, on: connections[client])
-        guard result.segments == claim.jobs.count else {
-            throw Failure("worker.internal", "the ceiling's claims overlap")
+        for step in lanes.indices {
+            let lane = lanes[(client + step) % lanes.count]
+            let start = ContinuousClock.now
+            let claim = try await BenchmarkTables.claim(most, of: lane, on: connections[client])
+            result.claims.add(start.duration(to: .now).inSeconds)
+            guard !claim.jobs.isEmpty else { continue }
+            result.segments = try await BenchmarkTables.complete(claim, on: connections[client])
+            guard result.segments == claim.jobs.count else {
+                throw Failure("worker.internal", "the ceiling's claims overlap")
+            }
+            return result
         }
         return result
     }

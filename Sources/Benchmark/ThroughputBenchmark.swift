@@ -83,9 +83,9 @@ struct ThroughputBenchmark: Sendable {
         for _ in 0..<options.clients {
             connections.append(try await cluster.connect(database.url))
         }
-        let queue = try await database.tables.queue(named: queues[0])
+        let lanes = try await database.tables.lanes(of: queues[0])
         return (
-            CeilingLoad(connections: connections, queue: queue, batch: options.batch),
+            CeilingLoad(connections: connections, lanes: lanes, batch: options.batch),
             database.load(queues[1], options)
         )
     }

@@ -1,11 +1,14 @@
--- $1 queue, $2 most jobs, $3 lease. The least that claiming a batch can be: their numbers.
+-- $1 lane, $2 most jobs, $3 lease. The least that claiming a batch can be: their numbers.
 WITH picked AS MATERIALIZED (
     SELECT id FROM job
-    WHERE queue_id = $1::bigint AND lease_id IS NULL AND available_at <= now()
-    ORDER BY priority DESC, available_at, id
-    LIMIT $2::int
-    FOR UPDATE SKIP LOCKED
+    WHERE lane_id = $1::bigint AND id > coalesce(
+        (SELECT last_id FROM span WHERE lane_id = $1::bigint ORDER BY last_id DESC LIMIT 1), 0)
+    ORDER BY id LIMIT $2::int
+), leased AS (
+    INSERT INTO lease (id, worker_id, expires_at)
+    SELECT $3::uuid, $3::uuid, now() + interval '1 hour' WHERE EXISTS (SELECT FROM picked)
+), held AS (
+    INSERT INTO span (lane_id, first_id, last_id, lease_id, jobs)
+    SELECT $1::bigint, min(id), max(id), $3::uuid, count(*) FROM picked HAVING count(*) > 0
 )
-UPDATE job SET lease_id = $3::uuid, attempt = attempt + 1
-FROM picked WHERE job.id = picked.id
-RETURNING job.id
+SELECT id FROM picked

@@ -1,2 +1,0 @@
--- $1 name.
-SELECT id FROM queue WHERE name = $1
