@@ -4,9 +4,11 @@ internal import Synchronization
 /// What libmicrohttpd's callbacks work on.
 final class Core: Sendable {
     private let handler: HTTPServer.Handler
-    private let maximumBodyBytes: Int
+    private let admission: HTTPServer.Admission
+    private let bodies: BodyBudget
     private let malformed: HTTPResponse
     private let tooLarge: HTTPResponse
+    private let busy: HTTPResponse
     private let shuttingDown: HTTPResponse
     private let state = Mutex(State())
 
@@ -18,14 +20,16 @@ final class Core: Sendable {
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
     }
 
-    init(
-        handler: @escaping HTTPServer.Handler, maximumBodyBytes: Int,
-        refusal: HTTPServer.Refusal
-    ) {
+    init(handler: @escaping HTTPServer.Handler, _ configuration: HTTPServer.Configuration) {
         self.handler = handler
-        self.maximumBodyBytes = maximumBodyBytes
+        admission = configuration.admission
+        bodies = BodyBudget(
+            maximumBodyBytes: max(configuration.maximumBodyBytes, 0),
+            maximumHeldBytes: max(configuration.maximumHeldBodyBytes, 0))
+        let refusal = configuration.refusal
         malformed = refusal(400, "malformed request target")
         tooLarge = refusal(413, "body too large").closing
+        busy = refusal(503, "too many large bodies at once")
         shuttingDown = refusal(503, "shutting down").closing
     }
 
@@ -43,20 +47,20 @@ final class Core: Sendable {
         guard let known = slot.pointee else {
             let exchange = Exchange(connection: connection)
             slot.pointee = Unmanaged.passRetained(exchange).toOpaque()
-            return core.begin(connection)
+            return core.begin(
+                exchange, connection: connection, method: String(cString: method),
+                path: String(cString: url))
         }
         let exchange = Unmanaged<Exchange>.fromOpaque(known).takeUnretainedValue()
         if size.pointee > 0 {
             let bytes = UnsafeRawBufferPointer(start: data, count: size.pointee)
             size.pointee = 0
-            return exchange.receive(bytes, limit: core.maximumBodyBytes) ? .YES : .NO
+            return exchange.receive(bytes, core.bodies) ? .YES : .NO
         }
         if let response = exchange.takeResponse() {
             return core.queue(response, on: connection)
         }
-        return core.hand(
-            exchange, connection: connection, method: String(cString: method),
-            path: String(cString: url))
+        return core.hand(exchange, connection: connection)
     }
 
     /// Called once for each request, answered or not: the last use of the exchange.
@@ -64,27 +68,37 @@ final class Core: Sendable {
         guard let context, let slot, let known = slot.pointee else { return }
         slot.pointee = nil
         let exchange = Unmanaged<Exchange>.fromOpaque(known).takeRetainedValue()
-        Unmanaged<Core>.fromOpaque(context).takeUnretainedValue().remove(exchange)
+        let core = Unmanaged<Core>.fromOpaque(context).takeUnretainedValue()
+        exchange.letGo(core.bodies)
+        core.remove(exchange)
     }
 
-    /// The headers are there: a body that announces itself as too long is not waited for.
-    private func begin(_ connection: OpaquePointer) -> MHD_Result {
-        guard let text = Self.header("Content-Length", of: connection), let length = Int(text),
-            length > maximumBodyBytes
-        else { return .YES }
-        return queue(tooLarge, on: connection)
-    }
-
-    private func hand(
+    /// The headers are there: a body that announces itself as too long is not waited for, and one
+    /// of a request that gets no further is not kept.
+    private func begin(
         _ exchange: Exchange, connection: OpaquePointer, method: String, path: String
     ) -> MHD_Result {
-        guard let body = exchange.takeBody() else {
+        if let text = Self.header("Content-Length", of: connection), let length = Int(text),
+            length > bodies.maximumBodyBytes
+        {
             return queue(tooLarge, on: connection)
         }
-        guard
-            var request = Self.request(
-                connection: connection, method: method, path: path, body: body)
-        else { return queue(malformed, on: connection) }
+        if let request = Self.request(connection: connection, method: method, path: path) {
+            exchange.begin(request, refusal: admission(request))
+        } else {
+            exchange.begin(nil, refusal: malformed)
+        }
+        return .YES
+    }
+
+    private func hand(_ exchange: Exchange, connection: OpaquePointer) -> MHD_Result {
+        var request: HTTPRequest
+        switch exchange.takeRequest() {
+        case .whole(let whole): request = whole
+        case .refused(let response): return queue(response, on: connection)
+        case .tooLarge: return queue(tooLarge, on: connection)
+        case .tooMuchAtOnce: return queue(busy, on: connection)
+        }
         request.isPeerConnected = { exchange.isPeerConnected }
         let isAccepted = state.withLock { state in
             if !state.isRefusing { state.active[ObjectIdentifier(exchange)] = exchange }
@@ -176,9 +190,9 @@ extension Core {
         MHD_lookup_connection_value(connection, .HEADER_KIND, name).map { String(cString: $0) }
     }
 
-    /// Nil when the path or the query cannot be decoded.
+    /// The request without its body; nil when the path or the query cannot be decoded.
     private static func request(
-        connection: OpaquePointer, method: String, path: String, body: [UInt8]
+        connection: OpaquePointer, method: String, path: String
     ) -> HTTPRequest? {
         guard let segments = PercentCoding.segments(of: path) else { return nil }
         var query: [(name: String, value: String)] = []
@@ -191,7 +205,7 @@ extension Core {
         let peer = PeerAddress.describe(dray_mhd_client_address(connection))
         return HTTPRequest(
             method: method, path: path, segments: segments, query: query,
-            headers: values(.HEADER_KIND, of: connection), body: body,
+            headers: values(.HEADER_KIND, of: connection), body: [],
             remoteAddress: peer.text, isLoopbackPeer: peer.isLoopback)
     }
 

@@ -21,9 +21,13 @@ final class Exchange: Sendable {
 
     private struct State {
         var phase = Phase.receiving
+        /// Without its body until all of that is there.
+        var request: HTTPRequest?
         var body: [UInt8] = []
-        /// More than the limit has come: the rest is dropped.
-        var isTooLarge = false
+        /// Of the body, as it counts against the budget.
+        var heldBytes = 0
+        /// Why there will be no request; what comes of the body is dropped.
+        var obstacle: Arrival?
         var droppedBytes = 0
         var response: HTTPResponse?
         var task: Task<Void, Never>?
@@ -34,19 +38,48 @@ final class Exchange: Sendable {
         state = Mutex(State())
     }
 
+    /// What has become of a request when the last of it has arrived.
+    enum Arrival {
+        case whole(HTTPRequest)
+        case refused(HTTPResponse)
+        case tooLarge
+        case tooMuchAtOnce
+    }
+
+    /// The headers are there. With a refusal, or without a request, the body will be dropped.
+    func begin(_ request: HTTPRequest?, refusal: HTTPResponse?) {
+        state.withLock { state in
+            state.request = request
+            state.obstacle = refusal.map(Arrival.refused)
+        }
+    }
+
     /// Adds to the body. False when the connection must be cut: a sender who goes on for long after
     /// the limit will not listen to an answer either.
-    func receive(_ bytes: UnsafeRawBufferPointer, limit: Int) -> Bool {
+    func receive(_ bytes: UnsafeRawBufferPointer, _ budget: BodyBudget) -> Bool {
         state.withLock { state in
-            if state.isTooLarge || state.body.count + bytes.count > limit {
-                state.isTooLarge = true
+            let count = state.body.count + bytes.count
+            if state.obstacle == nil {
+                if count > budget.maximumBodyBytes {
+                    state.obstacle = .tooLarge
+                } else if !budget.hold(count, &state.heldBytes) {
+                    state.obstacle = .tooMuchAtOnce
+                }
+            }
+            guard state.obstacle == nil else {
                 state.body = []
+                budget.letGo(&state.heldBytes)
                 state.droppedBytes += bytes.count
-                return state.droppedBytes <= max(limit, 1 << 20)
+                return state.droppedBytes <= max(budget.maximumBodyBytes, 1 << 20)
             }
             state.body.append(contentsOf: bytes)
             return true
         }
+    }
+
+    /// The request is done with.
+    func letGo(_ budget: BodyBudget) {
+        state.withLock { budget.letGo(&$0.heldBytes) }
     }
 
     /// The response to queue now, if the handler is done.
@@ -56,11 +89,14 @@ final class Exchange: Sendable {
         }
     }
 
-    /// The body, taken out; nil when it was too large.
-    func takeBody() -> [UInt8]? {
+    /// The request with its body, taken out, or why there is none.
+    func takeRequest() -> Arrival {
         state.withLock { state in
-            defer { state.body = [] }
-            return state.isTooLarge ? nil : state.body
+            if let obstacle = state.obstacle { return obstacle }
+            guard var request = state.request.take() else { return .tooLarge }
+            request.body = state.body
+            state.body = []
+            return .whole(request)
         }
     }
 

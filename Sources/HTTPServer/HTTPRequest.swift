@@ -1,4 +1,4 @@
-/// A request that has arrived in full.
+/// A request that has arrived in full, or, where its admission is asked for, without its body.
 package struct HTTPRequest: Sendable {
     /// As sent: `GET`, `POST`, …
     package let method: String
@@ -9,7 +9,7 @@ package struct HTTPRequest: Sendable {
     /// The decoded query in its order; a name without `=` has an empty value.
     package let query: [(name: String, value: String)]
     package let headers: [(name: String, value: String)]
-    package let body: [UInt8]
+    package internal(set) var body: [UInt8]
     /// The peer's numeric address without its port; empty when it is not known. Behind a proxy, the
     /// proxy's.
     package let remoteAddress: String

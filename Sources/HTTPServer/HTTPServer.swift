@@ -14,6 +14,9 @@ package final class HTTPServer: Sendable {
         package var port: UInt16
         /// A longer body is answered with 413.
         package var maximumBodyBytes: Int
+        /// Bodies of all requests together that are held, arriving and being handled; the first
+        /// 16 KiB of each do not count. A body beyond is answered with 503.
+        package var maximumHeldBodyBytes: Int
         /// More wait in the backlog. Suspended ones count.
         package var maximumConnections: Int
         /// A connection that sends or takes nothing for so long is closed; suspended ones are not.
@@ -21,23 +24,31 @@ package final class HTTPServer: Sendable {
         package var threads: Int
         /// What a request gets that no handler sees: 400, 413 or 503, and the reason.
         package var refusal: Refusal
+        /// Asked when the headers are there: the answer to a request whose body is not to be kept,
+        /// nil for one that goes to the handler. Runs on the server's threads and must not wait.
+        package var admission: Admission
 
         package init(
             address: String = "127.0.0.1", port: UInt16 = 0, maximumBodyBytes: Int = 8 << 20,
-            maximumConnections: Int = 4096, idleTimeoutSeconds: Int = 60, threads: Int = 2,
-            refusal: @escaping Refusal = { .text($0, "\($1)\n") }
+            maximumHeldBodyBytes: Int = 64 << 20, maximumConnections: Int = 4096,
+            idleTimeoutSeconds: Int = 60, threads: Int = 2,
+            refusal: @escaping Refusal = { .text($0, "\($1)\n") },
+            admission: @escaping Admission = { _ in nil }
         ) {
             self.address = address
             self.port = port
             self.maximumBodyBytes = maximumBodyBytes
+            self.maximumHeldBodyBytes = maximumHeldBodyBytes
             self.maximumConnections = maximumConnections
             self.idleTimeoutSeconds = idleTimeoutSeconds
             self.threads = threads
             self.refusal = refusal
+            self.admission = admission
         }
     }
 
     package typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
+    package typealias Admission = @Sendable (HTTPRequest) -> HTTPResponse?
     package typealias Refusal = @Sendable (_ status: Int, _ reason: String) -> HTTPResponse
 
     /// The port it listens on.
@@ -59,9 +70,7 @@ package final class HTTPServer: Sendable {
     ) throws(HTTPServerError) -> HTTPServer {
         let (listener, port) = try ListenSocket.open(
             configuration.address, port: configuration.port)
-        let core = Core(
-            handler: handler, maximumBodyBytes: max(configuration.maximumBodyBytes, 0),
-            refusal: configuration.refusal)
+        let core = Core(handler: handler, configuration)
         var settings = dray_mhd_settings(
             listen_socket: listener,
             connection_limit: UInt32(clamping: max(configuration.maximumConnections, 1)),

@@ -1,0 +1,37 @@
+internal import Synchronization
+
+/// How many bytes of bodies are held by all requests together. Safe from any thread.
+final class BodyBudget: Sendable {
+    let maximumBodyBytes: Int
+    private let maximumHeldBytes: Int
+    private let heldBytes = Atomic<Int>(0)
+
+    /// Of each body these are free: what is small gets through beside any number of large ones.
+    private static let freeBytes = 16 << 10
+
+    init(maximumBodyBytes: Int, maximumHeldBytes: Int) {
+        self.maximumBodyBytes = maximumBodyBytes
+        self.maximumHeldBytes = maximumHeldBytes
+    }
+
+    /// Makes room for a body that has grown to `bodyBytes` and holds `held` of the budget so far.
+    /// False, and nothing is changed, when there is none.
+    func hold(_ bodyBytes: Int, _ held: inout Int) -> Bool {
+        let more = bodyBytes - Self.freeBytes - held
+        guard more > 0 else { return true }
+        let total = heldBytes.add(more, ordering: .relaxed).newValue
+        guard total <= maximumHeldBytes else {
+            heldBytes.subtract(more, ordering: .relaxed)
+            return false
+        }
+        held += more
+        return true
+    }
+
+    /// Gives back all that a body holds.
+    func letGo(_ held: inout Int) {
+        guard held > 0 else { return }
+        heldBytes.subtract(held, ordering: .relaxed)
+        held = 0
+    }
+}
