@@ -100,7 +100,8 @@ package final class Coordinator: Sendable {
             return try HTTPServer.start(
                 HTTPServer.Configuration(
                     address: configuration.address, port: port,
-                    maximumBodyBytes: WireLimits.bodyBytes, refusal: Routes.refusal)
+                    maximumBodyBytes: WireLimits.bodyBytes, refusal: Routes.refusal,
+                    admission: routes.refusal)
             ) { request in
                 // A task of its own: when the server stops it cancels what it waits for, and what is
                 // under way is to be finished and answered, not cut off half-way.

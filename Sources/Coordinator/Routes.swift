@@ -5,8 +5,8 @@ import Model
 
 /// The HTTP API, version 1: finds what a request asks for, checks it, asks the queue, answers.
 ///
-/// Stateless but for the signals that wake long polls and the folding of counts. Every answer that is not 2xx carries a
-/// failure with its code.
+/// Stateless but for the signals that wake long polls and the folding of counts. Every answer that
+/// is not 2xx carries a failure with its code.
 struct Routes: Sendable {
     let queue: JobQueue
     let signal: WorkSignal
@@ -14,22 +14,107 @@ struct Routes: Sendable {
     let reported: WorkSignal
     let access: Access
 
-    func answer(_ request: HTTPRequest) async -> HTTPResponse {
-        do {
-            switch (request.method, request.segments.first) {
-            case ("GET", "healthz"):
-                return HTTPResponse.text(200, "ok\n")
-            case ("GET", "readyz"):
-                return await isReady()
-            default:
-                try access.check(request)
-                return try await route(request)
+    // MARK: Finding the way
+
+    typealias Handler = @Sendable (HTTPRequest) async throws -> HTTPResponse
+
+    /// What a path can be asked, by method; nil when there is no such path.
+    private func handlers(of path: [String]) -> [String: Handler]? {
+        switch (path.first ?? "", path.count) {
+        case ("healthz", 1): return ["GET": { _ in HTTPResponse.text(200, "ok\n") }]
+        case ("readyz", 1): return ["GET": { _ in await isReady() }]
+        case ("v1", 2...4): break
+        default: return nil
+        }
+        switch (path[1], path.count) {
+        case ("status", 2): return ["GET": { _ in try Self.json(try await queue.clusterStatus()) }]
+        case ("leases", 2): return ["POST": lease]
+        case ("reports", 2): return ["POST": report]
+        case ("heartbeats", 2): return ["POST": heartbeat]
+        case ("segments", 2): return ["POST": segments]
+        case ("splits", 2): return ["POST": split]
+        case ("sums", 2): return ["GET": sums]
+        case ("catalogs", 2): return ["POST": openCatalog]
+        case ("catalogs", 3...4): return handlers(ofCatalog: path[2], path.count > 3 ? path[3] : "")
+        default: return nil
+        }
+    }
+
+    private func handlers(ofCatalog number: String, _ part: String) -> [String: Handler]? {
+        switch part {
+        case "":
+            return ["GET": { _ in try Self.json(try await queue.status(of: try catalog(number))) }]
+        case "assets":
+            return [
+                "GET": { try await assets($0, of: try catalog(number)) },
+                "POST": { try await add($0, to: try catalog(number)) },
+            ]
+        case "start": return ["POST": { try await start($0, try catalog(number)) }]
+        case "interrupt":
+            return [
+                "POST": { request in
+                    let _: [String: String] = try Self.body(of: request)
+                    try await queue.interrupt(try catalog(number))
+                    return HTTPResponse(status: 204)
+                }
+            ]
+        case "files": return ["GET": { try await files($0, of: try catalog(number)) }]
+        default: return nil
+        }
+    }
+
+    /// The answer to a request that gets no further, whatever its body; nil for one that does.
+    ///
+    /// What is open to everyone is found first, and nothing else is told to whom it is not for.
+    func refusal(of request: HTTPRequest) -> HTTPResponse? {
+        let path = request.segments
+        do throws(Failure) {
+            if path != ["healthz"], path != ["readyz"] { try access.check(request) }
+            guard let handlers = handlers(of: path) else { throw Self.noRoute(request) }
+            if handlers[Self.method(of: request)] == nil {
+                return Self.wrongMethod(request, allowed: handlers.keys.sorted())
             }
+            if Self.method(of: request) != "GET" { try Self.requireJSON(request) }
+            return nil
+        } catch {
+            return Self.response(to: error)
+        }
+    }
+
+    func answer(_ request: HTTPRequest) async -> HTTPResponse {
+        if let refusal = refusal(of: request) { return refusal }
+        do {
+            guard let handler = handlers(of: request.segments)?[Self.method(of: request)] else {
+                throw Self.noRoute(request)
+            }
+            return try await handler(request)
         } catch let failure as Failure {
             return Self.response(to: failure)
         } catch {
             return Self.response(to: Failure("worker.internal", "\(error)"))
         }
+    }
+
+    /// HEAD is GET, without the body that the server leaves out (RFC 9110, 9.3.2).
+    private static func method(of request: HTTPRequest) -> String {
+        request.method == "HEAD" ? "GET" : request.method
+    }
+
+    /// 405 with what is allowed (RFC 9110, 15.5.6); OPTIONS asks for no more than that.
+    private static func wrongMethod(
+        _ request: HTTPRequest, allowed: [String]
+    ) -> HTTPResponse {
+        let names = allowed.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] } + ["OPTIONS"]
+        let list = names.joined(separator: ", ")
+        var answer = HTTPResponse(status: 204)
+        if request.method != "OPTIONS" {
+            answer = response(
+                to: Failure(
+                    "input.method",
+                    "\(shown(request)) was asked for; allowed: \(list)."))
+        }
+        answer.headers.append(("Allow", list))
+        return answer
     }
 
     /// Says whether the database answers, and to strangers no more than that.
@@ -43,71 +128,41 @@ struct Routes: Sendable {
         }
     }
 
-    private func route(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let path = request.segments
-        guard path.first == "v1" else { throw Self.noRoute(request) }
-        switch (request.method, path.count > 1 ? path[1] : "", path.count) {
-        case ("GET", "status", 2): return try Self.json(try await queue.clusterStatus())
-        case ("POST", "leases", 2): return try await lease(request)
-        case ("POST", "reports", 2):
-            let report: ReportRequest = try Self.body(of: request)
-            try Validation.check(report)
-            let answers = try await queue.report(report)
-            reported.fire()
-            return try Self.json(ReportAnswer(answers: answers))
-        case ("POST", "heartbeats", 2):
-            let heartbeat: Heartbeat = try Self.body(of: request)
-            try Validation.check(heartbeat)
-            return try Self.json(try await queue.heartbeat(heartbeat))
-        case ("POST", "segments", 2):
-            let batch: SegmentBatch = try Self.body(of: request)
-            try Validation.check(batch)
-            return try Self.json(SplitAnswer(verdict: try await queue.addSegments(batch)))
-        case ("POST", "splits", 2):
-            let split: SplitRequest = try Self.body(of: request)
-            try Validation.check(split)
-            return try Self.json(try await queue.split(split))
-        case ("GET", "sums", 2): return try await sums(request)
-        case (_, "catalogs", _): return try await catalogs(request, Array(path.dropFirst(2)))
-        default: throw Self.noRoute(request)
-        }
-    }
+    // MARK: Catalogs
 
-    private func catalogs(_ request: HTTPRequest, _ path: [String]) async throws -> HTTPResponse {
-        if path.isEmpty && request.method == "POST" {
-            let submission: CatalogSubmission = try Self.body(of: request)
-            try Validation.check(submission)
-            return try Self.json(try await queue.open(submission))
-        }
-        guard let number = path.first, path.count <= 2 else { throw Self.noRoute(request) }
+    private func catalog(_ number: String) throws(Failure) -> CatalogID {
         guard let id = Int64(number), id > 0 else {
             throw Validation.wrong("catalog", number, "a catalog's number")
         }
-        let catalog = CatalogID(id)
-        switch (request.method, path.count > 1 ? path[1] : "") {
-        case ("GET", ""):
-            return try Self.json(try await queue.status(of: catalog))
-        case ("POST", "assets"):
-            let batch: AssetBatch = try Self.body(of: request)
-            try Validation.check(batch)
-            try await queue.add(batch.assets, to: catalog, generation: batch.generation)
-            return HTTPResponse(status: 204)
-        case ("POST", "start"):
-            let start: CatalogStart = try Self.body(of: request)
-            try await queue.start(catalog, generation: start.generation)
-            return HTTPResponse(status: 204)
-        case ("POST", "interrupt"):
-            try Self.requireJSON(request)
-            try await queue.interrupt(catalog)
-            return HTTPResponse(status: 204)
-        case ("GET", "assets"): return try await assets(request, of: catalog)
-        case ("GET", "files"):
-            return try Self.json(
-                try await queue.files(
-                    of: catalog, after: request.queryValue("after"),
-                    limit: try Validation.limit(request.queryValue("limit"))))
-        default: throw Self.noRoute(request)
-        }
+        return CatalogID(id)
+    }
+
+    private func openCatalog(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let submission: CatalogSubmission = try Self.body(of: request)
+        try Validation.check(submission)
+        return try Self.json(try await queue.open(submission))
+    }
+
+    private func add(_ request: HTTPRequest, to catalog: CatalogID) async throws -> HTTPResponse {
+        let batch: AssetBatch = try Self.body(of: request)
+        try Validation.check(batch)
+        try await queue.add(batch.assets, to: catalog, generation: batch.generation)
+        return HTTPResponse(status: 204)
+    }
+
+    private func start(_ request: HTTPRequest, _ catalog: CatalogID) async throws -> HTTPResponse {
+        let start: CatalogStart = try Self.body(of: request)
+        try await queue.start(catalog, generation: start.generation)
+        return HTTPResponse(status: 204)
+    }
+
+    private func files(
+        _ request: HTTPRequest, of catalog: CatalogID
+    ) async throws -> HTTPResponse {
+        try Self.json(
+            try await queue.files(
+                of: catalog, after: request.queryValue("after"),
+                limit: try Validation.limit(request.queryValue("limit"))))
     }
 
     private func assets(
@@ -141,118 +196,5 @@ struct Routes: Sendable {
                 site: SiteID(number), directory: request.queryValue("directory") ?? "",
                 after: request.queryValue("after"),
                 limit: try Validation.limit(request.queryValue("limit"))))
-    }
-
-    /// Leases a batch; without work, waits for some until the client's time is over.
-    private func lease(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let wanted: LeaseRequest = try Self.body(of: request)
-        try Validation.check(wanted)
-        let clock = ContinuousClock()
-        let start = clock.now
-        let deadline = start + .milliseconds(wanted.waitMilliseconds)
-        while true {
-            let version = signal.version
-            let waited = start.duration(to: clock.now) / .seconds(1)
-            var grant = try await queue.lease(wanted, as: UUID().uuidString.lowercased())
-            grant.waitedSeconds = waited
-            if let lease = grant.lease {
-                guard request.isPeerConnected() else {
-                    return try await takeBack(grant, lease, from: wanted.worker)
-                }
-                return try Self.json(grant)
-            }
-            let rest = clock.now.duration(to: deadline)
-            guard rest > .zero, !signal.isClosed else { return try Self.json(grant) }
-            await signal.wait(after: version, atMost: rest)
-            // A coordinator that stops hands nothing out any more.
-            guard !signal.isClosed else { return try Self.json(grant) }
-            // Jobs that are leased to a worker that has gone lie idle until the lease runs out.
-            guard request.isPeerConnected() else { return HTTPResponse(status: 204) }
-        }
-    }
-
-    /// Returns the jobs of a grant that nobody is there to receive.
-    private func takeBack(
-        _ grant: LeaseGrant, _ lease: LeaseID, from worker: WorkerID
-    ) async throws -> HTTPResponse {
-        let results = grant.jobs.map { JobReport(job: $0.id, lease: lease, outcome: .returned) }
-        _ = try await queue.report(ReportRequest(worker: worker, results: results))
-        return HTTPResponse(status: 204)
-    }
-
-    // MARK: Bodies
-
-    /// Only a request that a browser must ask leave for: no form can send this type.
-    private static func requireJSON(_ request: HTTPRequest) throws(Failure) {
-        let type = request.header("content-type") ?? ""
-        guard type.lowercased().hasPrefix("application/json") else {
-            throw Validation.wrong("Content-Type", type, "application/json")
-        }
-    }
-
-    private static func body<Body: Decodable>(of request: HTTPRequest) throws -> Body {
-        try requireJSON(request)
-        do {
-            return try JSONDecoder().decode(Body.self, from: Data(request.body))
-        } catch let error as DecodingError {
-            throw Failure("input.malformed", "The request's body: \(describe(error))")
-        }
-    }
-
-    private static func describe(_ error: DecodingError) -> String {
-        func place(_ context: DecodingError.Context, _ last: (any CodingKey)? = nil) -> String {
-            let keys = context.codingPath + (last.map { [$0] } ?? [])
-            let path = keys.map { key in key.intValue.map { "[\($0)]" } ?? ".\(key.stringValue)" }
-            return path.isEmpty ? "the body" : String(path.joined().drop { $0 == "." })
-        }
-        switch error {
-        case .keyNotFound(let key, let context): return "\(place(context, key)) is missing."
-        case .typeMismatch(let type, let context):
-            return "\(place(context)) is not of type \(type)."
-        case .valueNotFound(let type, let context):
-            return "\(place(context)) is null; \(type) is needed."
-        case .dataCorrupted(let context):
-            return "\(place(context)): \(context.debugDescription)"
-        @unknown default: return "it cannot be read."
-        }
-    }
-
-    private static func json(_ value: some Encodable) throws -> HTTPResponse {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.withoutEscapingSlashes]
-        return HTTPResponse.json(200, bytes: Array(try encoder.encode(value)))
-    }
-
-    private static func noRoute(_ request: HTTPRequest) -> Failure {
-        Failure(
-            "input.notFound",
-            "There is no \(request.method.prefix(10)) /\(request.segments.joined(separator: "/").prefix(100))."
-        )
-    }
-
-    /// What a request gets that the server itself refuses.
-    static func refusal(_ status: Int, _ reason: String) -> HTTPResponse {
-        let code: FailureCode =
-            switch status {
-            case 413: "input.tooLarge"
-            case 503: "cluster.busy"
-            default: "input.malformed"
-            }
-        return response(to: Failure(code, "The request: \(reason)."))
-    }
-
-    static func response(to failure: Failure) -> HTTPResponse {
-        let status =
-            switch failure.code {
-            case "input.notFound": 404
-            case "input.tooLarge": 413
-            case "cluster.unauthorized": 401
-            case "cluster.hostRefused": 403
-            case "cluster.databaseUnreachable", "cluster.busy": 503
-            case "worker.internal": 500
-            default: 400
-            }
-        let body = (try? JSONEncoder().encode(ErrorAnswer(failure))) ?? Data()
-        return HTTPResponse.json(status, bytes: Array(body))
     }
 }

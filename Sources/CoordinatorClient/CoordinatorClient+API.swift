@@ -87,7 +87,10 @@ extension CoordinatorClient {
     package func report(
         _ request: ReportRequest, retrySeconds: Double? = nil
     ) async throws(Failure) -> ReportAnswer {
-        try await post("/v1/reports", request, call: Call(retrySeconds: retrySeconds))
+        let allLost = ReportAnswer(
+            answers: Array(repeating: .stale, count: request.results.count))
+        return try await post(
+            "/v1/reports", request, call: Call(retrySeconds: retrySeconds), ifLeaseLost: allLost)
     }
 
     package func heartbeat(
@@ -100,13 +103,30 @@ extension CoordinatorClient {
     package func segments(
         _ batch: SegmentBatch, retrySeconds: Double? = nil
     ) async throws(Failure) -> SplitAnswer {
-        try await post("/v1/segments", batch, call: Call(retrySeconds: retrySeconds))
+        try await post(
+            "/v1/segments", batch, call: Call(retrySeconds: retrySeconds),
+            ifLeaseLost: SplitAnswer(verdict: .stale))
     }
 
     package func split(
         _ request: SplitRequest, retrySeconds: Double? = nil
     ) async throws(Failure) -> SplitAnswer {
-        try await post("/v1/splits", request, call: Call(retrySeconds: retrySeconds))
+        try await post(
+            "/v1/splits", request, call: Call(retrySeconds: retrySeconds),
+            ifLeaseLost: SplitAnswer(verdict: .stale))
+    }
+
+    /// As `post`; where none of the jobs is held any more, which is an error in HTTP and ordinary
+    /// for a worker, the answer is `lost`.
+    private func post<Answer: Decodable & Sendable>(
+        _ path: String, _ body: some Encodable & Sendable, call: Call, ifLeaseLost lost: Answer
+    ) async throws(Failure) -> Answer {
+        do {
+            return try await post(path, body, call: call)
+        } catch {
+            guard error.code == "worker.leaseLost" else { throw error }
+            return lost
+        }
     }
 
     /// A page of what a directory's `SHA256SUMS` lists.

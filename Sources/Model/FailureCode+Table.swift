@@ -26,6 +26,7 @@ extension FailureCode {
         row(107, "input.tooLarge", .never, "Split the input; the limit is in the message."),
         row(108, "input.destination", .never, "Name a directory that can be written."),
         row(110, "input.notFound", .never, "Check the name or number; `dray status` lists them."),
+        row(111, "input.method", .never, "Use one of the methods that the answer allows."),
         // 2xx: the origin and the way to it.
         row(200, "origin.dns", .attempts(5), "Check the host name and the resolver."),
         row(201, "origin.connect", .attempts(5), "Check that the origin is up and can be reached."),
@@ -97,6 +98,7 @@ extension FailureCode {
         row(600, "worker.lost", .attempts(5), "The worker vanished while it held the job."),
         row(601, "worker.cancelled", .never, "The work was cancelled."),
         row(602, "worker.internal", .attempts(3), "A fault in Dray itself; please report it."),
+        row(603, "worker.leaseLost", .never, "The lease ran out; what it held is done by another."),
         // 7xx: the cluster.
         row(700, "cluster.coordinatorUnreachable", .attempts(5), "Check DRAY_COORDINATOR."),
         row(701, "cluster.databaseUnreachable", .attempts(5), "Check that PostgreSQL is up."),

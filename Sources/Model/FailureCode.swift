@@ -59,7 +59,19 @@ package struct Failure: Error, Codable, Hashable, Sendable {
 
     package init(_ code: FailureCode, _ message: String) {
         self.code = code
-        self.message = String(message.prefix(500))
+        self.message = Self.bounded(message)
+    }
+
+    /// A failure that comes from elsewhere is bounded as well.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        code = try container.decode(FailureCode.self, forKey: .code)
+        message = Self.bounded(try container.decode(String.self, forKey: .message))
+    }
+
+    /// In scalars: what looks like one character can be of any length.
+    private static func bounded(_ message: String) -> String {
+        String(String.UnicodeScalarView(message.unicodeScalars.prefix(500)))
     }
 }
 

@@ -112,9 +112,7 @@ import Testing
 
     static let routes: [Case] = [
         missing("GET", "/"), missing("GET", "/v1"), missing("GET", "/v2/status"),
-        missing("GET", "/v1/nothing"), missing("GET", "/v1/leases"),
-        missing("DELETE", "/v1/status"),
-        missing("PUT", "/v1/catalogs"), missing("GET", "/v1/catalogs"),
+        missing("GET", "/v1/nothing"), missing("OPTIONS", "*"), missing("GET", "/healthz/x"),
         missing("GET", "/v1/catalogs/1/assets/2"), missing("GET", "/v1/status/x"),
         missing("POST", "/v1/catalogs/1/nothing"), missing("GET", "/v1/catalogs/999"),
         missing("GET", "/v1/../v1/status"), missing("GET", "/v1%2Fstatus"),
@@ -242,7 +240,7 @@ import Testing
         Case(
             target: "/v1/heartbeats",
             body:
-                #"{"worker":"\#(worker)","leases":[],"progress":{"1\":1}, {\"2":{"receivedBytes":1,"expectedBytes":2,"transfers":1}},"#
+                #"{"worker":"\#(worker)","leases":[],"progress":{"1}, {2":{"receivedBytes":1,"expectedBytes":2,"transfers":1}},"#
                 + #""name":"n","activeTransfers":0}"#),
         Case(
             target: "/v1/heartbeats",

@@ -1,27 +1,29 @@
-import Foundation
-import Glibc
+internal import Foundation
+internal import Glibc
 
 /// One HTTP/1.1 exchange with a coordinator over a raw socket, byte for byte as the test says.
-enum Wire {
-    struct Answer: Sendable {
-        var status: Int
-        var body: String
+package enum Wire {
+    package struct Answer: Sendable {
+        package var status: Int
+        /// By name in lower case.
+        package var headers: [String: String] = [:]
+        package var body: String
 
         /// The failure code that every answer but a 2xx carries.
-        var code: String? {
+        package var code: String? {
             let json = try? JSONSerialization.jsonObject(with: Data(body.utf8))
             let error = (json as? [String: Any])?["error"] as? [String: Any]
             return error?["code"] as? String
         }
     }
 
-    struct Failure: Error {
-        let call: String
-        let code = errno
+    package struct Failure: Error {
+        package let call: String
+        package let code = errno
     }
 
     /// Sends a request and reads its answer; headers given replace the usual ones.
-    static func exchange(
+    package static func exchange(
         port: Int, _ method: String, _ target: String, headers: [String: String] = [:],
         body: [UInt8]? = nil
     ) async throws -> Answer {
@@ -83,6 +85,13 @@ enum Wire {
         let parts = text.components(separatedBy: "\r\n\r\n")
         let words = text.prefix(20).split(separator: " ")
         guard words.count > 1, let status = Int(words[1]) else { throw Failure(call: "answer") }
-        return Answer(status: status, body: parts.dropFirst().joined(separator: "\r\n\r\n"))
+        var headers: [String: String] = [:]
+        for line in parts[0].components(separatedBy: "\r\n").dropFirst() {
+            let halves = line.split(separator: ":", maxSplits: 1)
+            guard halves.count == 2 else { continue }
+            headers[halves[0].lowercased()] = halves[1].trimmingCharacters(in: .whitespaces)
+        }
+        return Answer(
+            status: status, headers: headers, body: parts.dropFirst().joined(separator: "\r\n\r\n"))
     }
 }

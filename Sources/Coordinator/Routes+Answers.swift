@@ -1,0 +1,102 @@
+import FoundationEssentials
+import HTTPServer
+import Model
+
+/// Bodies read, answers written.
+extension Routes {
+    /// Only a request that a browser must ask leave for: no form can send this type.
+    static func requireJSON(_ request: HTTPRequest) throws(Failure) {
+        let type = request.header("content-type") ?? ""
+        guard type.lowercased().hasPrefix("application/json") else {
+            throw Validation.wrong("Content-Type", type, "application/json")
+        }
+    }
+
+    static func body<Body: Decodable>(of request: HTTPRequest) throws -> Body {
+        try JSONShape.check(request.body)
+        do {
+            return try JSONDecoder().decode(Body.self, from: Data(request.body))
+        } catch let error as DecodingError {
+            throw Failure("input.malformed", "The request's body: \(describe(error))")
+        }
+    }
+
+    private static func describe(_ error: DecodingError) -> String {
+        func place(_ context: DecodingError.Context, _ last: (any CodingKey)? = nil) -> String {
+            let keys = context.codingPath + (last.map { [$0] } ?? [])
+            let path = keys.map { key in key.intValue.map { "[\($0)]" } ?? ".\(key.stringValue)" }
+            return path.isEmpty ? "the body" : String(path.joined().drop { $0 == "." })
+        }
+        switch error {
+        case .keyNotFound(let key, let context): return "\(place(context, key)) is missing."
+        case .typeMismatch(let type, let context): return "\(place(context)) is not \(name(type))."
+        case .valueNotFound(let type, let context):
+            return "\(place(context)) is null, not \(name(type))."
+        case .dataCorrupted(let context):
+            return "\(place(context)): \(context.debugDescription)"
+        @unknown default: return "it cannot be read."
+        }
+    }
+
+    /// What JSON calls a type of Swift's.
+    private static func name(_ type: any Any.Type) -> String {
+        let name = "\(type)"
+        return switch name {
+        case "String": "a string"
+        case "Bool": "true or false"
+        case "Double": "a number"
+        case _ where name.hasPrefix("Dictionary"): "an object"
+        case _ where name.hasPrefix("Array"): "an array"
+        case _ where name.hasPrefix("Int"): "a whole number in range"
+        default: "what is expected"
+        }
+    }
+
+    static func json(_ value: some Encodable) throws -> HTTPResponse {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.withoutEscapingSlashes]
+        return HTTPResponse.json(200, bytes: Array(try encoder.encode(value)))
+    }
+
+    static func noRoute(_ request: HTTPRequest) -> Failure {
+        Failure("input.notFound", "There is no \(shown(request)).")
+    }
+
+    /// Method and path as messages name them.
+    static func shown(_ request: HTTPRequest) -> String {
+        let path = "/" + request.segments.joined(separator: "/")
+        let text = "\(request.method.prefix(10)) \(path.unicodeScalars.prefix(100))"
+        return String(
+            String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 0x20 ? "?" : $0 }))
+    }
+
+    /// What a request gets that the server itself refuses.
+    static func refusal(_ status: Int, _ reason: String) -> HTTPResponse {
+        let code: FailureCode =
+            switch status {
+            case 413: "input.tooLarge"
+            case 503: "cluster.busy"
+            default: "input.malformed"
+            }
+        return response(to: Failure(code, "The request: \(reason)."))
+    }
+
+    static func response(to failure: Failure) -> HTTPResponse {
+        let status =
+            switch failure.code {
+            case "input.notFound": 404
+            case "input.method": 405
+            case "worker.leaseLost": 409
+            case "input.tooLarge": 413
+            case "cluster.unauthorized": 401
+            case "cluster.hostRefused": 403
+            case "cluster.databaseUnreachable", "cluster.busy": 503
+            case "worker.internal": 500
+            default: 400
+            }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let body = (try? encoder.encode(ErrorAnswer(failure))) ?? Data()
+        return HTTPResponse.json(status, bytes: Array(body))
+    }
+}

@@ -1,0 +1,84 @@
+import FoundationEssentials
+import HTTPServer
+import JobQueue
+import Model
+
+/// What workers ask for and tell.
+extension Routes {
+    /// Leases a batch; without work, waits for some until the client's time is over.
+    func lease(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: LeaseRequest = try Self.body(of: request)
+        try Validation.check(wanted)
+        let clock = ContinuousClock()
+        let start = clock.now
+        let deadline = start + .milliseconds(wanted.waitMilliseconds)
+        while true {
+            let version = signal.version
+            let waited = start.duration(to: clock.now) / .seconds(1)
+            var grant = try await queue.lease(wanted, as: UUID().uuidString.lowercased())
+            grant.waitedSeconds = waited
+            if let lease = grant.lease {
+                guard request.isPeerConnected() else {
+                    return try await takeBack(grant, lease, from: wanted.worker)
+                }
+                return try Self.json(grant)
+            }
+            let rest = clock.now.duration(to: deadline)
+            guard rest > .zero, !signal.isClosed else { return try Self.json(grant) }
+            await signal.wait(after: version, atMost: rest)
+            // A coordinator that stops hands nothing out any more.
+            guard !signal.isClosed else { return try Self.json(grant) }
+            // Jobs that are leased to a worker that has gone lie idle until the lease runs out.
+            guard request.isPeerConnected() else { return HTTPResponse(status: 204) }
+        }
+    }
+
+    /// Returns the jobs of a grant that nobody is there to receive.
+    private func takeBack(
+        _ grant: LeaseGrant, _ lease: LeaseID, from worker: WorkerID
+    ) async throws -> HTTPResponse {
+        let results = grant.jobs.map { JobReport(job: $0.id, lease: lease, outcome: .returned) }
+        _ = try await queue.report(ReportRequest(worker: worker, results: results))
+        return HTTPResponse(status: 204)
+    }
+
+    func report(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let report: ReportRequest = try Self.body(of: request)
+        try Validation.check(report)
+        let answers = try await queue.report(report)
+        try Self.requireAnyHeld(answers)
+        reported.fire()
+        return try Self.json(ReportAnswer(answers: answers))
+    }
+
+    func heartbeat(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let heartbeat: Heartbeat = try Self.body(of: request)
+        try Validation.check(heartbeat)
+        return try Self.json(try await queue.heartbeat(heartbeat))
+    }
+
+    func segments(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let batch: SegmentBatch = try Self.body(of: request)
+        try Validation.check(batch)
+        let verdict = try await queue.addSegments(batch)
+        try Self.requireAnyHeld([verdict])
+        return try Self.json(SplitAnswer(verdict: verdict))
+    }
+
+    func split(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let split: SplitRequest = try Self.body(of: request)
+        try Validation.check(split)
+        let answer = try await queue.split(split)
+        try Self.requireAnyHeld([answer.verdict])
+        return try Self.json(answer)
+    }
+
+    /// Of a batch some jobs may have been lost, and each is answered for itself. Where none is held,
+    /// the request as a whole comes from somebody without a lease.
+    private static func requireAnyHeld(_ verdicts: [ReportAnswer.Verdict]) throws(Failure) {
+        guard verdicts.allSatisfy({ $0 == .stale }) else { return }
+        throw Failure(
+            "worker.leaseLost",
+            "No job that was named is held by its lease and this worker; nothing was changed.")
+    }
+}

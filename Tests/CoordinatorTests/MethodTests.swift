@@ -1,0 +1,68 @@
+import TestSupport
+import Testing
+
+/// A method that a path does not have is 405, and the answer says which it has.
+@Suite struct MethodTests {
+    static let paths: [(path: String, allowed: String)] = [
+        ("/healthz", "GET, HEAD, OPTIONS"), ("/readyz", "GET, HEAD, OPTIONS"),
+        ("/v1/status", "GET, HEAD, OPTIONS"), ("/v1/sums", "GET, HEAD, OPTIONS"),
+        ("/v1/leases", "POST, OPTIONS"), ("/v1/reports", "POST, OPTIONS"),
+        ("/v1/heartbeats", "POST, OPTIONS"), ("/v1/segments", "POST, OPTIONS"),
+        ("/v1/splits", "POST, OPTIONS"), ("/v1/catalogs", "POST, OPTIONS"),
+        ("/v1/catalogs/1", "GET, HEAD, OPTIONS"),
+        ("/v1/catalogs/1/assets", "GET, HEAD, POST, OPTIONS"),
+        ("/v1/catalogs/1/start", "POST, OPTIONS"), ("/v1/catalogs/1/interrupt", "POST, OPTIONS"),
+        ("/v1/catalogs/1/files", "GET, HEAD, OPTIONS"),
+    ]
+
+    @Test func otherMethodsAreNamedAsWrong() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a"])
+            let before = try await fixture.tables()
+            for (path, allowed) in Self.paths {
+                let names = allowed.split(separator: ", ").map(String.init)
+                for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "get", "BREW"]
+                where !names.contains(method) {
+                    let answer = try await fixture.send(method, path, "{}")
+                    #expect(answer.status == 405, "\(method) \(path): \(answer)")
+                    #expect(answer.code == "input.method", "\(method) \(path): \(answer)")
+                    #expect(answer.headers["allow"] == allowed, "\(method) \(path)")
+                }
+                let options = try await fixture.send("OPTIONS", path)
+                #expect(options.status == 204 && options.body.isEmpty, "\(path): \(options)")
+                #expect(options.headers["allow"] == allowed, "\(path)")
+                // No page of another site is let in.
+                #expect(!options.headers.keys.contains { $0.hasPrefix("access-control") })
+            }
+            #expect(try await fixture.tables() == before)
+        }
+    }
+
+    @Test func headIsGetWithoutTheBody() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a"])
+            for path in ["/healthz", "/readyz", "/v1/status", "/v1/catalogs/1", "/v1/nothing"] {
+                let get = try await fixture.send("GET", path)
+                let head = try await fixture.send("HEAD", path)
+                #expect(head.status == get.status, "\(path)")
+                #expect(head.headers["content-type"] == get.headers["content-type"], "\(path)")
+                #expect(head.body.isEmpty && !get.body.isEmpty, "\(path)")
+            }
+        }
+    }
+
+    /// Who has no token does not learn what there is.
+    @Test func strangersAreToldNothingOfMethodsAndPaths() async throws {
+        try await Fixture.with(token: "right-token") { fixture in
+            for (path, _) in Self.paths + [("/v1/nothing", "")] where path.hasPrefix("/v1") {
+                for method in ["GET", "POST", "OPTIONS", "BREW"] {
+                    let answer = try await fixture.send(method, path, "{}")
+                    #expect(answer.status == 401, "\(method) \(path)")
+                    #expect(answer.code == "cluster.unauthorized", "\(method) \(path)")
+                    #expect(answer.headers["allow"] == nil, "\(method) \(path)")
+                }
+            }
+            #expect(try await fixture.send("POST", "/healthz", "{}").status == 405)
+        }
+    }
+}

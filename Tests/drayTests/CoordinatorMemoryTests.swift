@@ -1,0 +1,67 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What a coordinator holds in memory, whatever it is sent.
+    @Suite(.timeLimit(.minutes(2))) struct CoordinatorMemoryTests {
+        private static let megabyte = 1 << 20
+        private static let worker = "11111111-2222-4333-8444-555555555555"
+
+        private static func report(_ fields: String) -> [UInt8] {
+            Array(#"{"worker":"\#(worker)",\#(fields)}"#.utf8)
+        }
+
+        private static func times(_ text: String, megabytes: Int) -> String {
+            String(repeating: text, count: megabytes * megabyte / text.utf8.count)
+        }
+
+        /// Each nearly as large as a request may be, and made to be many times that when decoded.
+        private static let bodies: [[UInt8]] = [
+            report(#""results":"# + times("[", megabytes: 10)),
+            report(#""results":[\#(times("0,", megabytes: 15))0]"#),
+            report(#""results":[\#(times("{},", megabytes: 15)){}]"#),
+            report(
+                #""results":[],"done":[{"lease":"\#(worker)","adopted":false,"place":["#
+                    + times("0,", megabytes: 15) + #"0],"job":[],"bytes":[],"sha256":[]}]"#),
+            report(#""results":[{"outcome":"\#(times("\\u0041", megabytes: 15))"}]"#),
+        ]
+
+        /// The most memory that a process has had resident, in MiB.
+        private static func peakMegabytes(of process: ChildProcess) throws -> Int {
+            let status = try String(
+                contentsOfFile: "/proc/\(process.pid)/status", encoding: .utf8)
+            let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+            let kilobytes = line?.split { !$0.isNumber }.first.flatMap { Int($0) }
+            return try #require(kilobytes) / 1_024
+        }
+
+        @Test func hostileBodiesCostLittle() async throws {
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 0, connections: 1, leaseSeconds: 30)
+            let coordinator = cluster.coordinators[0]
+            for body in Self.bodies {
+                let answer = try await Wire.exchange(
+                    port: coordinator.port, "POST", "/v1/reports", body: body)
+                #expect([400, 413].contains(answer.status), "\(answer)")
+            }
+            #expect(try Self.peakMegabytes(of: coordinator.process) < 200)
+
+            // Half a gigabyte at once: some are told to come later, and none costs more than the rest.
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for index in 0..<32 {
+                    group.addTask {
+                        try await Wire.exchange(
+                            port: coordinator.port, "POST", "/v1/reports",
+                            body: Self.bodies[index % Self.bodies.count]
+                        ).status
+                    }
+                }
+                for try await status in group { #expect([400, 413, 503].contains(status)) }
+            }
+            #expect(try Self.peakMegabytes(of: coordinator.process) < 400)
+            _ = try await cluster.status()
+            try await cluster.stop()
+        }
+    }
+}
