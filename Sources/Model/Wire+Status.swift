@@ -147,12 +147,17 @@ package struct ClusterStatus: Codable, Sendable {
     package struct QueueStatus: Codable, Sendable {
         package var name: String
         package var storageURL: String
+        package var state: QueueState
         package var waiting: Int
         package var leased: Int
 
-        package init(name: String, storageURL: String, waiting: Int, leased: Int) {
+        package init(
+            name: String, storageURL: String, state: QueueState = .active, waiting: Int,
+            leased: Int
+        ) {
             self.name = name
             self.storageURL = storageURL
+            self.state = state
             self.waiting = waiting
             self.leased = leased
         }

@@ -1,0 +1,319 @@
+// What operators ask of a cluster: queues held and let go, work cancelled, tried again or put before
+// other work, limits of origins, settings of sites. Times are seconds since 1970 by the database's
+// clock.
+
+// MARK: Queues
+
+/// Whether a queue hands out work.
+package enum QueueState: String, Codable, CaseIterable, Sendable {
+    case active
+    /// Hands out nothing; what workers hold is finished.
+    case paused
+    /// Takes in nothing new; what it has is handed out and finished.
+    case draining
+}
+
+/// `POST /v1/queues/{name}/control`; the answer is the queue's status.
+package struct QueueControl: Codable, Sendable {
+    package var action: Action
+
+    package enum Action: String, Codable, CaseIterable, Sendable {
+        case pause
+        /// Ends a pause or a drain.
+        case resume
+        case drain
+
+        /// The queue's state after it; repeating it changes nothing.
+        package var state: QueueState {
+            switch self {
+            case .pause: .paused
+            case .resume: .active
+            case .drain: .draining
+            }
+        }
+    }
+
+    package init(_ action: Action) { self.action = action }
+}
+
+/// `GET /v1/queues`: every queue, by name.
+package struct QueueList: Codable, Sendable {
+    package var queues: [ClusterStatus.QueueStatus]
+
+    package init(queues: [ClusterStatus.QueueStatus]) { self.queues = queues }
+}
+
+// MARK: Selections
+
+/// `POST /v1/selections`: does something with all the work that it selects.
+///
+/// What is selected has to meet all of `catalog`, `asset` and `failureCode` that are there; at least
+/// a catalog or a failure code is. Repeating a selection selects what is then left to be done.
+package struct SelectionAction: Codable, Hashable, Sendable {
+    package var action: Action
+    /// Nil for every catalog.
+    package var catalog: CatalogReference?
+    /// The name of one asset of the catalog.
+    package var asset: String?
+    /// Assets that failed with this code; of those under way, segments that did.
+    package var failureCode: FailureCode?
+    /// What to reprioritise to: 0 (last) to 9 (first).
+    package var priority: Int?
+
+    package enum Action: String, Codable, CaseIterable, Sendable {
+        /// Nothing more of it is done. What workers hold they stop at their next heartbeat; what is
+        /// stored stays.
+        case cancel
+        /// What failed or was cancelled is wanted again, its tries counted anew.
+        case retry
+        case reprioritise
+    }
+
+    package init(
+        _ action: Action, catalog: CatalogReference? = nil, asset: String? = nil,
+        failureCode: FailureCode? = nil, priority: Int? = nil
+    ) {
+        self.action = action
+        self.catalog = catalog
+        self.asset = asset
+        self.failureCode = failureCode
+        self.priority = priority
+    }
+}
+
+/// A catalog by its number, or by its name and, where several sites have one of that name, its site.
+package struct CatalogReference: Codable, Hashable, Sendable {
+    package var id: CatalogID?
+    package var name: String?
+    package var storageURL: String?
+
+    package init(_ id: CatalogID) { self.id = id }
+
+    package init(name: String, storageURL: String? = nil) {
+        self.name = name
+        self.storageURL = storageURL
+    }
+}
+
+/// The answer to `SelectionAction`: what was changed.
+package struct SelectionAnswer: Codable, Hashable, Sendable {
+    package var assets: Int
+    /// Jobs that were taken away, made, or moved.
+    package var jobs: Int
+
+    package init(assets: Int, jobs: Int) {
+        self.assets = assets
+        self.jobs = jobs
+    }
+}
+
+// MARK: Origins
+
+/// The most that all workers together may ask of one origin; nil for no bound.
+package struct OriginLimits: Codable, Hashable, Sendable {
+    /// Open connections, 1 to 1,000,000.
+    package var connections: Int?
+    /// Requests begun in any second, 0.001 to 1,000,000; below 1, one in so many seconds.
+    package var requestsPerSecond: Double?
+    /// Bytes of bodies a second, within `Bandwidth.allowed`.
+    package var bytesPerSecond: Int64?
+
+    package init(
+        connections: Int? = nil, requestsPerSecond: Double? = nil, bytesPerSecond: Int64? = nil
+    ) {
+        self.connections = connections
+        self.requestsPerSecond = requestsPerSecond
+        self.bytesPerSecond = bytesPerSecond
+    }
+}
+
+/// `POST /v1/origins/limits`: sets or clears the limits of an origin, or those of all that have none
+/// of their own. No answer but 204.
+package struct OriginLimitsChange: Codable, Hashable, Sendable {
+    /// As `originName(of:)` makes it; nil for the default.
+    package var origin: String?
+    /// The limits as a whole: what is nil in them has no bound. Nil takes away an origin's own, so
+    /// that the default counts again, and every bound of the default.
+    package var limits: OriginLimits?
+
+    package init(origin: String?, limits: OriginLimits?) {
+        self.origin = origin
+        self.limits = limits
+    }
+}
+
+/// Whether an origin that failed again and again is left alone.
+package enum OriginBreaker: String, Codable, CaseIterable, Sendable {
+    case closed
+    /// Nothing is asked of it until its cooldown is over.
+    case open
+    /// A few requests try whether it is well again.
+    case halfOpen
+    /// Failures in a row, not yet so many that it is left alone.
+    case failing
+}
+
+/// `GET /v1/origins`: one origin.
+package struct OriginStatus: Codable, Sendable {
+    package var origin: String
+    /// What holds now.
+    package var limits: OriginLimits
+    /// The limits are its own and not the default.
+    package var hasOwnLimits: Bool
+    /// Nothing is asked of it before; nil when nothing holds it back.
+    package var cooldownUntil: Double?
+    package var breaker: OriginBreaker
+    /// Why it cools down, or the breaker is as it is.
+    package var reason: String?
+    /// What of the limits is given to workers.
+    package var inUse: InUse
+    /// Jobs of it that can be handed out; of many, an estimate.
+    package var waiting: Int
+    package var leased: Int
+    package var workers: [WorkerDecision]
+    /// The cluster's own, latest first, 20 at most.
+    package var decisions: [Decision]
+
+    package struct InUse: Codable, Hashable, Sendable {
+        package var connections: Int
+        package var requestsPerSecond: Double
+
+        package init(connections: Int, requestsPerSecond: Double) {
+            self.connections = connections
+            self.requestsPerSecond = requestsPerSecond
+        }
+    }
+
+    /// What one worker last decided about the number of its transfers from there.
+    package struct WorkerDecision: Codable, Hashable, Sendable {
+        package var worker: WorkerID
+        package var concurrency: Int
+        package var bytesPerSecond: Int64
+        /// "raised", "lowered" or "held".
+        package var decision: String
+        package var reason: String
+        package var at: Double
+
+        package init(
+            worker: WorkerID, concurrency: Int, bytesPerSecond: Int64, decision: String,
+            reason: String, at: Double
+        ) {
+            self.worker = worker
+            self.concurrency = concurrency
+            self.bytesPerSecond = bytesPerSecond
+            self.decision = decision
+            self.reason = reason
+            self.at = at
+        }
+    }
+
+    package struct Decision: Codable, Hashable, Sendable {
+        package var at: Double
+        package var decision: String
+        package var reason: String
+
+        package init(at: Double, decision: String, reason: String) {
+            self.at = at
+            self.decision = decision
+            self.reason = reason
+        }
+    }
+
+    package init(
+        origin: String, limits: OriginLimits, hasOwnLimits: Bool, cooldownUntil: Double? = nil,
+        breaker: OriginBreaker = .closed, reason: String? = nil,
+        inUse: InUse = InUse(connections: 0, requestsPerSecond: 0), waiting: Int = 0,
+        leased: Int = 0, workers: [WorkerDecision] = [], decisions: [Decision] = []
+    ) {
+        self.origin = origin
+        self.limits = limits
+        self.hasOwnLimits = hasOwnLimits
+        self.cooldownUntil = cooldownUntil
+        self.breaker = breaker
+        self.reason = reason
+        self.inUse = inUse
+        self.waiting = waiting
+        self.leased = leased
+        self.workers = workers
+        self.decisions = decisions
+    }
+}
+
+/// `GET /v1/origins?after=…&limit=…`: a page of origins by name, and the limits of those that have
+/// none of their own.
+package struct OriginPage: Codable, Sendable {
+    package var defaults: OriginLimits
+    package var origins: [OriginStatus]
+    /// Pass as `after` for the next page; nil on the last.
+    package var next: String?
+    /// When this was so.
+    package var now: Double
+
+    package init(defaults: OriginLimits, origins: [OriginStatus], next: String?, now: Double) {
+        self.defaults = defaults
+        self.origins = origins
+        self.next = next
+        self.now = now
+    }
+}
+
+// MARK: Sites
+
+/// `POST /v1/sites/settings`: what is nil stays as it is. The answer is the site's status.
+package struct SiteSettings: Codable, Hashable, Sendable {
+    /// The name of its queue, or its storage URL.
+    package var site: String
+    /// A `TransferSchedule`; empty for none: everything is allowed at any time.
+    package var schedule: String?
+    /// The most bytes a second whatever the schedule says, within `Bandwidth.allowed`; 0 for no bound.
+    package var maximumBytesPerSecond: Int64?
+
+    package init(site: String, schedule: String? = nil, maximumBytesPerSecond: Int64? = nil) {
+        self.site = site
+        self.schedule = schedule
+        self.maximumBytesPerSecond = maximumBytesPerSecond
+    }
+}
+
+/// A site, how it may be fed, and what is in force now.
+package struct SiteStatus: Codable, Hashable, Sendable {
+    package var id: SiteID
+    package var queue: String
+    package var storageURL: String
+    /// Empty when there is none.
+    package var schedule: String
+    package var maximumBytesPerSecond: Int64?
+    /// Nothing is fetched for it now.
+    package var isClosed: Bool
+    /// The bound in force; nil for none.
+    package var bytesPerSecond: Int64?
+    /// When something else will be in force; nil when that is not known to come.
+    package var nextChange: Double?
+
+    package init(
+        id: SiteID, queue: String, storageURL: String, schedule: String = "",
+        maximumBytesPerSecond: Int64? = nil, isClosed: Bool = false, bytesPerSecond: Int64? = nil,
+        nextChange: Double? = nil
+    ) {
+        self.id = id
+        self.queue = queue
+        self.storageURL = storageURL
+        self.schedule = schedule
+        self.maximumBytesPerSecond = maximumBytesPerSecond
+        self.isClosed = isClosed
+        self.bytesPerSecond = bytesPerSecond
+        self.nextChange = nextChange
+    }
+}
+
+/// `GET /v1/sites`: every site, by the name of its queue.
+package struct SiteList: Codable, Sendable {
+    package var sites: [SiteStatus]
+    /// When this was so.
+    package var now: Double
+
+    package init(sites: [SiteStatus], now: Double) {
+        self.sites = sites
+        self.now = now
+    }
+}
