@@ -357,9 +357,12 @@ BEGIN
     VALUES (to_lease, of_worker, now() + make_interval(secs => seconds));
     RETURN QUERY
     WITH held AS (
-        SELECT j.*, l.catalog_id FROM span s JOIN lane l ON l.id = s.lane_id
-        JOIN job j ON j.lane_id = s.lane_id AND j.id BETWEEN s.first_id AND s.last_id
-        WHERE s.lease_id = to_lease
+        -- OFFSET 0 keeps the range of the span an index condition, whatever the statistics say.
+        SELECT j.*, l.catalog_id FROM span p JOIN lane l ON l.id = p.lane_id
+        CROSS JOIN LATERAL (
+            SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
+        ) AS j
+        WHERE p.lease_id = to_lease
     )
     {{jobDetails}};
 END $$;

@@ -13,8 +13,10 @@ WITH receiving AS (
     FROM lane n
     JOIN span p ON p.lane_id = n.id
     JOIN lease l ON l.id = p.lease_id
-    JOIN job j ON j.lane_id = n.id AND j.id BETWEEN p.first_id AND p.last_id
-    WHERE n.catalog_id = $1::bigint AND j.directory_id IS NULL LIMIT 2000
+    CROSS JOIN LATERAL (
+        SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
+    ) AS j
+    WHERE n.catalog_id = $1::bigint AND j.directory_id IS NULL LIMIT 300
 ), active AS (
     SELECT asset_id AS id FROM leased UNION SELECT asset_id FROM receiving
 )

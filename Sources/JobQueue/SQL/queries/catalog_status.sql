@@ -33,7 +33,7 @@ CROSS JOIN LATERAL (
            coalesce(sum((e.value->>'expectedBytes')::bigint), 0)::bigint AS expected,
            coalesce(sum((e.value->>'transfers')::bigint), 0)::bigint AS transfers
     FROM worker w, jsonb_each(w.progress) AS e
-    JOIN asset a ON a.id = e.key::bigint
+    CROSS JOIN LATERAL (SELECT catalog_id FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
     WHERE w.last_seen > now() - interval '15 seconds' AND a.catalog_id = c.id
       AND c.state = 'running'
 ) AS p

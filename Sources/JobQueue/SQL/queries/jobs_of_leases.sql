@@ -1,5 +1,10 @@
--- $1 leases. Every job they hold, locked in order.
-SELECT j.lane_id, j.id
-FROM span p JOIN job j ON j.lane_id = p.lane_id AND j.id BETWEEN p.first_id AND p.last_id
-WHERE p.lease_id = ANY($1::uuid[])
-ORDER BY j.id FOR UPDATE OF j
+-- $1 leases. Every job they hold, locked.
+SELECT p.lane_id, j.id
+FROM (
+    SELECT lane_id, first_id, last_id FROM span WHERE lease_id = ANY($1::uuid[])
+    ORDER BY lane_id, last_id
+) AS p
+CROSS JOIN LATERAL (
+    SELECT id FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id
+    ORDER BY id FOR UPDATE
+) AS j

@@ -1,5 +1,8 @@
 -- Leases that hold nothing any more; a young one may still be getting its jobs.
 DELETE FROM lease l WHERE l.granted_at < now() - interval '10 seconds'
   AND NOT EXISTS (
-      SELECT FROM span p JOIN job j ON j.lane_id = p.lane_id AND j.id BETWEEN p.first_id AND p.last_id
+      SELECT FROM span p CROSS JOIN LATERAL (
+          SELECT FROM job
+          WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id LIMIT 1
+      ) AS j
       WHERE p.lease_id = l.id)

@@ -15,7 +15,9 @@ LEFT JOIN (
     FROM lease e
     JOIN span p ON p.lease_id = e.id
     JOIN lane l ON l.id = p.lane_id
-    JOIN job j ON j.lane_id = p.lane_id AND j.id BETWEEN p.first_id AND p.last_id
+    CROSS JOIN LATERAL (
+        SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
+    ) AS j
     GROUP BY l.queue_id
 ) AS h ON h.queue_id = q.id
 ORDER BY q.name

@@ -3,13 +3,15 @@
 -- the named lease of this worker holds are done, in one statement. Answers with their numbers; the
 -- others are stale, or take the long way. A number is granted once: a job that is still there is
 -- held by the lease whose span has it, if that lease still stands.
-WITH settled AS MATERIALIZED (
-    DELETE FROM job j
-    USING unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::text[], $5::bool[])
+WITH reported AS MATERIALIZED (
+    SELECT p.lane_id, r.*
+    FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::text[], $5::bool[])
         AS r(job, lease, bytes, sha256, adopted)
     JOIN lease l ON l.id = r.lease AND l.worker_id = $6::uuid
     JOIN span p ON p.lease_id = r.lease AND r.job BETWEEN p.first_id AND p.last_id
-    WHERE j.lane_id = p.lane_id AND j.id = r.job AND j.kind = 'fetch' AND j.whole_id IS NULL
+), settled AS MATERIALIZED (
+    DELETE FROM job j USING reported r
+    WHERE j.lane_id = r.lane_id AND j.id = r.job AND j.kind = 'fetch' AND j.whole_id IS NULL
     RETURNING j.id, j.asset_id, j.segment_id, j.attempt, true AS done, r.bytes, r.sha256, r.adopted,
               NULL::text AS code, NULL::text AS message
 ), {{settleFetches}}
