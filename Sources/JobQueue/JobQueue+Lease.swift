@@ -21,9 +21,14 @@ extension JobQueue {
                         .int(Int64(request.maxJobs)),
                     ]
                 ).rows
-                if !rows.isEmpty {
-                    return try await Self.grant(lease, seconds, rows: rows, connection)
+                guard !rows.isEmpty else { continue }
+                var grant = try await Self.grant(lease, seconds, rows: rows, connection)
+                if try rows.first?.bool(18) == true {
+                    let shares = try await connection.query(
+                        SQL.workerShares, [.uuid(request.worker)])
+                    grant.shares = try shares.rows.map { try OriginShare(row: $0) }
                 }
+                return grant
             }
             return LeaseGrant(lease: nil, seconds: seconds, sites: [:], jobs: [])
         }
@@ -89,7 +94,7 @@ extension JobQueue {
         let seconds = settings.leaseSeconds
         let progress = try Self.text(of: heartbeat.progress)
         return try await withConnection { connection in
-            let results = try await connection.pipeline([
+            var statements = [
                 PostgresStatement(
                     SQL.heartbeatWorker,
                     [
@@ -101,9 +106,46 @@ extension JobQueue {
                     SQL.heartbeatLeases,
                     [.uuid(heartbeat.worker), .uuidArray(heartbeat.leases), .double(seconds)]
                 ),
-            ])
-            return HeartbeatAnswer(
+                PostgresStatement(
+                    SQL.cancelledJobs, [.uuidArray(heartbeat.leases)]),
+                PostgresStatement(
+                    SQL.workerSharesRenew, [.uuid(heartbeat.worker), .double(seconds)]),
+                PostgresStatement(SQL.workerShares, [.uuid(heartbeat.worker)]),
+            ]
+            if let origins = heartbeat.origins, !origins.isEmpty {
+                statements.append(Self.decisions(origins, of: heartbeat.worker))
+            }
+            let results = try await connection.pipeline(statements)
+            var answer = HeartbeatAnswer(
                 leases: try results[1].rows.map { try $0.string("id") }, seconds: seconds)
+            let cancelled = try results[2].rows.map { JobID(try $0.int64(0)) }
+            answer.cancelled = cancelled.isEmpty ? nil : cancelled
+            let shares = try results[4].rows.map { try OriginShare(row: $0) }
+            answer.shares = shares.isEmpty ? nil : shares
+            return answer
+        }
+    }
+
+    private static func decisions(
+        _ origins: [OriginReport], of worker: WorkerID
+    ) -> PostgresStatement {
+        PostgresStatement(
+            SQL.workerDecisions,
+            [
+                .uuid(worker), .optionalTextArray(origins.map(\.origin)),
+                .int64Array(origins.map { Int64($0.concurrency) }),
+                .int64Array(origins.map(\.bytesPerSecond)),
+                .optionalTextArray(origins.map(\.decision)),
+                .optionalTextArray(origins.map(\.reason)),
+            ])
+    }
+
+    /// Origins that nothing may be asked of now, and for how many seconds; at most 1,000.
+    package func coolingOrigins() async throws(Failure) -> [(origin: String, seconds: Double)] {
+        try await withConnection { connection in
+            try await connection.query(SQL.originsCooling, []).rows.map {
+                (try $0.string("url"), try $0.double("seconds"))
+            }
         }
     }
 
@@ -122,6 +164,16 @@ extension JobQueue {
         try await withConnection { connection in
             try await !connection.query(SQL.queuesWithWork, [.textArray([])]).rows.isEmpty
         }
+    }
+}
+
+extension OriginShare {
+    /// A row of `worker_shares.sql`.
+    init(row: PostgresRow) throws {
+        self.init(
+            origin: try row.string(0), connections: try row.optionalInt64(1).map { Int($0) },
+            requestsPerSecond: try row.optionalDouble(2), bytesPerSecond: try row.optionalInt64(3),
+            seconds: max(try row.double(4), 0))
     }
 }
 

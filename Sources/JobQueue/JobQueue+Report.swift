@@ -89,7 +89,8 @@ extension JobQueue {
                 attempt: Int(try row.int64(2)), asset: try row.int64(3),
                 segment: try row.optionalInt64(4), parent: try row.optionalInt64(6),
                 partBytes: try row.optionalInt64(7),
-                wholeAttempt: try row.optionalInt64(8).map { Int($0) })
+                wholeAttempt: try row.optionalInt64(8).map { Int($0) },
+                originIsGivenUp: try row.bool(10))
             held[job.id] = job
         }
         return held
@@ -122,6 +123,17 @@ extension JobQueue {
                     .boolArray(retried.counts),
                 ])
             wakes = retried.seconds.contains { $0 <= 0 }
+        }
+        if !plan.originFailures.lanes.isEmpty {
+            let breaker = settings.breaker
+            _ = try await connection.query(
+                SQL.originsFailed,
+                [
+                    .int64Array(plan.originFailures.lanes),
+                    .optionalTextArray(plan.originFailures.codes),
+                    .int(Int64(breaker.failures)), .double(breaker.firstSeconds),
+                    .double(breaker.longestSeconds), .int(Int64(breaker.openings)),
+                ])
         }
         for step in plan.steps {
             if try await carryOut(step, connection) { wakes = true }
@@ -203,13 +215,9 @@ extension JobQueue {
                 ])
             try await settleAsset(job.asset, failure, verifiesFailed: 1, connection)
             return false
-        case .cooldown(let job, let seconds, let reason):
+        case .cooldown(let lane, let seconds, let reason):
             _ = try await connection.query(
-                SQL.originCooldown,
-                [
-                    job.segment.map(PostgresValue.int) ?? .null, .int(job.asset),
-                    .double(seconds), .text(reason),
-                ])
+                SQL.originCooldown, [.int(lane), .double(seconds), .text(reason)])
             return false
         }
     }

@@ -51,6 +51,7 @@ extension JobQueue {
             _ = try await connection.query(SQL.leasesForget, [])
             for statement in [
                 SQL.spansForget, SQL.lanesForget, SQL.cancelledForget, SQL.workersForget,
+                SQL.originsTidy,
             ] {
                 _ = try await connection.query(statement, [])
             }

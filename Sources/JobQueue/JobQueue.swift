@@ -15,12 +15,30 @@ package final class JobQueue: Sendable {
         package var leaseSeconds: Double
         /// Delays between the tries of one job.
         package var retry: RetryPolicy
+        package var breaker: Breaker
 
-        package init(leaseSeconds: Double = 30, retry: RetryPolicy = RetryPolicy()) {
+        package init(
+            leaseSeconds: Double = 30, retry: RetryPolicy = RetryPolicy(),
+            breaker: Breaker = Breaker()
+        ) {
             precondition((1...3_600).contains(leaseSeconds))
             self.leaseSeconds = leaseSeconds
             self.retry = retry
+            self.breaker = breaker
         }
+    }
+
+    /// When an origin that fails is left alone.
+    package struct Breaker: Sendable {
+        /// Failures in a row that open it.
+        package var failures = 20
+        /// The first time that it is left alone, in seconds; each further time is twice as long.
+        package var firstSeconds = 5.0
+        package var longestSeconds = 60.0
+        /// Openings without a success between them, after which its jobs are tried once each.
+        package var openings = 8
+
+        package init() {}
     }
 
     package let settings: Settings

@@ -14,6 +14,8 @@ struct HeldJob {
     var partBytes: Int64?
     /// The try of the whole file that a part or a verification belongs to.
     var wholeAttempt: Int?
+    /// Its origin has failed so often that nothing of it is tried twice.
+    var originIsGivenUp = false
 }
 
 /// What a batch of results comes to, before any of it is written: a pure value.
@@ -43,6 +45,12 @@ struct ReportPlan {
         var counts: [Bool] = []
     }
 
+    /// Failures that speak against their origins: parallel columns.
+    struct OriginFailures {
+        var lanes: [Int64] = []
+        var codes: [String?] = []
+    }
+
     /// Directories whose digests are written, or were given up: parallel columns.
     struct Sums {
         var lanes: [Int64] = []
@@ -59,12 +67,13 @@ struct ReportPlan {
         case reset(whole: Int64, seconds: Double)
         case verified(HeldJob, StoredObject)
         case verifyFailed(HeldJob, Failure)
-        case cooldown(HeldJob, seconds: Double, reason: String)
+        case cooldown(lane: Int64, seconds: Double, reason: String)
     }
 
     var settled = Settled()
     var retried = Retried()
     var sums = Sums()
+    var originFailures = OriginFailures()
     var steps: [Step] = []
     /// Files that are fetched anew: once, whatever the number of their parts that ask for it.
     private var resets: Set<Int64> = []
@@ -131,7 +140,12 @@ struct ReportPlan {
         let wait = delay(job.attempt, retryAfter)
         if let retryAfter, retryAfter > 0 {
             steps.append(
-                .cooldown(job, seconds: min(retryAfter, 3_600), reason: failure.code.rawValue))
+                .cooldown(
+                    lane: job.lane, seconds: min(retryAfter, 3_600), reason: failure.code.rawValue))
+        }
+        if failure.code.speaksAgainstOrigin {
+            originFailures.lanes.append(job.lane)
+            originFailures.codes.append(failure.code.rawValue)
         }
         switch failure.code.row.retry {
         case .siteFault:
@@ -144,7 +158,9 @@ struct ReportPlan {
                 if resets.insert(whole).inserted {
                     steps.append(.reset(whole: whole, seconds: wait))
                 }
-            } else if job.attempt < most {
+            } else if job.attempt < most
+                && !(job.originIsGivenUp && failure.code.speaksAgainstOrigin)
+            {
                 retry(job, seconds: wait, attempts: job.attempt, counts: true)
             } else {
                 giveUp(job, failure)

@@ -13,6 +13,17 @@ extension FailureCode {
         return status >= 500 ? "origin.http.5xx" : "origin.http.4xx"
     }
 
+    /// The origin, or the way to it, is at fault, and not what was asked of it: what counts towards
+    /// its breaker.
+    package var speaksAgainstOrigin: Bool {
+        switch rawValue {
+        case "origin.dns", "origin.connect", "origin.timeout", "origin.reset", "origin.http.408",
+            "origin.http.425", "origin.http.429":
+            true
+        default: rawValue.hasPrefix("origin.http.5")
+        }
+    }
+
     /// Every failure code there is, in the order of their numbers.
     package static let table: [FailureRow] = [
         // 1xx: what the caller gave.

@@ -147,9 +147,9 @@ package enum OriginBreaker: String, Codable, CaseIterable, Sendable {
     case closed
     /// Nothing is asked of it until its cooldown is over.
     case open
-    /// A few requests try whether it is well again.
+    /// One job tries whether it is well again.
     case halfOpen
-    /// Failures in a row, not yet so many that it is left alone.
+    /// It was left alone so often in vain that its jobs are tried once each, until one succeeds.
     case failing
 }
 

@@ -1,5 +1,8 @@
 -- Catalogs under way are interrupted: a start counts anew and goes on with what is stored.
-DROP FUNCTION claim_jobs, claim_order, claim_lane, promote_jobs;
+DROP FUNCTION claim_jobs, claim_order, claim_lane, promote_jobs, origin_allowance, share_origin,
+    jobs_held;
+DROP VIEW origin_limit;
+DROP INDEX origin_cooling, lease_of_worker;
 DROP TABLE job, delayed_job, lane, span, cancelled_job, origin_share, origin_decision, tally;
 TRUNCATE lease;
 UPDATE asset SET state = 'interrupted' WHERE state IN ({{assetInterruptible}});

@@ -38,6 +38,18 @@ ALTER TABLE origin ADD COLUMN max_connections int CHECK (max_connections > 0),
     -- How often the breaker opened since the last success.
     ADD COLUMN openings int NOT NULL DEFAULT 0;
 INSERT INTO origin (id, url) OVERRIDING SYSTEM VALUE VALUES (0, '');
+CREATE INDEX origin_cooling ON origin (cooldown_until) WHERE cooldown_until IS NOT NULL;
+CREATE INDEX lease_of_worker ON lease (worker_id);
+
+-- The limits in force.
+CREATE VIEW origin_limit AS
+SELECT o.id, CASE WHEN o.has_own_limits THEN o.max_connections ELSE d.max_connections END
+           AS connections,
+       CASE WHEN o.has_own_limits THEN o.requests_per_second ELSE d.requests_per_second END
+           AS requests_per_second,
+       CASE WHEN o.has_own_limits THEN o.bytes_per_second ELSE d.bytes_per_second END
+           AS bytes_per_second
+FROM origin o, origin d WHERE d.id = 0 AND o.id <> 0;
 
 -- What was decided about an origin, and why; pruned to the latest of each.
 CREATE TABLE origin_decision (
@@ -53,17 +65,20 @@ CREATE TABLE origin_decision (
 );
 CREATE INDEX origin_decision_of ON origin_decision (origin_id, id);
 
--- What of an origin's limits a worker has, until when. Rows are added up until a second after their
--- end, because requests of the last second still count.
+-- What of an origin's limits a worker has, until when: its row that ends last is its share, others
+-- are what it had before and may use until it hears of the change. One of 0 connections says that it
+-- waits for a share. Rows are added up until a second after their end, because requests of the last
+-- second still count. Written under the lock of the origin's row.
 CREATE TABLE origin_share (
     origin_id bigint NOT NULL,
     worker_id uuid NOT NULL,
     connections int,
     requests_per_second float8,
     bytes_per_second bigint,
-    ends_at timestamptz NOT NULL,
-    PRIMARY KEY (origin_id, worker_id, ends_at)
+    ends_at timestamptz NOT NULL
 );
+CREATE INDEX origin_share_of ON origin_share (origin_id, worker_id);
+CREATE INDEX origin_share_of_worker ON origin_share (worker_id);
 
 CREATE TABLE lane (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -237,6 +252,115 @@ BEGIN
     RETURN n;
 END $$;
 
+-- Jobs of an origin that a worker holds.
+CREATE FUNCTION jobs_held(of_origin bigint, by_worker uuid) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT count(*)
+    FROM lease e
+    JOIN span p ON p.lease_id = e.id
+    JOIN lane l ON l.id = p.lane_id AND l.origin_id = of_origin
+    CROSS JOIN LATERAL (
+        SELECT FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
+    ) AS j
+    WHERE e.worker_id = by_worker
+$$;
+
+-- Gives a worker its share of an origin's limits for some seconds, or renews it: an equal part of
+-- each limit, as far as the others leave it. The origin's row is locked by the caller. Returns how
+-- many jobs of the origin the worker should hold at most, 0 when there is no share for it; null when
+-- the origin has no limits.
+CREATE FUNCTION share_origin(of_origin bigint, of_worker uuid, seconds float8) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+    most record;
+    used record;
+    mine record;
+    sharers int;
+    c int;
+    r float8;
+    b bigint;
+    guard interval;
+BEGIN
+    SELECT * INTO most FROM origin_limit WHERE id = of_origin;
+    IF most.connections IS NULL AND most.requests_per_second IS NULL
+       AND most.bytes_per_second IS NULL THEN
+        RETURN NULL;
+    END IF;
+    guard := make_interval(secs => 1.1 * greatest(1, 1 / coalesce(most.requests_per_second, 1)));
+    DELETE FROM origin_share WHERE origin_id = of_origin AND ends_at <= clock_timestamp() - guard;
+    -- A share that nothing is held for has ended.
+    UPDATE origin_share s SET ends_at = clock_timestamp()
+    WHERE origin_id = of_origin AND worker_id <> of_worker AND ends_at > clock_timestamp()
+      AND connections IS DISTINCT FROM 0 AND jobs_held(of_origin, worker_id) = 0;
+    SELECT ctid AS place, * INTO mine FROM origin_share
+    WHERE origin_id = of_origin AND worker_id = of_worker ORDER BY ends_at DESC LIMIT 1;
+    SELECT coalesce(sum(connections), 0) AS connections,
+           coalesce(sum(requests_per_second), 0) AS requests_per_second,
+           coalesce(sum(bytes_per_second), 0) AS bytes_per_second
+    INTO used FROM origin_share
+    WHERE origin_id = of_origin AND ctid IS DISTINCT FROM mine.place;
+    SELECT count(DISTINCT worker_id) + 1 INTO sharers FROM origin_share
+    WHERE origin_id = of_origin AND worker_id <> of_worker AND ends_at > clock_timestamp();
+    -- A limit that is null stays null: no part of it, and none to compare.
+    c := CASE WHEN most.connections IS NOT NULL THEN
+              least(greatest(most.connections / sharers, 1),
+                    most.connections - used.connections) END;
+    -- Whole requests a second add up in every second; less than one a second is one worker's.
+    r := CASE WHEN most.requests_per_second >= 1 THEN
+                  least(greatest(floor(most.requests_per_second / sharers), 1),
+                        floor(most.requests_per_second) - used.requests_per_second)
+              WHEN used.requests_per_second = 0 THEN most.requests_per_second
+              WHEN most.requests_per_second > 0 THEN 0 END;
+    b := CASE WHEN most.bytes_per_second IS NOT NULL THEN
+              least(greatest(most.bytes_per_second / sharers, 1),
+                    most.bytes_per_second - used.bytes_per_second) END;
+    IF c <= 0 OR r <= 0 OR b <= 0 THEN
+        IF mine.place IS NULL THEN
+            INSERT INTO origin_share (origin_id, worker_id, connections, ends_at)
+            VALUES (of_origin, of_worker, 0, clock_timestamp() + make_interval(secs => seconds));
+        ELSIF mine.connections = 0 THEN
+            UPDATE origin_share SET ends_at = clock_timestamp() + make_interval(secs => seconds)
+            WHERE ctid = mine.place;
+        END IF;
+        RETURN 0;
+    END IF;
+    IF mine.connections > c OR mine.requests_per_second > r OR mine.bytes_per_second > b THEN
+        UPDATE origin_share SET connections = greatest(connections - c, 0),
+            requests_per_second = greatest(requests_per_second - r, 0),
+            bytes_per_second = greatest(bytes_per_second - b, 0)
+        WHERE ctid = mine.place;
+    ELSE
+        DELETE FROM origin_share WHERE ctid = mine.place;
+    END IF;
+    INSERT INTO origin_share VALUES
+        (of_origin, of_worker, c, r, b, clock_timestamp() + make_interval(secs => seconds));
+    RETURN least(coalesce(16 * c, 1000), coalesce(ceil(5 * r)::int, 1000));
+END $$;
+
+-- How many more jobs of an origin that has limits, or whose breaker is not closed, a worker may claim
+-- now. Locks the origin's row.
+CREATE FUNCTION origin_allowance(of_origin bigint, of_worker uuid, seconds float8) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+    o record;
+    most int;
+BEGIN
+    SELECT breaker, cooldown_until INTO o FROM origin WHERE id = of_origin FOR UPDATE;
+    IF o.cooldown_until > now() THEN RETURN 0; END IF;
+    most := share_origin(of_origin, of_worker, seconds);
+    IF most = 0 THEN RETURN 0; END IF;
+    IF o.breaker IN ('open', 'halfOpen') THEN
+        -- One job tries whether the origin is well again; the others wait for what becomes of it.
+        UPDATE origin SET breaker = 'halfOpen',
+            cooldown_until = now() + make_interval(secs => seconds)
+        WHERE id = of_origin;
+        INSERT INTO origin_decision (origin_id, decision, reason)
+        VALUES (of_origin, 'halfOpen', 'one job tries it after its cooldown');
+        RETURN 1;
+    END IF;
+    RETURN CASE WHEN most IS NULL THEN 1000
+                ELSE greatest(most - jobs_held(of_origin, of_worker), 0) END;
+END $$;
+
 -- The lanes of a queue that may be claimed from now, best first. Levels are priorities 0 to 9, with
 -- one added for every minute that a lane has waited since its last grant; a deadline raises the
 -- level in proportion to the time used, up to 9. Within a level, catalogs come in the order of what
@@ -244,7 +368,8 @@ END $$;
 -- catalog to the last of the level. The catalogs of a queue are found by a loose index scan, and up
 -- to 64 lanes of each looked at, so that many lanes of one catalog cost the others nothing.
 CREATE FUNCTION claim_order(of_queue bigint)
-RETURNS TABLE (lane_id bigint, catalog_id bigint, catalogs_left int, rank smallint) LANGUAGE sql STABLE AS $$
+RETURNS TABLE (lane_id bigint, catalog_id bigint, catalogs_left int, rank smallint,
+               origin_id bigint, is_guarded boolean) LANGUAGE sql STABLE AS $$
     WITH RECURSIVE waiting AS (
         (SELECT l.catalog_id FROM lane l
          WHERE l.queue_id = of_queue AND l.ready_since IS NOT NULL
@@ -257,14 +382,21 @@ RETURNS TABLE (lane_id bigint, catalog_id bigint, catalogs_left int, rank smalli
             ORDER BY l.catalog_id LIMIT 1
         ) AS n
     ), lanes AS (
-        SELECT l.id, l.catalog_id, l.rank, r.jobs,
+        SELECT l.id, l.catalog_id, l.rank, l.origin_id, l.is_guarded, r.jobs,
                floor(b.base + (9 - b.base) * b.used
                      + extract(epoch FROM now() - greatest(l.ready_since, r.granted_at)) / 60
                )::int AS level
         FROM waiting w
         JOIN catalog c ON c.id = w.catalog_id
         CROSS JOIN LATERAL (
-            SELECT i.* FROM lane i JOIN origin o ON o.id = i.origin_id
+            SELECT i.*, i.origin_id <> 0 AND (o.breaker IN ('open', 'halfOpen')
+                   OR CASE WHEN o.has_own_limits THEN coalesce(o.max_connections::float8,
+                               o.requests_per_second, o.bytes_per_second) IS NOT NULL
+                           ELSE d.is_limited END) AS is_guarded
+            FROM lane i JOIN origin o ON o.id = i.origin_id
+            CROSS JOIN (SELECT coalesce(max_connections::float8, requests_per_second,
+                                        bytes_per_second) IS NOT NULL AS is_limited
+                        FROM origin WHERE id = 0) AS d
             WHERE i.queue_id = of_queue AND i.catalog_id = w.catalog_id
               AND i.ready_since IS NOT NULL
               AND (o.cooldown_until IS NULL OR o.cooldown_until <= now())
@@ -291,7 +423,7 @@ RETURNS TABLE (lane_id bigint, catalog_id bigint, catalogs_left int, rank smalli
     SELECT id, shared.catalog_id,
            (dense_rank() OVER (PARTITION BY level
                                ORDER BY granted DESC, shared.catalog_id DESC))::int,
-           shared.rank
+           shared.rank, shared.origin_id, shared.is_guarded
     FROM shared
     ORDER BY level DESC, granted, shared.catalog_id, shared.rank, jobs, id
     LIMIT 256
@@ -307,10 +439,13 @@ DECLARE
     catalogs bigint[];
     lefts int[];
     ranks smallint[];
+    origins bigint[];
+    guarded boolean[];
     remaining int := most;
     quota int;
     want int;
     got int;
+    allowance int;
     passed_over boolean := false;
     is_open boolean[];
 BEGIN
@@ -320,10 +455,12 @@ BEGIN
     END IF;
     PERFORM promote_jobs(of_queue);
     SELECT array_agg(o.lane_id), array_agg(o.catalog_id), array_agg(o.catalogs_left),
-           array_agg(o.rank), array_agg(true)
-    INTO lanes, catalogs, lefts, ranks, is_open
+           array_agg(o.rank), array_agg(o.origin_id), array_agg(o.is_guarded), array_agg(true)
+    INTO lanes, catalogs, lefts, ranks, origins, guarded, is_open
     FROM claim_order(of_queue) AS o;
     IF lanes IS NULL THEN RETURN; END IF;
+    INSERT INTO lease (id, worker_id, expires_at)
+    VALUES (to_lease, of_worker, now() + make_interval(secs => seconds));
     -- First a fair share each, then whatever is left, last of all what another claim is busy with.
     FOR pass IN 1..3 LOOP
         EXIT WHEN remaining = 0 OR (pass = 3 AND (remaining < most OR NOT passed_over));
@@ -346,15 +483,22 @@ BEGIN
                 passed_over := true;
                 CONTINUE;
             END IF;
+            IF guarded[i] THEN
+                allowance := origin_allowance(origins[i], of_worker, seconds);
+                is_open[i] := allowance > want;
+                want := least(want, allowance);
+                CONTINUE WHEN want = 0;
+            END IF;
             got := claim_lane(lanes[i], to_lease, want);
-            is_open[i] := got = want;
+            is_open[i] := is_open[i] AND got = want;
             remaining := remaining - got;
             IF pass = 1 THEN quota := quota - got; ELSE quota := remaining; END IF;
         END LOOP;
     END LOOP;
-    IF remaining = most THEN RETURN; END IF;
-    INSERT INTO lease (id, worker_id, expires_at)
-    VALUES (to_lease, of_worker, now() + make_interval(secs => seconds));
+    IF remaining = most THEN
+        DELETE FROM lease WHERE id = to_lease;
+        RETURN;
+    END IF;
     RETURN QUERY
     WITH held AS (
         -- OFFSET 0 keeps the range of the span an index condition, whatever the statistics say.
@@ -364,5 +508,7 @@ BEGIN
         ) AS j
         WHERE p.lease_id = to_lease
     )
-    {{jobDetails}};
+    SELECT d.*, coalesce(true = ANY(guarded), false) FROM (
+    {{jobDetails}}
+    ) AS d;
 END $$;

@@ -12,7 +12,20 @@ WITH reported AS MATERIALIZED (
 ), settled AS MATERIALIZED (
     DELETE FROM job j USING reported r
     WHERE j.lane_id = r.lane_id AND j.id = r.job AND j.kind = 'fetch' AND j.whole_id IS NULL
-    RETURNING j.id, j.asset_id, j.segment_id, j.attempt, true AS done, r.bytes, r.sha256, r.adopted,
+    RETURNING j.lane_id, j.id, j.asset_id, j.segment_id, j.attempt, true AS done, r.bytes, r.sha256, r.adopted,
               NULL::text AS code, NULL::text AS message
+), well AS (
+    SELECT o.id, o.breaker FROM origin o
+    WHERE (o.failures > 0 OR o.breaker <> 'closed') AND o.id <> 0
+      AND o.id = ANY(ARRAY(SELECT l.origin_id FROM lane l WHERE l.id = ANY(ARRAY(
+              SELECT DISTINCT lane_id FROM settled WHERE NOT adopted))))
+    ORDER BY o.id FOR UPDATE
+), healed AS (
+    UPDATE origin o SET failures = 0, openings = 0, breaker = 'closed',
+        cooldown_until = CASE WHEN w.breaker = 'closed' THEN o.cooldown_until END
+    FROM well w WHERE o.id = w.id
+), noted AS (
+    INSERT INTO origin_decision (origin_id, decision, reason)
+    SELECT id, 'closed', 'a job succeeded' FROM well WHERE breaker <> 'closed'
 ), {{settleFetches}}
 SELECT id FROM settled

@@ -1,0 +1,37 @@
+-- $1 lanes and $2 failure codes, pairwise; $3 failures in a row that open the breaker, $4 seconds of the
+-- first cooldown, $5 of the longest, $6 openings after which the origin is given up. Failures that
+-- speak against their origins. A breaker that opens leaves its origin alone, each time twice as long;
+-- an origin that is given up has its jobs tried once each, until one succeeds.
+WITH failed AS (
+    SELECT l.origin_id, count(*)::int AS n, max(r.code) AS code
+    FROM unnest($1::bigint[], $2::text[]) AS r(lane, code) JOIN lane l ON l.id = r.lane
+    WHERE l.origin_id <> 0 GROUP BY l.origin_id ORDER BY l.origin_id
+), locked AS MATERIALIZED (
+    SELECT o.id, o.breaker, o.failures + f.n AS failures, o.openings, f.code,
+           o.breaker = 'halfOpen' OR (o.breaker = 'closed' AND o.failures + f.n >= $3::int) AS opens
+    FROM failed f
+    CROSS JOIN LATERAL (SELECT * FROM origin WHERE id = f.origin_id FOR UPDATE) AS o
+), next AS (
+    SELECT *, CASE WHEN NOT opens THEN breaker WHEN openings >= $6::int THEN 'failing' ELSE 'open' END
+               AS becomes,
+           least($4::float8 * 2 ^ least(openings, 30), $5::float8) AS seconds
+    FROM locked
+), noted AS (
+    INSERT INTO origin_decision (origin_id, decision, reason)
+    SELECT id, becomes, CASE becomes
+        WHEN 'open' THEN format('%s failures in a row, the last %s; left alone for %s s', failures,
+                                code, seconds)
+        ELSE format('still %s after %s cooldowns; jobs are tried once, until one succeeds', code,
+                    openings) END
+    FROM next WHERE opens
+), changed AS (
+    UPDATE origin o SET failures = n.failures, breaker = n.becomes,
+        openings = o.openings + n.opens::int,
+        cooldown_until = CASE n.becomes
+            WHEN 'open' THEN greatest(o.cooldown_until, now() + make_interval(secs => n.seconds))
+            WHEN 'failing' THEN NULL ELSE o.cooldown_until END,
+        cooldown_reason = CASE WHEN n.opens THEN n.code ELSE o.cooldown_reason END
+    FROM next n WHERE o.id = n.id
+    RETURNING n.opens
+)
+SELECT pg_notify('dray_work', 'origins') FROM changed WHERE opens LIMIT 1
