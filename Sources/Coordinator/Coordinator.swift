@@ -48,6 +48,7 @@ package final class Coordinator: Sendable {
     private let pool: PostgresPool
     private let signal = WorkSignal()
     private let reported = WorkSignal()
+    private let cooling = CoolingOrigins()
     private let running = Mutex<Running?>(nil)
     private let log = Logger("coordinator")
 
@@ -79,7 +80,7 @@ package final class Coordinator: Sendable {
         }
         try await Migrations.migrate(pool)
         let routes = Routes(
-            queue: queue, signal: signal, reported: reported,
+            queue: queue, signal: signal, reported: reported, cooling: cooling,
             access: Access(token: configuration.token))
         let server = try listen(routes)
         let tasks = [
@@ -155,7 +156,10 @@ package final class Coordinator: Sendable {
                 // What was missed while nobody listened.
                 signal.fire()
                 await withTaskCancellationHandler {
-                    for await _ in connection.notifications { signal.fire() }
+                    for await notification in connection.notifications {
+                        if notification.payload == "origins" { await self.readCooling() }
+                        signal.fire()
+                    }
                 } onCancel: {
                     Task { await connection.close() }
                 }
@@ -164,6 +168,16 @@ package final class Coordinator: Sendable {
                 log.debug("listening for work failed", ["error": "\(error)"])
             }
             try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    /// Reads which origins are left alone. Workers that wait for work hear of a new one at once: what
+    /// fires the signal afterwards is what told of it, or this.
+    private func readCooling() async {
+        do {
+            if cooling.set(try await queue.coolingOrigins()) { signal.fire() }
+        } catch {
+            log.warning("reading the origins' cooldowns failed", ["error": "\(error)"])
         }
     }
 
@@ -195,6 +209,7 @@ package final class Coordinator: Sendable {
             do {
                 let ended = try await queue.sweep()
                 if ended > 0 { log.warning("leases ran out", ["jobs": ended]) }
+                await readCooling()
                 if signal.waiterCount > 0, try await queue.hasWork() { signal.fire() }
                 if seconds % 30 == 0 { try await queue.tidy() }
             } catch {

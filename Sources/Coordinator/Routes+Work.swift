@@ -5,18 +5,21 @@ import Model
 
 /// What workers ask for and tell.
 extension Routes {
-    /// Leases a batch; without work, waits for some until the client's time is over.
+    /// Leases a batch; without work, waits for some until the client's time is over, or until it has
+    /// to hear of an origin that is left alone.
     func lease(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: LeaseRequest = try Self.body(of: request)
         try Validation.check(wanted)
         let clock = ContinuousClock()
         let start = clock.now
         let deadline = start + .milliseconds(wanted.waitMilliseconds)
+        let known = cooling.version
         while true {
             let version = signal.version
             let waited = start.duration(to: clock.now) / .seconds(1)
             var grant = try await queue.lease(wanted, as: UUID().uuidString.lowercased())
             grant.waitedSeconds = waited
+            grant.cooling = cooling.answer
             if let lease = grant.lease {
                 guard request.isPeerConnected() else {
                     return try await takeBack(grant, lease, from: wanted.worker)
@@ -24,7 +27,9 @@ extension Routes {
                 return try Self.json(grant)
             }
             let rest = clock.now.duration(to: deadline)
-            guard rest > .zero, !signal.isClosed else { return try Self.json(grant) }
+            guard rest > .zero, !signal.isClosed, cooling.version == known else {
+                return try Self.json(grant)
+            }
             await signal.wait(after: version, atMost: rest)
             // A coordinator that stops hands nothing out any more.
             guard !signal.isClosed else { return try Self.json(grant) }
@@ -48,13 +53,17 @@ extension Routes {
         let answers = try await queue.report(report)
         try Self.requireAnyHeld(answers)
         reported.fire()
-        return try Self.json(ReportAnswer(answers: answers))
+        var answer = ReportAnswer(answers: answers)
+        answer.cooling = cooling.answer
+        return try Self.json(answer)
     }
 
     func heartbeat(_ request: HTTPRequest) async throws -> HTTPResponse {
         let heartbeat: Heartbeat = try Self.body(of: request)
         try Validation.check(heartbeat)
-        return try Self.json(try await queue.heartbeat(heartbeat))
+        var answer = try await queue.heartbeat(heartbeat)
+        answer.cooling = cooling.answer
+        return try Self.json(answer)
     }
 
     func segments(_ request: HTTPRequest) async throws -> HTTPResponse {

@@ -12,6 +12,7 @@ struct Routes: Sendable {
     let signal: WorkSignal
     /// Fired when a report has left tallies to fold.
     let reported: WorkSignal
+    let cooling: CoolingOrigins
     let access: Access
 
     // MARK: Finding the way

@@ -132,7 +132,7 @@ private func brokenColumns(_ path: [any CodingKey]) -> DecodingError {
 
 extension LeaseGrant {
     private enum CodingKeys: String, CodingKey {
-        case lease, seconds, waitedSeconds, sites, jobs, fetches, shares
+        case lease, seconds, waitedSeconds, sites, jobs, fetches, shares, cooling
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -156,6 +156,7 @@ extension LeaseGrant {
         try container.encode(others, forKey: .jobs)
         if !columns.isEmpty { try container.encode(columns, forKey: .fetches) }
         if let shares, !shares.isEmpty { try container.encode(shares, forKey: .shares) }
+        if let cooling, !cooling.isEmpty { try container.encode(cooling, forKey: .cooling) }
     }
 
     package init(from decoder: any Decoder) throws {
@@ -173,6 +174,7 @@ extension LeaseGrant {
             sites: try container.decode([String: String].self, forKey: .sites), jobs: jobs)
         waitedSeconds = try container.decode(Double.self, forKey: .waitedSeconds)
         shares = try container.decodeIfPresent([OriginShare].self, forKey: .shares)
+        cooling = try container.decodeIfPresent([OriginCooldown].self, forKey: .cooling)
     }
 }
 

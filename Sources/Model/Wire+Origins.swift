@@ -1,3 +1,20 @@
+/// An origin that is left alone for a while: by its own wish, or because it failed again and again.
+///
+/// It stands in the answers to leases, reports and heartbeats, so that every worker hears of it soon
+/// after the one that met it. A worker begins no request to it before the time is over; what waits
+/// for it keeps its lease and goes on then. Limits of the origin are not touched by it.
+package struct OriginCooldown: Codable, Hashable, Sendable {
+    /// As `originName(of:)` makes it.
+    package var origin: String
+    /// From the moment the answer arrives.
+    package var seconds: Double
+
+    package init(origin: String, seconds: Double) {
+        self.origin = origin
+        self.seconds = seconds
+    }
+}
+
 /// A worker's share of one origin's cluster-wide limits.
 ///
 /// It stands in the answers to leases and heartbeats. What a worker has of an origin is what the

@@ -30,6 +30,8 @@ package struct LeaseGrant: Codable, Sendable {
     package var jobs: [Job]
     /// The worker's shares of the limits of origins, its jobs' among them; nil for none.
     package var shares: [OriginShare]?
+    /// Origins that are left alone now; nil for none.
+    package var cooling: [OriginCooldown]?
 
     package init(lease: LeaseID?, seconds: Double, sites: [String: String], jobs: [Job]) {
         self.lease = lease
@@ -165,6 +167,8 @@ package struct JobReport: Codable, Sendable {
 /// The answers to `ReportRequest`, one a result, in order.
 package struct ReportAnswer: Codable, Sendable {
     package var answers: [Verdict]
+    /// Origins that are left alone now; nil for none.
+    package var cooling: [OriginCooldown]?
 
     package enum Verdict: String, Codable, Sendable {
         case accepted
@@ -303,6 +307,8 @@ package struct HeartbeatAnswer: Codable, Sendable {
     /// Jobs of the worker's leases that were cancelled: it stops them at once, drops what it has of
     /// them and reports nothing. Nil for none.
     package var cancelled: [JobID]?
+    /// Origins that are left alone now; nil for none.
+    package var cooling: [OriginCooldown]?
 
     package init(leases: [LeaseID], seconds: Double) {
         self.leases = leases
