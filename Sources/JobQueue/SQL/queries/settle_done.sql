@@ -3,12 +3,20 @@
 -- the named lease of this worker holds are done, in one statement. Answers with their numbers; the
 -- others are stale, or take the long way. A number is granted once: a job that is still there is
 -- held by the lease whose span has it, if that lease still stands.
-WITH reported AS MATERIALIZED (
+WITH held AS MATERIALIZED (
+    -- OFFSET 0 keeps the way from the leases that are named, by index, whatever the statistics say.
+    SELECT p.lease_id, p.lane_id, p.first_id, p.last_id
+    FROM (SELECT DISTINCT lease FROM unnest($2::uuid[]) AS u(lease)) AS named
+    CROSS JOIN LATERAL (
+        SELECT FROM lease WHERE id = named.lease AND worker_id = $6::uuid OFFSET 0
+    ) AS l
+    CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = named.lease OFFSET 0) AS p
+), reported AS MATERIALIZED (
     SELECT p.lane_id, r.*
     FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::text[], $5::bool[])
         AS r(job, lease, bytes, sha256, adopted)
-    JOIN lease l ON l.id = r.lease AND l.worker_id = $6::uuid
-    JOIN span p ON p.lease_id = r.lease AND r.job BETWEEN p.first_id AND p.last_id
+    JOIN held p ON p.lease_id = r.lease AND r.job BETWEEN p.first_id AND p.last_id
+    ORDER BY r.job
 ), settled AS MATERIALIZED (
     DELETE FROM job j USING reported r
     WHERE j.lane_id = r.lane_id AND j.id = r.job AND j.kind = 'fetch' AND j.whole_id IS NULL
