@@ -25,6 +25,53 @@ import Testing
         }
     }
 
+    @Test func aCheckThatWasInterruptedIsDoneAgain() async throws {
+        try await F.with("check") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            try await fixture.drain()
+            try await fixture.submit([F.file("a")])
+            try await fixture.queue.interrupt(catalog)
+            try await fixture.submit([F.file("a")])
+            #expect(try await fixture.drain().map(\.kind) == [.fetch, .sums])
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+
+    @Test func aNewNameForItsFileDoesNotHoldUpWhatIsUnderWay() async throws {
+        try await F.with("moved") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            var moved = F.file("a")
+            moved.key = "elsewhere/a"
+            let next = try await fixture.queue.open(
+                CatalogSubmission(name: "movies", storageURL: F.site))
+            try await fixture.queue.add([moved], to: catalog, generation: next.generation)
+            // The list of the old directory is written all the same; the new one's comes later.
+            #expect(try await fixture.drain().map(\.key).last == "origin.test/files")
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            try await fixture.queue.start(catalog, generation: next.generation)
+            #expect(try await fixture.drain().map(\.key) == ["elsewhere/a", "elsewhere"])
+        }
+    }
+
+    @Test func aFileThatIsPutTogetherAnewIsVerifiedAnew() async throws {
+        try await F.with("verifyAnew") { fixture in
+            let catalog = try await fixture.submit([F.file("large")])
+            try await fixture.drain()
+            try await fixture.submit([F.file("large")])
+            let (first, _) = try await Self.split(fixture)
+            _ = try await fixture.report([
+                F.done(first.jobs[0], first, bytes: SplitTests.part)
+            ])
+            try await fixture.queue.interrupt(catalog)
+            try await fixture.submit([F.file("large")])
+            let rest = try await fixture.lease()
+            _ = try await fixture.report([F.done(rest.jobs[0], rest, bytes: SplitTests.part)])
+            #expect(try await fixture.assets(of: catalog)[0].state == .verifying)
+            #expect(try await fixture.drain().map(\.kind) == [.verify, .sums])
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+
     /// Splits the one file of a catalog into two parts; the grants of its first and second part.
     private static func split(
         _ fixture: QueueFixture

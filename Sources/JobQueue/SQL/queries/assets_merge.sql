@@ -10,7 +10,7 @@ WITH merged AS (
     ORDER BY s.position
     ON CONFLICT (catalog_id, name) DO UPDATE SET
         generation = excluded.generation,
-        directory_id = excluded.directory_id,
+        -- Its directory changes at the start: that of before still waits for what is under way.
         origin_id = excluded.origin_id,
         url = excluded.url,
         kind = excluded.kind,

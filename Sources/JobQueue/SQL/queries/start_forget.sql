@@ -19,6 +19,9 @@ WITH gone AS MATERIALIZED (
 )
 UPDATE asset a SET
     state = CASE WHEN a.redefined THEN 'new' ELSE 'interrupted' END,
+    directory_id = CASE WHEN NOT a.redefined THEN a.directory_id ELSE (
+        SELECT d.id FROM directory d
+        WHERE d.catalog_id = $1 AND d.path = regexp_replace(a.key, '/?[^/]*$', '')) END,
     redefined = false, resolved = a.resolved AND NOT a.redefined,
     segments = 0, segments_done = 0, segments_failed = 0,
     verifies = 0, verifies_done = 0, verifies_failed = 0, bytes = 0, adopted_bytes = 0,

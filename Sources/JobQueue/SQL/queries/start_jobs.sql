@@ -11,12 +11,16 @@ WITH wanted AS MATERIALIZED (
     SELECT w.id AS asset_id, w.state, w.own_priority, s.id, s.origin_id, s.ordinal, s.part,
            s.parent_id,
            y.id IS NOT NULL AS assembled, y.parts = y.parts_done AS parts_stored,
-           w.state <> 'completed' AND coalesce(r.done, false) AS done, r.bytes
+           -- Of a file that is still to be put together, what was stored before does not count.
+           w.state <> 'completed' AND y.id IS NULL AND coalesce(r.done, false) AS done, r.bytes
     FROM wanted w
     JOIN segment s ON s.asset_id = w.id
     LEFT JOIN result r ON r.segment_id = s.id
     LEFT JOIN assembly y ON y.segment_id = s.id
     WHERE w.resolved
+), whole AS MATERIALIZED (
+    -- Nothing is lacking when a check was interrupted: it is checked anew, or would never end.
+    SELECT asset_id FROM known GROUP BY asset_id HAVING bool_and(done)
 ), mended AS (
     -- Its tries are counted anew, like those of a job.
     UPDATE assembly y SET failed = false, attempt = 0 FROM known k WHERE y.segment_id = k.id
@@ -29,7 +33,8 @@ WITH wanted AS MATERIALIZED (
                ordinal, part, CASE WHEN assembled THEN 'verify' ELSE 'fetch' END AS kind,
                CASE WHEN assembled THEN 0 ELSE 3 END AS rank
         FROM known
-        WHERE NOT done AND (NOT assembled OR parts_stored)
+        WHERE (NOT assembled OR parts_stored)
+          AND (NOT done OR asset_id IN (SELECT asset_id FROM whole))
         UNION ALL
         SELECT origin_id, own_priority, id, NULL, NULL, 0, 0, 'resolve', 2
         FROM wanted WHERE NOT resolved
@@ -43,17 +48,18 @@ UPDATE asset a SET
                  ELSE 'inProgress' END,
     resolved = c.resolved,
     segments = c.segments, segments_done = c.segments_done, segments_failed = 0,
-    verifies = c.verifies, verifies_done = c.verifies_done, verifies_failed = 0,
+    verifies = c.verifies, verifies_done = 0, verifies_failed = 0,
     bytes = c.bytes, adopted_bytes = c.bytes, retries = 0,
     failure_code = NULL, failure_message = NULL, changed_at = now()
 FROM (
     SELECT w.id, w.resolved, w.state,
            count(k.id) FILTER (WHERE NOT k.assembled) AS segments,
-           count(k.id) FILTER (WHERE NOT k.assembled AND k.done) AS segments_done,
+           count(k.id) FILTER (WHERE k.done AND h.asset_id IS NULL) AS segments_done,
            count(k.id) FILTER (WHERE k.assembled) AS verifies,
-           count(k.id) FILTER (WHERE k.assembled AND k.done) AS verifies_done,
-           coalesce(sum(k.bytes) FILTER (WHERE NOT k.assembled AND k.done), 0) AS bytes
-    FROM wanted w LEFT JOIN known k ON k.asset_id = w.id
+           coalesce(sum(k.bytes) FILTER (WHERE k.done AND h.asset_id IS NULL), 0) AS bytes
+    FROM wanted w
+    LEFT JOIN known k ON k.asset_id = w.id
+    LEFT JOIN whole h ON h.asset_id = w.id
     GROUP BY w.id, w.resolved, w.state
 ) AS c
 WHERE a.id = c.id

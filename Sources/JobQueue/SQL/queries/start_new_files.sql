@@ -20,5 +20,6 @@ WITH fresh AS MATERIALIZED (
         AND l.own_priority = f.own_priority
     ORDER BY g.asset_id
 )
-UPDATE asset a SET state = 'ready', resolved = true, segments = 1, changed_at = now()
+UPDATE asset a SET state = 'ready', resolved = true, segments = 1, retries = 0,
+    changed_at = now()
 FROM fresh WHERE a.id = fresh.id
