@@ -1,0 +1,137 @@
+import Model
+
+// How histories are written: short enough that a failure can be read.
+
+extension Event: CustomStringConvertible {
+    var description: String { actions.map(\.description).joined(separator: "\n     ‖ ") }
+}
+
+extension Action: CustomStringConvertible {
+    var description: String {
+        switch fault {
+        case .none: "[\(coordinator)] \(step)"
+        case .answerLost: "[\(coordinator)] \(step); the answer is lost"
+        case .killed(let trips): "[\(coordinator)] \(step); killed after \(trips) round trips"
+        }
+    }
+}
+
+extension Step: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .open(let catalog): "open c\(catalog)"
+        case .add(let catalog, let generation, let specs):
+            "add to c\(catalog) generation \(generation): " + list(specs)
+        case .start(let catalog, let generation): "start c\(catalog) generation \(generation)"
+        case .interrupt(let catalog): "interrupt c\(catalog)"
+        case .claim(let lease, let worker, let sites, let most):
+            "claim \(most) at sites \(sites) as lease \(lease) of worker \(worker)"
+        case .heartbeat(let worker, let leases): "heartbeat of worker \(worker): leases \(leases)"
+        case .report(let worker, let results): "report of worker \(worker): " + list(results)
+        case .addSegments(let worker, let ticket, let segments):
+            "segments of worker \(worker), \(ticket): " + list(segments)
+        case .split(let worker, let ticket, let split, let totalBytes):
+            "split \(split) of worker \(worker), \(ticket): \(totalBytes) bytes"
+        case .sweep(let times): times == 1 ? "sweep" : "sweep × \(times)"
+        case .tidy: "tidy"
+        case .expire(let leases): "leases \(leases) run out"
+        case .due: "delays are over"
+        }
+    }
+}
+
+extension AssetSpec: CustomStringConvertible {
+    var description: String {
+        let extra = [bytes.map { "\($0) bytes" }, sha256.map { "sha256 \(shortDigest($0))" }]
+        return ([url, key] + extra.compactMap { $0 }).joined(separator: " ")
+    }
+}
+
+extension SegmentSpec: CustomStringConvertible {
+    var description: String { "#\(ordinal) \(url)" }
+}
+
+extension WorkResult: CustomStringConvertible {
+    var description: String { "\(ticket) \(outcome)" }
+}
+
+extension WorkResult.Outcome: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .stored(let bytes, let sha256, let isAdopted):
+            "\(isAdopted ? "adopted" : "stored") \(bytes) \(shortDigest(sha256))"
+        case .resolved(let count): "resolved \(count)"
+        case .written: "written"
+        case .failed(let code, let retryAfter):
+            "failed \(code)" + (retryAfter.map { " retry after \($0) s" } ?? "")
+        case .returned: "returned"
+        case .nothingStored: "done with nothing"
+        case .nothingFailed: "failed with nothing"
+        }
+    }
+}
+
+extension Answer: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .nothing: "done"
+        case .refused(let code): "refused with \(code)"
+        case .opened(let generation): "generation \(generation)"
+        case .granted(let given): list(given)
+        case .verdicts(let verdicts): list(verdicts.map(\.rawValue))
+        case .leases(let leases): "leases \(leases.sorted())"
+        case .swept(let count): "\(count) taken back"
+        case .splitInto(let verdict, let first):
+            verdict.rawValue + (first.map { " \($0)" } ?? "")
+        case .unknown: "unknown"
+        }
+    }
+}
+
+extension Granted: CustomStringConvertible {
+    var description: String {
+        var text = "\(work) try \(attempt)"
+        if let length { text += " length \(length)" }
+        if let known { text += " known \(known.bytes) \(shortDigest(known.sha256))" }
+        if let split { text += " split \(split)" }
+        if let parts {
+            text += " parts \(parts.sorted { $0.key < $1.key }.map { shortDigest($0.value) })"
+        }
+        return text
+    }
+}
+
+extension Expected: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .exactly(let answer): "\(answer)"
+        case .grant(let permitted, _, let most, let mustGive):
+            "\(mustGive ? "1" : "0") to \(most) of " + list(permitted.sorted { $0.work < $1.work })
+        case .leases(let must, let may):
+            "leases \(must.sorted()), perhaps \(may.subtracting(must).sorted())"
+        }
+    }
+}
+
+extension Snapshot.Totals: CustomStringConvertible {
+    var description: String {
+        "\(assets) assets, \(completed) completed, \(failed) failed; \(segments) segments, "
+            + "\(segmentsDone) done, \(segmentsFailed) failed; \(bytes) bytes, \(adoptedBytes) "
+            + "adopted; \(retries) retries"
+    }
+}
+
+extension Snapshot.Counts: CustomStringConvertible {
+    var description: String {
+        "\(state) \(segmentsDone)/\(segments), \(bytes) bytes, \(retries) retries"
+    }
+}
+
+private func list(_ items: [some CustomStringConvertible]) -> String {
+    "(" + items.map(\.description).joined(separator: ", ") + ")"
+}
+
+/// A digest that a history made up, without its zeros.
+private func shortDigest(_ digest: String) -> String {
+    "d" + digest.drop { $0 == "0" }.prefix(8)
+}

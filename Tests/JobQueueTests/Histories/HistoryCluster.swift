@@ -1,0 +1,77 @@
+import EventLoop
+import Foundation
+import JobQueue
+import Model
+import Postgres
+import Runtime
+import TestSupport
+
+/// Coordinators over one database, each with connections of its own, and one more to look and to
+/// do harm with.
+struct HistoryCluster: Sendable {
+    /// What is asked of whoever reports.
+    enum Fence: Sendable {
+        case whole
+        /// Reports pass as if their lease were the one that holds the work now: what a queue does
+        /// that matches the job alone. Only here to be caught.
+        case none
+    }
+
+    let fence: Fence
+    let database: HistoryDatabase
+    let coordinators: [JobQueue]
+    private let loop: EventLoop
+    private let control: PostgresPool
+    private let pools: [PostgresPool]
+    private let label: String
+
+    init(_ name: String, fence: Fence = .whole) async throws {
+        self.fence = fence
+        let url = try await PostgresServer.shared().databaseURL(name)
+        let loop = try EventLoop(name: "histories")
+        let control = PostgresPool(PostgresConfiguration(url: url), maximumConnections: 2, on: loop)
+        try await Migrations.migrate(control)
+        let label = "history-\(UUID().uuidString.prefix(8))"
+        let pools = (0..<HistoryGenerator.coordinators).map { number in
+            PostgresPool(
+                PostgresConfiguration(
+                    url: url, applicationName: "\(label)-\(number)",
+                    sessionSettings: JobQueue.sessionSettings),
+                maximumConnections: 4, on: loop)
+        }
+        coordinators = pools.map {
+            // Leases end and delays are over when a step says so, not by the clock.
+            let settings = JobQueue.Settings(
+                leaseSeconds: 3_600, retry: RetryPolicy(baseSeconds: 1e-9, capSeconds: 1e-9))
+            return JobQueue(pool: $0, settings: settings, random: SeededRandom(seed: 1))
+        }
+        self.loop = loop
+        self.control = control
+        self.pools = pools
+        self.label = label
+        database = HistoryDatabase(pool: control)
+    }
+
+    func close() async {
+        for pool in pools + [control] { await pool.shutdown() }
+        loop.shutdown()
+    }
+
+    // MARK: Faults
+
+    /// Runs `body` of a coordinator and kills its connection after so many round trips of another;
+    /// returns when the killed session is gone and the coordinator answers again.
+    func killing<Value: Sendable>(
+        _ coordinator: Int, after trips: Int, _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let database = database
+        let name = "\(label)-\(coordinator)"
+        async let value = body()
+        for _ in 0..<trips { _ = try await database.isAlive([]) }
+        let killed = try await database.kill(applicationName: name)
+        let answer = try await value
+        while try await database.isAlive(killed) { await Task.yield() }
+        while !killed.isEmpty, (try? await coordinators[coordinator].hasWork()) == nil {}
+        return answer
+    }
+}

@@ -1,0 +1,311 @@
+import Model
+import Runtime
+
+/// A step that one of the coordinators is asked for, and what goes wrong with it.
+struct Action: Sendable {
+    var step: Step
+    var coordinator = 0
+    var fault = Fault.none
+
+    enum Fault: Hashable, Sendable {
+        case none
+        /// Carried out, and the coordinator dies before it can answer.
+        case answerLost
+        /// Its connection is killed after so many round trips of another one.
+        case killed(after: Int)
+    }
+}
+
+/// Actions that run at the same time; mostly there is one.
+struct Event: Sendable {
+    var actions: [Action]
+}
+
+/// Makes up histories from a seed, looking at the model so that most of what is asked makes sense
+/// and the rest is wrong on purpose.
+struct HistoryGenerator {
+    static let coordinators = 3
+    static let workers = 3
+    private static let names = ["f0", "f1", "f2", "f3", "t0", "t1"]
+
+    var random: SeededRandom
+    private let catalogs: Int
+    private var nextLease = 0
+    private var nextSplit = 0
+    private var nextDigest = 0
+    /// What was sent last to each catalog, to be sent again.
+    private var lastAdds: [Int: Step] = [:]
+    private var unanswered: Step?
+
+    init(seed: UInt64) {
+        random = SeededRandom(seed: seed)
+        catalogs = [1, 1, 2, 3].randomElement(using: &random) ?? 1
+    }
+
+    // MARK: Events
+
+    mutating func event(_ model: QueueModel, _ tickets: [Ticket]) -> Event {
+        if let again = unanswered {
+            unanswered = nil
+            // Whoever got no answer asks again, another coordinator perhaps.
+            if chance(0.7) { return Event(actions: [action(renewed(again))]) }
+        }
+        if chance(0.25) {
+            let count = Int.random(in: 2...4, using: &random)
+            var steps = (0..<count).compactMap { _ in step(model, tickets) }
+            // Time passes between requests; two sweeps at once are one step of their own.
+            steps.removeAll { $0.isOfTime }
+            if let first = steps.firstIndex(where: \.isSweep) {
+                steps = steps.enumerated().filter { $0.offset <= first || !$0.element.isSweep }
+                    .map(\.element)
+            }
+            if chance(0.2), let report = steps.first(where: \.isReport) { steps.append(report) }
+            if steps.count > 1 { return Event(actions: steps.map { action($0) }) }
+        }
+        guard let step = step(model, tickets) else {
+            return Event(actions: [action(.sweep(1))])
+        }
+        var single = action(step)
+        if !step.isOfTime && !step.isSweep {
+            if chance(0.12) {
+                single.fault = .answerLost
+                unanswered = step
+            } else if chance(0.08) {
+                single.fault = .killed(after: Int.random(in: 0...6, using: &random))
+                unanswered = step
+            }
+        }
+        return Event(actions: [single])
+    }
+
+    private mutating func action(_ step: Step) -> Action {
+        Action(step: step, coordinator: Int.random(in: 0..<Self.coordinators, using: &random))
+    }
+
+    /// A claim is asked for anew with a lease of its own; all else is repeated as it was.
+    private mutating func renewed(_ step: Step) -> Step {
+        guard case .claim(_, let worker, let sites, let most) = step else { return step }
+        return .claim(lease: takeLease(), worker: worker, sites: sites, most: most)
+    }
+
+    private mutating func step(_ model: QueueModel, _ tickets: [Ticket]) -> Step? {
+        let catalog = Int.random(in: 0..<catalogs, using: &random)
+        if model.catalogs[catalog] == nil, chance(0.8) { return .open(catalog) }
+        switch Int.random(in: 0..<100, using: &random) {
+        case 0..<4: return .open(catalog)
+        case 4..<13: return add(catalog, model)
+        case 13..<25: return start(catalog, model)
+        case 25..<28: return .interrupt(catalog)
+        case 28..<46: return claim()
+        case 46..<50: return heartbeat(model)
+        case 50..<80: return work(model, tickets)
+        case 80..<88: return expire(model)
+        case 88..<94: return .sweep(chance(0.3) ? 2 : 1)
+        case 94..<98: return .due
+        default: return .tidy
+        }
+    }
+
+    // MARK: Submissions
+
+    private mutating func add(_ catalog: Int, _ model: QueueModel) -> Step {
+        if let last = lastAdds[catalog], chance(0.15) { return last }
+        let opened = model.catalogs[catalog]?.opened ?? 1
+        let named = Self.names.shuffled(using: &random)
+            .prefix(Int.random(in: 1...Self.names.count, using: &random))
+        let specs = named.map { name in
+            spec(catalog, name, variant: chance(0.85) ? 0 : Int.random(in: 1...3, using: &random))
+        }
+        let step = Step.add(
+            catalog, generation: chance(0.9) ? opened : max(1, opened - 1), Array(specs))
+        lastAdds[catalog] = step
+        return step
+    }
+
+    private mutating func start(_ catalog: Int, _ model: QueueModel) -> Step {
+        let opened = model.catalogs[catalog]?.opened ?? 1
+        return .start(catalog, generation: chance(0.92) ? opened : max(1, opened - 1))
+    }
+
+    /// Keys name the catalog, a folder and the asset, so that a job can be told by its key alone.
+    static func spec(_ catalog: Int, _ name: String, variant: Int = 0) -> AssetSpec {
+        let number = Int(name.dropFirst()) ?? 0
+        let isFile = name.hasPrefix("f")
+        let folder = variant == 3 ? 2 : number % 2
+        let file = isFile ? "" : "/main.m3u8"
+        var spec = AssetSpec(
+            name: name, kind: isFile ? .file : .hls,
+            url: "http://o\(number % 2).test/c\(catalog)/\(name)\(file)",
+            key: "c\(catalog)/d\(folder)/\(name)\(file)")
+        switch (variant, isFile) {
+        case (1, true): spec.sha256 = String(repeating: "a", count: 64)
+        case (2, true): spec.bytes = 77
+        case (1...2, false): spec.url += "?v=\(variant)"
+        default: break
+        }
+        return spec
+    }
+
+    private func spec(_ catalog: Int, _ name: String, variant: Int) -> AssetSpec {
+        Self.spec(catalog, name, variant: variant)
+    }
+
+    // MARK: Leases
+
+    mutating func takeLease() -> Int {
+        nextLease += 1
+        return nextLease
+    }
+
+    private mutating func claim() -> Step {
+        let sites = chance(0.4) ? [] : [Int.random(in: 0...1, using: &random)]
+        return .claim(
+            lease: takeLease(), worker: worker(), sites: chance(0.3) ? [0] : sites,
+            most: chance(0.3) ? 100 : Int.random(in: 1...5, using: &random))
+    }
+
+    private mutating func heartbeat(_ model: QueueModel) -> Step? {
+        guard nextLease > 0 else { return nil }
+        let leases = Set((0..<4).map { _ in Int.random(in: 1...nextLease, using: &random) })
+        return .heartbeat(worker: worker(), leases: leases.sorted())
+    }
+
+    private mutating func expire(_ model: QueueModel) -> Step? {
+        let live = model.leases.filter { !$0.value.isOverdue }.keys.sorted().shuffled(
+            using: &random)
+        guard !live.isEmpty else { return nil }
+        return .expire(Array(live.prefix(Int.random(in: 1...live.count, using: &random))))
+    }
+
+    // MARK: Work
+
+    /// A report, or what comes before one: segments of a title, a split.
+    private mutating func work(_ model: QueueModel, _ tickets: [Ticket]) -> Step? {
+        let recent = tickets.suffix(24)
+        let live = recent.filter { ticket in
+            model.jobs.values.contains { $0.hold == ticket }
+        }
+        guard let ticket = (chance(0.8) ? live : Array(recent)).randomElement(using: &random)
+        else { return nil }
+        let worker = self.worker(of: ticket, model)
+        let work = model.held(ticket, by: worker) ?? ticket.work
+        if work.kind == .resolve, chance(0.6) {
+            return .addSegments(worker: worker, ticket, segments(of: work))
+        }
+        if work.kind == .fetch, chance(0.15) {
+            nextSplit += 1
+            let parts = Int64.random(in: 2...3, using: &random)
+            return .split(
+                worker: worker, ticket, split: nextSplit,
+                totalBytes: (parts - 1) * Step.partBytes + Int64.random(in: 1...9, using: &random))
+        }
+        var reported = [ticket]
+        let most = chance(0.3) ? 8 : Int.random(in: 0...2, using: &random)
+        // Old tickets and new ones of the same work, in one batch, in any order.
+        let others =
+            chance(0.85) ? recent.filter { model.leases[$0.lease]?.worker == worker } : recent
+        let same = recent.filter { $0.work == ticket.work && $0 != ticket }
+        reported += others.shuffled(using: &random).prefix(most)
+        if chance(0.4) { reported += same.suffix(1) }
+        reported.shuffle(using: &random)
+        return .report(
+            worker: worker,
+            reported.map { WorkResult(ticket: $0, outcome: outcome(of: $0, worker, model)) })
+    }
+
+    private mutating func worker(of ticket: Ticket, _ model: QueueModel) -> Int {
+        guard !chance(0.05), let lease = model.leases[ticket.lease] else { return worker() }
+        return lease.worker
+    }
+
+    private mutating func segments(of work: Work) -> [SegmentSpec] {
+        let version = chance(0.85) ? 0 : 1
+        let count = Int.random(in: 1...3, using: &random)
+        let first = chance(0.2) ? 1 : 0
+        let folder = (Int(work.name.dropFirst()) ?? 0) % 2
+        return (first..<(first + count)).map { index in
+            Self.segment(work, index, version: version, folder: folder)
+        }
+    }
+
+    static func segment(_ work: Work, _ index: Int, version: Int, folder: Int) -> SegmentSpec {
+        SegmentSpec(
+            ordinal: index,
+            url: "http://o\(index % 2).test/c\(work.catalog)/\(work.name)/v\(version)/\(index).ts",
+            key: "c\(work.catalog)/d\(folder)/\(work.name)/\(index).ts")
+    }
+
+    private mutating func outcome(
+        of ticket: Ticket, _ worker: Int, _ model: QueueModel
+    ) -> WorkResult.Outcome {
+        let work = model.held(ticket, by: worker) ?? ticket.work
+        switch Int.random(in: 0..<100, using: &random) {
+        case 0..<62: return success(of: work, model)
+        case 62..<88: return .failed(failure(of: work), retryAfter: chance(0.06) ? 600 : nil)
+        case 88..<94: return .returned
+        case 94..<97: return .nothingStored
+        default: return .nothingFailed
+        }
+    }
+
+    private mutating func success(of work: Work, _ model: QueueModel) -> WorkResult.Outcome {
+        switch work.kind {
+        case .sums: return .written
+        case .resolve:
+            let sent = work.asset.flatMap { model[$0]?.segments.count } ?? 0
+            return .resolved(chance(0.9) ? sent : sent + Int.random(in: -1...1, using: &random))
+        case .fetch, .verify:
+            nextDigest += 1
+            let bytes = model.length(of: work) ?? Int64.random(in: 0...999, using: &random)
+            return .stored(
+                bytes: chance(0.97) ? bytes : bytes + 1, sha256: Self.digest(nextDigest),
+                isAdopted: chance(0.2))
+        }
+    }
+
+    /// Each digest is another one, so that what was recorded says who recorded it.
+    static func digest(_ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        return String(repeating: "0", count: 64 - digits.count) + digits
+    }
+
+    private mutating func failure(of work: Work) -> FailureCode {
+        let common: [FailureCode] = [
+            "origin.http.502", "origin.http.404", "storage.full", "origin.http.429",
+            "worker.internal",
+        ]
+        let own: [FailureCode] =
+            switch work.kind {
+            case .fetch: ["content.changed", "manifest.changed", "content.lengthMismatch"]
+            case .verify: ["integrity.assemblyMismatch", "integrity.digestMismatch"]
+            case .resolve: ["manifest.live"]
+            case .sums: ["storage.permission"]
+            }
+        return (chance(0.5) ? own : common).randomElement(using: &random) ?? "worker.internal"
+    }
+
+    // MARK: Dice
+
+    private mutating func worker() -> Int { Int.random(in: 0..<Self.workers, using: &random) }
+
+    private mutating func chance(_ probability: Double) -> Bool {
+        Double.random(in: 0..<1, using: &random) < probability
+    }
+}
+
+extension Step {
+    var isOfTime: Bool {
+        switch self {
+        case .expire, .due, .tidy: true
+        default: false
+        }
+    }
+
+    var isSweep: Bool {
+        if case .sweep = self { true } else { false }
+    }
+
+    var isReport: Bool {
+        if case .report = self { true } else { false }
+    }
+}

@@ -1,0 +1,281 @@
+import Foundation
+import JobQueue
+import Model
+
+/// The names that one history uses, and how its steps become requests to the queue.
+struct HistorySession: Sendable {
+    let cluster: HistoryCluster
+    private(set) var catalogs: [Int: CatalogID] = [:]
+    private var jobs: [Ticket: JobID] = [:]
+    /// Storage URLs of the sites, and the names of their queues.
+    static let sites = ["file:///srv/edge/one", "file:///srv/edge/two"]
+    private static let queues = ["srv-edge-one", "srv-edge-two"]
+
+    /// What a step came to: the answer, and the numbers of jobs that came with it.
+    struct Outcome: Sendable {
+        var answer: Answer
+        var jobs: [Ticket: JobID] = [:]
+    }
+
+    init(_ cluster: HistoryCluster) { self.cluster = cluster }
+
+    mutating func keep(_ outcome: Outcome) { jobs.merge(outcome.jobs) { $1 } }
+
+    // MARK: Names
+
+    private enum Kind: Int {
+        case worker = 1
+        case lease
+        case split
+    }
+
+    private static func uuid(_ kind: Kind, _ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        return "0000000\(kind.rawValue)-0000-4000-8000-"
+            + String(repeating: "0", count: 12 - digits.count) + digits
+    }
+
+    private static func number(_ uuid: String) -> Int {
+        Int(uuid.suffix(12), radix: 16) ?? -1
+    }
+
+    static func worker(_ number: Int) -> WorkerID { uuid(.worker, number) }
+    static func lease(_ number: Int) -> LeaseID { uuid(.lease, number) }
+
+    /// A job's number is not what it is known by, but it has to be named in requests.
+    private func job(_ ticket: Ticket) -> JobID { jobs[ticket] ?? JobID(0) }
+
+    /// What a job is of, from its key: catalog, folder, asset, and file of a title.
+    private static func work(_ job: Job) -> Work {
+        let path = job.key.split(separator: "/")
+        let catalog = path.first.flatMap { Int($0.dropFirst()) } ?? -1
+        if job.kind == .sums { return .sums(catalog, job.key) }
+        let asset = AssetKey(catalog: catalog, name: path.count > 2 ? String(path[2]) : "")
+        let ordinal = path.count > 3 ? Int(path[3].prefix { $0 != "." }) ?? 0 : 0
+        switch job.kind {
+        case .resolve: return .resolve(asset)
+        case .verify: return .verify(asset, ordinal)
+        default: return .fetch(asset, ordinal, offset: job.offset)
+        }
+    }
+
+    private static func granted(_ job: Job) -> Granted {
+        let work = work(job)
+        var granted = Granted(work: work, attempt: job.attempt)
+        if work.offset != nil { granted.length = job.length }
+        if job.kind == .fetch { granted.known = job.known }
+        if work.offset != nil || job.kind == .verify {
+            granted.split = job.assembly.map { number($0.id) }
+        }
+        if job.kind == .verify {
+            granted.parts = Dictionary(
+                (job.assembly?.parts ?? []).map { ($0.offset, $0.sha256) }
+            ) { first, _ in first }
+        }
+        return granted
+    }
+
+    // MARK: Requests
+
+    /// Asks a coordinator for a step.
+    func run(_ step: Step, on coordinator: Int) async throws -> Outcome {
+        do {
+            return try await request(step, cluster.coordinators[coordinator])
+        } catch let failure as Failure {
+            return Outcome(
+                answer: failure.code == "cluster.databaseUnreachable"
+                    ? .unknown : .refused(failure.code))
+        }
+    }
+
+    private func request(_ step: Step, _ queue: JobQueue) async throws -> Outcome {
+        switch step {
+        case .open(let catalog):
+            let handle = try await queue.open(
+                CatalogSubmission(
+                    name: "c\(catalog)",
+                    storageURL: Self.sites[QueueModel.site(ofCatalog: catalog)]))
+            return Outcome(answer: .opened(generation: handle.generation))
+        case .add(let catalog, let generation, let specs):
+            try await queue.add(
+                specs.map(\.submission), to: id(catalog), generation: generation)
+        case .start(let catalog, let generation):
+            try await queue.start(id(catalog), generation: generation)
+        case .interrupt(let catalog): try await queue.interrupt(id(catalog))
+        case .claim(let lease, let worker, let sites, let most):
+            return try await claim(lease, worker, sites, most, queue)
+        case .heartbeat(let worker, let leases):
+            let answer = try await queue.heartbeat(
+                Heartbeat(
+                    worker: Self.worker(worker), leases: leases.map(Self.lease), progress: [:],
+                    name: "w\(worker)", activeTransfers: 0))
+            return Outcome(answer: .leases(Set(answer.leases.map(Self.number))))
+        case .report(let worker, let results):
+            return Outcome(answer: .verdicts(try await report(results, by: worker, queue)))
+        case .addSegments(let worker, let ticket, let segments):
+            let verdict = try await queue.addSegments(
+                SegmentBatch(
+                    worker: Self.worker(worker), job: job(ticket), lease: Self.lease(ticket.lease),
+                    segments: segments.map(\.resolved)))
+            return Outcome(answer: .verdicts([verdict]))
+        case .split(let worker, let ticket, let number, let totalBytes):
+            return try await split(ticket, by: worker, number, totalBytes, queue)
+        case .sweep(let times): return Outcome(answer: .swept(try await sweep(times, queue)))
+        case .tidy:
+            try await cluster.database.ageLeases()
+            try await queue.tidy()
+        case .expire(let leases): try await cluster.database.expire(leases.map(Self.lease))
+        case .due: try await cluster.database.makeDue()
+        }
+        return Outcome(answer: .nothing)
+    }
+
+    private func id(_ catalog: Int) -> CatalogID { catalogs[catalog] ?? CatalogID(1_000_000) }
+
+    private func claim(
+        _ lease: Int, _ worker: Int, _ sites: [Int], _ most: Int, _ queue: JobQueue
+    ) async throws -> Outcome {
+        let grant = try await queue.lease(
+            LeaseRequest(
+                worker: Self.worker(worker), queues: sites.map { Self.queues[$0] }, maxJobs: most,
+                waitMilliseconds: 0), as: Self.lease(lease))
+        var outcome = Outcome(answer: .granted(grant.jobs.map(Self.granted)))
+        for job in grant.jobs {
+            outcome.jobs[Ticket(lease: lease, work: Self.work(job))] = job.id
+        }
+        return outcome
+    }
+
+    private func split(
+        _ ticket: Ticket, by worker: Int, _ number: Int, _ totalBytes: Int64, _ queue: JobQueue
+    ) async throws -> Outcome {
+        let answer = try await queue.split(
+            SplitRequest(
+                worker: Self.worker(worker), job: job(ticket), lease: Self.lease(ticket.lease),
+                assembly: Self.uuid(.split, number), totalBytes: totalBytes,
+                partBytes: Step.partBytes, validator: "\"v\(number)\""))
+        return Outcome(
+            answer: .splitInto(answer.verdict, answer.job.map(Self.granted)),
+            jobs: answer.job.map { [ticket: $0.id] } ?? [:])
+    }
+
+    /// So many coordinators at once; what they took back together.
+    private func sweep(_ times: Int, _ queue: JobQueue) async throws -> Int {
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<times {
+                let sweeper = number == 0 ? queue : cluster.coordinators[number]
+                group.addTask { try await sweeper.sweep() }
+            }
+            return try await group.reduce(0, +)
+        }
+    }
+
+    // MARK: Reports
+
+    private func report(
+        _ results: [WorkResult], by worker: Int, _ queue: JobQueue
+    ) async throws -> [ReportAnswer.Verdict] {
+        let reports = results.map { result in
+            var report = JobReport(
+                job: job(result.ticket), lease: Self.lease(result.ticket.lease), outcome: .done)
+            result.outcome.fill(&report)
+            return report
+        }
+        guard cluster.fence == .none else {
+            return try await queue.report(
+                ReportRequest(worker: Self.worker(worker), results: reports))
+        }
+        var verdicts: [ReportAnswer.Verdict] = []
+        for (result, report) in zip(results, reports) {
+            let passed = try await passed(report, of: result.ticket.work, by: worker)
+            verdicts += try await queue.report(passed)
+        }
+        return verdicts
+    }
+
+    /// A report under the lease that holds its work now, whoever sent it.
+    private func passed(
+        _ report: JobReport, of work: Work, by worker: Int
+    ) async throws -> ReportRequest {
+        var request = ReportRequest(worker: Self.worker(worker), results: [report])
+        let holders = try await cluster.database.jobs().filter { $0.lease != nil }
+        if let holder = holders.first(where: { Self.work($0) == work }), let lease = holder.lease,
+            let owner = holder.worker
+        {
+            request.worker = owner
+            request.results[0].job = holder.id
+            request.results[0].lease = lease
+        }
+        return request
+    }
+
+    // MARK: Looking
+
+    private static func work(_ job: HistoryDatabase.StoredJob) -> Work {
+        Work(
+            kind: JobKind(rawValue: job.kind) ?? .fetch,
+            catalog: Int(job.catalog.dropFirst()) ?? -1, name: job.name,
+            ordinal: Int(job.ordinal), offset: job.offset)
+    }
+
+    /// Reads all that can be seen, and learns the numbers of catalogs and jobs.
+    mutating func look() async throws -> Snapshot {
+        try await cluster.database.settleTotals()
+        var seen = Snapshot()
+        let queue = cluster.coordinators[0]
+        for status in try await queue.clusterStatus().catalogs {
+            guard let number = Int(status.name.dropFirst()) else { continue }
+            catalogs[number] = status.id
+            let page = try await queue.assets(
+                of: status.id, after: AssetID(0), state: nil, limit: 100)
+            var names: [AssetID: String] = [:]
+            var assets: [String: Snapshot.Asset] = [:]
+            for asset in page.assets {
+                names[asset.id] = asset.name
+                let counts = Snapshot.Counts(
+                    state: asset.state, segments: asset.segments,
+                    segmentsDone: asset.segmentsDone, bytes: asset.bytes, retries: asset.retries)
+                assets[asset.name] = Snapshot.Asset(counts: counts, failure: asset.failure?.code)
+            }
+            var files: [Snapshot.File: StoredObject] = [:]
+            for file in try await queue.files(of: status.id, after: nil, limit: 1_000).files {
+                let place = Snapshot.File(asset: names[file.asset] ?? "?", key: file.path)
+                files[place] = StoredObject(bytes: file.bytes, sha256: file.sha256)
+            }
+            seen.catalogs[number] = Snapshot.Catalog(
+                state: status.state, generation: status.generation,
+                totals: Snapshot.Totals(status.totals), assets: assets, files: files)
+        }
+        for job in try await cluster.database.jobs() {
+            let work = Self.work(job)
+            if seen.jobs[work] != nil { seen.violations.append("\(work): two jobs") }
+            let lease = job.lease.map(Self.number)
+            seen.jobs[work] = .some(lease)
+            // Of a claim whose answer never came, or a split.
+            if let lease, jobs[Ticket(lease: lease, work: work)] == nil {
+                jobs[Ticket(lease: lease, work: work)] = job.id
+            }
+        }
+        seen.violations += try await cluster.database.violations()
+        return seen
+    }
+}
+
+extension WorkResult.Outcome {
+    /// Puts it into a report that says `done`.
+    func fill(_ report: inout JobReport) {
+        switch self {
+        case .stored(let bytes, let sha256, let isAdopted):
+            report.stored = StoredObject(bytes: bytes, sha256: sha256)
+            report.adopted = isAdopted ? true : nil
+        case .resolved(let count): report.segments = count
+        case .written, .nothingStored: break
+        case .failed(let code, let retryAfter):
+            report.outcome = .failed
+            report.failure = Failure(code, "as the history has it")
+            report.retryAfterSeconds = retryAfter
+        case .returned: report.outcome = .returned
+        case .nothingFailed: report.outcome = .failed
+        }
+    }
+}

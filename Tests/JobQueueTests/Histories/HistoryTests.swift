@@ -1,0 +1,56 @@
+import Foundation
+import JobQueue
+import Model
+import Testing
+
+/// Random histories, run against PostgreSQL and against the model.
+@Suite struct HistoryTests {
+    private static let environment = ProcessInfo.processInfo.environment
+
+    /// `DRAY_SEED` for one seed, or the first of `DRAY_SEEDS`; 200 from 1 otherwise.
+    private static var seeds: ClosedRange<UInt64> {
+        let first = environment["DRAY_SEED"].flatMap { UInt64($0) }
+        let count = environment["DRAY_SEEDS"].flatMap { UInt64($0) } ?? (first == nil ? 200 : 1)
+        return (first ?? 1)...((first ?? 1) + max(count, 1) - 1)
+    }
+
+    private static let lanes: UInt64 = 2
+
+    @Test func everyHistoryAgreesWithTheModel() async throws {
+        let seeds = Self.seeds
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in 0..<min(Self.lanes, UInt64(seeds.count)) {
+                group.addTask {
+                    let cluster = try await HistoryCluster("histories")
+                    for seed in seeds where seed % Self.lanes == lane || seeds.count == 1 {
+                        do {
+                            try await History.run(seed: seed, on: cluster)
+                        } catch let failed as History.Failed {
+                            var shrinker = HistoryShrinker(cluster: cluster)
+                            let shortest = try await shrinker.shrink(failed)
+                            let text = "\(failed)\n\nShortened: \(shortest)"
+                            Issue.record(Comment(rawValue: text))
+                            break
+                        }
+                    }
+                    await cluster.close()
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func aQueueWithoutTheFenceIsCaught() async throws {
+        let cluster = try await HistoryCluster("unfenced", fence: .none)
+        var caught: History.Failed?
+        for seed in UInt64(1)...200 where caught == nil {
+            do {
+                try await History.run(seed: seed, on: cluster)
+            } catch let failed as History.Failed {
+                caught = failed
+            }
+        }
+        await cluster.close()
+        #expect(caught?.kind.contains("report") == true, "\(caught?.description ?? "not caught")")
+    }
+}

@@ -1,0 +1,153 @@
+import Model
+
+extension QueueModel {
+    /// Carries a step out and says what the queue may answer. A claim is carried out by `grant`,
+    /// when it is known what was given.
+    mutating func apply(_ step: Step) -> Expected {
+        switch step {
+        case .open(let catalog): return .exactly(open(catalog))
+        case .add(let catalog, let generation, let specs):
+            return .exactly(add(specs, to: catalog, generation))
+        case .start(let catalog, let generation): return .exactly(start(catalog, generation))
+        case .interrupt(let catalog): return .exactly(interrupt(catalog))
+        case .claim(_, _, let sites, let most): return claimable(sites: sites, most: most)
+        case .heartbeat(let worker, let leases): return heartbeat(worker, leases)
+        case .report(let worker, let results): return .exactly(report(results, by: worker))
+        case .addSegments(let worker, let ticket, let segments):
+            return .exactly(addSegments(segments, ticket, by: worker))
+        case .split(let worker, let ticket, let split, let totalBytes):
+            return .exactly(self.split(ticket, by: worker, split, totalBytes))
+        case .sweep: return .exactly(sweep())
+        case .tidy: return .exactly(.nothing)
+        case .expire(let ended):
+            for lease in ended { leases[lease]?.isOverdue = true }
+            return .exactly(.nothing)
+        case .due:
+            for work in jobs.keys { jobs[work]?.isDelayed = false }
+            coolingOrigins = []
+            return .exactly(.nothing)
+        }
+    }
+
+    // MARK: Claims
+
+    private func claimable(sites wanted: [Int], most: Int) -> Expected {
+        var permitted: [Granted] = []
+        var sites: [Work: Int] = [:]
+        var mustGive = false
+        for (work, job) in jobs where job.hold == nil && !job.isDelayed {
+            let site = site(of: work)
+            let isCooling = origin(of: work).map(coolingOrigins.contains) ?? false
+            // A verification asks nothing of the origin; whether it waits all the same is not said.
+            guard wanted.isEmpty || wanted.contains(site), !isCooling || work.kind == .verify
+            else { continue }
+            permitted.append(granted(work, attempt: job.attempt + 1))
+            sites[work] = site
+            mustGive = mustGive || !isCooling
+        }
+        return .grant(of: permitted, sites: sites, most: most, mustGive: mustGive)
+    }
+
+    /// What a worker is told of a piece of work.
+    private func granted(_ work: Work, attempt: Int) -> Granted {
+        var granted = Granted(work: work, attempt: attempt)
+        guard let key = work.asset, let segment = self[key]?.segments[work.ordinal],
+            work.kind != .resolve
+        else { return granted }
+        if let offset = work.offset {
+            granted.length = segment.assembly?.lengths[offset]
+        }
+        if work.kind == .verify || work.offset != nil { granted.split = segment.assembly?.split }
+        if work.kind == .verify {
+            granted.parts = segment.assembly?.parts.compactMapValues(\.stored?.sha256)
+        }
+        if work.kind == .fetch {
+            let piece =
+                work.offset.map { segment.assembly?.parts[$0] ?? Piece() } ?? segment.whole
+            granted.known = piece.stored
+        }
+        return granted
+    }
+
+    /// Carries out a claim that was answered with `works`.
+    mutating func grant(_ works: [Work], under lease: Int, to worker: Int) {
+        guard !works.isEmpty else { return }
+        leases[lease] = Lease(worker: worker)
+        for work in works {
+            jobs[work]?.hold = Ticket(lease: lease, work: work)
+            jobs[work]?.attempt += 1
+        }
+    }
+
+    // MARK: Leases
+
+    private mutating func heartbeat(_ worker: Int, _ named: [Int]) -> Expected {
+        let own = Set(named.filter { leases[$0]?.worker == worker })
+        // One that holds nothing any more may have been forgotten.
+        let must = own.filter(holdsWork)
+        for lease in must { leases[lease]?.isOverdue = false }
+        return .leases(must: must, may: own)
+    }
+
+    private mutating func sweep() -> Answer {
+        let overdue = Set(leases.filter(\.value.isOverdue).keys)
+        let lost = jobs.filter { $0.value.hold.map { overdue.contains($0.lease) } ?? false }.keys
+            .sorted()
+        var plan = Plan()
+        for work in lost {
+            plan.fail(work, "worker.lost", retryAfter: nil, in: self)
+        }
+        carryOut(plan)
+        for lease in overdue { leases[lease] = nil }
+        return .swept(lost.count)
+    }
+
+    // MARK: Titles and large files
+
+    private mutating func addSegments(
+        _ specs: [SegmentSpec], _ ticket: Ticket, by worker: Int
+    ) -> Answer {
+        guard let work = held(ticket, by: worker) else { return .verdicts([.stale]) }
+        guard work.kind == .resolve, let key = work.asset else { return .verdicts([.rejected]) }
+        for spec in specs where self[key]?.segments[spec.ordinal]?.spec != spec {
+            // One that is listed otherwise than before starts from nothing.
+            self[key]?.segments[spec.ordinal, default: Segment(spec: spec)].whole = Piece()
+            self[key]?.segments[spec.ordinal]?.spec = spec
+        }
+        return .verdicts([.accepted])
+    }
+
+    private mutating func split(
+        _ ticket: Ticket, by worker: Int, _ split: Int, _ totalBytes: Int64
+    ) -> Answer {
+        guard let work = held(ticket, by: worker) else { return .splitInto(.stale, nil) }
+        guard work.kind == .fetch, let key = work.asset, let job = jobs[work] else {
+            return .splitInto(.rejected, nil)
+        }
+        if let offset = work.offset {
+            // Asked again: the first part's holder has the same answer, no other has one.
+            return offset == 0
+                ? .splitInto(.accepted, granted(work, attempt: job.attempt))
+                : .splitInto(.rejected, nil)
+        }
+        var lengths: [Int64: Int64] = [:]
+        for offset in stride(from: 0, to: totalBytes, by: Int(Step.partBytes)) {
+            lengths[offset] = min(Step.partBytes, totalBytes - offset)
+            jobs[.fetch(key, work.ordinal, offset: offset)] = offset == 0 ? job : Job()
+        }
+        jobs[work] = nil
+        self[key]?.segments[work.ordinal]?.whole.tally = nil
+        self[key]?.segments[work.ordinal]?.assembly = Assembly(
+            split: split, totalBytes: totalBytes, parts: lengths.mapValues { _ in Piece() },
+            lengths: lengths, attempt: job.attempt)
+        self[key]?.state = .inProgress
+        let first = granted(.fetch(key, work.ordinal, offset: 0), attempt: job.attempt)
+        return .splitInto(.accepted, first)
+    }
+}
+
+extension QueueModel.Piece {
+    var stored: StoredObject? {
+        if case .stored(let object) = result { object } else { nil }
+    }
+}

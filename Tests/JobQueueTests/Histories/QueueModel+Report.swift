@@ -1,0 +1,173 @@
+import Model
+
+/// Reports: what a batch of results comes to, first as a plan, then carried out.
+extension QueueModel {
+    /// One batch, in the order in which its parts take effect.
+    struct Plan {
+        struct Ended {
+            var work: Work
+            var result: Result
+            var isAdopted = false
+        }
+
+        enum Rare {
+            case resolved(Work, Int)
+            case resolveFailed(Work, FailureCode)
+            case partStored(Work)
+            case partFailed(Work, FailureCode)
+            case reset(AssetKey, Int, isDelayed: Bool)
+            case verified(Work, StoredObject)
+            case verifyFailed(Work, FailureCode)
+            case sumsEnded(Work, isFailed: Bool)
+            case cooldown(Work)
+        }
+
+        var ended: [Ended] = []
+        var retried: [(work: Work, refund: Int, isDelayed: Bool)] = []
+        var returned: [Work] = []
+        var rare: [Rare] = []
+        private var resets: Set<Work> = []
+
+        /// Decides between another try and the end, as the failure table says.
+        mutating func fail(
+            _ work: Work, _ code: FailureCode, retryAfter: Double?, in model: QueueModel
+        ) {
+            let attempt = model.jobs[work]?.attempt ?? 0
+            let isAsked = (retryAfter ?? 0) > 0
+            if isAsked { rare.append(.cooldown(work)) }
+            switch code.row.retry {
+            case .siteFault: retried.append((work, 1, true))
+            case .attempts(let most):
+                let segment = work.asset.flatMap { model[$0]?.segments[work.ordinal] }
+                if let assembly = segment?.assembly, asksForTheWhole(work, code) {
+                    guard assembly.attempt < most else { return giveUp(work, code) }
+                    let whole = Work(
+                        kind: .fetch, catalog: work.catalog, name: work.name,
+                        ordinal: work.ordinal)
+                    if let key = work.asset, resets.insert(whole).inserted {
+                        rare.append(.reset(key, work.ordinal, isDelayed: isAsked))
+                    }
+                } else if attempt < most {
+                    retried.append((work, 0, isAsked))
+                } else {
+                    giveUp(work, code)
+                }
+            case .never: giveUp(work, code)
+            }
+        }
+
+        /// Parts that do not belong together: the file is fetched anew.
+        private func asksForTheWhole(_ work: Work, _ code: FailureCode) -> Bool {
+            switch (work.kind, code) {
+            case (.fetch, "content.changed"), (.fetch, "origin.http.416"): work.offset != nil
+            case (.verify, "integrity.assemblyMismatch"), (.verify, "integrity.digestMismatch"):
+                true
+            default: false
+            }
+        }
+
+        private mutating func giveUp(_ work: Work, _ code: FailureCode) {
+            switch work.kind {
+            case .resolve: rare.append(.resolveFailed(work, code))
+            case .verify: rare.append(.verifyFailed(work, code))
+            case .sums: rare.append(.sumsEnded(work, isFailed: true))
+            case .fetch:
+                ended.append(Ended(work: work, result: .failed(code)))
+                if work.offset != nil { rare.append(.partFailed(work, code)) }
+            }
+        }
+    }
+
+    mutating func report(_ results: [WorkResult], by worker: Int) -> Answer {
+        var plan = Plan()
+        var answered: Set<Work> = []
+        var verdicts: [ReportAnswer.Verdict] = []
+        for result in results {
+            guard let work = held(result.ticket, by: worker), answered.insert(work).inserted else {
+                verdicts.append(.stale)
+                continue
+            }
+            verdicts.append(add(result.outcome, of: work, to: &plan) ? .accepted : .rejected)
+        }
+        let before = self
+        guard carryOut(plan) else {
+            // A list that is not whole: nothing of the batch counts.
+            self = before
+            return .refused("cluster.protocol")
+        }
+        return .verdicts(verdicts)
+    }
+
+    /// False when the outcome makes no sense for the work.
+    private func add(_ outcome: WorkResult.Outcome, of work: Work, to plan: inout Plan) -> Bool {
+        switch (outcome, work.kind) {
+        case (.returned, _): plan.returned.append(work)
+        case (.failed(let code, let retryAfter), _):
+            plan.fail(work, code, retryAfter: retryAfter, in: self)
+        case (.nothingFailed, _): return false
+        case (_, .sums): plan.rare.append(.sumsEnded(work, isFailed: false))
+        case (.resolved(let count), .resolve):
+            guard count > 0 else { return false }
+            plan.rare.append(.resolved(work, count))
+        case (.stored(let bytes, let sha256, _), .verify):
+            plan.rare.append(.verified(work, StoredObject(bytes: bytes, sha256: sha256)))
+        case (.stored(let bytes, let sha256, let isAdopted), .fetch):
+            if let length = length(of: work), length != bytes { return false }
+            let stored = StoredObject(bytes: bytes, sha256: sha256)
+            plan.ended.append(
+                Plan.Ended(work: work, result: .stored(stored), isAdopted: isAdopted))
+            if work.offset != nil { plan.rare.append(.partStored(work)) }
+        default: return false
+        }
+        return true
+    }
+
+    /// False when the batch cannot be carried out as a whole.
+    @discardableResult
+    mutating func carryOut(_ plan: Plan) -> Bool {
+        settle(plan.ended)
+        for (work, refund, isDelayed) in plan.retried {
+            wait(work, refund: refund, isDelayed: isDelayed)
+            if let key = work.asset {
+                self[key]?.retries += 1
+            } else {
+                catalogs[work.catalog]?.sumsRetries += 1
+            }
+        }
+        for work in plan.returned { wait(work, refund: 1, isDelayed: false) }
+        for step in plan.rare {
+            guard carryOut(step) else { return false }
+        }
+        return true
+    }
+
+    private mutating func wait(_ work: Work, refund: Int, isDelayed: Bool) {
+        guard var job = jobs[work] else { return }
+        job.hold = nil
+        job.attempt = max(0, job.attempt - refund)
+        job.isDelayed = isDelayed
+        jobs[work] = job
+    }
+
+    private mutating func carryOut(_ step: Plan.Rare) -> Bool {
+        switch step {
+        case .resolved(let work, let count): return resolve(work, count)
+        case .resolveFailed(let work, let code):
+            jobs[work] = nil
+            if let key = work.asset {
+                self[key]?.note([code])
+                self[key]?.state = .failed
+                end([key])
+            }
+        case .partStored(let work): partStored(work)
+        case .partFailed(let work, let code): partFailed(work, code)
+        case .reset(let key, let ordinal, let isDelayed): reset(key, ordinal, isDelayed)
+        case .verified(let work, let stored): verified(work, .stored(stored))
+        case .verifyFailed(let work, let code): verified(work, .failed(code))
+        case .sumsEnded(let work, let isFailed): sumsEnded(work, isFailed)
+        case .cooldown(let work):
+            if let origin = origin(of: work) { coolingOrigins.insert(origin) }
+        }
+        return true
+    }
+}

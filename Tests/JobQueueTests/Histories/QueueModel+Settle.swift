@@ -1,0 +1,134 @@
+import Model
+
+/// What results do to segments, assets, directories and catalogs.
+extension QueueModel {
+    /// Records fetches that ended, all at once.
+    mutating func settle(_ ended: [Plan.Ended]) {
+        var codes: [AssetKey: Set<FailureCode>] = [:]
+        for one in ended {
+            jobs[one.work] = nil
+            guard let key = one.work.asset else { continue }
+            codes[key, default: []].formUnion([])
+            var piece = Piece(result: one.result, tally: Tally(isDone: false))
+            switch one.result {
+            case .stored(let stored):
+                piece.tally = Tally(isDone: true, bytes: stored.bytes)
+                if one.isAdopted { self[key]?.adoptedBytes += stored.bytes }
+            case .failed(let code):
+                codes[key]?.insert(code)
+                // What the manifest said no longer holds: the next start reads it anew.
+                if code == "manifest.changed" { self[key]?.isResolved = false }
+            }
+            if let offset = one.work.offset {
+                self[key]?.segments[one.work.ordinal]?.assembly?.parts[offset] = piece
+            } else {
+                self[key]?.segments[one.work.ordinal]?.whole = piece
+            }
+        }
+        for (key, failures) in codes {
+            self[key]?.note(failures)
+            recount(key)
+        }
+        end(Array(codes.keys))
+    }
+
+    private mutating func recount(_ key: AssetKey) {
+        if let state = self[key]?.stateByCounts { self[key]?.state = state }
+    }
+
+    /// A directory's list is written when the last of its assets has ended.
+    mutating func end(_ assets: [AssetKey]) {
+        for key in assets {
+            guard let asset = self[key], asset.hasEnded else { continue }
+            let isBusy = catalogs[key.catalog]?.assets.values.contains {
+                $0.isCounted && !$0.state.isSettled && $0.directory == asset.directory
+            }
+            let sums = Work.sums(key.catalog, asset.directory)
+            if isBusy == false, jobs[sums] == nil { jobs[sums] = Job() }
+        }
+    }
+
+    /// A manifest was read: its segments become jobs. False when some of them never came.
+    mutating func resolve(_ work: Work, _ count: Int) -> Bool {
+        guard let key = work.asset, var asset = self[key] else { return true }
+        asset.segments = asset.segments.filter { $0.key < count }
+        guard asset.segments.count == count else { return false }
+        jobs[work] = nil
+        for ordinal in asset.segments.keys {
+            asset.segments[ordinal]?.assembly = nil
+            asset.segments[ordinal]?.whole.tally = nil
+            jobs[.fetch(key, ordinal)] = Job()
+        }
+        asset.state = .ready
+        asset.isResolved = true
+        asset.isTallied = true
+        asset.adoptedBytes = 0
+        self[key] = asset
+        return true
+    }
+
+    /// After the last part the whole is verified.
+    mutating func partStored(_ work: Work) {
+        guard let key = work.asset, let segment = self[key]?.segments[work.ordinal],
+            let assembly = segment.assembly, assembly.parts.values.allSatisfy(\.isStored)
+        else { return }
+        let verify = Work.verify(key, work.ordinal)
+        if jobs[verify] == nil { jobs[verify] = Job() }
+    }
+
+    /// The first part that failed for good fails the whole.
+    mutating func partFailed(_ work: Work, _ code: FailureCode) {
+        guard let key = work.asset,
+            let assembly = self[key]?.segments[work.ordinal]?.assembly, !assembly.isFailed
+        else { return }
+        self[key]?.segments[work.ordinal]?.assembly?.isFailed = true
+        self[key]?.note([code])
+        recount(key)
+        end([key])
+    }
+
+    /// Parts of different versions: they go, and the file is fetched from its start again.
+    mutating func reset(_ key: AssetKey, _ ordinal: Int, _ isDelayed: Bool) {
+        guard var asset = self[key], let assembly = asset.segments[ordinal]?.assembly else {
+            return
+        }
+        for work in jobs(of: key) where work.ordinal == ordinal { jobs[work] = nil }
+        asset.segments[ordinal]?.assembly = nil
+        asset.segments[ordinal]?.whole.tally = nil
+        asset.adoptedBytes = min(asset.adoptedBytes, asset.bytes)
+        // What a part of it failed with is not the end of it any more.
+        if asset.failedCount == 0 && asset.verifyFailedCount == 0 { asset.failures = [] }
+        asset.retries += 1
+        asset.state = .inProgress
+        self[key] = asset
+        jobs[.fetch(key, ordinal)] = Job(attempt: assembly.attempt, isDelayed: isDelayed)
+    }
+
+    mutating func verified(_ work: Work, _ result: Result) {
+        jobs[work] = nil
+        guard let key = work.asset else { return }
+        self[key]?.segments[work.ordinal]?.whole.result = result
+        if case .failed(let code) = result {
+            self[key]?.segments[work.ordinal]?.assembly?.isFailed = true
+            self[key]?.note([code])
+        } else {
+            self[key]?.segments[work.ordinal]?.assembly?.isVerified = true
+        }
+        recount(key)
+        end([key])
+    }
+
+    /// The last list of digests ends its catalog.
+    mutating func sumsEnded(_ work: Work, _ isFailed: Bool) {
+        jobs[work] = nil
+        guard var catalog = catalogs[work.catalog] else { return }
+        catalog.sumsOwed.remove(work.name)
+        if isFailed { catalog.sumsFailed += 1 }
+        let counted = catalog.assets.values.filter(\.isCounted)
+        if catalog.sumsOwed.isEmpty, counted.allSatisfy(\.hasEnded) {
+            let isWhole = catalog.sumsFailed == 0 && counted.allSatisfy { $0.state == .completed }
+            catalog.state = isWhole ? .completed : .failed
+        }
+        catalogs[work.catalog] = catalog
+    }
+}

@@ -1,0 +1,163 @@
+import Model
+
+/// Submissions: what `open`, `add`, `start` and `interrupt` do.
+extension QueueModel {
+    /// The site that a catalog of the history is at.
+    static func site(ofCatalog catalog: Int) -> Int { catalog < 2 ? 0 : 1 }
+
+    mutating func open(_ catalog: Int) -> Answer {
+        if catalogs[catalog] == nil {
+            catalogs[catalog] = Catalog(site: Self.site(ofCatalog: catalog))
+        } else {
+            catalogs[catalog]?.opened += 1
+        }
+        return .opened(generation: catalogs[catalog]?.opened ?? 0)
+    }
+
+    mutating func add(_ specs: [AssetSpec], to number: Int, _ generation: Int) -> Answer {
+        guard let catalog = catalogs[number] else { return .refused("input.notFound") }
+        guard catalog.opened == generation else { return .refused("input.field") }
+        for spec in specs {
+            var asset =
+                catalog.assets[spec.name]
+                ?? Asset(spec: spec, directory: spec.directory, generation: generation)
+            // Once redefined, it stays so until it is started.
+            asset.isRedefined = asset.isRedefined || asset.spec != spec
+            asset.spec = spec
+            asset.generation = generation
+            catalogs[number]?.assets[spec.name] = asset
+        }
+        return .nothing
+    }
+
+    mutating func interrupt(_ number: Int) -> Answer {
+        guard let catalog = catalogs[number] else { return .refused("input.notFound") }
+        for work in jobs.keys where work.catalog == number { jobs[work] = nil }
+        for (name, asset) in catalog.assets where !asset.state.isSettled {
+            catalogs[number]?.assets[name]?.state = .interrupted
+        }
+        if catalog.state == .running { catalogs[number]?.state = .interrupted }
+        catalogs[number]?.sumsOwed = []
+        return .nothing
+    }
+
+    mutating func start(_ number: Int, _ generation: Int) -> Answer {
+        guard let catalog = catalogs[number] else { return .refused("input.notFound") }
+        guard catalog.opened == generation else { return .refused("input.field") }
+        if catalog.generation == generation && catalog.state != .interrupted { return .nothing }
+        for name in catalog.assets.keys.sorted() {
+            let key = AssetKey(catalog: number, name: name)
+            forget(key, before: generation)
+            let isNamed = self[key]?.generation == generation
+            self[key]?.isCounted = isNamed
+            if isNamed { startAsset(key) }
+        }
+        beginTotals(number, generation)
+        return .nothing
+    }
+
+    /// Drops the jobs of an asset that has left its catalog or was redefined, and what was known of
+    /// the latter.
+    private mutating func forget(_ key: AssetKey, before generation: Int) {
+        guard var asset = self[key],
+            asset.isRedefined || (asset.generation < generation && !asset.state.isSettled)
+        else { return }
+        for work in jobs(of: key) { jobs[work] = nil }
+        asset.state = asset.isRedefined ? .new : .interrupted
+        asset.isTallied = false
+        asset.adoptedBytes = 0
+        asset.failures = []
+        if asset.isRedefined {
+            asset.segments = [:]
+            asset.isResolved = false
+            asset.isRedefined = false
+            asset.directory = asset.spec.directory
+        }
+        self[key] = asset
+    }
+
+    /// Gives an asset that is not under way jobs for what it lacks. One that lacks nothing is
+    /// checked, file by file.
+    private mutating func startAsset(_ key: AssetKey) {
+        guard var asset = self[key],
+            [.new, .interrupted, .failed, .completed].contains(asset.state)
+        else { return }
+        asset.retries = 0
+        asset.failures = []
+        if asset.spec.kind == .file {
+            asset.isResolved = true
+            if asset.segments.isEmpty {
+                let spec = SegmentSpec(ordinal: 0, url: asset.spec.url, key: asset.spec.key)
+                asset.segments[0] = Segment(spec: spec)
+            }
+        }
+        asset.isTallied = asset.isResolved
+        guard asset.isResolved else {
+            asset.state = .resolving
+            asset.adoptedBytes = 0
+            jobs[.resolve(key)] = Job()
+            self[key] = asset
+            return
+        }
+        for ordinal in asset.segments.keys
+        where asset.state == .completed || asset.segments[ordinal]?.assembly?.isVerified == true {
+            asset.segments[ordinal]?.assembly = nil
+        }
+        let lacksNothing = asset.segments.values.allSatisfy {
+            $0.assembly == nil && $0.whole.isStored
+        }
+        for ordinal in asset.segments.keys {
+            startSegment(
+                key, ordinal, &asset.segments[ordinal],
+                checks: asset.state == .completed || lacksNothing)
+        }
+        asset.state = asset.state == .new ? .ready : .inProgress
+        asset.adoptedBytes = asset.bytes
+        self[key] = asset
+    }
+
+    private mutating func startSegment(
+        _ key: AssetKey, _ ordinal: Int, _ segment: inout Segment?, checks: Bool
+    ) {
+        guard var started = segment else { return }
+        defer { segment = started }
+        started.whole.tally = nil
+        guard var assembly = started.assembly else {
+            if let stored = started.whole.stored, !checks {
+                started.whole.tally = Tally(isDone: true, bytes: stored.bytes)
+            } else {
+                jobs[.fetch(key, ordinal)] = Job()
+            }
+            return
+        }
+        // Its tries are counted anew, like those of a job.
+        assembly.isFailed = false
+        assembly.attempt = 0
+        for (offset, part) in assembly.parts {
+            assembly.parts[offset]?.tally = part.stored.map {
+                Tally(isDone: true, bytes: $0.bytes)
+            }
+            if !part.isStored { jobs[.fetch(key, ordinal, offset: offset)] = Job() }
+        }
+        if assembly.parts.values.allSatisfy(\.isStored) { jobs[.verify(key, ordinal)] = Job() }
+        started.assembly = assembly
+    }
+
+    private mutating func beginTotals(_ number: Int, _ generation: Int) {
+        guard var catalog = catalogs[number] else { return }
+        let counted = catalog.assets.values.filter(\.isCounted)
+        let unsettled = counted.filter { !$0.state.isSettled }
+        let busy = Set(unsettled.map(\.directory))
+        // A list that was about to be written waits until what is under way there has ended.
+        for directory in busy { jobs[.sums(number, directory)] = nil }
+        let written = jobs.keys.filter { $0.kind == .sums && $0.catalog == number }.map(\.name)
+        catalog.sumsOwed = busy.union(written)
+        catalog.sumsFailed = 0
+        catalog.sumsRetries = 0
+        catalog.generation = generation
+        catalog.state =
+            !unsettled.isEmpty
+            ? .running : counted.contains { $0.state == .failed } ? .failed : .completed
+        catalogs[number] = catalog
+    }
+}

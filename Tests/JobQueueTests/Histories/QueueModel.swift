@@ -1,0 +1,180 @@
+import Model
+
+/// The queue as a value: what it must hold after each step, and nothing of how it holds it.
+///
+/// It keeps no counts but derives them from what it keeps, so that counters that drift are seen.
+struct QueueModel: Equatable, Sendable {
+    var catalogs: [Int: Catalog] = [:]
+    /// Work that is to be done: waiting, or held by a ticket.
+    var jobs: [Work: Job] = [:]
+    /// By their numbers; those that were ended are not here.
+    var leases: [Int: Lease] = [:]
+    /// Origins that asked to be left alone.
+    var coolingOrigins: Set<String> = []
+
+    struct Job: Equatable, Sendable {
+        /// Tries that have begun and count.
+        var attempt = 0
+        var isDelayed = false
+        var hold: Ticket?
+    }
+
+    struct Lease: Equatable, Sendable {
+        var worker: Int
+        /// Its time is over, and no sweep has ended it yet.
+        var isOverdue = false
+    }
+
+    struct Catalog: Equatable, Sendable {
+        var site: Int
+        /// The submission last opened, and the one last started.
+        var opened = 1
+        var generation = 0
+        var state = CatalogState.open
+        var assets: [String: Asset] = [:]
+        /// Directories whose list of digests is still to be written.
+        var sumsOwed: Set<String> = []
+        var sumsFailed = 0
+        var sumsRetries = 0
+    }
+
+    struct Asset: Equatable, Sendable {
+        /// As named last; what was started may differ until the next start.
+        var spec: AssetSpec
+        /// Where it was started.
+        var directory: String
+        var generation: Int
+        var state = AssetState.new
+        var isRedefined = false
+        /// Its manifest was read.
+        var isResolved = false
+        /// Part of the submission that was started last.
+        var isCounted = false
+        /// Its segments count: those of a list that is still being read do not.
+        var isTallied = false
+        var segments: [Int: Segment] = [:]
+        var adoptedBytes: Int64 = 0
+        var retries = 0
+        /// The failure that is shown; several when a batch brought them together.
+        var failures: Set<FailureCode> = []
+    }
+
+    struct Segment: Equatable, Sendable {
+        var spec: SegmentSpec
+        var whole = Piece()
+        /// While, and after, it is fetched in parts.
+        var assembly: Assembly?
+    }
+
+    struct Assembly: Equatable, Sendable {
+        /// Number in the history of the split that made it.
+        var split: Int
+        var totalBytes: Int64
+        var parts: [Int64: Piece]
+        var lengths: [Int64: Int64]
+        /// The try of the whole that was split.
+        var attempt: Int
+        var isFailed = false
+        /// Under its final key; the parts are history, and count until the next start.
+        var isVerified = false
+    }
+
+    struct Piece: Equatable, Sendable {
+        var result: Result?
+        /// What of the result counts since the last start.
+        var tally: Tally?
+
+        var isStored: Bool {
+            if case .stored = result { true } else { false }
+        }
+    }
+
+    enum Result: Equatable, Sendable {
+        case stored(StoredObject)
+        case failed(FailureCode)
+    }
+
+    struct Tally: Equatable, Sendable {
+        var isDone: Bool
+        var bytes: Int64 = 0
+    }
+}
+
+extension QueueModel.Segment {
+    /// What is fetched of it: itself, or its parts.
+    var pieces: [QueueModel.Piece] { assembly.map { Array($0.parts.values) } ?? [whole] }
+
+    var isBeingAssembled: Bool { assembly?.isVerified == false }
+}
+
+/// What is derived.
+extension QueueModel.Asset {
+    private var tallies: [QueueModel.Tally] {
+        isTallied ? segments.values.flatMap { $0.pieces.compactMap(\.tally) } : []
+    }
+
+    private var assemblies: [QueueModel.Assembly] {
+        isTallied ? segments.values.compactMap(\.assembly) : []
+    }
+
+    var segmentCount: Int {
+        isTallied ? segments.values.reduce(0) { $0 + $1.pieces.count } : 0
+    }
+    var doneCount: Int { tallies.count { $0.isDone } }
+    var failedCount: Int { tallies.count { !$0.isDone } }
+    var bytes: Int64 { tallies.reduce(0) { $0 + $1.bytes } }
+    var verifyCount: Int { assemblies.count }
+    var verifiedCount: Int { assemblies.count { $0.isVerified } }
+    var verifyFailedCount: Int { assemblies.count { $0.isFailed } }
+
+    /// The state that its counts come to once something was recorded of it.
+    var stateByCounts: AssetState {
+        if doneCount + failedCount < segmentCount { return .inProgress }
+        if verifiedCount + verifyFailedCount < verifyCount { return .verifying }
+        return failedCount + verifyFailedCount > 0 ? .failed : .completed
+    }
+
+    var hasEnded: Bool { state == .completed || state == .failed }
+
+    /// Keeps the first failure: of those given together, any.
+    mutating func note(_ codes: Set<FailureCode>) {
+        if failures.isEmpty { failures = codes }
+    }
+}
+
+/// Looking up.
+extension QueueModel {
+    subscript(key: AssetKey) -> Asset? {
+        get { catalogs[key.catalog]?.assets[key.name] }
+        set { catalogs[key.catalog]?.assets[key.name] = newValue }
+    }
+
+    /// The work that a ticket holds now, for this worker: the fence.
+    func held(_ ticket: Ticket, by worker: Int) -> Work? {
+        guard leases[ticket.lease]?.worker == worker else { return nil }
+        return jobs.first { $0.value.hold == ticket }?.key
+    }
+
+    func jobs(of asset: AssetKey) -> [Work] { jobs.keys.filter { $0.asset == asset } }
+
+    /// Whether a lease holds work.
+    func holdsWork(_ lease: Int) -> Bool { jobs.values.contains { $0.hold?.lease == lease } }
+
+    /// Whose cooldown a piece of work waits for.
+    func origin(of work: Work) -> String? {
+        guard let key = work.asset, let asset = self[key] else { return nil }
+        switch work.kind {
+        case .resolve: return originOf(asset.spec.url)
+        case .fetch, .verify: return asset.segments[work.ordinal].map { originOf($0.spec.url) }
+        case .sums: return nil
+        }
+    }
+
+    func site(of work: Work) -> Int { catalogs[work.catalog]?.site ?? -1 }
+
+    /// How long a part is.
+    func length(of work: Work) -> Int64? {
+        guard let key = work.asset, let offset = work.offset else { return nil }
+        return self[key]?.segments[work.ordinal]?.assembly?.lengths[offset]
+    }
+}

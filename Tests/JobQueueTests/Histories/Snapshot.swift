@@ -1,0 +1,147 @@
+import Model
+
+/// What can be seen of the queue: the status and pages of its API, and the work that is stored.
+struct Snapshot: Sendable {
+    struct Catalog: Sendable {
+        var state: CatalogState
+        var generation: Int
+        var totals: Totals
+        var assets: [String: Asset]
+        /// Stored files: what lies under which key.
+        var files: [File: StoredObject]
+    }
+
+    struct Totals: Equatable, Sendable {
+        var assets = 0
+        var completed = 0
+        var failed = 0
+        var segments = 0
+        var segmentsDone = 0
+        var segmentsFailed = 0
+        var bytes: Int64 = 0
+        var adoptedBytes: Int64 = 0
+        var retries = 0
+    }
+
+    struct Asset: Sendable {
+        var counts: Counts
+        var failure: FailureCode?
+    }
+
+    struct Counts: Equatable, Sendable {
+        var state: AssetState
+        var segments: Int
+        var segmentsDone: Int
+        var bytes: Int64
+        var retries: Int
+    }
+
+    struct File: Hashable, Sendable {
+        var asset: String
+        var key: String
+    }
+
+    var catalogs: [Int: Catalog] = [:]
+    /// Work by the lease that holds it, if one does.
+    var jobs: [Work: Int?] = [:]
+    /// Rows that must not be there, whatever the history.
+    var violations: [String] = []
+
+    /// What a lease holds.
+    func held(by lease: Int) -> [Work] { jobs.filter { $0.value == lease }.keys.sorted() }
+}
+
+extension Snapshot.Totals {
+    init(_ totals: CatalogTotals) {
+        self.init(
+            assets: totals.assets, completed: totals.completed, failed: totals.failed,
+            segments: totals.segments, segmentsDone: totals.segmentsDone,
+            segmentsFailed: totals.segmentsFailed, bytes: totals.bytes,
+            adoptedBytes: totals.adoptedBytes, retries: totals.retries)
+    }
+}
+
+extension QueueModel {
+    /// How a snapshot differs from what must be; nothing when it agrees.
+    func disagreements(with seen: Snapshot) -> [String] {
+        var found = seen.violations
+        func compare<Value: Equatable>(
+            _ what: @autoclosure () -> String, _ own: Value, _ its: Value
+        ) {
+            if own != its { found.append("\(what()): expected \(own), found \(its)") }
+        }
+        for work in Set(jobs.keys).union(seen.jobs.keys).sorted() {
+            guard let its = seen.jobs[work] else {
+                found.append("\(work): the job is missing")
+                continue
+            }
+            guard let job = jobs[work] else {
+                found.append("\(work): there is a job (lease \(its ?? -1)), none is expected")
+                continue
+            }
+            compare("\(work): held by lease", job.hold?.lease, its)
+        }
+        compare("catalogs", catalogs.keys.sorted(), seen.catalogs.keys.sorted())
+        for (number, catalog) in catalogs {
+            guard let its = seen.catalogs[number] else { continue }
+            compare("c\(number) state", catalog.state, its.state)
+            compare("c\(number) generation", catalog.generation, its.generation)
+            let listed = catalog.assets.filter { $0.value.generation >= catalog.generation }
+            compare("c\(number) assets", listed.keys.sorted(), its.assets.keys.sorted())
+            for (name, asset) in listed {
+                guard let row = its.assets[name] else { continue }
+                compare("c\(number)/\(name) state", asset.counts.state, row.counts.state)
+                compare("c\(number)/\(name) retries", asset.retries, row.counts.retries)
+                compare("c\(number)/\(name)", asset.counts, row.counts)
+                let isFitting =
+                    row.failure.map(asset.failures.contains) ?? asset.failures.isEmpty
+                if !isFitting {
+                    let expected = asset.failures.map(\.rawValue).sorted()
+                    found.append(
+                        "c\(number)/\(name) failure: expected one of \(expected), found "
+                            + (row.failure?.rawValue ?? "none"))
+                }
+            }
+            compare("c\(number) totals", catalog.totals, its.totals)
+            compare("c\(number) files", Self.files(listed), its.files)
+        }
+        return found
+    }
+
+    private static func files(_ assets: [String: Asset]) -> [Snapshot.File: StoredObject] {
+        var files: [Snapshot.File: StoredObject] = [:]
+        for (name, asset) in assets {
+            for segment in asset.segments.values {
+                files[Snapshot.File(asset: name, key: segment.spec.key)] = segment.whole.stored
+            }
+        }
+        return files
+    }
+}
+
+extension QueueModel.Asset {
+    var counts: Snapshot.Counts {
+        Snapshot.Counts(
+            state: state, segments: segmentCount, segmentsDone: doneCount, bytes: bytes,
+            retries: retries)
+    }
+}
+
+extension QueueModel.Catalog {
+    var totals: Snapshot.Totals {
+        var totals = Snapshot.Totals()
+        totals.retries = sumsRetries
+        for asset in assets.values where asset.isCounted {
+            totals.assets += 1
+            totals.completed += asset.state == .completed ? 1 : 0
+            totals.failed += asset.state == .failed ? 1 : 0
+            totals.segments += asset.segmentCount
+            totals.segmentsDone += asset.doneCount
+            totals.segmentsFailed += asset.failedCount
+            totals.bytes += asset.bytes
+            totals.adoptedBytes += asset.adoptedBytes
+            totals.retries += asset.retries
+        }
+        return totals
+    }
+}
