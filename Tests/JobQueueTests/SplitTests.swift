@@ -112,6 +112,23 @@ import Testing
         }
     }
 
+    @Test func aLengthThatWasLearnedOfTheOldObjectIsNotThatOfTheNew() async throws {
+        try await F.with("redefinedSplit") { fixture in
+            let catalog = try await fixture.submit([F.file("large")])
+            let grant = try await fixture.lease()
+            var other = F.file("large")
+            other.url = "http://origin.test/other"
+            let next = try await fixture.queue.open(
+                CatalogSubmission(name: "movies", storageURL: F.site))
+            try await fixture.queue.add([other], to: catalog, generation: next.generation)
+            let request = Self.request(
+                fixture, grant, total: 2 * Self.part, assembly: F.newID())
+            #expect(try await fixture.queue.split(request).verdict == .accepted)
+            try await fixture.queue.start(catalog, generation: next.generation)
+            #expect(try await fixture.lease().jobs.map(\.length) == [nil])
+        }
+    }
+
     /// Submits and completes a file; answers the length that was known of it before.
     private static func finish(
         _ file: AssetSubmission, _ fixture: QueueFixture, splits: Bool

@@ -23,7 +23,9 @@ WITH whole AS (
     WHERE p.part > 1 ORDER BY p.part
 ), counted AS (
     UPDATE asset a SET segments = a.segments + $4::int - 1, verifies = a.verifies + 1,
-        expected_bytes = CASE WHEN a.kind = 'file' THEN $3::bigint ELSE a.expected_bytes END,
+        -- Not of one that was named anew: the length is that of the object it was before.
+        expected_bytes = CASE WHEN a.kind = 'file' AND NOT a.redefined THEN $3::bigint
+                              ELSE a.expected_bytes END,
         state = 'inProgress', changed_at = now()
     FROM whole w WHERE a.id = w.asset_id
     RETURNING a.catalog_id
