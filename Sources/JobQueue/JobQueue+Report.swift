@@ -49,7 +49,11 @@ extension JobQueue {
         _ results: [JobReport], _ worker: WorkerID
     ) async throws(Failure) -> [JobID: ReportAnswer.Verdict] {
         try await transaction { connection in
-            let ordered = results.sorted { $0.job < $1.job }
+            // The first result of a job counts, with the lease that it names.
+            var named: Set<JobID> = []
+            let ordered = results.filter { named.insert($0.job).inserted }.sorted {
+                $0.job < $1.job
+            }
             var held = try await Self.held(
                 ordered.map(\.job), ordered.map(\.lease), worker, connection)
             var plan = ReportPlan()

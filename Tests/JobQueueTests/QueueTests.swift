@@ -85,6 +85,25 @@ import Testing
         }
     }
 
+    @Test func aBatchWithTwoLeasesOfOneFileCountsTheOneThatHoldsIt() async throws {
+        try await F.with("both_leases") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            let old = try await fixture.lease()
+            try await fixture.expireLeases()
+            let new = try await fixture.lease()
+            // The job that is held, under a lease that never had it.
+            var wrong = F.failed(new.jobs[0], new, "origin.http.404")
+            wrong.lease = old.lease ?? ""
+            let results = [wrong, F.done(new.jobs[0], new, bytes: 1)]
+            #expect(try await fixture.report(results).first == .stale)
+            #expect(try await fixture.count("result WHERE NOT done") == 0)
+            _ = try await fixture.report([
+                F.done(old.jobs[0], old, bytes: 2), F.done(new.jobs[0], new, bytes: 1),
+            ])
+            #expect(try await fixture.queue.status(of: catalog).totals.bytes == 1)
+        }
+    }
+
     @Test func aHeartbeatKeepsALeaseAndTellsOfALostOne() async throws {
         try await F.with("heartbeat") { fixture in
             try await fixture.submit([F.file("a"), F.file("b")])
