@@ -1,14 +1,25 @@
 -- $1 catalog, $2 generation. Counts anew what is under way by directory and in all; a SHA256SUMS that is
 -- about to be written in a directory with something under way waits until that has ended. Tallies
--- go: what they say is in the assets, which are counted in the same snapshot; those that come later
--- are added by the next fold, which waits for the catalog's lock. The catalog runs, or has ended
--- when nothing is lacking.
-WITH tallies AS (
+-- go: what they say is in the assets, which are counted in the same snapshot, and the SHA256SUMS of
+-- a directory that they end is written; those that come later are added by the next fold, which
+-- waits for the catalog's lock. The catalog runs, or has ended when nothing is lacking.
+WITH tallies AS MATERIALIZED (
     DELETE FROM tally WHERE catalog_id = $1
+    RETURNING directory_id, assets_completed + assets_failed AS ended
 ), counted AS MATERIALIZED (
     SELECT directory_id, count(*) AS unsettled FROM asset
     WHERE catalog_id = $1 AND generation = $2 AND state IN ({{assetUnsettled}})
     GROUP BY directory_id
+), ended AS MATERIALIZED (
+    SELECT d.id FROM directory d
+    JOIN (SELECT directory_id, sum(ended) AS n FROM tallies GROUP BY directory_id) AS e
+        ON e.directory_id = d.id
+    WHERE d.unsettled > 0 AND d.unsettled <= e.n
+      AND d.id NOT IN (SELECT directory_id FROM counted)
+), sums AS (
+    INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
+                             directory_id, kind)
+    SELECT c.queue_id, c.id, 0, 0, -1, 0, ended.id, 'sums' FROM ended, catalog c WHERE c.id = $1
 ), early AS (
     DELETE FROM job USING lane l, counted
     WHERE l.catalog_id = $1 AND l.rank < 2 AND job.lane_id = l.id
@@ -30,7 +41,7 @@ UPDATE catalog c SET
     assets = t.assets, assets_completed = t.completed, assets_failed = t.failed,
     segments = t.segments, segments_done = t.segments_done, segments_failed = t.segments_failed,
     bytes = t.bytes, adopted_bytes = t.adopted_bytes, retries = t.retries,
-    sums_outstanding = (SELECT count(*) FROM counted) + (
+    sums_outstanding = (SELECT count(*) FROM counted) + (SELECT count(*) FROM ended) + (
         SELECT count(*) FROM (
             SELECT j.directory_id FROM lane l JOIN job j ON j.lane_id = l.id
             WHERE l.catalog_id = $1 AND l.rank < 2 AND j.directory_id IS NOT NULL
