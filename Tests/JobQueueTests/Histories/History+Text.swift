@@ -28,11 +28,14 @@ extension Step: CustomStringConvertible {
             "claim \(most) at sites \(sites) as lease \(lease) of worker \(worker)"
         case .heartbeat(let worker, let leases): "heartbeat of worker \(worker): leases \(leases)"
         case .report(let worker, let results): "report of worker \(worker): " + list(results)
+        case .reportRest(let worker, let results):
+            "rest of the report of worker \(worker): " + list(results)
         case .addSegments(let worker, let ticket, let segments):
             "segments of worker \(worker), \(ticket): " + list(segments)
         case .split(let worker, let ticket, let split, let totalBytes):
             "split \(split) of worker \(worker), \(ticket): \(totalBytes) bytes"
         case .sweep(let times): times == 1 ? "sweep" : "sweep × \(times)"
+        case .fold: "fold"
         case .tidy: "tidy"
         case .expire(let leases): "leases \(leases) run out"
         case .due: "delays are over"
@@ -105,6 +108,7 @@ extension Expected: CustomStringConvertible {
     var description: String {
         switch self {
         case .exactly(let answer): "\(answer)"
+        case .accepted(let places): "accepted at \(places.sorted())"
         case .grant(let permitted, _, let most, let mustGive):
             "\(mustGive ? "1" : "0") to \(most) of " + list(permitted.sorted { $0.work < $1.work })
         case .leases(let must, let may):

@@ -19,29 +19,35 @@ struct HistoryDatabase: Sendable {
 
     /// Lets delays and cooldowns be over.
     func makeDue() async throws {
-        try await pool.query("UPDATE job SET available_at = now() WHERE available_at > now()")
+        try await pool.query(
+            "UPDATE delayed_job SET available_at = now() WHERE available_at > now()")
         try await pool.query("UPDATE origin SET cooldown_until = NULL WHERE cooldown_until > now()")
     }
 
     /// Makes delays longer than any history, so that none ends by itself.
     func keepDelayed() async throws {
         try await pool.query(
-            "UPDATE job SET available_at = now() + interval '1 day' WHERE available_at > now()")
+            """
+            UPDATE delayed_job SET available_at = now() + interval '1 day'
+            WHERE available_at > now()
+            """)
     }
 
-    /// Makes leases old enough for `tidy` to forget those that hold nothing.
-    func ageLeases() async throws {
+    /// Makes leases and ended catalogs old enough for `tidy` to forget what nobody needs of them.
+    func age() async throws {
         try await pool.query("UPDATE lease SET granted_at = granted_at - interval '1 hour'")
+        try await pool.query("UPDATE catalog SET ended_at = ended_at - interval '1 hour'")
     }
 
-    /// Brings catalog totals up to date; they are kept with each report now.
-    func settleTotals() async throws {}
+    /// Brings what reports left into the counts of catalogs and directories.
+    func settleTotals(_ queue: JobQueue) async throws {
+        while try await queue.fold() { await Task.yield() }
+    }
 
     // MARK: Looking
 
     struct StoredJob {
         var kind: String
-        var site: String
         var catalog: String
         /// Asset or directory.
         var name: String
@@ -52,26 +58,33 @@ struct HistoryDatabase: Sendable {
         var worker: WorkerID?
     }
 
-    /// Every job there is.
+    /// Every job there is, in a lane or on its way there.
     func jobs() async throws -> [StoredJob] {
         try await pool.query(
             """
-            SELECT j.kind, t.storage_url, c.name, coalesce(a.name, d.path) AS what,
-                   coalesce(s.ordinal, 0) AS ordinal, s.range_offset, j.id, j.lease_id, l.worker_id
-            FROM job j
+            SELECT j.kind, c.name, coalesce(a.name, d.path), coalesce(s.ordinal, 0), s.range_offset,
+                   j.id, e.id, e.worker_id
+            FROM (
+                SELECT l.catalog_id, j.lane_id, j.id, j.kind, j.asset_id, j.segment_id,
+                       j.directory_id
+                FROM job j JOIN lane l ON l.id = j.lane_id
+                UNION ALL
+                SELECT catalog_id, NULL, 0, kind, asset_id, segment_id, directory_id
+                FROM delayed_job
+            ) AS j
             JOIN catalog c ON c.id = j.catalog_id
-            JOIN site t ON t.id = c.site_id
             LEFT JOIN asset a ON a.id = j.asset_id
             LEFT JOIN segment s ON s.id = j.segment_id
             LEFT JOIN directory d ON d.id = j.directory_id
-            LEFT JOIN lease l ON l.id = j.lease_id
+            LEFT JOIN span p ON p.lane_id = j.lane_id AND j.id BETWEEN p.first_id AND p.last_id
+            LEFT JOIN lease e ON e.id = p.lease_id
             """
         ).rows.map { row in
             StoredJob(
-                kind: try row.string(0), site: try row.string(1), catalog: try row.string(2),
-                name: try row.string(3), ordinal: try row.int64(4),
-                offset: try row.optionalInt64(5), id: JobID(try row.int64(6)),
-                lease: try row.optionalString(7), worker: try row.optionalString(8))
+                kind: try row.string(0), catalog: try row.string(1), name: try row.string(2),
+                ordinal: try row.int64(3), offset: try row.optionalInt64(4),
+                id: JobID(try row.int64(5)), lease: try row.optionalString(6),
+                worker: try row.optionalString(7))
         }
     }
 
@@ -79,8 +92,20 @@ struct HistoryDatabase: Sendable {
     func violations() async throws -> [String] {
         try await pool.query(
             """
-            SELECT 'job ' || j.id || ' is held by a lease that is not there' FROM job j
-            WHERE j.lease_id IS NOT NULL AND NOT EXISTS (SELECT FROM lease WHERE id = j.lease_id)
+            SELECT 'job ' || j.id || ' lies before the end of its lane, and no lease holds it'
+            FROM job j
+            WHERE j.id <= (SELECT max(last_id) FROM span WHERE lane_id = j.lane_id)
+              AND NOT EXISTS (SELECT FROM span p JOIN lease e ON e.id = p.lease_id
+                              WHERE p.lane_id = j.lane_id
+                                AND j.id BETWEEN p.first_id AND p.last_id)
+            UNION ALL
+            SELECT 'job ' || j.id || ' can be claimed, and its lane is not ready'
+            FROM job j JOIN lane l ON l.id = j.lane_id
+            WHERE l.ready_since IS NULL AND j.id > coalesce(
+                (SELECT max(last_id) FROM span WHERE lane_id = j.lane_id), 0)
+            UNION ALL
+            SELECT 'job ' || j.id || ' is in no lane' FROM job j
+            WHERE NOT EXISTS (SELECT FROM lane WHERE id = j.lane_id)
             UNION ALL
             SELECT 'asset ' || a.name || ' is completed without ' || s.key FROM asset a
             JOIN segment s ON s.asset_id = a.id
@@ -92,12 +117,14 @@ struct HistoryDatabase: Sendable {
 
     // MARK: Between histories
 
-    /// Empties every table but that of the schema's version. Row by row: for tables this small,
+    /// Empties every table but what migrations put there. Row by row: for tables this small,
     /// TRUNCATE with its new files takes longer than a history.
     func reset() async throws {
         let deletions = try await pool.query(
             """
-            SELECT string_agg(format('DELETE FROM %I', tablename), ';') FROM pg_tables
+            SELECT string_agg(format('DELETE FROM %I', tablename)
+                || CASE WHEN tablename = 'origin' THEN ' WHERE id <> 0' ELSE '' END, ';')
+            FROM pg_tables
             WHERE schemaname = current_schema() AND tablename <> 'schema_migration'
             """
         ).firstRow?.string(0)

@@ -100,8 +100,9 @@ struct HistoryGenerator {
         case 46..<50: return heartbeat(model)
         case 50..<80: return work(model, tickets)
         case 80..<88: return expire(model)
-        case 88..<94: return .sweep(chance(0.3) ? 2 : 1)
-        case 94..<98: return .due
+        case 88..<93: return .sweep(chance(0.3) ? 2 : 1)
+        case 93..<95: return .fold
+        case 95..<98: return .due
         default: return .tidy
         }
     }

@@ -76,32 +76,16 @@ struct HistoryRunner {
         tickets += given.map { Ticket(lease: lease, work: $0.work) }
     }
 
-    // MARK: Explaining
-
-    /// Keeps the candidates that some order of the event's steps leads to, with these answers, and
-    /// that look like what was seen.
+    /// Keeps the candidates that explain the event and look like what was seen.
     private mutating func explain(
         _ event: Event, _ answers: [Answer], _ seen: Snapshot
     ) throws(Disagreement) {
-        let isAlone = event.actions.count == 1
-        var reached: [QueueModel] = []
-        var findings: [String] = []
-        for candidate in candidates {
-            for order in event.actions.indices.orders {
-                var ends = [candidate]
-                for index in order {
-                    let step = event.actions[index].step
-                    ends = ends.flatMap { model in
-                        Self.after(
-                            step, answers[index], from: model, seen, isAlone: isAlone, &findings)
-                    }
-                }
-                for end in ends where !reached.contains(end) { reached.append(end) }
-            }
-        }
+        var explainer = Explainer(
+            steps: event.actions.map(\.step.parts), answers: answers, seen: seen)
+        let reached = explainer.ends(from: candidates)
         guard !reached.isEmpty else {
             let kind = "answer to " + event.actions.map(\.step.name).joined(separator: ", ")
-            throw Disagreement(kind: kind, findings: Array(findings.prefix(8)))
+            throw Disagreement(kind: kind, findings: Array(explainer.findings.prefix(8)))
         }
         let compared = reached.map { ($0, $0.disagreements(with: seen)) }
         let agreeing = compared.filter(\.1.isEmpty).map(\.0)
@@ -119,57 +103,17 @@ struct HistoryRunner {
     }
 
     private static let mostCandidates = 16
-
-    /// Where a step leads from a state when it was answered so; nowhere when it cannot have been.
-    private static func after(
-        _ step: Step, _ answer: Answer, from model: QueueModel, _ seen: Snapshot, isAlone: Bool,
-        _ findings: inout [String]
-    ) -> [QueueModel] {
-        var next = model
-        let expected = next.apply(step)
-        var works: [Work] = []
-        if case .granted(let given) = answer { works = given.map(\.work) }
-        if answer == .unknown {
-            if case .claim(let lease, let worker, _, _) = step {
-                next.grant(seen.held(by: lease), under: lease, to: worker)
-            }
-            return [model, next]
-        }
-        guard expected.admits(answer, isAlone: isAlone) else {
-            findings.append("\(step.name) answered \(answer); expected \(expected)")
-            return []
-        }
-        if case .claim(let lease, let worker, _, _) = step {
-            next.grant(works, under: lease, to: worker)
-        }
-        return [next]
-    }
 }
 
 extension Step {
     /// Its first word.
-    fileprivate var name: Substring { description.prefix { $0.isLetter } }
+    var name: Substring { description.prefix { $0.isLetter } }
 
     /// Whether it may leave work waiting for a time.
     fileprivate var mayDelay: Bool {
         guard case .report(_, let results) = self else { return false }
         return results.contains { result in
             if case .failed = result.outcome { true } else { false }
-        }
-    }
-}
-
-extension Range<Int> {
-    /// All orders of its numbers.
-    fileprivate var orders: [[Int]] {
-        reduce(into: [[]]) { orders, number in
-            orders = orders.flatMap { order in
-                (0...order.count).map { place in
-                    var longer = order
-                    longer.insert(number, at: place)
-                    return longer
-                }
-            }
         }
     }
 }

@@ -62,7 +62,8 @@ struct HistorySession: Sendable {
     private static func granted(_ job: Job) -> Granted {
         let work = work(job)
         var granted = Granted(work: work, attempt: job.attempt)
-        if work.offset != nil { granted.length = job.length }
+        granted.length = job.length
+        granted.sha256 = job.sha256
         if job.kind == .fetch { granted.known = job.known }
         if work.offset != nil || job.kind == .verify {
             granted.split = job.assembly.map { number($0.id) }
@@ -110,6 +111,7 @@ struct HistorySession: Sendable {
                     worker: Self.worker(worker), leases: leases.map(Self.lease), progress: [:],
                     name: "w\(worker)", activeTransfers: 0))
             return Outcome(answer: .leases(Set(answer.leases.map(Self.number))))
+        case .reportRest: break
         case .report(let worker, let results):
             return Outcome(answer: .verdicts(try await report(results, by: worker, queue)))
         case .addSegments(let worker, let ticket, let segments):
@@ -121,8 +123,9 @@ struct HistorySession: Sendable {
         case .split(let worker, let ticket, let number, let totalBytes):
             return try await split(ticket, by: worker, number, totalBytes, queue)
         case .sweep(let times): return Outcome(answer: .swept(try await sweep(times, queue)))
+        case .fold: _ = try await queue.fold()
         case .tidy:
-            try await cluster.database.ageLeases()
+            try await cluster.database.age()
             try await queue.tidy()
         case .expire(let leases): try await cluster.database.expire(leases.map(Self.lease))
         case .due: try await cluster.database.makeDue()
@@ -220,9 +223,9 @@ struct HistorySession: Sendable {
 
     /// Reads all that can be seen, and learns the numbers of catalogs and jobs.
     mutating func look() async throws -> Snapshot {
-        try await cluster.database.settleTotals()
-        var seen = Snapshot()
         let queue = cluster.coordinators[0]
+        try await cluster.database.settleTotals(queue)
+        var seen = Snapshot()
         for status in try await queue.clusterStatus().catalogs {
             guard let number = Int(status.name.dropFirst()) else { continue }
             catalogs[number] = status.id

@@ -12,13 +12,19 @@ extension QueueModel {
         case .interrupt(let catalog): return .exactly(interrupt(catalog))
         case .claim(_, _, let sites, let most): return claimable(sites: sites, most: most)
         case .heartbeat(let worker, let leases): return heartbeat(worker, leases)
-        case .report(let worker, let results): return .exactly(report(results, by: worker))
+        case .report(let worker, let results):
+            return .accepted(reportPlain(results, by: worker))
+        case .reportRest(let worker, let results):
+            return .exactly(reportRest(results, by: worker))
         case .addSegments(let worker, let ticket, let segments):
             return .exactly(addSegments(segments, ticket, by: worker))
         case .split(let worker, let ticket, let split, let totalBytes):
             return .exactly(self.split(ticket, by: worker, split, totalBytes))
         case .sweep: return .exactly(sweep())
         case .tidy: return .exactly(.nothing)
+        case .fold:
+            fold()
+            return .exactly(.nothing)
         case .expire(let ended):
             for lease in ended { leases[lease]?.isOverdue = true }
             return .exactly(.nothing)
@@ -54,8 +60,12 @@ extension QueueModel {
         guard let key = work.asset, let segment = self[key]?.segments[work.ordinal],
             work.kind != .resolve
         else { return granted }
+        granted.sha256 = segment.spec.sha256
         if let offset = work.offset {
+            granted.sha256 = nil
             granted.length = segment.assembly?.lengths[offset]
+        } else {
+            granted.length = segment.spec.bytes
         }
         if work.kind == .verify || work.offset != nil { granted.split = segment.assembly?.split }
         if work.kind == .verify {
@@ -83,9 +93,9 @@ extension QueueModel {
 
     private mutating func heartbeat(_ worker: Int, _ named: [Int]) -> Expected {
         let own = Set(named.filter { leases[$0]?.worker == worker })
+        for lease in own { leases[lease]?.isOverdue = false }
         // One that holds nothing any more may have been forgotten.
         let must = own.filter(holdsWork)
-        for lease in must { leases[lease]?.isOverdue = false }
         return .leases(must: must, may: own)
     }
 

@@ -78,7 +78,25 @@ extension QueueModel {
         }
     }
 
-    mutating func report(_ results: [WorkResult], by worker: Int) -> Answer {
+    /// The first part of a report: whole objects that were fetched. The places of those results
+    /// that are accepted. The second part may come later, or never.
+    mutating func reportPlain(_ results: [WorkResult], by worker: Int) -> Set<Int> {
+        var plan = Plan()
+        var named: Set<Ticket> = []
+        var accepted: Set<Int> = []
+        for (index, result) in results.enumerated() {
+            guard named.insert(result.ticket).inserted, case .stored = result.outcome,
+                let work = held(result.ticket, by: worker), work.kind == .fetch,
+                work.offset == nil, add(result.outcome, of: work, to: &plan)
+            else { continue }
+            accepted.insert(index)
+        }
+        carryOut(plan)
+        return accepted
+    }
+
+    /// The second part: everything else. What the first has accepted is stale by now.
+    mutating func reportRest(_ results: [WorkResult], by worker: Int) -> Answer {
         var plan = Plan()
         var answered: Set<Work> = []
         var verdicts: [ReportAnswer.Verdict] = []
@@ -91,7 +109,7 @@ extension QueueModel {
         }
         let before = self
         guard carryOut(plan) else {
-            // A list that is not whole: nothing of the batch counts.
+            // A list that is not whole: nothing of this part counts.
             self = before
             return .refused("cluster.protocol")
         }
@@ -157,7 +175,6 @@ extension QueueModel {
             if let key = work.asset {
                 self[key]?.note([code])
                 self[key]?.state = .failed
-                end([key])
             }
         case .partStored(let work): partStored(work)
         case .partFailed(let work, let code): partFailed(work, code)

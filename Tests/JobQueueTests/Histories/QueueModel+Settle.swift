@@ -29,23 +29,10 @@ extension QueueModel {
             self[key]?.note(failures)
             recount(key)
         }
-        end(Array(codes.keys))
     }
 
     private mutating func recount(_ key: AssetKey) {
         if let state = self[key]?.stateByCounts { self[key]?.state = state }
-    }
-
-    /// A directory's list is written when the last of its assets has ended.
-    mutating func end(_ assets: [AssetKey]) {
-        for key in assets {
-            guard let asset = self[key], asset.hasEnded else { continue }
-            let isBusy = catalogs[key.catalog]?.assets.values.contains {
-                $0.isCounted && !$0.state.isSettled && $0.directory == asset.directory
-            }
-            let sums = Work.sums(key.catalog, asset.directory)
-            if isBusy == false, jobs[sums] == nil { jobs[sums] = Job() }
-        }
     }
 
     /// A manifest was read: its segments become jobs. False when some of them never came.
@@ -84,7 +71,6 @@ extension QueueModel {
         self[key]?.segments[work.ordinal]?.assembly?.isFailed = true
         self[key]?.note([code])
         recount(key)
-        end([key])
     }
 
     /// Parts of different versions: they go, and the file is fetched from its start again.
@@ -115,20 +101,39 @@ extension QueueModel {
             self[key]?.segments[work.ordinal]?.assembly?.isVerified = true
         }
         recount(key)
-        end([key])
     }
 
-    /// The last list of digests ends its catalog.
     mutating func sumsEnded(_ work: Work, _ isFailed: Bool) {
         jobs[work] = nil
-        guard var catalog = catalogs[work.catalog] else { return }
-        catalog.sumsOwed.remove(work.name)
-        if isFailed { catalog.sumsFailed += 1 }
-        let counted = catalog.assets.values.filter(\.isCounted)
-        if catalog.sumsOwed.isEmpty, counted.allSatisfy(\.hasEnded) {
+        catalogs[work.catalog]?.sumsOwed.remove(work.name)
+        if isFailed { catalogs[work.catalog]?.sumsFailed += 1 }
+    }
+
+    /// What reports leave to be done soon: a directory's list is written when the last of its assets
+    /// has ended, and after the last list the catalog has ended.
+    mutating func fold() {
+        for (number, catalog) in catalogs {
+            for directory in catalog.endedDirectories {
+                catalogs[number]?.busy.remove(directory)
+                jobs[.sums(number, directory)] = Job()
+            }
+            let counted = catalog.assets.values.filter(\.isCounted)
+            guard catalog.state == .running, catalog.sumsOwed.isEmpty,
+                counted.allSatisfy(\.hasEnded)
+            else { continue }
             let isWhole = catalog.sumsFailed == 0 && counted.allSatisfy { $0.state == .completed }
-            catalog.state = isWhole ? .completed : .failed
+            catalogs[number]?.state = isWhole ? .completed : .failed
         }
-        catalogs[work.catalog] = catalog
+    }
+}
+
+extension QueueModel.Catalog {
+    /// Directories that are taken for busy, and in which nothing is under way any more.
+    var endedDirectories: Set<String> {
+        busy.filter { directory in
+            !assets.values.contains {
+                $0.isCounted && !$0.state.isSettled && $0.directory == directory
+            }
+        }
     }
 }

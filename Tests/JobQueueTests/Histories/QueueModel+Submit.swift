@@ -37,6 +37,7 @@ extension QueueModel {
             catalogs[number]?.assets[name]?.state = .interrupted
         }
         if catalog.state == .running { catalogs[number]?.state = .interrupted }
+        catalogs[number]?.busy = []
         catalogs[number]?.sumsOwed = []
         return .nothing
     }
@@ -45,6 +46,7 @@ extension QueueModel {
         guard let catalog = catalogs[number] else { return .refused("input.notFound") }
         guard catalog.opened == generation else { return .refused("input.field") }
         if catalog.generation == generation && catalog.state != .interrupted { return .nothing }
+        let ended = catalog.endedDirectories
         for name in catalog.assets.keys.sorted() {
             let key = AssetKey(catalog: number, name: name)
             forget(key, before: generation)
@@ -52,7 +54,7 @@ extension QueueModel {
             self[key]?.isCounted = isNamed
             if isNamed { startAsset(key) }
         }
-        beginTotals(number, generation)
+        beginTotals(number, generation, ended)
         return .nothing
     }
 
@@ -87,7 +89,9 @@ extension QueueModel {
         if asset.spec.kind == .file {
             asset.isResolved = true
             if asset.segments.isEmpty {
-                let spec = SegmentSpec(ordinal: 0, url: asset.spec.url, key: asset.spec.key)
+                let spec = SegmentSpec(
+                    ordinal: 0, url: asset.spec.url, key: asset.spec.key,
+                    bytes: asset.spec.bytes, sha256: asset.spec.sha256)
                 asset.segments[0] = Segment(spec: spec)
             }
         }
@@ -143,14 +147,18 @@ extension QueueModel {
         started.assembly = assembly
     }
 
-    private mutating func beginTotals(_ number: Int, _ generation: Int) {
+    private mutating func beginTotals(
+        _ number: Int, _ generation: Int, _ ended: Set<String>
+    ) {
         guard var catalog = catalogs[number] else { return }
         let counted = catalog.assets.values.filter(\.isCounted)
         let unsettled = counted.filter { !$0.state.isSettled }
         let busy = Set(unsettled.map(\.directory))
         // A list that was about to be written waits until what is under way there has ended.
         for directory in busy { jobs[.sums(number, directory)] = nil }
+        for directory in ended.subtracting(busy) { jobs[.sums(number, directory)] = Job() }
         let written = jobs.keys.filter { $0.kind == .sums && $0.catalog == number }.map(\.name)
+        catalog.busy = busy
         catalog.sumsOwed = busy.union(written)
         catalog.sumsFailed = 0
         catalog.sumsRetries = 0

@@ -32,6 +32,8 @@ struct QueueModel: Equatable, Sendable {
         var generation = 0
         var state = CatalogState.open
         var assets: [String: Asset] = [:]
+        /// Directories with something under way, as far as it has been folded.
+        var busy: Set<String> = []
         /// Directories whose list of digests is still to be written.
         var sumsOwed: Set<String> = []
         var sumsFailed = 0

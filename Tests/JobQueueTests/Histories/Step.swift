@@ -10,11 +10,16 @@ enum Step: Hashable, Sendable {
     case claim(lease: Int, worker: Int, sites: [Int], most: Int)
     case heartbeat(worker: Int, leases: [Int])
     case report(worker: Int, [WorkResult])
+    /// The second part of each report, which is never asked for by itself: the queue takes whole
+    /// objects first, in a transaction of their own.
+    case reportRest(worker: Int, [WorkResult])
     case addSegments(worker: Int, Ticket, [SegmentSpec])
     /// `split` is the number of this request, from which its assembly is named.
     case split(worker: Int, Ticket, split: Int, totalBytes: Int64)
     /// So many coordinators sweep at once.
     case sweep(Int)
+    /// What reports left is brought into the counts.
+    case fold
     case tidy
     // What time does, by hand.
     case expire([Int])
@@ -22,7 +27,13 @@ enum Step: Hashable, Sendable {
     case due
     // Operators' steps (cancel, pause, resume, drain a queue) belong here once there are any.
 
-    /// Parts are as long as this, but for the last.
+    /// The parts that take effect one after the other, others perhaps in between.
+    var parts: [Step] {
+        guard case .report(let worker, let results) = self else { return [self] }
+        return [self, .reportRest(worker: worker, results)]
+    }
+
+    /// Parts of a file are as long as this, but for the last.
     static let partBytes: Int64 = 1 << 20
 }
 
@@ -63,7 +74,9 @@ enum Answer: Equatable, Sendable {
 struct Granted: Hashable, Sendable {
     var work: Work
     var attempt: Int
+    /// Of a part; of a whole, when the list says it.
     var length: Int64?
+    var sha256: String?
     var known: StoredObject?
     /// Of a part or a verification: the split it came from.
     var split: Int?
@@ -74,6 +87,8 @@ struct Granted: Hashable, Sendable {
 /// What the model allows the queue to answer.
 enum Expected: Sendable {
     case exactly(Answer)
+    /// The results at these places are accepted; of the others, the rest of the report tells.
+    case accepted(Set<Int>)
     /// Any of these, all of one site, at most so many; some, when there must be any.
     case grant(of: [Granted], sites: [Work: Int], most: Int, mustGive: Bool)
     /// At least these leases, at most those as well.
@@ -83,6 +98,9 @@ enum Expected: Sendable {
     func admits(_ answer: Answer, isAlone: Bool) -> Bool {
         switch (self, answer) {
         case (.exactly(let expected), _): return expected == answer
+        case (.accepted, .refused(let code)): return code == "cluster.protocol"
+        case (.accepted(let places), .verdicts(let verdicts)):
+            return places.allSatisfy { verdicts.indices.contains($0) && verdicts[$0] == .accepted }
         case (.grant(let permitted, let sites, let most, let mustGive), .granted(let given)):
             let isWithin =
                 given.count <= most && Set(given).count == given.count

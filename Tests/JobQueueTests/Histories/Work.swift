@@ -80,6 +80,9 @@ struct SegmentSpec: Hashable, Sendable {
     var ordinal: Int
     var url: String
     var key: String
+    /// What a list says of a file's length and digest.
+    var bytes: Int64?
+    var sha256: String?
 
     var resolved: ResolvedSegment {
         ResolvedSegment(ordinal: ordinal, url: url, key: key, role: .media)
