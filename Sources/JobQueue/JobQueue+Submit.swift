@@ -73,6 +73,8 @@ extension JobQueue {
             _ = try await connection.query(SQL.planInBulk, [])
             let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
             _ = try await connection.query(SQL.startLockWork, both)
+            // What was reported of assets that are started anew is in them then.
+            _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
             _ = try await connection.query(SQL.startForget, both)
             _ = try await connection.query(SQL.startLanes, both + [.int(row.queueID)])
             // Its reports go on meanwhile; they take no lane's lock.
@@ -107,6 +109,7 @@ extension JobQueue {
             let running = try await connection.query(SQL.catalogsRunning, [])
             let ids = try running.rows.map { try $0.int64("id") }
             guard !ids.isEmpty else { return }
+            for id in ids { _ = try await connection.query(SQL.catalogLock, [.int(id)]) }
             try await Self.interrupt(ids, connection)
         }
     }
@@ -119,6 +122,9 @@ extension JobQueue {
         repeat {
             _ = try await connection.query(SQL.interruptJobs, catalogs)
         } while try await connection.query(SQL.catalogsHaveJobs, catalogs).only().bool("have_jobs")
+        // What was done of them counts, and what that begins goes too.
+        for id in ids { _ = try await connection.query(SQL.catalogFold, [.int(id)]) }
+        _ = try await connection.query(SQL.interruptJobs, catalogs)
         for statement in [SQL.interruptAssets, SQL.interruptCatalogs] {
             _ = try await connection.query(statement, catalogs)
         }

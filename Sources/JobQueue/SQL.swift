@@ -21,6 +21,7 @@ enum SQL {
         ("jobDetails", fragment(PackageResources.fragment_job_details_sql)),
         ("assetKinds", list(AssetKind.allCases)),
         ("assetStates", list(AssetState.allCases)),
+        ("assetUnderWay", list([AssetState.ready, .inProgress, .verifying])),
         ("assetUnsettled", list(AssetState.allCases.filter { !$0.isSettled })),
         (
             "assetInterruptible",

@@ -156,11 +156,13 @@ CREATE TABLE cancelled_job (
     PRIMARY KEY (lease_id, job_id)
 );
 
--- What reports added to the counts of catalogs and directories and is not in them yet: a row a
--- batch, so that reports do not queue for the row of their catalog.
+-- What reports added to counts and is not in them yet: a row a batch, so that reports do not queue
+-- for the row of a catalog, a directory or a title. With an asset: segments of it that are done, to
+-- be added to the asset, its directory and its catalog; without one, the asset has them already.
 CREATE TABLE tally (
     id bigint GENERATED ALWAYS AS IDENTITY,
     catalog_id bigint NOT NULL,
+    asset_id bigint,
     directory_id bigint,
     assets_completed int NOT NULL DEFAULT 0,
     assets_failed int NOT NULL DEFAULT 0,

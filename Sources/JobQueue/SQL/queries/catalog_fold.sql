@@ -1,13 +1,41 @@
--- $1 catalog, whose lock is held. Adds what reports left in tallies to the counts of its directories
--- and of the catalog. A directory without unsettled assets gets its SHA256SUMS written; after the
--- last of them the catalog has ended.
+-- $1 catalog, whose lock is held. Adds what reports left in tallies to the counts of its assets, its
+-- directories and itself. A directory without unsettled assets gets its SHA256SUMS written; after
+-- the last of them the catalog has ended.
 WITH gone AS MATERIALIZED (
     DELETE FROM tally WHERE catalog_id = $1::bigint RETURNING *
+), assets AS (
+    UPDATE asset a SET
+        segments_done = a.segments_done + t.done,
+        bytes = a.bytes + t.bytes,
+        adopted_bytes = a.adopted_bytes + t.adopted_bytes,
+        state = CASE
+            WHEN a.state NOT IN ({{assetUnderWay}}) THEN a.state
+            WHEN a.segments_done + a.segments_failed + t.done < a.segments THEN 'inProgress'
+            WHEN a.verifies_done + a.verifies_failed < a.verifies THEN 'verifying'
+            WHEN a.segments_failed + a.verifies_failed > 0 THEN 'failed'
+            ELSE 'completed' END,
+        changed_at = now()
+    FROM (
+        SELECT asset_id, sum(segments_done) AS done, sum(bytes) AS bytes,
+               sum(adopted_bytes) AS adopted_bytes
+        FROM gone WHERE asset_id IS NOT NULL GROUP BY asset_id ORDER BY asset_id
+    ) AS t
+    WHERE a.id = t.asset_id
+    RETURNING a.directory_id, a.state, a.state IN ('completed', 'failed') AS has_ended
+), ended AS (
+    SELECT directory_id, sum(assets_completed) AS completed, sum(assets_failed) AS failed
+    FROM (
+        SELECT directory_id, assets_completed, assets_failed FROM gone
+        WHERE directory_id IS NOT NULL
+        UNION ALL
+        SELECT directory_id, (state = 'completed')::int, (state = 'failed')::int FROM assets
+        WHERE has_ended
+    ) AS e
+    GROUP BY directory_id
 ), directories AS (
-    UPDATE directory d SET unsettled = d.unsettled - e.n
-    FROM (SELECT directory_id, sum(assets_completed + assets_failed) AS n FROM gone
-          GROUP BY directory_id ORDER BY directory_id) AS e
-    WHERE d.id = e.directory_id AND e.n > 0 AND d.unsettled > 0
+    UPDATE directory d SET unsettled = d.unsettled - (e.completed + e.failed)
+    FROM ended e
+    WHERE d.id = e.directory_id AND e.completed + e.failed > 0 AND d.unsettled > 0
     RETURNING d.id, d.unsettled
 ), sums AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
@@ -16,7 +44,8 @@ WITH gone AS MATERIALIZED (
     FROM directories d, catalog c WHERE d.unsettled = 0 AND c.id = $1::bigint
     RETURNING 1
 ), added AS (
-    SELECT count(*) AS rows, sum(assets_completed) AS completed, sum(assets_failed) AS failed,
+    SELECT count(*) AS rows, coalesce((SELECT sum(completed) FROM ended), 0) AS completed,
+           coalesce((SELECT sum(failed) FROM ended), 0) AS failed,
            sum(segments) AS segments, sum(segments_done) AS segments_done,
            sum(segments_failed) AS segments_failed, sum(bytes) AS bytes,
            sum(adopted_bytes) AS adopted_bytes, sum(retries) AS retries,

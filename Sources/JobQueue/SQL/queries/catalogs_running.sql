@@ -1,1 +1,1 @@
-SELECT id FROM catalog WHERE state = 'running' ORDER BY id FOR NO KEY UPDATE
+SELECT id FROM catalog WHERE state = 'running' ORDER BY id

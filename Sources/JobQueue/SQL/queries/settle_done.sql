@@ -20,8 +20,7 @@ WITH held AS MATERIALIZED (
 ), settled AS MATERIALIZED (
     DELETE FROM job j USING reported r
     WHERE j.lane_id = r.lane_id AND j.id = r.job AND j.kind = 'fetch' AND j.whole_id IS NULL
-    RETURNING j.lane_id, j.id, j.asset_id, j.segment_id, j.attempt, true AS done, r.bytes, r.sha256, r.adopted,
-              NULL::text AS code, NULL::text AS message
+    RETURNING j.lane_id, j.id, j.asset_id, j.segment_id, j.attempt, r.bytes, r.sha256, r.adopted
 ), well AS (
     SELECT o.id, o.breaker FROM origin o
     WHERE (o.failures > 0 OR o.breaker <> 'closed') AND o.id <> 0
@@ -35,5 +34,41 @@ WITH held AS MATERIALIZED (
 ), noted AS (
     INSERT INTO origin_decision (origin_id, decision, reason)
     SELECT id, 'closed', 'a job succeeded' FROM well WHERE breaker <> 'closed'
-), {{settleFetches}}
+), recorded AS (
+    INSERT INTO result (segment_id, done, bytes, sha256, attempts)
+    SELECT segment_id, true, bytes, sha256, attempt + 1 FROM settled ORDER BY segment_id
+    ON CONFLICT (segment_id) DO UPDATE SET done = true, bytes = excluded.bytes,
+        sha256 = excluded.sha256, failure_code = NULL, failure_message = NULL,
+        attempts = excluded.attempts, recorded_at = excluded.recorded_at
+), counts AS MATERIALIZED (
+    SELECT asset_id, count(*) AS done, sum(bytes) AS bytes,
+           coalesce(sum(bytes) FILTER (WHERE adopted), 0) AS adopted_bytes
+    FROM settled GROUP BY asset_id ORDER BY asset_id
+), ended AS (
+    -- Assets that lacked nothing else, as a file does; the others are counted by the next fold.
+    UPDATE asset a SET
+        segments_done = a.segments_done + t.done,
+        bytes = a.bytes + t.bytes,
+        adopted_bytes = a.adopted_bytes + t.adopted_bytes,
+        state = CASE WHEN a.verifies_done + a.verifies_failed < a.verifies THEN 'verifying'
+                     WHEN a.segments_failed + a.verifies_failed > 0 THEN 'failed'
+                     ELSE 'completed' END,
+        changed_at = now()
+    FROM counts t
+    WHERE a.id = t.asset_id AND a.segments_done + a.segments_failed + t.done >= a.segments
+    RETURNING a.id, a.catalog_id, a.directory_id, a.state, t.done, t.bytes, t.adopted_bytes
+), tallied AS (
+    INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_failed, segments_done,
+                       bytes, adopted_bytes)
+    SELECT catalog_id, directory_id, count(*) FILTER (WHERE state = 'completed'),
+           count(*) FILTER (WHERE state = 'failed'), sum(done), sum(bytes), sum(adopted_bytes)
+    FROM ended GROUP BY catalog_id, directory_id
+), left_to_fold AS (
+    INSERT INTO tally (catalog_id, asset_id, segments_done, bytes, adopted_bytes)
+    SELECT a.catalog_id, t.asset_id, t.done, t.bytes, t.adopted_bytes
+    FROM counts t CROSS JOIN LATERAL (
+        SELECT catalog_id FROM asset WHERE id = t.asset_id OFFSET 0
+    ) AS a
+    WHERE t.asset_id NOT IN (SELECT id FROM ended)
+)
 SELECT id FROM settled

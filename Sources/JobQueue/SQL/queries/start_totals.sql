@@ -1,10 +1,11 @@
 -- $1 catalog, $2 generation. Counts anew what is under way by directory and in all; a SHA256SUMS that is
 -- about to be written in a directory with something under way waits until that has ended. Tallies
--- go: what they say is in the assets, which are counted in the same snapshot, and the SHA256SUMS of
--- a directory that they end is written; those that come later are added by the next fold, which
--- waits for the catalog's lock. The catalog runs, or has ended when nothing is lacking.
+-- without an asset go: what they say is in the assets, which are counted in the same snapshot, and
+-- the SHA256SUMS of a directory that they end is written. The others, and those that come later, are
+-- added by the next fold, which waits for the catalog's lock. The catalog runs, or has ended when
+-- nothing is lacking.
 WITH tallies AS MATERIALIZED (
-    DELETE FROM tally WHERE catalog_id = $1
+    DELETE FROM tally WHERE catalog_id = $1 AND asset_id IS NULL
     RETURNING directory_id, assets_completed + assets_failed AS ended
 ), counted AS MATERIALIZED (
     SELECT directory_id, count(*) AS unsettled FROM asset
