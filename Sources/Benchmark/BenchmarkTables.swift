@@ -38,7 +38,8 @@ struct BenchmarkTables: Sendable {
             ceilingComplete,
             [
                 .int(claim.lane), .int64Array(claim.jobs), .uuid(claim.lease),
-                .int(BenchmarkWork.segmentBytes), .text(BenchmarkWork.digest(of: 0)),
+                .int64Array(claim.jobs.map { _ in Int64(BenchmarkWork.segmentBytes) }),
+                .textArray(claim.jobs.map { BenchmarkWork.digest(of: $0) }),
             ]
         ).affectedRowCount
     }

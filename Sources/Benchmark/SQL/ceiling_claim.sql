@@ -1,6 +1,7 @@
--- $1 lane, $2 most jobs, $3 lease. The least that claiming a batch can be: their numbers.
+-- $1 lane, $2 most jobs, $3 lease. The least that claiming a batch of downloads can be: their numbers,
+-- and what to download to where.
 WITH picked AS MATERIALIZED (
-    SELECT id FROM job
+    SELECT id, segment_id FROM job
     WHERE lane_id = $1::bigint AND id > coalesce(
         (SELECT last_id FROM span WHERE lane_id = $1::bigint ORDER BY last_id DESC LIMIT 1), 0)
     ORDER BY id LIMIT $2::int
@@ -11,4 +12,5 @@ WITH picked AS MATERIALIZED (
     INSERT INTO span (lane_id, first_id, last_id, lease_id, jobs)
     SELECT $1::bigint, min(id), max(id), $3::uuid, count(*) FROM picked HAVING count(*) > 0
 )
-SELECT id FROM picked
+SELECT p.id, s.url, s.key, s.expected_bytes, s.expected_sha256
+FROM picked p JOIN segment s ON s.id = p.segment_id
