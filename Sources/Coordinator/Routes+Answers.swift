@@ -15,7 +15,7 @@ extension Routes {
     static func body<Body: Decodable>(of request: HTTPRequest) throws -> Body {
         try JSONShape.check(request.body)
         do {
-            return try JSONDecoder().decode(Body.self, from: Data(request.body))
+            return try WireJSON.decode(from: request.body)
         } catch let error as DecodingError {
             throw Failure("input.malformed", "The request's body: \(describe(error))")
         }
@@ -53,9 +53,7 @@ extension Routes {
     }
 
     static func json(_ value: some Encodable) throws -> HTTPResponse {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.withoutEscapingSlashes]
-        return HTTPResponse.json(200, bytes: Array(try encoder.encode(value)))
+        HTTPResponse.json(200, bytes: try WireJSON.encode(value))
     }
 
     static func noRoute(_ request: HTTPRequest) -> Failure {

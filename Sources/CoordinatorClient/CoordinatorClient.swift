@@ -124,7 +124,7 @@ package final class CoordinatorClient: Sendable {
 
     private static func encode(_ value: some Encodable) throws(Failure) -> [UInt8] {
         do {
-            return Array(try JSONEncoder().encode(value))
+            return try WireJSON.encode(value)
         } catch {
             throw Failure("worker.internal", "a request that JSON cannot hold")
         }
@@ -134,7 +134,7 @@ package final class CoordinatorClient: Sendable {
         _ body: [UInt8], _ path: String
     ) throws(Failure) -> Answer {
         do {
-            return try JSONDecoder().decode(Answer.self, from: Data(body))
+            return try WireJSON.decode(from: body)
         } catch {
             throw Failure(
                 "cluster.protocol", "\(redacted(path)): the answer is not \(Answer.self)")

@@ -4,170 +4,75 @@
 // column says at which places of the whole list its rows stand.
 
 /// Fetches of whole objects, of which nothing is known but what was stored before, all or none.
-private struct FetchColumns: Codable {
+private struct FetchColumns: Decodable {
     var site: SiteID
     var role: SegmentRole
-    var place: [Int] = []
-    var id: [JobID] = []
-    var asset: [AssetID] = []
-    var attempt: [Int] = []
-    var url: [String] = []
+    var place: [Int]
+    var id: [JobID]
+    var asset: [AssetID]
+    var attempt: [Int]
+    var url: [String]
     /// Empty where it is the URL without its scheme.
-    var key: [String] = []
+    var key: [String]
     /// Both absent, or as long as the others.
     var knownBytes: [Int64]?
     var knownSHA256: [String]?
 
-    init(site: SiteID, role: SegmentRole) {
-        self.site = site
-        self.role = role
-    }
-
-    mutating func append(_ job: Job, at index: Int) {
-        place.append(index)
-        id.append(job.id)
-        asset.append(job.asset)
-        attempt.append(job.attempt)
-        url.append(job.url)
-        key.append(job.key == Self.derivedKey(of: job.url) ? "" : job.key)
-        if let known = job.known {
-            if knownBytes == nil { (knownBytes, knownSHA256) = ([], []) }
-            knownBytes?.append(known.bytes)
-            knownSHA256?.append(known.sha256)
-        }
-    }
-
-    /// Whether a plain job of this role can stand in these columns.
-    func takes(_ job: Job, _ role: SegmentRole) -> Bool {
-        site == job.site && self.role == role && (knownBytes != nil) == (job.known != nil)
-    }
-
-    static func derivedKey(of url: String) -> Substring {
-        url.dropFirst(url.hasPrefix("https://") ? 8 : 7)
-    }
-
-    static func isPlain(_ job: Job) -> Bool {
-        job.kind == .fetch && job.role != nil && job.assetKind == nil && job.offset == nil
-            && job.length == nil && job.sha256 == nil && job.assembly == nil
-    }
-
-    func fill(_ list: inout PlacedList<Job>) {
+    /// Nil when the columns are not of one length.
+    var rows: PlacedRows<Job>? {
         guard place.count == id.count, id.count == asset.count, id.count == attempt.count,
             id.count == url.count, id.count == key.count,
             knownBytes?.count ?? id.count == id.count,
             knownBytes?.count == knownSHA256?.count
-        else { return list.isBroken = true }
-        for row in place.indices {
+        else { return nil }
+        let jobs = place.indices.map { row in
             var job = Job(
                 id: id[row], kind: .fetch, site: site, asset: asset[row], attempt: attempt[row],
-                url: url[row],
-                key: key[row].isEmpty ? String(Self.derivedKey(of: url[row])) : key[row])
+                url: url[row], key: key[row])
+            if job.key.isEmpty { job.key = String(job.url.dropFirst(schemeLength(job.url))) }
             job.role = role
             if let knownBytes, let knownSHA256 {
                 job.known = StoredObject(bytes: knownBytes[row], sha256: knownSHA256[row])
             }
-            list.put(job, at: place[row])
+            return job
         }
+        return PlacedRows(places: place, elements: jobs)
     }
 }
 
-/// Results of fetches that were stored.
-private struct DoneColumns: Codable {
-    var lease: LeaseID
-    var adopted: Bool
-    var place: [Int] = []
-    var job: [JobID] = []
-    var bytes: [Int64] = []
-    var sha256: [String] = []
+/// Of `https://` or `http://`.
+private func schemeLength(_ url: String) -> Int { url.hasPrefix("https://") ? 8 : 7 }
 
-    init(lease: LeaseID, adopted: Bool) {
-        self.lease = lease
-        self.adopted = adopted
-    }
-
-    mutating func append(_ report: JobReport, _ stored: StoredObject, at index: Int) {
-        place.append(index)
-        job.append(report.job)
-        bytes.append(stored.bytes)
-        sha256.append(stored.sha256)
-    }
-
-    func fill(_ list: inout PlacedList<JobReport>) {
-        guard place.count == job.count, job.count == bytes.count, job.count == sha256.count else {
-            return list.isBroken = true
-        }
-        for row in place.indices {
-            var report = JobReport(job: job[row], lease: lease, outcome: .done)
-            report.stored = StoredObject(bytes: bytes[row], sha256: sha256[row])
-            if adopted { report.adopted = true }
-            list.put(report, at: place[row])
-        }
-    }
-}
-
-/// A list that is put together from rows that know their places and others that fill the gaps.
-private struct PlacedList<Element> {
-    private var slots: [Element?]
-    var isBroken = false
-
-    init(count: Int) { slots = Array(repeating: nil, count: max(0, count)) }
-
-    mutating func put(_ element: Element, at place: Int) {
-        guard slots.indices.contains(place), slots[place] == nil else { return isBroken = true }
-        slots[place] = element
-    }
-
-    /// The whole list, with `others` in the gaps; nil when they do not fit.
-    func filled(with others: [Element]) -> [Element]? {
-        var rest = others[...]
-        let whole = slots.compactMap { $0 ?? rest.popFirst() }
-        return !isBroken && rest.isEmpty && whole.count == slots.count ? whole : nil
-    }
-}
-
-private func brokenColumns(_ path: [any CodingKey]) -> DecodingError {
-    .dataCorrupted(
-        .init(codingPath: path, debugDescription: "the columns do not fit together"))
-}
-
-extension LeaseGrant {
+extension LeaseGrant: ColumnMessage {
     private enum CodingKeys: String, CodingKey {
         case lease, seconds, waitedSeconds, sites, jobs, fetches, shares, cooling
     }
 
+    static var columnsName: StaticString { "fetches" }
+
+    var elements: [Job] {
+        get { jobs }
+        set { jobs = newValue }
+    }
+
     package func encode(to encoder: any Encoder) throws {
-        var columns: [FetchColumns] = []
-        var others: [Job] = []
-        for (index, job) in jobs.enumerated() {
-            guard FetchColumns.isPlain(job), let role = job.role else {
-                others.append(job)
-                continue
-            }
-            if columns.last?.takes(job, role) != true {
-                columns.append(FetchColumns(site: job.site, role: role))
-            }
-            columns[columns.count - 1].append(job, at: index)
-        }
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(lease, forKey: .lease)
         try container.encode(seconds, forKey: .seconds)
         try container.encode(waitedSeconds, forKey: .waitedSeconds)
         try container.encode(sites, forKey: .sites)
-        try container.encode(others, forKey: .jobs)
-        if !columns.isEmpty { try container.encode(columns, forKey: .fetches) }
+        try container.encode(jobs, forKey: .jobs)
         if let shares, !shares.isEmpty { try container.encode(shares, forKey: .shares) }
         if let cooling, !cooling.isEmpty { try container.encode(cooling, forKey: .cooling) }
     }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        let others = try container.decode([Job].self, forKey: .jobs)
         let columns = try container.decodeIfPresent([FetchColumns].self, forKey: .fetches) ?? []
-        var list = PlacedList<Job>(count: others.count + columns.reduce(0) { $0 + $1.place.count })
-        for group in columns { group.fill(&list) }
-        guard let jobs = list.filled(with: others) else {
-            throw brokenColumns(container.codingPath)
-        }
+        let rows = columns.compactMap(\.rows)
+        guard rows.count == columns.count,
+            let jobs = Self.merged(rows, with: try container.decode([Job].self, forKey: .jobs))
+        else { throw Self.brokenColumns(container.codingPath) }
         self.init(
             lease: try container.decodeIfPresent(LeaseID.self, forKey: .lease),
             seconds: try container.decode(Double.self, forKey: .seconds),
@@ -176,44 +81,258 @@ extension LeaseGrant {
         shares = try container.decodeIfPresent([OriginShare].self, forKey: .shares)
         cooling = try container.decodeIfPresent([OriginCooldown].self, forKey: .cooling)
     }
+
+    func columnGroups() -> [[Int]] {
+        var groups: [[Int]] = []
+        var first: Job?
+        for (index, job) in jobs.enumerated() where Self.isPlain(job) {
+            if let first, first.site == job.site, first.role == job.role,
+                (first.known == nil) == (job.known == nil)
+            {
+                groups[groups.count - 1].append(index)
+            } else {
+                groups.append([index])
+                first = job
+            }
+        }
+        return groups
+    }
+
+    private static func isPlain(_ job: Job) -> Bool {
+        job.kind == .fetch && job.role != nil && job.assetKind == nil && job.offset == nil
+            && job.length == nil && job.sha256 == nil && job.assembly == nil
+    }
+
+    func write(_ places: [Int], to writer: inout WireTextWriter) {
+        guard let first = places.first.map({ jobs[$0] }), let role = first.role else { return }
+        writer.raw("\"site\":")
+        writer.integer(first.site.rawValue)
+        writer.raw(",\"role\":")
+        writer.string(role.rawValue)
+        writer.raw(",")
+        writer.column("\"place\":", places) { $0.integer(Int64($1)) }
+        writer.column("\"id\":", places) { $0.integer(jobs[$1].id.rawValue) }
+        writer.column("\"asset\":", places) { $0.integer(jobs[$1].asset.rawValue) }
+        writer.column("\"attempt\":", places) { $0.integer(Int64(jobs[$1].attempt)) }
+        writer.column("\"url\":", places) { $0.string(jobs[$1].url) }
+        writer.column("\"key\":", places) { writer, place in
+            let job = jobs[place]
+            let isDerived = job.key == job.url.dropFirst(schemeLength(job.url))
+            writer.string(isDerived ? "" : job.key)
+        }
+        guard first.known != nil else { return }
+        writer.column("\"knownBytes\":", places) { $0.integer(jobs[$1].known?.bytes ?? 0) }
+        writer.column("\"knownSHA256\":", places) { $0.string(jobs[$1].known?.sha256 ?? "") }
+    }
+
+    static func readColumns(_ reader: inout WireTextReader) -> PlacedRows<Job>? {
+        var site: Int64?
+        var role: SegmentRole?
+        var numbers = (place: [Int64](), id: [Int64](), asset: [Int64](), attempt: [Int64]())
+        var urls: [String] = []
+        var keys: [String] = []
+        var known: (bytes: [Int64]?, sha256: [String]?)
+        let isRead = reader.object { reader, name in
+            func integers(_ column: inout [Int64]) -> Bool {
+                guard column.isEmpty, let read = reader.array({ $0.integer() }) else {
+                    return false
+                }
+                column = read
+                return true
+            }
+            func strings(_ column: inout [String]) -> Bool {
+                guard column.isEmpty, let read = reader.array({ $0.string() }) else { return false }
+                column = read
+                return true
+            }
+            if name.isName("place") { return integers(&numbers.place) }
+            if name.isName("id") { return integers(&numbers.id) }
+            if name.isName("asset") { return integers(&numbers.asset) }
+            if name.isName("attempt") { return integers(&numbers.attempt) }
+            if name.isName("url") { return strings(&urls) }
+            if name.isName("key") { return strings(&keys) }
+            if name.isName("site") {
+                site = reader.integer()
+                return site != nil
+            }
+            if name.isName("role") {
+                role = reader.string().flatMap(SegmentRole.init(rawValue:))
+                return role != nil
+            }
+            if name.isName("knownBytes") {
+                known.bytes = reader.array { $0.integer() }
+                return known.bytes != nil
+            }
+            if name.isName("knownSHA256") {
+                known.sha256 = reader.array { $0.string() }
+                return known.sha256 != nil
+            }
+            return false
+        }
+        guard isRead, let site, let role else { return nil }
+        return FetchColumns(
+            site: SiteID(site), role: role, place: numbers.place.map { Int($0) },
+            id: numbers.id.map { JobID($0) }, asset: numbers.asset.map { AssetID($0) },
+            attempt: numbers.attempt.map { Int($0) }, url: urls, key: keys,
+            knownBytes: known.bytes, knownSHA256: known.sha256
+        ).rows
+    }
 }
 
-extension ReportRequest {
+/// Results of fetches that were stored.
+private struct DoneColumns: Decodable {
+    var lease: LeaseID
+    var adopted: Bool
+    var place: [Int]
+    var job: [JobID]
+    var bytes: [Int64]
+    var sha256: [String]
+
+    /// Nil when the columns are not of one length.
+    var rows: PlacedRows<JobReport>? {
+        guard place.count == job.count, job.count == bytes.count, job.count == sha256.count else {
+            return nil
+        }
+        let reports = place.indices.map { row in
+            var report = JobReport(job: job[row], lease: lease, outcome: .done)
+            report.stored = StoredObject(bytes: bytes[row], sha256: sha256[row])
+            if adopted { report.adopted = true }
+            return report
+        }
+        return PlacedRows(places: place, elements: reports)
+    }
+}
+
+extension ReportRequest: ColumnMessage {
     private enum CodingKeys: String, CodingKey { case worker, results, done }
 
+    static var columnsName: StaticString { "done" }
+
+    var elements: [JobReport] {
+        get { results }
+        set { results = newValue }
+    }
+
     package func encode(to encoder: any Encoder) throws {
-        var columns: [DoneColumns] = []
-        var others: [JobReport] = []
-        for (index, report) in results.enumerated() {
-            guard report.outcome == .done, let stored = report.stored else {
-                others.append(report)
-                continue
-            }
-            let adopted = report.adopted ?? false
-            let group =
-                columns.firstIndex { $0.lease == report.lease && $0.adopted == adopted }
-                ?? columns.count
-            if group == columns.count {
-                columns.append(DoneColumns(lease: report.lease, adopted: adopted))
-            }
-            columns[group].append(report, stored, at: index)
-        }
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(worker, forKey: .worker)
-        try container.encode(others, forKey: .results)
-        if !columns.isEmpty { try container.encode(columns, forKey: .done) }
+        try container.encode(results, forKey: .results)
     }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        let others = try container.decode([JobReport].self, forKey: .results)
         let columns = try container.decodeIfPresent([DoneColumns].self, forKey: .done) ?? []
-        let count = others.count + columns.reduce(0) { $0 + $1.place.count }
-        var list = PlacedList<JobReport>(count: count)
-        for group in columns { group.fill(&list) }
-        guard let results = list.filled(with: others) else {
-            throw brokenColumns(container.codingPath)
+        let rows = columns.compactMap(\.rows)
+        let others = try container.decode([JobReport].self, forKey: .results)
+        guard rows.count == columns.count, let results = Self.merged(rows, with: others) else {
+            throw Self.brokenColumns(container.codingPath)
         }
         self.init(worker: try container.decode(WorkerID.self, forKey: .worker), results: results)
+    }
+
+    func columnGroups() -> [[Int]] {
+        var groups: [(lease: LeaseID, adopted: Bool, places: [Int])] = []
+        for (place, report) in results.enumerated()
+        where report.outcome == .done && report.stored != nil {
+            let adopted = report.adopted ?? false
+            // Mostly that of the result before.
+            let group = groups.lastIndex { $0.lease == report.lease && $0.adopted == adopted }
+            if let group {
+                groups[group].places.append(place)
+            } else {
+                groups.append((report.lease, adopted, [place]))
+            }
+        }
+        return groups.map(\.places)
+    }
+
+    func write(_ places: [Int], to writer: inout WireTextWriter) {
+        guard let first = places.first.map({ results[$0] }) else { return }
+        writer.raw("\"lease\":")
+        writer.string(first.lease)
+        writer.raw(first.adopted ?? false ? ",\"adopted\":true," : ",\"adopted\":false,")
+        writer.column("\"place\":", places) { $0.integer(Int64($1)) }
+        writer.column("\"job\":", places) { $0.integer(results[$1].job.rawValue) }
+        writer.column("\"bytes\":", places) { $0.integer(results[$1].stored?.bytes ?? 0) }
+        writer.column("\"sha256\":", places) { $0.string(results[$1].stored?.sha256 ?? "") }
+    }
+
+    static func readColumns(_ reader: inout WireTextReader) -> PlacedRows<JobReport>? {
+        var lease: String?
+        var adopted: Bool?
+        var numbers = (place: [Int64](), job: [Int64](), bytes: [Int64]())
+        var digests: [String] = []
+        let isRead = reader.object { reader, name in
+            func integers(_ column: inout [Int64]) -> Bool {
+                guard column.isEmpty, let read = reader.array({ $0.integer() }) else {
+                    return false
+                }
+                column = read
+                return true
+            }
+            if name.isName("place") { return integers(&numbers.place) }
+            if name.isName("job") { return integers(&numbers.job) }
+            if name.isName("bytes") { return integers(&numbers.bytes) }
+            if name.isName("sha256") {
+                guard digests.isEmpty, let read = reader.array({ $0.string() }) else {
+                    return false
+                }
+                digests = read
+                return true
+            }
+            if name.isName("lease") {
+                lease = reader.string()
+                return lease != nil
+            }
+            if name.isName("adopted") {
+                adopted = reader.bool()
+                return adopted != nil
+            }
+            return false
+        }
+        guard isRead, let lease, let adopted else { return nil }
+        return DoneColumns(
+            lease: lease, adopted: adopted, place: numbers.place.map { Int($0) },
+            job: numbers.job.map { JobID($0) }, bytes: numbers.bytes, sha256: digests
+        ).rows
+    }
+}
+
+/// Its list is short words, by the hundred.
+extension ReportAnswer: WireMessage {
+    /// By hand when there is nothing else to say.
+    func wireBytes() throws -> [UInt8] {
+        var rest = self
+        rest.answers = []
+        var writer = WireTextWriter(try WireJSON.plain(rest))
+        guard writer.bytes.elementsEqual(#"{"answers":[]}"#.utf8) else {
+            return try WireJSON.plain(self)
+        }
+        for _ in "]}" { writer.removeLast() }
+        for answer in answers {
+            writer.string(answer.rawValue)
+            writer.raw(",")
+        }
+        if !answers.isEmpty { writer.removeLast() }
+        writer.raw("]}")
+        return writer.bytes
+    }
+
+    static func reading(_ bytes: [UInt8]) -> ReportAnswer? {
+        bytes.withUnsafeBufferPointer { bytes in
+            var reader = WireTextReader(bytes)
+            var answers: [Verdict]?
+            let isRead = reader.object { reader, name in
+                guard name.isName("answers"), answers == nil else { return false }
+                answers = reader.array { reader in
+                    guard let text = reader.text() else { return nil }
+                    if text.isName("accepted") { return .accepted }
+                    return Verdict(rawValue: String(decoding: text, as: UTF8.self))
+                }
+                return answers != nil
+            }
+            guard isRead, reader.isAtEnd, let answers else { return nil }
+            return ReportAnswer(answers: answers)
+        }
     }
 }

@@ -30,11 +30,71 @@ import Testing
                 origin: "http://h", connections: 2, requestsPerSecond: 0.5, bytesPerSecond: 1_000,
                 seconds: 10)
         ]
-        let back = try JSONDecoder().decode(
-            LeaseGrant.self, from: try JSONEncoder().encode(grant))
-        #expect(back.jobs == jobs)
-        #expect(back.lease == "l" && back.seconds == 30 && back.waitedSeconds == 1.5)
-        #expect(back.sites == grant.sites && back.shares == grant.shares)
+        grant.cooling = [OriginCooldown(origin: "http://i", seconds: 2.5)]
+        let bytes = try WireJSON.encode(grant)
+        // Read by hand, by Foundation, and without columns: it is the same grant.
+        for back in [
+            try WireJSON.decode(LeaseGrant.self, from: bytes),
+            try JSONDecoder().decode(LeaseGrant.self, from: Data(bytes)),
+            try WireJSON.decode(LeaseGrant.self, from: Array(try JSONEncoder().encode(grant))),
+        ] {
+            #expect(back.jobs == jobs)
+            #expect(back.lease == "l" && back.seconds == 30 && back.waitedSeconds == 1.5)
+            #expect(back.sites == grant.sites && back.shares == grant.shares)
+            #expect(back.cooling == grant.cooling)
+        }
+        #expect(String(decoding: bytes, as: UTF8.self).contains(#""fetches":[{"site":1,"#))
+    }
+
+    /// What others write is read as well: other orders and spaces, escapes, members nobody knows.
+    @Test func whatIsNotWrittenHereIsLeftToFoundation() throws {
+        let text = #"""
+            { "fetches" : [ { "role" : "media", "site": 1, "id": [7, 8], "asset" : [ 1 ,1],
+                "attempt":[1,2], "place" :[1 , 0], "key":["", "k\/é \u00e9"],
+                "url":["http:\/\/h\/a", "https://h/\"b\""], "later": null } ],
+              "jobs":[], "sites" : {"1":"file:///a"}, "seconds":3e1, "waitedSeconds":0, "lease":"l" }
+            """#
+        let grant = try WireJSON.decode(LeaseGrant.self, from: Array(text.utf8))
+        #expect(grant.jobs.map(\.url) == [#"https://h/"b""#, "http://h/a"])
+        #expect(grant.jobs.map(\.key) == ["k/é é", "h/a"])
+        #expect(grant.jobs.map(\.attempt) == [2, 1] && grant.seconds == 30)
+    }
+
+    @Test func textOfEveryKindGoesThrough() throws {
+        let texts = ["http://h/é", "http://h/\"\\", "http://h/\u{1}\u{1F}\n", "http://h/日本/%2F"]
+        let jobs = texts.enumerated().map { index, text in
+            Self.job(Int64.max - Int64(index)) {
+                $0.url = text
+                $0.key = text
+            }
+        }
+        let grant = LeaseGrant(lease: "l", seconds: 30, sites: [:], jobs: jobs)
+        let bytes = try WireJSON.encode(grant)
+        #expect(try WireJSON.decode(LeaseGrant.self, from: bytes).jobs == jobs)
+        #expect(try JSONDecoder().decode(LeaseGrant.self, from: Data(bytes)).jobs == jobs)
+    }
+
+    /// A body cut short or damaged anywhere is refused or read as Foundation reads it, never worse.
+    @Test func damageIsNoticedAsFoundationDoes() throws {
+        let grant = LeaseGrant(
+            lease: "l", seconds: 30, sites: ["1": "file:///a"], jobs: [Self.job(1), Self.job(2)])
+        let bytes = try WireJSON.encode(grant)
+        for index in bytes.indices {
+            for byte in Array("\"\\,:[]{}0-e \u{1}".utf8) {
+                var damaged = bytes
+                damaged[index] = byte
+                expectSameGrant(damaged)
+            }
+            expectSameGrant(Array(bytes[..<index]))
+        }
+    }
+
+    private func expectSameGrant(_ bytes: [UInt8]) {
+        let own = try? WireJSON.decode(LeaseGrant.self, from: bytes)
+        let theirs = try? JSONDecoder().decode(LeaseGrant.self, from: Data(bytes))
+        let text = String(decoding: bytes, as: UTF8.self)
+        #expect(own?.jobs == theirs?.jobs, "\(text)")
+        #expect(own?.lease == theirs?.lease && own?.seconds == theirs?.seconds, "\(text)")
     }
 
     @Test func aReportComesBackAsItWas() throws {
@@ -51,8 +111,7 @@ import Testing
             results.append(report)
         }
         let request = ReportRequest(worker: "w", results: results)
-        let back = try JSONDecoder().decode(
-            ReportRequest.self, from: try JSONEncoder().encode(request))
+        let back = try WireJSON.decode(ReportRequest.self, from: try WireJSON.encode(request))
         #expect(back.worker == "w")
         #expect(back.results.map(\.job) == results.map(\.job))
         #expect(back.results.map(\.lease) == results.map(\.lease))
@@ -71,7 +130,23 @@ import Testing
     func columnsThatDoNotFitAreRefused(done: String) {
         let body = #"{"worker":"w","results":[],"done":"# + done + "}"
         #expect(throws: DecodingError.self) {
-            try JSONDecoder().decode(ReportRequest.self, from: Data(body.utf8))
+            try WireJSON.decode(ReportRequest.self, from: Array(body.utf8))
+        }
+    }
+
+    @Test func answersComeBackAsTheyWere() throws {
+        for verdicts in [[], [.accepted], [.accepted, .stale, .rejected, .accepted]]
+            as [[ReportAnswer.Verdict]]
+        {
+            for cooling in [nil, [OriginCooldown(origin: "http://h", seconds: 1)]] {
+                var answer = ReportAnswer(answers: verdicts)
+                answer.cooling = cooling
+                let bytes = try WireJSON.encode(answer)
+                let back = try WireJSON.decode(ReportAnswer.self, from: bytes)
+                #expect(back.answers == verdicts && back.cooling == cooling)
+                let plain = try JSONDecoder().decode(ReportAnswer.self, from: Data(bytes))
+                #expect(plain.answers == verdicts && plain.cooling == cooling)
+            }
         }
     }
 }

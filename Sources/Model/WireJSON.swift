@@ -1,0 +1,147 @@
+import FoundationEssentials
+
+/// JSON of the API's bodies: by Foundation, but for the columns of messages that have them.
+package enum WireJSON {
+    package static func encode(_ value: some Encodable) throws -> [UInt8] {
+        if let message = value as? any WireMessage { return try message.wireBytes() }
+        return try plain(value)
+    }
+
+    /// Throws a `DecodingError`.
+    package static func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self, from bytes: [UInt8]
+    ) throws -> Value {
+        if let type = type as? any WireMessage.Type,
+            let message = try type.reading(bytes) as? Value
+        {
+            return message
+        }
+        return try JSONDecoder().decode(type, from: Data(bytes))
+    }
+
+    static func plain(_ value: some Encodable) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.withoutEscapingSlashes]
+        return Array(try encoder.encode(value))
+    }
+}
+
+/// A message that is written and read by hand, where it can be.
+protocol WireMessage: Codable {
+    func wireBytes() throws -> [UInt8]
+    /// Nil when Foundation has to read it: it is not as `wireBytes` writes it.
+    static func reading(_ bytes: [UInt8]) throws -> Self?
+}
+
+/// Elements of a message that came in columns, and their places in the whole list.
+struct PlacedRows<Element> {
+    var places: [Int]
+    var elements: [Element]
+}
+
+/// A message one list of which travels in columns, as the message's last member. Its `Codable` has the
+/// list without them, and takes both.
+protocol ColumnMessage: WireMessage {
+    associatedtype Element
+
+    static var columnsName: StaticString { get }
+    var elements: [Element] { get set }
+
+    /// The places of the elements that travel in columns, a group for each object of columns.
+    func columnGroups() -> [[Int]]
+    /// Writes the members of a group's object, each with a comma after it.
+    func write(_ places: [Int], to writer: inout WireTextWriter)
+    /// Reads a group's object; nil when it is not as `write` writes it.
+    static func readColumns(_ reader: inout WireTextReader) -> PlacedRows<Element>?
+}
+
+extension ColumnMessage {
+    func wireBytes() throws -> [UInt8] {
+        let groups = columnGroups()
+        guard !groups.isEmpty else { return try WireJSON.plain(self) }
+        var rest = self
+        if groups.reduce(0, { $0 + $1.count }) == elements.count {
+            rest.elements = []
+        } else {
+            let placed = Set(groups.joined())
+            rest.elements = elements.indices.lazy.filter { !placed.contains($0) }.map {
+                elements[$0]
+            }
+        }
+        var writer = WireTextWriter(try WireJSON.plain(rest))
+        writer.reserve(elements.count * 150)
+        writer.removeLast()
+        writer.raw(",\"")
+        writer.raw(Self.columnsName)
+        writer.raw("\":[")
+        for group in groups {
+            writer.raw("{")
+            write(group, to: &writer)
+            writer.removeLast()
+            writer.raw("},")
+        }
+        writer.removeLast()
+        writer.raw("]}")
+        return writer.bytes
+    }
+
+    static func reading(_ bytes: [UInt8]) throws -> Self? {
+        guard let (rest, rows) = bytes.withUnsafeBufferPointer(cut) else { return nil }
+        var message = try JSONDecoder().decode(Self.self, from: Data(rest))
+        guard let elements = merged(rows, with: message.elements) else {
+            throw brokenColumns([])
+        }
+        message.elements = elements
+        return message
+    }
+
+    /// The message without its columns, and these.
+    private static func cut(
+        _ bytes: UnsafeBufferPointer<UInt8>
+    ) -> (rest: [UInt8], rows: [PlacedRows<Element>])? {
+        var reader = WireTextReader(bytes)
+        guard reader.take(UInt8(ascii: "{")) else { return nil }
+        var rows: [PlacedRows<Element>]?
+        var columns = 0..<0
+        // Before the first member there is no comma to be cut as well.
+        var comma: Int?
+        repeat {
+            guard let name = reader.text(), reader.take(UInt8(ascii: ":")) else { return nil }
+            if name.isName(columnsName) {
+                guard let start = comma, rows == nil, let read = reader.array(readColumns) else {
+                    return nil
+                }
+                rows = read
+                columns = start..<reader.index
+            } else if !reader.skip() {
+                return nil
+            }
+            comma = reader.index
+        } while reader.take(UInt8(ascii: ","))
+        guard reader.take(UInt8(ascii: "}")), reader.isAtEnd, let rows else { return nil }
+        return (Array(bytes[..<columns.lowerBound]) + bytes[columns.upperBound...], rows)
+    }
+
+    /// The whole list, with `others` in the gaps; nil when they do not fit together.
+    static func merged(_ rows: [PlacedRows<Element>], with others: [Element]) -> [Element]? {
+        if others.isEmpty, rows.count == 1, rows[0].places.elementsEqual(rows[0].places.indices) {
+            return rows[0].elements
+        }
+        let count = rows.reduce(others.count) { $0 + $1.places.count }
+        var slots = [Element?](repeating: nil, count: count)
+        for group in rows {
+            for (place, element) in zip(group.places, group.elements) {
+                guard slots.indices.contains(place), slots[place] == nil else { return nil }
+                slots[place] = element
+            }
+        }
+        var rest = others[...]
+        let whole = slots.compactMap { $0 ?? rest.popFirst() }
+        return rest.isEmpty && whole.count == count ? whole : nil
+    }
+
+    static func brokenColumns(_ path: [any CodingKey]) -> DecodingError {
+        .dataCorrupted(
+            .init(codingPath: path, debugDescription: "the columns do not fit together"))
+    }
+}
