@@ -194,9 +194,9 @@ package final class Coordinator: Sendable {
             } catch {
                 log.warning("folding reports failed", ["error": "\(error)"])
             }
-            // A tenth of the time at most.
-            let rest = max(.milliseconds(10), (clock.now - start) * 9)
-            try? await Task.sleep(for: min(rest, .seconds(1)))
+            // A fold costs a millisecond; under load it takes longer than it costs.
+            let rest = min(max(.milliseconds(5), (clock.now - start) * 4), .milliseconds(50))
+            try? await Task.sleep(for: rest)
             if !isPending { await reported.wait(after: version, atMost: .seconds(1)) }
         }
     }

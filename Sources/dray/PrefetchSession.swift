@@ -128,7 +128,8 @@ final class PrefetchSession: DrainableService {
                 display.show(status)
                 if status.state.isTerminal || status.state == .interrupted { return status }
                 let totals = status.totals
-                isNearlyDone = totals.assets == totals.completed + totals.failed
+                let lacking = totals.segments - totals.segmentsDone - totals.segmentsFailed
+                isNearlyDone = lacking <= totals.segments / 20
             case .failure(let failure):
                 guard Self.mayPass(failure.code) else { throw failure }
                 display.showTrouble(Self.trouble(failure))

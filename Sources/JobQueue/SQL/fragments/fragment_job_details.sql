@@ -5,7 +5,10 @@ SELECT j.id, j.kind, j.attempt + 1, j.asset_id, c.site_id, t.storage_url, a.kind
 FROM held j
 JOIN catalog c ON c.id = j.catalog_id
 JOIN site t ON t.id = c.site_id
-LEFT JOIN asset a ON a.id = j.asset_id
+-- Only a manifest's job needs its asset: for the others the filter answers without a look.
+LEFT JOIN LATERAL (
+    SELECT x.kind, x.url, x.key FROM asset x WHERE x.id = j.asset_id AND j.kind = 'resolve' OFFSET 0
+) AS a ON true
 LEFT JOIN segment s ON s.id = j.segment_id
 LEFT JOIN assembly y ON y.segment_id = j.whole_id
 LEFT JOIN result r ON r.segment_id = s.id AND r.done

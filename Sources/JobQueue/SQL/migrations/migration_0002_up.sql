@@ -455,6 +455,9 @@ BEGIN
                    WHERE q.id = of_queue AND q.state <> 'paused' AND NOT t.closed) THEN
         RETURN;
     END IF;
+    -- A claim that a crash of the server takes back is a lease that was lost: nothing to wait for the
+    -- disk for.
+    PERFORM set_config('synchronous_commit', 'off', true);
     PERFORM promote_jobs(of_queue);
     SELECT array_agg(o.lane_id), array_agg(o.catalog_id), array_agg(o.catalogs_left),
            array_agg(o.rank), array_agg(o.origin_id), array_agg(o.is_guarded), array_agg(true)
