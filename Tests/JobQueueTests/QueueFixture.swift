@@ -102,9 +102,11 @@ struct QueueFixture {
 
     @discardableResult
     func submit(
-        _ assets: [AssetSubmission], catalog: String = "movies", site: String = Self.site
+        _ assets: [AssetSubmission], catalog: String = "movies", site: String = Self.site,
+        priority: Int = 5
     ) async throws -> CatalogID {
-        let handle = try await queue.open(CatalogSubmission(name: catalog, storageURL: site))
+        let handle = try await queue.open(
+            CatalogSubmission(name: catalog, storageURL: site, priority: priority))
         try await queue.add(assets, to: handle.id, generation: handle.generation)
         try await queue.start(handle.id, generation: handle.generation)
         return handle.id

@@ -1,0 +1,107 @@
+import JobQueue
+import Model
+import Postgres
+import Testing
+
+/// Which jobs a claim takes, and in what order.
+@Suite struct ClaimTests {
+    typealias F = QueueFixture
+
+    private static func files(_ prefix: String, _ count: Int) -> [AssetSubmission] {
+        (0..<count).map { F.file("\(prefix)/\($0)") }
+    }
+
+    private static func count(_ grant: LeaseGrant, _ prefix: String) -> Int {
+        grant.jobs.count { $0.key.hasPrefix("origin.test/files/\(prefix)/") }
+    }
+
+    @Test func aSmallCatalogIsThroughWithItsFirstClaims() async throws {
+        try await F.with("small") { fixture in
+            try await fixture.submit(Self.files("large", 3_000), catalog: "large")
+            let first = try await fixture.lease(100)
+            #expect(Self.count(first, "large") == 100)
+            try await fixture.submit(Self.files("small", 10), catalog: "small")
+            let second = try await fixture.lease(100)
+            #expect(Self.count(second, "small") == 10 && Self.count(second, "large") == 90)
+        }
+    }
+
+    @Test func catalogsOfOnePriorityShareEachClaim() async throws {
+        try await F.with("share") { fixture in
+            for name in ["a", "b", "c"] {
+                try await fixture.submit(Self.files(name, 200), catalog: name)
+            }
+            for _ in 1...3 {
+                let grant = try await fixture.lease(90)
+                #expect(["a", "b", "c"].map { Self.count(grant, $0) } == [30, 30, 30])
+            }
+            // One job at a time goes round as well.
+            var single: [String: Int] = [:]
+            for _ in 1...6 {
+                let grant = try await fixture.lease(1)
+                for name in ["a", "b", "c"] { single[name, default: 0] += Self.count(grant, name) }
+            }
+            #expect(single == ["a": 2, "b": 2, "c": 2])
+        }
+    }
+
+    @Test func aHigherPriorityComesFirstUntilALowerOneHasWaitedLong() async throws {
+        try await F.with("ageing") { fixture in
+            try await fixture.submit(Self.files("low", 100), catalog: "low", priority: 2)
+            try await fixture.submit(Self.files("high", 100), catalog: "high", priority: 6)
+            #expect(Self.count(try await fixture.lease(10), "high") == 10)
+            try await fixture.pool.query(
+                "UPDATE lane SET ready_since = ready_since - interval '5 minutes' "
+                    + "FROM catalog c WHERE c.id = lane.catalog_id AND c.name = 'low'")
+            #expect(Self.count(try await fixture.lease(10), "low") == 10)
+            // Served, it waits again.
+            #expect(Self.count(try await fixture.lease(10), "high") == 10)
+        }
+    }
+
+    @Test func aDeadlineRaisesThePriorityAsItNears() async throws {
+        try await F.with("deadline") { fixture in
+            try await fixture.submit(Self.files("due", 100), catalog: "due", priority: 2)
+            try await fixture.submit(Self.files("high", 100), catalog: "high", priority: 6)
+            let deadline = "UPDATE catalog SET started_at = now() - interval '1 hour', deadline = "
+            try await fixture.pool.query(deadline + "now() + interval '9 hours' WHERE name = 'due'")
+            #expect(Self.count(try await fixture.lease(10), "high") == 10)
+            try await fixture.pool.query(
+                deadline + "now() + interval '10 minutes' WHERE name = 'due'")
+            #expect(Self.count(try await fixture.lease(10), "due") == 10)
+        }
+    }
+
+    @Test func anOriginThatIsLeftAloneHoldsUpNoOther() async throws {
+        try await F.with("cooling") { fixture in
+            var mixed = Self.files("a", 500)
+            mixed.append(
+                AssetSubmission(
+                    name: "other", url: "http://other.test/x", kind: .file, key: "other.test/x"))
+            try await fixture.submit(mixed)
+            let grant = try await fixture.lease(1)
+            let answer = F.failed(grant.jobs[0], grant, "origin.http.503", retryAfter: 60)
+            _ = try await fixture.report([answer])
+            #expect(try await fixture.lease(100).jobs.map(\.key) == ["other.test/x"])
+            #expect(try await fixture.lease(100).lease == nil)
+            let cooling = try await fixture.queue.coolingOrigins()
+            #expect(cooling.map(\.origin) == ["http://origin.test"])
+            #expect(cooling.allSatisfy { (50...60).contains($0.seconds) })
+        }
+    }
+
+    @Test func whatWasTriedBeforeComesBeforeWhatWasNot() async throws {
+        try await F.with("again") { fixture in
+            try await fixture.submit(Self.files("a", 50))
+            let grant = try await fixture.lease(1)
+            _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.http.502")])
+            try await fixture.skipDelays()
+            let next = try await fixture.lease(1)
+            #expect(next.jobs.map(\.key) == grant.jobs.map(\.key))
+            #expect(next.jobs.map(\.attempt) == [2])
+            // A new number, so that nothing of the first try counts.
+            #expect(next.jobs[0].id != grant.jobs[0].id)
+            #expect(try await fixture.report([F.done(grant.jobs[0], grant)]) == [.stale])
+        }
+    }
+}

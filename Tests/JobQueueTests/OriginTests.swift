@@ -1,0 +1,132 @@
+import JobQueue
+import Model
+import Postgres
+import Testing
+
+/// Limits of origins as the queue shares them out, and origins that fail.
+@Suite struct OriginTests {
+    typealias F = QueueFixture
+
+    private static func limit(_ fixture: QueueFixture, _ what: String) async throws {
+        try await fixture.pool.query(
+            "UPDATE origin SET has_own_limits = true, \(what) WHERE url = 'http://origin.test'")
+    }
+
+    private static func submit(_ fixture: QueueFixture, _ count: Int) async throws {
+        try await fixture.submit((0..<count).map { F.file("\($0)") })
+    }
+
+    @Test func sharesOfConnectionsNeverExceedTheLimit() async throws {
+        try await F.with("shares") { fixture in
+            try await Self.submit(fixture, 2_000)
+            try await Self.limit(fixture, "max_connections = 4")
+            let workers = (0..<3).map { _ in F.newID() }
+            let first = try await fixture.lease(1_000, as: workers[0])
+            #expect(first.shares?.map(\.connections) == [4])
+            #expect((1...64).contains(first.jobs.count))
+            // Nothing is left, until the first renews a share that is smaller now.
+            #expect(try await fixture.lease(1_000, as: workers[1]).lease == nil)
+            let beat = Heartbeat(
+                worker: workers[0], leases: [first.lease ?? ""], progress: [:], name: "w",
+                activeTransfers: 4)
+            let renewed = try await fixture.queue.heartbeat(beat)
+            #expect(renewed.shares?.map(\.connections) == [2])
+            // What the first had before counts until its time is over.
+            #expect(try await fixture.lease(1_000, as: workers[1]).lease == nil)
+            try await fixture.pool.query(
+                "DELETE FROM origin_share s WHERE s.ends_at < (SELECT max(ends_at) "
+                    + "FROM origin_share t WHERE t.worker_id = s.worker_id)")
+            let second = try await fixture.lease(1_000, as: workers[1])
+            #expect(second.shares?.map(\.connections) == [2])
+            #expect(try await fixture.lease(1_000, as: workers[2]).lease == nil)
+        }
+    }
+
+    @Test func aWorkerThatHoldsNothingHasNoShare() async throws {
+        try await F.with("released") { fixture in
+            try await Self.submit(fixture, 200)
+            try await Self.limit(fixture, "max_connections = 1")
+            let first = try await fixture.lease(4)
+            #expect(first.jobs.count == 4)
+            let other = F.newID()
+            #expect(try await fixture.lease(4, as: other).lease == nil)
+            _ = try await fixture.report(first.jobs.map { F.done($0, first) })
+            // Its requests of the last second count for a second more.
+            #expect(try await fixture.lease(4, as: other).lease == nil)
+            try await fixture.pool.query(
+                "UPDATE origin_share SET ends_at = ends_at - interval '2 seconds' "
+                    + "WHERE connections > 0")
+            #expect(try await fixture.lease(4, as: other).shares?.map(\.connections) == [1])
+        }
+    }
+
+    @Test func requestsASecondAreSharedOutWhole() async throws {
+        try await F.with("rates") { fixture in
+            try await Self.submit(fixture, 500)
+            try await Self.limit(fixture, "requests_per_second = 5")
+            let workers = (0..<3).map { _ in F.newID() }
+            var rates: [Double] = []
+            for worker in workers {
+                let grant = try await fixture.lease(100, as: worker)
+                rates += grant.shares?.compactMap(\.requestsPerSecond) ?? []
+                #expect(grant.jobs.count <= 25)
+            }
+            #expect(rates.reduce(0, +) <= 5 && rates.allSatisfy { $0 == $0.rounded() })
+        }
+    }
+
+    @Test func twentyFailuresInARowLeaveAnOriginAloneUntilOneJobSucceeds() async throws {
+        try await F.with("breaker") { fixture in
+            try await Self.submit(fixture, 100)
+            let grant = try await fixture.lease(20)
+            _ = try await fixture.report(grant.jobs.map { F.failed($0, grant, "origin.connect") })
+            try await fixture.skipDelays()
+            #expect(try await fixture.lease(10).lease == nil)
+            try await fixture.skipCooldowns()
+            // One job tries it; nobody else gets one meanwhile.
+            let probe = try await fixture.lease(10)
+            #expect(probe.jobs.count == 1)
+            #expect(try await fixture.lease(10).lease == nil)
+            _ = try await fixture.report([F.failed(probe.jobs[0], probe, "origin.timeout")])
+            #expect(try await fixture.queue.coolingOrigins().first.map { $0.seconds > 5 } == true)
+            try await fixture.skipCooldowns()
+            let second = try await fixture.lease(10)
+            #expect(second.jobs.count == 1)
+            _ = try await fixture.report([F.done(second.jobs[0], second)])
+            #expect(try await fixture.lease(10).jobs.count == 10)
+            let decisions = try await fixture.pool.query(
+                "SELECT decision FROM origin_decision ORDER BY id"
+            ).rows.map { try $0.string(0) }
+            #expect(decisions == ["open", "halfOpen", "open", "halfOpen", "closed"])
+        }
+    }
+
+    @Test func aCatalogOfAnOriginThatStaysDownEnds() async throws {
+        try await F.with("down") { fixture in
+            try await Self.submit(fixture, 60)
+            var rounds = 0
+            while rounds < 200 {
+                rounds += 1
+                try await fixture.skipDelays()
+                try await fixture.skipCooldowns()
+                let grant = try await fixture.lease(20)
+                guard grant.lease != nil else { break }
+                _ = try await fixture.report(
+                    grant.jobs.map {
+                        $0.kind == .sums
+                            ? F.done($0, grant) : F.failed($0, grant, "origin.connect")
+                    })
+            }
+            let status = try await fixture.queue.clusterStatus().catalogs[0]
+            #expect(status.state == .failed && status.totals.failed == 60)
+            #expect(rounds < 60)
+        }
+    }
+}
+
+extension QueueFixture {
+    /// Lets every cooldown be over.
+    func skipCooldowns() async throws {
+        try await pool.query("UPDATE origin SET cooldown_until = now()")
+    }
+}
