@@ -58,9 +58,10 @@ package enum Migrations {
         do {
             return try await pool.withConnection { connection in
                 try await connection.transaction { connection in
-                    // "dray" in ASCII, so that it is nobody else's lock by accident.
+                    // Of this schema alone, under a name that is nobody else's by accident.
                     _ = try await connection.query(
-                        "SELECT pg_advisory_xact_lock(x'64726179'::bigint)", [])
+                        "SELECT pg_advisory_xact_lock("
+                            + "hashtextextended('dray.schema.' || current_schema(), 0))", [])
                     try await connection.simple(
                         """
                         CREATE TABLE IF NOT EXISTS schema_migration (

@@ -20,7 +20,8 @@ extension FailureCode {
         case "origin.dns", "origin.connect", "origin.timeout", "origin.reset", "origin.http.408",
             "origin.http.425", "origin.http.429":
             true
-        default: rawValue.hasPrefix("origin.http.5")
+        // The rows of the statuses 500 and above.
+        default: (270...297).contains(row.number) || row.number == 299
         }
     }
 
