@@ -124,8 +124,8 @@ import Testing
             try await server.crashAndRestart()
             try await fixture.submit(["c"], catalog: "later")
             // The crash may have taken back the claim before it, whose job then waits again.
-            let keys = try await across.value.jobs.map(\.key)
-            #expect(keys == ["origin.test/c"] || keys == ["origin.test/b"])
+            let keys = Set(try await across.value.jobs.map(\.key))
+            #expect(!keys.isEmpty && keys.isSubset(of: ["origin.test/b", "origin.test/c"]))
         } catch {
             await fixture.close()
             throw error
