@@ -4,6 +4,8 @@
 #pragma once
 #include <curl/curl.h>
 #include <curl/header.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/crypto.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -107,6 +109,30 @@ static inline CURLcode dray_easy_set_close_socket(
 /// What a write callback answers to end its transfer.
 static inline size_t dray_write_error(void) { return CURL_WRITEFUNC_ERROR; }
 
+/// What a write callback answers to take its bytes later.
+static inline size_t dray_write_pause(void) { return CURL_WRITEFUNC_PAUSE; }
+
+/// Lets a paused transfer go on; may call its write callback.
+static inline CURLcode dray_easy_resume(CURL *easy) {
+    return curl_easy_pause(easy, CURLPAUSE_CONT);
+}
+
+typedef int (*dray_prerequest_callback)(
+    void *_Nullable user, char *_Nullable remote, char *_Nullable local, int remote_port,
+    int local_port);
+
+/// Called when a connection is there and the request is about to be sent on it.
+static inline CURLcode dray_easy_set_prerequest(
+    CURL *easy, dray_prerequest_callback callback, void *_Nullable user) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
+    if (code != CURLE_OK) return code;
+    return curl_easy_setopt(easy, CURLOPT_PREREQDATA, user);
+}
+
+/// What a pre-request callback answers to send the request, or to end the transfer.
+static inline int dray_prerequest_proceed(void) { return CURL_PREREQFUNC_OK; }
+static inline int dray_prerequest_abort(void) { return CURL_PREREQFUNC_ABORT; }
+
 /// What an open-socket callback answers to refuse an address.
 static inline curl_socket_t dray_bad_socket(void) { return CURL_SOCKET_BAD; }
 
@@ -150,6 +176,13 @@ static inline long dray_easy_connects(CURL *easy) {
     return curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &value) == CURLE_OK ? value : 0;
 }
 
+/// The socket of the transfer's connection; CURL_SOCKET_BAD when there is none.
+static inline curl_socket_t dray_easy_active_socket(CURL *easy) {
+    curl_socket_t value = CURL_SOCKET_BAD;
+    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &value) == CURLE_OK
+        ? value : CURL_SOCKET_BAD;
+}
+
 /// -1 when the length is not known.
 static inline int64_t dray_easy_content_length(CURL *easy) {
     curl_off_t value = -1;
@@ -176,6 +209,22 @@ static inline const char *_Nullable dray_easy_header(
     struct curl_header *header = NULL;
     CURLHcode code = curl_easy_header(easy, name, index, CURLH_HEADER, -1, &header);
     return code == CURLHE_OK && header ? header->value : NULL;
+}
+
+// ---- Sockets ----
+
+/// The state of a TCP connection, one of TCP_ESTABLISHED, TCP_SYN_SENT, …; -1 for anything else.
+static inline int dray_tcp_state(int socket) {
+    struct tcp_info info;
+    socklen_t length = sizeof(info);
+    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -1;
+    return info.tcpi_state;
+}
+
+static inline int dray_shutdown_socket(int socket) { return shutdown(socket, SHUT_RDWR); }
+
+static inline int dray_set_receive_buffer(int socket, int bytes) {
+    return setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 
 // ---- Multi handles ----

@@ -2,14 +2,24 @@ internal import CCurl
 
 /// What a transfer's owner is asked and told, on the loop of the `CurlMulti` that runs it.
 ///
-/// `received` and `admits` are called from inside libcurl: they must not add or remove handles.
+/// All but `finished` are called from inside libcurl: they must not add or remove handles.
 package protocol CurlEasyDelegate: AnyObject {
     /// A block of the body; valid during the call only.
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow
     /// Whether a new connection to `address` may be opened.
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool
+    /// A socket was made for an address that was admitted; it is not connected yet.
+    func curl(_ easy: CurlEasy, opened socket: Int32)
+    /// Whether the request may go out, now that there is a connection for it. Asked again when
+    /// libcurl repeats a request whose connection turned out dead.
+    func curlMaySend(_ easy: CurlEasy) -> Bool
     /// The transfer ended and has left its multi handle; `easy` can be used again.
     func curl(_ easy: CurlEasy, finished code: CurlCode)
+}
+
+extension CurlEasyDelegate {
+    package func curl(_ easy: CurlEasy, opened socket: Int32) {}
+    package func curlMaySend(_ easy: CurlEasy) -> Bool { true }
 }
 
 /// One easy handle, used for one request after another; confined to one loop.
@@ -20,6 +30,8 @@ package protocol CurlEasyDelegate: AnyObject {
 package final class CurlEasy {
     package enum Flow {
         case proceed
+        /// The same bytes are handed out again after `resume`; nothing is received until then.
+        case pause
         /// Ends the transfer with `.writeError` and closes its connection.
         case abort
     }
@@ -32,6 +44,9 @@ package final class CurlEasy {
     private let errorText: UnsafeMutablePointer<CChar>
     /// The multi handle it is in.
     weak var multi: CurlMulti?
+    private var bufferBytes: Int
+    /// Whose `onClose` hears of the connections that this handle opens.
+    private var closeUser: UnsafeMutableRawPointer?
 
     package struct Options: Sendable {
         package var userAgent: String
@@ -49,6 +64,7 @@ package final class CurlEasy {
             throw CurlError(.outOfMemory, "curl_easy_init")
         }
         self.handle = handle
+        bufferBytes = options.bufferBytes
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         let user = Unmanaged.passUnretained(self).toOpaque()
@@ -65,6 +81,7 @@ package final class CurlEasy {
             options.caFile.map { dray_easy_set_ca_file(handle, $0) } ?? CURLE_OK,
             dray_easy_set_write(handle, writeCallback, user),
             dray_easy_set_open_socket(handle, openSocketCallback, user),
+            dray_easy_set_prerequest(handle, prerequestCallback, user),
         ]
         if let code = codes.first(where: { $0 != CURLE_OK }) {
             throw CurlError(CurlCode(code), "curl_easy_setopt")
@@ -124,8 +141,36 @@ package final class CurlEasy {
         try check(dray_easy_set_timeout_ms(handle, milliseconds), "timeout")
     }
 
+    /// How much is received at a time, 1 KiB to 512 KiB.
+    package func setBuffer(bytes: Int) throws(CurlError) {
+        guard bytes != bufferBytes else { return }
+        try check(dray_easy_set_buffer_size(handle, bytes), "buffer size")
+        bufferBytes = bytes
+    }
+
+    /// Has `multi` hear of the end of connections that are opened from now on.
+    func reportClosing(to multi: CurlMulti) throws(CurlError) {
+        let user = Unmanaged.passUnretained(multi).toOpaque()
+        guard user != closeUser else { return }
+        try check(dray_easy_set_close_socket(handle, closeSocketCallback, user), "close socket")
+        closeUser = user
+    }
+
     private func check(_ code: CURLcode, _ context: String) throws(CurlError) {
         guard code == CURLE_OK else { throw CurlError(CurlCode(code), context) }
+    }
+
+    // MARK: Under way
+
+    /// Lets a paused transfer go on, not from inside a callback of libcurl. Bytes may be handed out
+    /// before it returns; with a code other than `.ok` the transfer is over, which its delegate is
+    /// not told.
+    package func resume() -> CurlCode { CurlCode(dray_easy_resume(handle)) }
+
+    /// The socket of the connection that the transfer has; nil when it has none yet.
+    package var activeSocket: Int32? {
+        let socket = dray_easy_active_socket(handle)
+        return socket == dray_bad_socket() ? nil : socket
     }
 
     // MARK: The answer
@@ -209,13 +254,28 @@ private let writeCallback: dray_write_callback = { bytes, size, count, user in
     guard let user else { return dray_write_error() }
     let easy = Unmanaged<CurlEasy>.fromOpaque(user).takeUnretainedValue()
     let block = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    guard easy.delegate?.curl(easy, received: block) == .proceed else { return dray_write_error() }
-    return block.count
+    switch easy.delegate?.curl(easy, received: block) {
+    case .proceed: return block.count
+    case .pause: return dray_write_pause()
+    case .abort, nil: return dray_write_error()
+    }
 }
 
 private let openSocketCallback: dray_open_socket_callback = { user, _, address in
     guard let user else { return dray_bad_socket() }
     let easy = Unmanaged<CurlEasy>.fromOpaque(user).takeUnretainedValue()
-    let isAdmitted = easy.delegate?.curl(easy, admits: PeerAddress(dray_sockaddr(address)))
-    return isAdmitted == true ? dray_open_socket(address) : dray_bad_socket()
+    let delegate = easy.delegate
+    guard delegate?.curl(easy, admits: PeerAddress(dray_sockaddr(address))) == true else {
+        return dray_bad_socket()
+    }
+    let socket = dray_open_socket(address)
+    if socket != dray_bad_socket() { delegate?.curl(easy, opened: socket) }
+    return socket
+}
+
+private let prerequestCallback: dray_prerequest_callback = { user, _, _, _, _ in
+    guard let user else { return dray_prerequest_abort() }
+    let easy = Unmanaged<CurlEasy>.fromOpaque(user).takeUnretainedValue()
+    let maySend = easy.delegate?.curlMaySend(easy) == true
+    return maySend ? dray_prerequest_proceed() : dray_prerequest_abort()
 }

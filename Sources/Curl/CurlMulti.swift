@@ -1,5 +1,6 @@
 internal import CCurl
 package import EventLoop
+internal import Glibc
 
 /// A multi handle driven by an event loop: many transfers, one thread, no waiting.
 ///
@@ -13,6 +14,9 @@ package final class CurlMulti {
     private var isClosed = false
     /// Transfers under way, retained here.
     private var easies: [UnsafeMutableRawPointer: CurlEasy] = [:]
+    /// Told of each connection's socket before it is closed, from inside libcurl: it must not add
+    /// or remove handles. Set before the first transfer.
+    package var onClose: ((Int32) -> Void)?
 
     package struct Limits: Sendable {
         /// Connections open at a time, idle ones included; more transfers wait inside libcurl.
@@ -55,6 +59,7 @@ package final class CurlMulti {
         loop.preconditionInLoop()
         precondition(!isClosed && easies[easy.handle] == nil)
         easy.clearError()
+        if onClose != nil { try easy.reportClosing(to: self) }
         let code = curl_multi_add_handle(handle, easy.handle)
         guard code == CURLM_OK else {
             throw CurlError(.failedInit, String(cString: curl_multi_strerror(code)))
@@ -163,6 +168,14 @@ private let socketCallback: dray_socket_callback = { _, socket, what, user, _ in
     guard let user else { return 0 }
     Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue().watch(socket, what)
     return 0
+}
+
+let closeSocketCallback: dray_close_socket_callback = { user, socket in
+    if let user {
+        let multi = Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue()
+        multi.onClose?(socket)
+    }
+    return close(socket)
 }
 
 private let timerCallback: dray_timer_callback = { _, milliseconds, user in
