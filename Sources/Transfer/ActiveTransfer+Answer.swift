@@ -8,6 +8,7 @@ extension ActiveTransfer {
     /// Called with the first byte of the body, or at the end of an answer without one.
     func decide() throws(Failure) {
         received = 0
+        if lane.isLimited { loop.answered(self) }
         guard isWantedStatus else {
             body = .discarded
             return
@@ -154,8 +155,7 @@ extension ActiveTransfer {
             throw problem("origin.redirectRefused", "a redirect to no URL: \(error)")
         }
         redirects += 1
-        url = target.string
-        try connect()
+        try loop.move(self, to: hop(to: target.string), later: false)
     }
 
     // MARK: Transport
@@ -192,6 +192,21 @@ extension ActiveTransfer {
         case .tlsConnect where [ECONNRESET, EPIPE].contains(easy.systemError): "origin.reset"
         case let code where code.isTLS: "origin.tls"
         default: "origin.protocol"
+        }
+    }
+}
+
+extension FailureCode {
+    /// What it says of an origin that has too much to do; nil for nothing.
+    var trouble: AdaptiveConcurrency.Trouble? {
+        switch self {
+        case "origin.http.429": .tooManyRequests
+        case "origin.http.503": .unavailable
+        case "origin.http.504", "origin.http.522", "origin.http.524": .gatewayTimeout
+        case "origin.timeout": .timeout
+        case "origin.reset": .reset
+        case "origin.connect": .refused
+        default: nil
         }
     }
 }

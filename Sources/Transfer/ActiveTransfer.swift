@@ -25,12 +25,20 @@ final class ActiveTransfer {
     let transfer: Transfer
     let easy: CurlEasy
     unowned let loop: TransferLoop
+    /// Where the transfer counts: the origin of `url`.
+    private(set) var lane: OriginLane
     var request: TransferRequest { transfer.request }
 
     var url: String
     var redirects = 0
     /// False once a redirect has led to another origin: the request's own headers stay behind.
     var isAtOrigin = true
+    private var postponements = 0
+    /// A limit left no place for the connection or the request after all.
+    private var isPostponed = false
+    /// Paused for bytes a second, and first in line for them.
+    var isPaused = false
+    var hasTurn = false
 
     var body = Body.undecided
     /// Why the transfer was ended from inside a callback.
@@ -46,17 +54,36 @@ final class ActiveTransfer {
     private var hasher = SHA256Hasher()
 
     /// On the monotonic clock, in seconds.
-    private let startedAt = MonotonicClock.nowSeconds
+    private let startedAt: Double
     private var requestedAt = MonotonicClock.nowSeconds
     private var windowStartedAt: Double?
     private var windowBytes: Int64 = 0
 
-    init(_ transfer: Transfer, easy: CurlEasy, loop: TransferLoop) throws(Failure) {
-        self.transfer = transfer
+    init(_ waiting: Waiting, easy: CurlEasy, loop: TransferLoop) throws(Failure) {
+        transfer = waiting.transfer
+        lane = waiting.lane
         self.easy = easy
         self.loop = loop
         url = transfer.request.url
+        startedAt = waiting.hop?.startedAt ?? MonotonicClock.nowSeconds
         try Self.check(transfer.request)
+        if let hop = waiting.hop { go(on: hop, waiting.lane) }
+    }
+
+    /// Goes on at another place, or at the same one again.
+    func go(on hop: Hop, _ lane: OriginLane) {
+        self.lane = lane
+        url = hop.url
+        redirects = hop.redirects
+        isAtOrigin = hop.isAtOrigin
+        postponements = hop.postponements
+    }
+
+    /// Where the transfer is, to go on from.
+    func hop(to url: String) -> Hop {
+        Hop(
+            url: url, redirects: redirects, isAtOrigin: isAtOrigin, startedAt: startedAt,
+            postponements: postponements)
     }
 
     private static func check(_ request: TransferRequest) throws(Failure) {
@@ -75,6 +102,7 @@ final class ActiveTransfer {
         easy.delegate = self
         body = .undecided
         deniedAddress = false
+        isPostponed = false
         windowStartedAt = nil
         requestedAt = MonotonicClock.nowSeconds
         let headers = try loop.headers(headerLines())
@@ -83,9 +111,18 @@ final class ActiveTransfer {
             try easy.setURL(url)
             try easy.setHeaders(headers)
             try easy.setConnectTimeout(milliseconds: milliseconds)
+            try easy.setBuffer(bytes: bufferBytes)
         }
         transfer.handle(redirects == 0 ? .connect : .redirect)
         try loop.add(easy)
+    }
+
+    /// Of a limited rate, a small part at a time.
+    private var bufferBytes: Int {
+        guard let rate = lane.isMetered ? lane.meteredRate : nil else {
+            return loop.options.bufferBytes
+        }
+        return min(max(Int(min(rate / 40, 1e6)), 1_024), loop.options.bufferBytes)
     }
 
     private func headerLines() -> [String] {
@@ -126,6 +163,7 @@ final class ActiveTransfer {
         }
         received += Int64(bytes.count)
         transfer.add(receivedBytes: bytes.count)
+        lane.add(receivedBytes: bytes.count)
     }
 
     private func sniff(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
@@ -218,7 +256,29 @@ final class ActiveTransfer {
         Failure(code, "\(redacted(url)): \(message)")
     }
 
+    /// What the end says of the origin's load.
+    func ending(_ result: TransferResult) -> OriginScheduler.Ending {
+        guard case .failure(let failure) = result.outcome else {
+            return .ended(seconds: result.timings.totalSeconds)
+        }
+        if let trouble = failure.code.trouble {
+            return .trouble(trouble, startedAt: requestedAt)
+        }
+        return failure.code == "worker.cancelled"
+            ? .silent : .ended(seconds: result.timings.totalSeconds)
+    }
+
     // MARK: Time
+
+    /// Goes on after a pause, when it is its turn.
+    func resume() {
+        isPaused = false
+        hasTurn = true
+        let code = easy.resume()
+        guard code != .ok else { return }
+        loop.remove(easy)
+        curl(easy, finished: code)
+    }
 
     /// Why the transfer has taken too long, if it has.
     func overdue(now: Double) -> Failure? {
@@ -231,6 +291,8 @@ final class ActiveTransfer {
             guard now - requestedAt > limit else { return nil }
             return problem("origin.timeout", "no answer after \(limit) s")
         }
+        // Slow by order.
+        if isPaused { windowStartedAt = nil }
         guard let windowStartedAt else {
             self.windowStartedAt = now
             windowBytes = received
@@ -248,6 +310,9 @@ final class ActiveTransfer {
 
 extension ActiveTransfer: CurlEasyDelegate {
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
+        if lane.isMetered, !loop.takes(bytes.count, self) {
+            return .pause
+        }
         do throws(Failure) {
             if body == .undecided { try decide() }
             try accept(bytes)
@@ -262,10 +327,32 @@ extension ActiveTransfer: CurlEasyDelegate {
         let isAdmitted = loop.options.addressPolicy.admits(address)
         // Several addresses may be tried: one that is admitted is enough.
         deniedAddress = !isAdmitted
-        return isAdmitted
+        guard isAdmitted, lane.isLimited else { return isAdmitted }
+        isPostponed = !loop.mayOpen(self)
+        return !isPostponed
     }
 
+    func curl(_ easy: CurlEasy, opened socket: Int32) { loop.opened(socket, self) }
+
+    func curlMaySend(_ easy: CurlEasy) -> Bool {
+        guard lane.isLimited else { return true }
+        isPostponed = !loop.maySend(self)
+        return !isPostponed
+    }
+
+    /// So often a transfer may come to a connection and find no place.
+    private static let maximumPostponements = 100
+
     func curl(_ easy: CurlEasy, finished code: CurlCode) {
+        if isPostponed, body == .undecided, code != .ok, easy.status == 0,
+            postponements < Self.maximumPostponements
+        {
+            postponements += 1
+            do throws(Failure) { try loop.move(self, to: hop(to: url), later: true) } catch {
+                finish(error)
+            }
+            return
+        }
         if let failure, failure != .discardedEnough { return finish(failure) }
         if isFirstPart, received == wantedBytes { return succeed() }
         // An answer without a body is judged here.

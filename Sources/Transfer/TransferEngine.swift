@@ -29,7 +29,7 @@ package final class TransferEngine: Sendable {
     }
 
     private let loops: [TransferLoop]
-    private let waiting = Mutex(WaitingQueue())
+    private let scheduler: OriginScheduler
     private let nextID = Atomic<UInt64>(1)
 
     package init(options: Options = Options()) throws(Failure) {
@@ -39,6 +39,7 @@ package final class TransferEngine: Sendable {
             throw Failure("worker.internal", error.description)
         }
         let count = max(min(options.loops, options.connections), 1)
+        scheduler = OriginScheduler(loops: count, connections: options.connections)
         var loops: [TransferLoop] = []
         for index in 0..<count {
             // The first loops take the remainder.
@@ -46,17 +47,15 @@ package final class TransferEngine: Sendable {
             do {
                 loops.append(
                     TransferLoop(
-                        loop: try EventLoop(name: "transfer-\(index)"), capacity: max(share, 1),
-                        options: options))
+                        loop: try EventLoop(name: "transfer-\(index)"), index: index,
+                        capacity: max(share, 1), scheduler: scheduler, options: options))
             } catch {
                 for loop in loops { loop.shutdown() }
                 throw Failure("worker.internal", "an event loop: \(error)")
             }
         }
         self.loops = loops
-        for loop in loops {
-            loop.start { [weak self] limit in self?.take(limit) ?? ([], false) }
-        }
+        for loop in loops { loop.start { [weak self] in self?.carryOut($0) } }
     }
 
     /// Queues a transfer. `completion` is called exactly once, on a loop's thread; after `shutdown`
@@ -80,12 +79,7 @@ package final class TransferEngine: Sendable {
                 id: nextID.wrappingAdd(1, ordering: .relaxed).oldValue, request: request,
                 completion: completion)
         }
-        let isAccepted = waiting.withLock { queue in
-            guard !queue.isClosed else { return false }
-            for transfer in transfers { queue.append(transfer) }
-            return true
-        }
-        guard isAccepted else {
+        guard scheduler.submit(transfers, now: MonotonicClock.nowSeconds) else {
             for transfer in transfers { transfer.cancelUnstarted() }
             return transfers
         }
@@ -93,8 +87,56 @@ package final class TransferEngine: Sendable {
         return transfers
     }
 
-    /// Transfers that wait for a slot.
-    package var waitingCount: Int { waiting.withLock { $0.count } }
+    /// Transfers that wait for a slot or for their origin.
+    package var waitingCount: Int { scheduler.waitingCount }
+
+    // MARK: Origins
+
+    /// Sets what holds at an origin, named as `originName(of:)` does, for so many seconds. After
+    /// that nothing of it is under way or open, until limits are set anew; limits without any bound
+    /// lift all.
+    package func setLimits(_ limits: OriginAllowance, of origin: String, forSeconds seconds: Double)
+    {
+        let now = MonotonicClock.nowSeconds
+        carryOut(scheduler.setLimits(limits, of: origin, until: now + seconds, now: now))
+    }
+
+    /// Begins no request to origins until so many seconds have passed. What waits for less than five
+    /// seconds goes on then; other transfers that have not begun end with `worker.cancelled`. An
+    /// answer's Retry-After does the same by itself.
+    package func cool(_ origins: [(origin: String, seconds: Double)]) {
+        guard !origins.isEmpty else { return }
+        carryOut(scheduler.cool(origins, now: MonotonicClock.nowSeconds))
+    }
+
+    /// Takes back what was said with `cool` up to `secondsAgo`.
+    package func warm(_ origins: Set<String>, toldUntil secondsAgo: Double) {
+        let now = MonotonicClock.nowSeconds
+        carryOut(scheduler.warm(origins, toldUntil: now - secondsAgo, now: now))
+    }
+
+    /// Whether any origin is left alone.
+    package var isAnyCooling: Bool { scheduler.isAnyCooling }
+
+    /// What is done at the origins that have had work of late.
+    package var origins: [OriginActivity] { scheduler.statuses(now: MonotonicClock.nowSeconds) }
+
+    /// Transfers that wait for the limits of their origins, and not for a slot.
+    package var heldBackCount: Int { scheduler.heldBackCount }
+
+    private func carryOut(_ effects: OriginScheduler.Effects) {
+        for index in effects.wake { loops[index].wakeIfFree() }
+        for index in effects.settle { loops[index].settleSoon() }
+        if let time = effects.tickAt { loops[0].tickLimits(at: time) }
+        let (returned, refused) = (effects.returned, effects.refused)
+        guard !returned.isEmpty || !refused.isEmpty else { return }
+        loops[0].execute {
+            for transfer in returned { transfer.cancelUnstarted(.noShare) }
+            for transfer in refused { transfer.cancelUnstarted(.noShareBehindRedirect) }
+        }
+    }
+
+    // MARK: The end
 
     /// Ends one transfer with `worker.cancelled`, unless it ends by itself first.
     package func cancel(_ transfer: Transfer) {
@@ -106,41 +148,41 @@ package final class TransferEngine: Sendable {
         cancel { $0.request.group == group }
     }
 
+    /// Ends every transfer of some jobs of a group.
+    package func cancelAll(group: String, jobs: Set<JobID>) {
+        cancel { transfer in
+            transfer.request.group == group && transfer.request.job.map(jobs.contains) == true
+        }
+    }
+
     private func cancel(where matches: @escaping @Sendable (Transfer) -> Bool) {
-        let removed = waiting.withLock { $0.remove(where: matches) }
+        let removed = scheduler.remove(
+            below: nextID.load(ordering: .relaxed), now: MonotonicClock.nowSeconds, where: matches)
         loops[0].execute { for transfer in removed { transfer.cancelUnstarted() } }
         for loop in loops { loop.cancel(where: matches) }
     }
 
     /// Ends every transfer with `worker.cancelled` and joins the threads. Not to be called on a loop.
     package func shutdown() {
-        let removed = waiting.withLock { queue in
-            queue.isClosed = true
-            return queue.remove { _ in true }
-        }
-        for transfer in removed { transfer.cancelUnstarted() }
+        for transfer in scheduler.close() { transfer.cancelUnstarted() }
         for loop in loops { loop.shutdown() }
-    }
-
-    /// What a loop with `limit` free slots starts next: its share, so that few transfers spread over
-    /// all loops; and whether more are waiting.
-    private func take(_ limit: Int) -> (transfers: [Transfer], isMore: Bool) {
-        waiting.withLock { queue in
-            let share = (queue.count + loops.count - 1) / loops.count
-            let taken = queue.take(min(limit, share))
-            return (taken, queue.count > 0)
-        }
     }
 }
 
 extension Transfer {
-    /// Ends a transfer that no loop has started.
-    func cancelUnstarted() {
+    /// Ends a transfer that no loop has.
+    func cancelUnstarted(_ failure: Failure = .cancelled) {
         handle(.fail)
-        completion(self, TransferResult(.failure(.cancelled)))
+        completion(self, TransferResult(.failure(failure)))
     }
 }
 
 extension Failure {
     static let cancelled = Failure("worker.cancelled", "the transfer was cancelled")
+    /// The work is somebody else's now, or nobody's for a while.
+    static let noShare = Failure(
+        "worker.cancelled", "no share is left of what the origin may be asked for")
+    /// Given back, it would be led there again.
+    static let noShareBehindRedirect = Failure(
+        "origin.limited", "a redirect led to an origin that there is no share of")
 }

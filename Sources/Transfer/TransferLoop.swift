@@ -9,6 +9,8 @@ import Synchronization
 /// `EventLoop` and `CurlMulti` check.
 final class TransferLoop: @unchecked Sendable {
     let loop: EventLoop
+    let index: Int
+    let scheduler: OriginScheduler
     let options: TransferEngine.Options
     private let capacity: Int
     /// Slots without a transfer, for other threads to look at.
@@ -16,29 +18,43 @@ final class TransferLoop: @unchecked Sendable {
     /// A `fill` is on its way.
     private let isWoken = Atomic<Bool>(false)
 
-    private var multi: CurlMulti?
+    var multi: CurlMulti?
     private var idle: [CurlEasy] = []
-    private var active: [UInt64: ActiveTransfer] = [:]
-    private var take: ((Int) -> (transfers: [Transfer], isMore: Bool))?
+    var active: [UInt64: ActiveTransfer] = [:]
+    /// Has the engine do what follows from a change; nil before `start` and after `shutdown`.
+    private var carryOut: ((OriginScheduler.Effects) -> Void)?
     private var ticker: LoopTimer?
+    /// Calls the scheduler's `tick`, on the engine's first loop.
+    private var limitTimer: LoopTimer?
+    private var limitTimerAt = Double.infinity
     private var plainHeaders: CurlHeaders?
+    /// The lane of each open connection.
+    var sockets: [Int32: OriginLane] = [:]
+    let meters = PausedTransfers()
+    private var meterTimer: LoopTimer?
+    private var meterTimerAt = Double.infinity
 
-    init(loop: EventLoop, capacity: Int, options: TransferEngine.Options) {
+    init(
+        loop: EventLoop, index: Int, capacity: Int, scheduler: OriginScheduler,
+        options: TransferEngine.Options
+    ) {
         self.loop = loop
+        self.index = index
         self.capacity = capacity
+        self.scheduler = scheduler
         self.options = options
         free = Atomic(capacity)
     }
 
     // MARK: From any thread
 
-    /// Begins to take transfers; `take` answers up to as many as it is asked for.
-    func start(
-        take: @escaping @Sendable (Int) -> (transfers: [Transfer], isMore: Bool)
-    ) {
+    /// Begins to take transfers.
+    func start(carryOut: @escaping @Sendable (OriginScheduler.Effects) -> Void) {
         loop.execute { [self] in
-            self.take = take
+            self.carryOut = carryOut
             ticker = loop.makeTimer { [weak self] in self?.tick() }
+            limitTimer = loop.makeTimer { [weak self] in self?.limitTick() }
+            meterTimer = loop.makeTimer { [weak self] in self?.meterTick() }
             fill()
         }
     }
@@ -54,6 +70,22 @@ final class TransferLoop: @unchecked Sendable {
         }
     }
 
+    /// Lets the loop do what limits ask of it.
+    func settleSoon() {
+        loop.execute { [self] in
+            for lane in scheduler.unsettled(on: index) { settle(lane) }
+        }
+    }
+
+    /// Has the scheduler's `tick` called at `time`, or before.
+    func tickLimits(at time: Double) {
+        loop.execute { [self] in
+            guard let limitTimer, !limitTimer.isArmed || time < limitTimerAt else { return }
+            limitTimerAt = time
+            limitTimer.schedule(afterSeconds: time - MonotonicClock.nowSeconds)
+        }
+    }
+
     func execute(_ work: @escaping @Sendable () -> Void) { loop.execute(work) }
 
     func cancel(where matches: @escaping @Sendable (Transfer) -> Bool) {
@@ -62,44 +94,60 @@ final class TransferLoop: @unchecked Sendable {
 
     func shutdown() {
         loop.execute { [self] in
-            take = nil
             cancelActive { _ in true }
+            carryOut = nil
             multi?.close()
             multi = nil
             idle.removeAll()
             plainHeaders = nil
-            ticker?.cancel()
-            ticker = nil
+            for timer in [ticker, limitTimer, meterTimer] { timer?.cancel() }
+            (ticker, limitTimer, meterTimer) = (nil, nil, nil)
         }
         loop.shutdown()
     }
 
     // MARK: On the loop
 
-    private func fill() {
-        // Before the queue is looked at: who appends to it after that sees the free slots.
-        free.store(capacity - active.count, ordering: .relaxed)
-        guard active.count < capacity, let (transfers, isMore) = take?(capacity - active.count)
-        else { return }
-        for transfer in transfers { start(transfer) }
-        free.store(capacity - active.count, ordering: .relaxed)
-        // Not at once: the other loops are to have their share.
-        if isMore { wakeIfFree() }
+    func perform(_ effects: OriginScheduler.Effects) {
+        guard !effects.isEmpty else { return }
+        carryOut?(effects)
     }
 
-    private func start(_ transfer: Transfer) {
+    /// Takes what the loop has slots for, after one of its transfers has ended.
+    private func fill(releasing release: OriginScheduler.Release? = nil) {
+        guard carryOut != nil else { return }
+        // Before the queue is looked at: who appends to it after that sees the free slots.
+        let slots = capacity - active.count
+        free.store(slots, ordering: .relaxed)
+        guard slots > 0 || release != nil else { return }
+        let batch = scheduler.take(
+            slots, on: index, releasing: release, now: MonotonicClock.nowSeconds)
+        for waiting in batch.starts { start(waiting) }
+        free.store(capacity - active.count, ordering: .relaxed)
+        perform(batch.effects)
+        // Not at once: the other loops are to have their share.
+        if batch.isMore { wakeIfFree() }
+    }
+
+    private func start(_ waiting: Waiting) {
         do throws(Failure) {
-            try start(transfer, easy: takeEasy())
+            try start(waiting, easy: takeEasy())
         } catch {
+            let transfer = waiting.transfer
+            let release = OriginScheduler.Release(
+                lane: waiting.lane, transfer: transfer.id, ending: .silent)
+            perform(scheduler.release(release, on: index, now: MonotonicClock.nowSeconds))
             transfer.handle(.fail)
             transfer.completion(transfer, TransferResult(.failure(error)))
+            wakeIfFree()
         }
         if let ticker, !ticker.isArmed { ticker.schedule(afterSeconds: options.tickSeconds) }
     }
 
-    private func start(_ transfer: Transfer, easy: CurlEasy) throws(Failure) {
+    private func start(_ waiting: Waiting, easy: CurlEasy) throws(Failure) {
+        let transfer = waiting.transfer
         do throws(Failure) {
-            let started = try ActiveTransfer(transfer, easy: easy, loop: self)
+            let started = try ActiveTransfer(waiting, easy: easy, loop: self)
             active[transfer.id] = started
             try started.connect()
         } catch {
@@ -135,6 +183,7 @@ final class TransferLoop: @unchecked Sendable {
         let made = try asFailure { () throws(CurlError) in
             try CurlMulti(loop: loop, limits: limits)
         }
+        made.onClose = { [weak self] socket in self?.closed(socket) }
         multi = made
         return made
     }
@@ -152,10 +201,54 @@ final class TransferLoop: @unchecked Sendable {
     /// Hands a transfer's result out and its slot to the next.
     func finish(_ ended: ActiveTransfer, _ result: TransferResult) {
         let transfer = ended.transfer
-        guard active.removeValue(forKey: transfer.id) != nil else { return }
-        ended.easy.delegate = nil
-        idle.append(ended.easy)
+        guard leave(ended) else { return }
+        var release = OriginScheduler.Release(
+            lane: ended.lane, transfer: transfer.id, ending: ended.ending(result))
+        release.coolingSeconds = result.retryAfterSeconds ?? 0
+        guard ended.lane.isLimited else {
+            transfer.completion(transfer, result)
+            return fill(releasing: release)
+        }
+        // Before anybody hears of the end: a connection that is needed no more is closed by then.
+        perform(scheduler.release(release, on: index, now: MonotonicClock.nowSeconds))
+        settle(ended.lane)
         transfer.completion(transfer, result)
+        fill()
+    }
+
+    /// Takes a transfer off the loop; false when it has left it before.
+    private func leave(_ running: ActiveTransfer) -> Bool {
+        guard active.removeValue(forKey: running.transfer.id) != nil else { return false }
+        meters.remove(running)
+        running.easy.delegate = nil
+        idle.append(running.easy)
+        return true
+    }
+
+    /// Lets a transfer go on where `hop` says, here and now when there is a place, else when its
+    /// origin has one.
+    func move(_ running: ActiveTransfer, to hop: Hop, later: Bool) throws(Failure) {
+        let now = MonotonicClock.nowSeconds
+        let from = running.lane
+        let lane = scheduler.lane(ofURL: hop.url, now: now)
+        let isFree = lane === from && !later && !lane.isLimited
+        var move = OriginScheduler.Move.start
+        if !isFree {
+            let release = OriginScheduler.Release(
+                lane: from, transfer: running.transfer.id, ending: .silent)
+            let (moved, effects) = scheduler.move(
+                Waiting(transfer: running.transfer, lane: lane, hop: hop), from: release,
+                on: index, later: later, now: now)
+            move = moved
+            perform(effects)
+        }
+        if move == .start {
+            running.go(on: hop, lane)
+            return try running.connect()
+        }
+        guard leave(running) else { return }
+        settle(from)
+        if move == .cancelled { running.transfer.cancelUnstarted() }
         fill()
     }
 
@@ -165,12 +258,40 @@ final class TransferLoop: @unchecked Sendable {
         }
     }
 
+    // MARK: Time
+
     private func tick() {
         let now = MonotonicClock.nowSeconds
         for running in Array(active.values) {
             if let failure = running.overdue(now: now) { running.end(failure) }
         }
         if !active.isEmpty { ticker?.schedule(afterSeconds: options.tickSeconds) }
+    }
+
+    private func limitTick() {
+        limitTimerAt = .infinity
+        perform(scheduler.tick(now: MonotonicClock.nowSeconds))
+    }
+
+    /// Lets those go on whose turn it is.
+    func meterTick() {
+        meterTimerAt = .infinity
+        if let seconds = meters.resume() { callMeter(afterSeconds: seconds) }
+    }
+
+    private func callMeter(afterSeconds seconds: Double) {
+        let time = MonotonicClock.nowSeconds + seconds
+        guard let meterTimer, !meterTimer.isArmed || time < meterTimerAt else { return }
+        meterTimerAt = time
+        meterTimer.schedule(afterSeconds: seconds)
+    }
+
+    /// Whether a transfer may take the bytes it is offered; if not, it is paused, and goes on when
+    /// it is its turn.
+    func takes(_ count: Int, _ running: ActiveTransfer) -> Bool {
+        guard let seconds = meters.takes(count, running) else { return true }
+        callMeter(afterSeconds: seconds)
+        return false
     }
 }
 

@@ -7,6 +7,8 @@ package struct TransferRequest: Sendable {
     package var url: String
     /// What the transfer is cancelled by together with others: the lease.
     package var group: String
+    /// The job that it is for, which it can be cancelled by as well.
+    package var job: JobID?
     package var destination: Destination
     package var role: SegmentRole
     /// The bytes asked for; nil for the whole object.

@@ -1,27 +1,39 @@
-/// Transfers that wait for a slot, first come first served; O(1) at both ends.
+/// Transfers that wait, first come first served; O(1) at both ends.
 struct WaitingQueue {
-    private var items: [Transfer] = []
+    private var items: [Waiting] = []
     private var head = 0
 
     var count: Int { items.count - head }
-    var isClosed = false
+    var isEmpty: Bool { head == items.count }
+    var first: Waiting? { isEmpty ? nil : items[head] }
 
-    mutating func append(_ transfer: Transfer) { items.append(transfer) }
+    mutating func append(_ waiting: Waiting) { items.append(waiting) }
 
-    /// Takes up to `limit` transfers off the front.
-    mutating func take(_ limit: Int) -> [Transfer] {
-        let taken = Array(items[head..<min(head + max(limit, 0), items.count)])
-        head += taken.count
-        // What was taken is released in batches: a shift per batch, not one per transfer.
-        if head == items.count || head >= 1_024 {
-            items.removeFirst(head)
-            head = 0
+    /// Puts one back that has been taken before.
+    mutating func prepend(_ waiting: Waiting) {
+        if head > 0 {
+            head -= 1
+            items[head] = waiting
+        } else {
+            items.insert(waiting, at: 0)
         }
-        return taken
+    }
+
+    mutating func popFirst() -> Waiting? {
+        guard head < items.count else { return nil }
+        defer {
+            head += 1
+            // What was taken is released in batches: a shift per batch, not one per transfer.
+            if head == items.count || head >= 1_024 {
+                items.removeFirst(head)
+                head = 0
+            }
+        }
+        return items[head]
     }
 
     /// Takes out every transfer that `matches`.
-    mutating func remove(where matches: (Transfer) -> Bool) -> [Transfer] {
+    mutating func remove(where matches: (Waiting) -> Bool) -> [Waiting] {
         let removed = items[head...].filter(matches)
         if !removed.isEmpty {
             items = items[head...].filter { !matches($0) }

@@ -8,6 +8,8 @@ extension FaultOrigin {
         package let headers: [String: String]
         /// How many requests for this target there were, this one included: 1 for the first.
         package let number: Int
+        /// When its head was complete, on the monotonic clock, in seconds.
+        package let receivedAt: Double
 
         /// The target without its query.
         package var path: String { String(target.prefix { $0 != "?" }) }

@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import Foundation
 internal import Glibc
 internal import Synchronization
@@ -58,9 +59,24 @@ package final class FaultOrigin: Sendable {
 
     package func count(_ path: String) -> Int { requests(for: path).count }
 
-    /// Open connections now, and the most there ever were at once.
+    /// The most requests that came within `seconds`, wherever these begin.
+    package func mostRequests(inSeconds seconds: Double) -> Int {
+        let times = requests.map(\.receivedAt).sorted()
+        var first = 0
+        var most = 0
+        for (index, time) in times.enumerated() {
+            while time - times[first] >= seconds { first += 1 }
+            most = max(most, index - first + 1)
+        }
+        return most
+    }
+
+    /// Open connections now, and the most there ever were at once. One that the other side has
+    /// closed does not count, whether or not its thread knows.
     package var connections: (now: Int, peak: Int) {
-        core.state.withLock { ($0.connections.count, $0.peakConnections) }
+        core.state.withLock {
+            ($0.connections.count(where: Socket.isEstablished), $0.peakConnections)
+        }
     }
 
     /// Requests being answered now, and the most there ever were at once.
@@ -101,7 +117,8 @@ private final class Core: Sendable {
                 guard !state.isStopped else { return false }
                 state.connections.insert(descriptor)
                 state.accepted += 1
-                state.peakConnections = max(state.peakConnections, state.connections.count)
+                let open = state.connections.count(where: Socket.isEstablished)
+                state.peakConnections = max(state.peakConnections, open)
                 return true
             }
             if isWelcome {
@@ -181,7 +198,8 @@ private final class Core: Sendable {
             state.counts[target, default: 0] += 1
             let request = FaultOrigin.Request(
                 method: String(words[0]), target: target, headers: headers,
-                number: state.counts[target, default: 0])
+                number: state.counts[target, default: 0],
+                receivedAt: MonotonicClock.nowSeconds)
             state.requests.append(request)
             state.active += 1
             state.peakActive = max(state.peakActive, state.active)

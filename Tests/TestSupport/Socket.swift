@@ -90,6 +90,14 @@ enum Socket {
         }
     }
 
+    /// Whether neither side has closed a connection.
+    static func isEstablished(_ descriptor: Int32) -> Bool {
+        var info = tcp_info()
+        var length = socklen_t(MemoryLayout<tcp_info>.size)
+        let result = getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &length)
+        return result == 0 && Int(info.tcpi_state) == TCP_ESTABLISHED
+    }
+
     /// Makes the next close send a reset instead of an orderly end.
     static func resetOnClose(_ descriptor: Int32) {
         setOption(descriptor, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))

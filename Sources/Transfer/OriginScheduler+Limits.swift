@@ -1,0 +1,287 @@
+internal import Model
+
+/// Limits: what is closed, ended or given back because of them, and when that is looked at.
+extension OriginScheduler.State {
+    typealias Effects = OriginScheduler.Effects
+
+    mutating func setLimits(
+        _ limits: OriginAllowance, of origin: String, until deadline: Double,
+        _ effects: inout Effects, now: Double
+    ) {
+        let lane = lane(origin, now: now)
+        if limits.isUnlimited {
+            lane.limits = nil
+        } else if lane.limits == nil {
+            lane.limits = LaneLimits(limits, deadline: deadline)
+        } else {
+            lane.limits?.renew(limits, deadline: deadline, now: now)
+        }
+        noteLimits(of: lane)
+        lane.setMeter(limits.bytesPerSecond, now: now)
+        // The bytes a second may be others, or unlimited, for what is paused.
+        for loop in 0..<loops where lane.active[loop] > 0 {
+            markUnsettled(lane, on: loop, &effects)
+        }
+        let ceiling = min(limits.connections ?? connections, connections)
+        _ = lane.concurrency.handle(.ceiling(ceiling), now: now)
+        lane.layOut(connections: connections)
+        review(lane, &effects, now: now)
+    }
+
+    private mutating func noteLimits(of lane: OriginLane) {
+        let isLimited = lane.limits != nil || lane.cooling != nil
+        guard isLimited != lane.isLimited else { return }
+        lane.isLimited = isLimited
+        if isLimited { limited.append(lane) } else { limited.removeAll { $0 === lane } }
+    }
+
+    // MARK: Cooling down
+
+    mutating func cool(
+        _ lane: OriginLane, forSeconds seconds: Double, _ effects: inout Effects, now: Double
+    ) {
+        guard seconds > 0 else { return }
+        lane.cooling = (max(now + seconds, lane.cooling?.until ?? 0), now)
+        noteLimits(of: lane)
+        review(lane, &effects, now: now)
+    }
+
+    mutating func warm(_ lane: OriginLane, _ effects: inout Effects, now: Double) {
+        lane.cooling = nil
+        noteLimits(of: lane)
+        review(lane, &effects, now: now)
+    }
+
+    /// A wait of more than so many seconds is somebody else's: what was not begun is given back.
+    private static let longCooling = 5.0
+
+    /// Has a lane wait until its origin may be asked again; false when it may be now.
+    private mutating func waits(
+        _ lane: OriginLane, _ effects: inout Effects, now: Double
+    ) -> Bool {
+        guard let cooling = lane.cooling else { return false }
+        guard cooling.until > now else {
+            lane.cooling = nil
+            noteLimits(of: lane)
+            return false
+        }
+        review(lane, at: cooling.until, &effects)
+        guard cooling.until - now > Self.longCooling else { return true }
+        // What a redirect has led here would only be led here again.
+        for waiting in lane.line.remove(where: { ($0.hop?.redirects ?? 0) == 0 }) {
+            lane.pending -= 1
+            waitingCount -= 1
+            effects.returned.append(waiting.transfer)
+        }
+        return true
+    }
+
+    /// Finds out what a lane's limits ask for now, and when they are to be looked at next.
+    mutating func review(_ lane: OriginLane, _ effects: inout Effects, now: Double) {
+        let isCooling = waits(lane, &effects, now: now)
+        guard let limits = lane.limits else {
+            if !isCooling { markReady(lane, &effects, now: now) }
+            return
+        }
+        lane.sockets.removeAll { $0.descriptor < 0 && !$0.counts(now) }
+        let surplus = lane.activeTotal > limits.mostUnderWay(now)
+        for loop in 0..<loops
+        where !lane.sockets.isEmpty || lane.evictions[loop] > 0 || surplus {
+            let isSurplus = surplus && lane.active[loop] > 0
+            if isSurplus || closingCount(lane, on: loop, now: now) > 0 {
+                markUnsettled(lane, on: loop, &effects)
+            }
+        }
+        if limits.allowsNothing(now) {
+            giveBack(lane, &effects, now: now)
+        } else if !lane.line.isEmpty, !isCooling {
+            if let next = lane.limits?.pacer?.nextPlace(now: now) {
+                review(lane, at: next, &effects)
+            } else {
+                markReady(lane, &effects, now: now)
+            }
+            if let next = lane.sockets.compactMap(\.closingUntil).filter({ $0 > now }).min() {
+                review(lane, at: next, &effects)
+            }
+        }
+        if let next = limits.nextEnd(now) { review(lane, at: next, &effects) }
+    }
+
+    /// Gives back what has waited for a share in vain.
+    private mutating func giveBack(_ lane: OriginLane, _ effects: inout Effects, now: Double) {
+        guard !lane.line.isEmpty else { return }
+        let returnAt = lane.limits?.returnAt ?? now + OriginLane.returnSeconds
+        guard now >= returnAt else {
+            lane.limits?.returnAt = returnAt
+            return review(lane, at: returnAt, &effects)
+        }
+        lane.limits?.returnAt = nil
+        while let waiting = lane.line.popFirst() {
+            lane.pending -= 1
+            waitingCount -= 1
+            if (waiting.hop?.redirects ?? 0) > 0 {
+                effects.refused.append(waiting.transfer)
+            } else {
+                effects.returned.append(waiting.transfer)
+            }
+        }
+    }
+
+    // MARK: Connections
+
+    private func mayOpenNow(_ lane: OriginLane, on loop: Int, now: Double) -> Bool {
+        guard let limits = lane.limits else { return true }
+        guard limits.mostUnderWay(now) > 0 else { return false }
+        guard let most = limits.current.connections, let here = lane.connectionQuotas?[loop] else {
+            return true
+        }
+        return lane.openConnections(now: now) < most
+            && lane.openConnections(on: loop, now: now) < here
+    }
+
+    mutating func mayOpen(
+        _ lane: OriginLane, on loop: Int, _ effects: inout Effects, now: Double
+    ) -> Bool {
+        if mayOpenNow(lane, on: loop, now: now) { return true }
+        if lane.sockets.contains(where: { $0.loop == loop && $0.closingUntil == nil }) {
+            lane.evictions[loop] += 1
+            markUnsettled(lane, on: loop, &effects)
+        }
+        return false
+    }
+
+    mutating func closed(
+        _ descriptor: Int32, _ lane: OriginLane, counts: Bool, _ effects: inout Effects,
+        now: Double
+    ) {
+        guard let index = lane.sockets.firstIndex(where: { $0.descriptor == descriptor }) else {
+            return
+        }
+        lane.sockets[index].descriptor = -1
+        if lane.limits == nil || !counts { lane.sockets[index].closingUntil = now }
+        if lane.sockets[index].closingUntil == nil {
+            lane.sockets[index].closingUntil = now + OriginLane.closingSeconds
+        }
+        lane.sockets.removeAll { $0.descriptor < 0 && !$0.counts(now) }
+        if lane.isLimited { review(lane, &effects, now: now) }
+    }
+
+    /// How many idle connections a loop has too many.
+    private func closingCount(_ lane: OriginLane, on loop: Int, now: Double) -> Int {
+        guard let limits = lane.limits else { return 0 }
+        let open = lane.sockets.count { $0.loop == loop && $0.closingUntil == nil }
+        if limits.isOver(now) || !lane.hasWork { return open }
+        let most = lane.connectionQuotas?[loop] ?? .max
+        return max(open - most, min(lane.evictions[loop], open), 0)
+    }
+
+    mutating func markUnsettled(
+        _ lane: OriginLane, on loop: Int, _ effects: inout Effects
+    ) {
+        effects.settle.insert(loop)
+        if !unsettled[loop].contains(where: { $0 === lane }) { unsettled[loop].append(lane) }
+    }
+
+    mutating func takeUnsettled(on loop: Int) -> [OriginLane] {
+        defer { unsettled[loop] = [] }
+        return unsettled[loop]
+    }
+
+    mutating func settle(
+        _ lane: OriginLane, on loop: Int, busy: Set<Int32>, transfers: Set<UInt64>, now: Double
+    ) -> OriginScheduler.Settlement {
+        var settlement = OriginScheduler.Settlement()
+        guard let limits = lane.limits else { return settlement }
+        settlement.ending = endingCount(lane, limits, on: loop, now: now)
+        var left = closingCount(lane, on: loop, now: now)
+        lane.evictions[loop] = 0
+        // What was opened for a transfer is being connected, or in use.
+        for index in lane.sockets.indices where left > 0 {
+            let socket = lane.sockets[index]
+            guard socket.loop == loop, socket.closingUntil == nil,
+                !busy.contains(socket.descriptor), !transfers.contains(socket.transfer)
+            else { continue }
+            lane.sockets[index].closingUntil = now + OriginLane.closingSeconds
+            settlement.closing.append(socket.descriptor)
+            left -= 1
+        }
+        return settlement
+    }
+
+    /// A loop's part of the transfers that are too many: the same whichever loop asks first.
+    private func endingCount(
+        _ lane: OriginLane, _ limits: LaneLimits, on loop: Int, now: Double
+    ) -> Int {
+        var surplus = lane.activeTotal - limits.mostUnderWay(now)
+        // Where there are to be the fewest, they are ended first.
+        for other in (0..<loops).sorted(by: { lane.quotas[$0] < lane.quotas[$1] }) {
+            guard surplus > 0 else { return 0 }
+            let part = min(surplus, lane.active[other])
+            if other == loop { return part }
+            surplus -= part
+        }
+        return 0
+    }
+
+    // MARK: Time
+
+    static let sampleSeconds = 0.1
+
+    mutating func review(_ lane: OriginLane, at time: Double, _ effects: inout Effects) {
+        if lane.reviewAt == nil { reviews.append(lane) }
+        lane.reviewAt = min(lane.reviewAt ?? .infinity, time)
+        askForTick(at: time, &effects)
+    }
+
+    mutating func askForTick(at time: Double, _ effects: inout Effects) {
+        guard time < tickAt else { return }
+        tickAt = time
+        effects.tickAt = time
+    }
+
+    mutating func tick(_ effects: inout Effects, now: Double) {
+        tickAt = .infinity
+        let due = reviews.filter { ($0.reviewAt ?? 0) <= now }
+        reviews.removeAll { ($0.reviewAt ?? 0) <= now }
+        for lane in due { lane.reviewAt = nil }
+        for lane in due { review(lane, &effects, now: now) }
+        if activeTotal > 0 {
+            if now - sampledAt >= Self.sampleSeconds * 0.9 { sample(&effects, now: now) }
+            askForTick(at: sampledAt + Self.sampleSeconds, &effects)
+        }
+        if let next = reviews.compactMap(\.reviewAt).min() { askForTick(at: next, &effects) }
+        prune(now: now)
+    }
+
+    private mutating func sample(_ effects: inout Effects, now: Double) {
+        let seconds = now - sampledAt
+        sampledAt = now
+        for lane in lanes.values where lane.activeTotal > 0 || now - lane.usedAt < 2 {
+            let received = lane.receivedBytes
+            let sample = AdaptiveConcurrency.Sample(
+                bytes: received - lane.sampledBytes, seconds: seconds,
+                isFull: lane.activeTotal >= lane.quotas.reduce(0, +) && !lane.line.isEmpty,
+                transferSeconds: lane.transferSeconds)
+            lane.sampledBytes = received
+            guard lane.concurrency.handle(.sample(sample), now: now) != nil else { continue }
+            lane.layOut(connections: connections)
+            review(lane, &effects, now: now)
+        }
+    }
+
+    func statuses(now: Double) -> [OriginActivity] {
+        let lanes = lanes.values.filter { lane in
+            !lane.origin.isEmpty && (lane.hasWork || now - lane.usedAt < 10)
+        }
+        return lanes.map { lane in
+            OriginActivity(
+                origin: lane.origin, active: lane.activeTotal, waiting: lane.pending,
+                bytesPerSecond: lane.concurrency.bytesPerSecond, decision: lane.concurrency.last,
+                isLimited: lane.limits != nil)
+        }
+    }
+
+    var heldBackCount: Int {
+        limited.reduce(0) { $0 + $1.line.count }
+    }
+}

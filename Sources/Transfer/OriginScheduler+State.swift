@@ -1,0 +1,257 @@
+internal import Model
+
+extension OriginScheduler {
+    /// What the scheduler's lock protects.
+    struct State {
+        let loops: Int
+        let connections: Int
+        /// Transfers of all origins, in order.
+        var queue = WaitingQueue()
+        /// All that wait, here and in the lanes' lines.
+        var waitingCount = 0
+        var isClosed = false
+        var lanes: [String: OriginLane] = [:]
+        /// The URL start that the last look-up found: most of a batch share it.
+        private var lastPrefix: String.UTF8View = "".utf8
+        private var lastLane: OriginLane?
+        /// By loop: lanes whose line has something that it can start.
+        var ready: [[OriginLane]]
+        var unsettled: [[OriginLane]]
+        /// Lanes with limits, and those that are left alone.
+        var limited: [OriginLane] = []
+        var activeTotal = 0
+        /// Lanes with a `reviewAt`.
+        var reviews: [OriginLane] = []
+        var sampledAt = 0.0
+        /// When `tick` is called next, as far as was asked for.
+        var tickAt = Double.infinity
+        var prunedAt = 0.0
+        private var lanesMade = 0
+        private var cancellations: [Cancellation] = []
+
+        struct Cancellation {
+            var boundary: UInt64
+            var at: Double
+            var matches: @Sendable (Transfer) -> Bool
+        }
+
+        init(loops: Int, connections: Int) {
+            self.loops = loops
+            self.connections = max(connections, 1)
+            ready = Array(repeating: [], count: loops)
+            unsettled = ready
+        }
+
+        // MARK: Lanes
+
+        /// The lane of a URL's origin; those of URLs that make no sense share one.
+        mutating func lane(ofURL url: String, now: Double) -> OriginLane {
+            if let lastLane, Self.isIn(url, lastPrefix) { return lastLane }
+            let origin = originName(of: url) ?? ""
+            let lane = lane(origin, now: now)
+            if !origin.isEmpty, url.utf8.starts(with: origin.utf8) {
+                (lastLane, lastPrefix) = (lane, origin.utf8)
+            }
+            return lane
+        }
+
+        private static func isIn(_ url: String, _ origin: String.UTF8View) -> Bool {
+            var rest = url.utf8.makeIterator()
+            for byte in origin where rest.next() != byte { return false }
+            // Anything else could go on with a port, or turn what was the host into userinfo.
+            return rest.next() == UInt8(ascii: "/")
+        }
+
+        mutating func lane(_ origin: String, now: Double) -> OriginLane {
+            if let lane = lanes[origin] { return lane }
+            let lane = OriginLane(
+                origin: origin, firstLoop: lanesMade % loops, loops: loops, ceiling: connections,
+                now: now)
+            lanesMade += 1
+            lanes[origin] = lane
+            return lane
+        }
+
+        /// Forgets lanes that have not been used for a while: unlimited ones after a minute, those
+        /// whose limits are over after an hour.
+        mutating func prune(now: Double) {
+            guard now - prunedAt >= 10 else { return }
+            prunedAt = now
+            lanes = lanes.filter { _, lane in
+                if lane.hasWork || !lane.sockets.isEmpty || lane.reviewAt != nil { return true }
+                return now - max(lane.usedAt, lane.limits?.deadline ?? 0)
+                    < (lane.limits == nil ? 60 : 3_600)
+            }
+            limited.removeAll { lanes[$0.origin] !== $0 }
+            lastLane = nil
+        }
+
+        // MARK: Cancelling
+
+        mutating func remember(_ cancellation: Cancellation, now: Double) {
+            cancellations.removeAll { now - $0.at > 10 }
+            cancellations.append(cancellation)
+        }
+
+        func isCancelled(_ transfer: Transfer) -> Bool {
+            isClosed
+                || cancellations.contains { $0.boundary > transfer.id && $0.matches(transfer) }
+        }
+
+        mutating func remove(where matches: (Transfer) -> Bool) -> [Transfer] {
+            var removed = queue.remove { matches($0.transfer) }
+            for lane in lanes.values where !lane.line.isEmpty {
+                removed += lane.line.remove { matches($0.transfer) }
+            }
+            for waiting in removed { waiting.lane.pending -= 1 }
+            waitingCount -= removed.count
+            return removed.map(\.transfer)
+        }
+
+        // MARK: Starting
+
+        mutating func take(
+            _ limit: Int, on loop: Int, into batch: inout Batch, now: Double
+        ) {
+            guard limit > 0 else { return }
+            takeReady(limit, on: loop, into: &batch, now: now)
+            // A loop's part, so that few transfers spread over all loops.
+            let share = (queue.count + loops - 1) / loops
+            var left = min(limit - batch.starts.count, share)
+            while left > 0, let head = queue.popFirst() {
+                let lane = head.lane
+                if lane.line.isEmpty {
+                    let admission = lane.admit(head.transfer.id, on: loop, now: now)
+                    if case .now = admission {
+                        start(head, on: loop, into: &batch, now: now)
+                        left -= 1
+                        continue
+                    }
+                    if case .later(let time) = admission {
+                        review(lane, at: time, &batch.effects)
+                    }
+                }
+                lane.line.append(head)
+                if lane.cooling != nil {
+                    review(lane, &batch.effects, now: now)
+                } else {
+                    markReady(lane, but: loop, &batch.effects, now: now)
+                }
+            }
+            batch.isMore = queue.count > 0 || !ready[loop].isEmpty
+        }
+
+        /// Starts what was passed over before and has a place now, one origin after the other.
+        private mutating func takeReady(
+            _ limit: Int, on loop: Int, into batch: inout Batch, now: Double
+        ) {
+            while batch.starts.count < limit, !ready[loop].isEmpty {
+                let lane = ready[loop].removeFirst()
+                lane.isReady[loop] = false
+                guard let head = lane.line.first else { continue }
+                switch lane.admit(head.transfer.id, on: loop, now: now) {
+                case .now:
+                    _ = lane.line.popFirst()
+                    start(head, on: loop, into: &batch, now: now)
+                    if !lane.line.isEmpty, lane.active[loop] < lane.quotas[loop] {
+                        ready[loop].append(lane)
+                        lane.isReady[loop] = true
+                    }
+                case .later(let time): review(lane, at: time, &batch.effects)
+                case .full: break
+                }
+            }
+        }
+
+        private mutating func start(
+            _ waiting: Waiting, on loop: Int, into batch: inout Batch, now: Double
+        ) {
+            waiting.lane.pending -= 1
+            waitingCount -= 1
+            occupy(waiting.lane, on: loop, &batch.effects, now: now)
+            batch.starts.append(waiting)
+        }
+
+        private mutating func occupy(
+            _ lane: OriginLane, on loop: Int, _ effects: inout Effects, now: Double
+        ) {
+            lane.active[loop] += 1
+            lane.usedAt = now
+            activeTotal += 1
+            if activeTotal == 1 {
+                sampledAt = now
+                askForTick(at: now + Self.sampleSeconds, &effects)
+            }
+        }
+
+        /// Puts a lane with something in its line into the lists of the loops that have a place for
+        /// it; all but `own` are woken.
+        mutating func markReady(
+            _ lane: OriginLane, but own: Int? = nil, _ effects: inout Effects, now: Double
+        ) {
+            guard !lane.line.isEmpty else { return }
+            for loop in 0..<loops
+            where lane.active[loop] < lane.quotas[loop] && !lane.isReady[loop] && loop != own {
+                ready[loop].append(lane)
+                lane.isReady[loop] = true
+                effects.wake.insert(loop)
+            }
+        }
+
+        // MARK: Ending
+
+        mutating func release(
+            _ release: Release, on loop: Int, _ effects: inout Effects, now: Double
+        ) {
+            let lane = release.lane
+            lane.active[loop] -= 1
+            lane.usedAt = now
+            activeTotal -= 1
+            lane.limits?.pacer?.end(release.transfer, now: now)
+            var decision: AdaptiveConcurrency.Decision?
+            switch release.ending {
+            case .ended(let seconds):
+                decision = lane.concurrency.handle(.ended, now: now)
+                let isFirst = lane.transferSeconds == 0
+                lane.transferSeconds += (isFirst ? 1 : 0.1) * (seconds - lane.transferSeconds)
+            case .trouble(let trouble, let startedAt):
+                decision = lane.concurrency.handle(
+                    .trouble(trouble, startedAt: startedAt), now: now)
+            case .silent: break
+            }
+            if decision != nil { lane.layOut(connections: connections) }
+            if release.coolingSeconds > 0 {
+                cool(lane, forSeconds: release.coolingSeconds, &effects, now: now)
+            }
+            if lane.isLimited {
+                review(lane, &effects, now: now)
+            } else if !lane.line.isEmpty, lane.active[loop] < lane.quotas[loop],
+                !lane.isReady[loop]
+            {
+                // For the loop itself, which takes next.
+                ready[loop].append(lane)
+                lane.isReady[loop] = true
+            }
+        }
+
+        mutating func move(
+            _ waiting: Waiting, on loop: Int, later: Bool, _ effects: inout Effects, now: Double
+        ) -> Move {
+            guard !isCancelled(waiting.transfer) else { return .cancelled }
+            let lane = waiting.lane
+            if !later, case .now = lane.admit(waiting.transfer.id, on: loop, now: now) {
+                occupy(lane, on: loop, &effects, now: now)
+                return .start
+            }
+            lane.line.prepend(waiting)
+            lane.pending += 1
+            waitingCount += 1
+            if later {
+                review(lane, at: now + OriginLane.closingSeconds, &effects)
+            } else {
+                review(lane, &effects, now: now)
+            }
+            return .waits
+        }
+    }
+}

@@ -1,0 +1,319 @@
+import Model
+import TestSupport
+import Testing
+import Transfer
+
+/// What an origin sees, at its sockets, of an engine that has a share of its limits.
+@Suite("Limits of origins", .serialized, .timeLimit(.minutes(2)))
+struct OriginLimitTests {
+    let origin: FaultOrigin
+    let fetcher: Fetcher
+    let ended = Seen<Result<Int64, Failure>>()
+
+    init() throws {
+        origin = try FaultOrigin()
+        fetcher = try Fetcher()
+        origin.serve("/a", sample(2_000))
+        origin.route("/closing") { $0.serve(sample(500)).with("Connection", "close") }
+    }
+
+    private var name: String { originName(of: origin.url()) ?? "" }
+
+    private func limit(
+        _ connections: Int? = nil, requests: Double? = nil, bytes: Int64? = nil,
+        seconds: Double = 60, at origin: FaultOrigin? = nil
+    ) {
+        fetcher.engine.setLimits(
+            OriginAllowance(
+                connections: connections, requestsPerSecond: requests, bytesPerSecond: bytes),
+            of: originName(of: (origin ?? self.origin).url()) ?? "", forSeconds: seconds)
+    }
+
+    @discardableResult
+    private func submit(_ count: Int, _ path: String, at origin: FaultOrigin? = nil) -> [Transfer] {
+        let url = (origin ?? self.origin).url(path)
+        let requests = (0..<count).map { _ in fetcher.memory(url, role: .data) }
+        return fetcher.engine.submit(requests) { _, result in
+            ended.append(result.outcome.map(\.bytes))
+        }
+    }
+
+    private func wait(for count: Int) async throws {
+        try await waitUntil(deadlineSeconds: 60, "\(count) ends") { ended.all.count >= count }
+    }
+
+    private var failures: [FailureCode] {
+        ended.all.compactMap { if case .failure(let failure) = $0 { failure.code } else { nil } }
+    }
+
+    // MARK: Connections
+
+    @Test("two connections are two, and are used again")
+    func connections() async throws {
+        limit(2)
+        submit(200, "/a")
+        try await wait(for: 200)
+        #expect(failures.isEmpty)
+        #expect(origin.connections.peak == 2)
+        #expect(origin.acceptedConnections == 2)
+    }
+
+    @Test("a connection that is closed makes room only when the origin knows")
+    func closedConnections() async throws {
+        limit(2)
+        submit(20, "/closing")
+        try await wait(for: 20)
+        #expect(failures.isEmpty)
+        #expect(origin.connections.peak == 2)
+        #expect(origin.acceptedConnections == 20)
+    }
+
+    @Test("answers that are cut off do not add up")
+    func abortedAnswers() async throws {
+        origin.route("/endless") { _ in
+            var response = FaultOrigin.Response.endless()
+            response.status = 404
+            return response
+        }
+        limit(2)
+        submit(8, "/endless")
+        submit(8, "/a")
+        try await wait(for: 16)
+        #expect(failures.count == 8 && failures.allSatisfy { $0 == "origin.http.404" })
+        #expect(origin.connections.peak == 2)
+    }
+
+    @Test("a limit to an origin in use closes what is too much")
+    func limitedLater() async throws {
+        let gate = Gate()
+        origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
+        submit(8, "/held")
+        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 8 }
+        gate.open()
+        try await wait(for: 8)
+        #expect(origin.connections.now == 8)
+        limit(2)
+        try await waitUntil(deadlineSeconds: 20) { origin.connections.now == 0 }
+        submit(50, "/a")
+        try await wait(for: 58)
+        #expect(failures.isEmpty && origin.acceptedConnections <= 10)
+    }
+
+    @Test("nothing stays open where there is no work left")
+    func idleConnections() async throws {
+        limit(4)
+        let open = Seen<Int>()
+        fetcher.engine.submit(
+            (0..<10).map { _ in fetcher.memory(origin.url("/a"), role: .data) }
+        ) { _, result in
+            ended.append(result.outcome.map(\.bytes))
+        }
+        try await wait(for: 10)
+        try await waitUntil(deadlineSeconds: 1) {
+            open.append(origin.connections.now)
+            return origin.connections.now == 0
+        }
+    }
+
+    @Test("a smaller share starts nothing before it fits, and ends the rest when its time comes")
+    func shrinkingShare() async throws {
+        let gate = Gate()
+        origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
+        limit(6, seconds: 2)
+        submit(10, "/held")
+        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 6 }
+        limit(2, seconds: 60)
+        // What was begun may go on until the first share is over, and no longer.
+        try await wait(for: 4)
+        #expect(failures == Array(repeating: "worker.cancelled", count: 4))
+        try await waitUntil(deadlineSeconds: 5) { origin.connections.now == 2 }
+        gate.open()
+        try await wait(for: 10)
+        #expect(failures.count == 4)
+        // The six of the first share, and none before only one of the second was left.
+        #expect(origin.connections.peak == 6)
+        #expect(origin.count("/held") == 10)
+    }
+
+    @Test("no share, no connection: work is given back")
+    func lapsedShare() async throws {
+        let gate = Gate()
+        origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
+        limit(2, seconds: 1)
+        submit(5, "/held")
+        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 2 }
+        try await wait(for: 5)
+        #expect(failures == Array(repeating: "worker.cancelled", count: 5))
+        gate.open()
+        try await waitUntil(deadlineSeconds: 5) { origin.connections.now == 0 }
+        submit(3, "/a")
+        try await wait(for: 8)
+        #expect(failures.count == 8 && origin.count("/a") == 0)
+        // A new share is a new start.
+        limit(1)
+        submit(3, "/a")
+        try await wait(for: 11)
+        #expect(failures.count == 8 && origin.count("/a") == 3)
+    }
+
+    @Test("a renewed share goes on without a break")
+    func renewedShare() async throws {
+        let gate = Gate()
+        origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
+        limit(2, seconds: 0.5)
+        submit(4, "/held")
+        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 2 }
+        limit(2, seconds: 60)
+        // Past the first one's end: the limit of another origin tells the time.
+        let other = try FaultOrigin()
+        other.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
+        limit(1, seconds: 1, at: other)
+        submit(1, "/held", at: other)
+        try await wait(for: 1)
+        #expect(origin.activeRequests.now == 2)
+        gate.open()
+        try await wait(for: 5)
+        #expect(failures == ["worker.cancelled"])
+    }
+
+    @Test("limits that are lifted limit nothing")
+    func liftedLimits() async throws {
+        let gate = Gate()
+        origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
+        limit(1)
+        submit(8, "/held")
+        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 1 }
+        limit()
+        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 8 }
+        gate.open()
+        try await wait(for: 8)
+        #expect(failures.isEmpty)
+    }
+
+    // MARK: Requests a second
+
+    @Test("five a second are five in any second")
+    func requestRate() async throws {
+        limit(requests: 5)
+        submit(16, "/a")
+        try await wait(for: 16)
+        #expect(failures.isEmpty)
+        #expect(origin.mostRequests(inSeconds: 1) == 5)
+    }
+
+    @Test("the rate holds over connections that are opened, used again and replaced")
+    func requestRateOverConnections() async throws {
+        limit(2, requests: 5)
+        submit(6, "/a")
+        submit(5, "/closing")
+        submit(5, "/a")
+        try await wait(for: 16)
+        #expect(failures.isEmpty)
+        #expect(origin.mostRequests(inSeconds: 1) <= 5)
+        #expect(origin.connections.peak == 2)
+    }
+
+    @Test("a rate below one spaces requests")
+    func slowRequestRate() async throws {
+        limit(requests: 0.8)
+        submit(3, "/a")
+        try await wait(for: 3)
+        #expect(origin.mostRequests(inSeconds: 1.25) == 1)
+    }
+
+    // MARK: Redirects
+
+    @Test("redirects onto a limited origin count there")
+    func redirects() async throws {
+        let front = try FaultOrigin()
+        front.route("/go", FaultOrigin.Response.redirect(to: origin.url("/a")))
+        limit(2, requests: 5)
+        submit(12, "/go", at: front)
+        try await wait(for: 12)
+        #expect(failures.isEmpty)
+        #expect(origin.connections.peak <= 2)
+        #expect(origin.mostRequests(inSeconds: 1) == 5)
+        #expect(front.count("/go") == 12)
+    }
+
+    @Test("redirects within a limited origin are requests like others")
+    func redirectsWithin() async throws {
+        origin.route("/go", FaultOrigin.Response.redirect(to: "/a"))
+        limit(2, requests: 5)
+        submit(6, "/go")
+        try await wait(for: 6)
+        #expect(failures.isEmpty)
+        #expect(origin.connections.peak <= 2)
+        #expect(origin.mostRequests(inSeconds: 1) == 5)
+        #expect(origin.requests.count == 12)
+    }
+
+    @Test("a transfer that waits behind a redirect can be cancelled")
+    func cancelledBehindRedirect() async throws {
+        let gate = Gate()
+        let front = try FaultOrigin()
+        origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
+        front.route("/go", FaultOrigin.Response.redirect(to: origin.url("/a")))
+        limit(1)
+        submit(1, "/held")
+        try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 1 }
+        let waiting = submit(3, "/go", at: front)
+        try await waitUntil(deadlineSeconds: 20) { front.count("/go") == 3 }
+        for transfer in waiting { fetcher.engine.cancel(transfer) }
+        try await wait(for: 3)
+        #expect(failures == Array(repeating: "worker.cancelled", count: 3))
+        gate.open()
+        try await wait(for: 4)
+        #expect(origin.count("/a") == 0)
+    }
+
+    // MARK: Others
+
+    @Test("a blocked origin holds up nobody else")
+    func others() async throws {
+        let free = try FaultOrigin()
+        free.serve("/b", sample(1_000))
+        let gate = Gate()
+        origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
+        limit(1)
+        submit(500, "/held")
+        let started = submit(40, "/b", at: free)
+        try await wait(for: 40)
+        #expect(failures.isEmpty && started.allSatisfy { $0.receivedBytes == 1_000 })
+        #expect(origin.activeRequests.peak == 1)
+        #expect(fetcher.engine.heldBackCount == 499)
+        fetcher.engine.cancelAll(group: "lease-1")
+        gate.open()
+        try await wait(for: 540)
+    }
+
+    // MARK: Bytes a second
+
+    @Test("bytes a second hold, and transfers share them")
+    func byteRate() async throws {
+        let body = sample(300_000)
+        origin.serve("/b", body)
+        limit(bytes: 400_000)
+        let clock = ContinuousClock()
+        let began = clock.now
+        let transfers = submit(3, "/b")
+        // When a third of all is there, it is a third of each.
+        try await waitUntil(deadlineSeconds: 20) {
+            transfers.reduce(0) { $0 + $1.receivedBytes } > 300_000
+        }
+        let received = transfers.map(\.receivedBytes)
+        #expect((received.max() ?? 0) - (received.min() ?? 0) <= 40_000, "\(received)")
+        #expect(clock.now - began > .seconds(0.7))
+        try await wait(for: 3)
+        #expect(failures.isEmpty)
+        #expect(clock.now - began > .seconds(2.2))
+        #expect(clock.now - began < .seconds(10))
+        // Without the limit it is over in a moment.
+        limit(bytes: 1_000)
+        let slow = submit(1, "/b")
+        try await waitUntil(deadlineSeconds: 20) { slow[0].receivedBytes > 0 }
+        limit()
+        try await wait(for: 4)
+        #expect(failures.isEmpty)
+    }
+}
