@@ -95,8 +95,8 @@ let package = Package(
         tests(
             "Worker",
             [
-                "Catalog", "Coordinator", "CoordinatorClient", "Digest", "JobQueue", "Model",
-                "Runtime", "Storage",
+                "Catalog", "Coordinator", "CoordinatorClient", "Digest", "HTTPServer", "JobQueue",
+                "Model", "Runtime", "Storage",
             ]),
         tests("Embedded", ["Model", "Runtime"]),
         tests("dray", ["Model", "Runtime"]),

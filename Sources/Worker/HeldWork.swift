@@ -30,17 +30,21 @@ final class HeldWork: Sendable {
         var expectedBytes: Int64?
         /// Still to be downloaded, as against to be stored or reported.
         var isPending = true
+        /// Nobody wants it any more: it is stopped, and its end is not reported.
+        var isCancelled = false
     }
 
     private struct State {
         var leases: [LeaseID: Lease] = [:]
         var count = 0
         var pending = 0
+        var cancelled = 0
 
         mutating func remove(_ job: JobID, _ lease: LeaseID) {
             guard let entry = leases[lease]?.entries.removeValue(forKey: job) else { return }
             count -= 1
             if entry.isPending { pending -= 1 }
+            if entry.isCancelled { cancelled -= 1 }
             if leases[lease]?.entries.isEmpty == true { leases[lease] = nil }
         }
 
@@ -48,6 +52,7 @@ final class HeldWork: Sendable {
             guard let gone = leases.removeValue(forKey: lease) else { return }
             count -= gone.entries.count
             pending -= gone.entries.values.count { $0.isPending }
+            cancelled -= gone.entries.values.count { $0.isCancelled }
         }
     }
 
@@ -99,6 +104,41 @@ final class HeldWork: Sendable {
     func remove(_ jobs: some Sequence<(job: JobID, lease: LeaseID)>) {
         state.withLock { state in
             for (job, lease) in jobs { state.remove(job, lease) }
+        }
+    }
+
+    /// Marks jobs as cancelled; answers those that are held, by lease, for the caller to stop.
+    func cancel(_ jobs: some Sequence<JobID>) -> [LeaseID: Set<JobID>] {
+        state.withLock { state in
+            var held: [LeaseID: Set<JobID>] = [:]
+            for job in jobs {
+                for lease in state.leases.keys {
+                    guard state.leases[lease]?.entries[job]?.isCancelled == false else { continue }
+                    state.leases[lease]?.entries[job]?.isCancelled = true
+                    state.cancelled += 1
+                    held[lease, default: []].insert(job)
+                }
+            }
+            return held
+        }
+    }
+
+    func isCancelled(_ job: JobID, _ lease: LeaseID) -> Bool {
+        state.withLock { state in
+            state.cancelled > 0 && state.leases[lease]?.entries[job]?.isCancelled == true
+        }
+    }
+
+    /// The results that somebody waits for; jobs that were cancelled are done with.
+    func withoutCancelled(_ results: [JobReport]) -> [JobReport] {
+        state.withLock { state in
+            guard state.cancelled > 0 else { return results }
+            return results.filter { result in
+                let entry = state.leases[result.lease]?.entries[result.job]
+                guard entry?.isCancelled == true else { return true }
+                state.remove(result.job, result.lease)
+                return false
+            }
         }
     }
 

@@ -51,6 +51,10 @@ extension WorkerService {
             return
         }
         for job in jobs {
+            guard !held.isCancelled(job.id, lease) else {
+                giveBack(job, lease)
+                continue
+            }
             let split = Split(
                 worker: id, job: job, lease: lease, partBytes: configuration.partBytes)
             let request = request(for: job, lease, storage, split)
@@ -58,6 +62,8 @@ extension WorkerService {
                 self.end(job, lease, storage, transfer, result, split)
             }
             held.setTransfer(transfer, of: job.id, lease)
+            // While it was being submitted.
+            if held.isCancelled(job.id, lease) { engine.cancel(transfer) }
         }
         if isDraining {
             for transfer in held.queuedTransfers() { engine.cancel(transfer) }
@@ -80,6 +86,7 @@ extension WorkerService {
         }
         var request = TransferRequest(
             url: job.url, group: lease, destination: destination, role: job.role ?? .file)
+        request.job = job.id
         request.isManifest = job.role == .playlist
         if let assembly = job.assembly, let offset = job.offset, let length = job.length {
             request.range = TransferRequest.ByteRange(
@@ -104,9 +111,10 @@ extension WorkerService {
         _ result: TransferResult, _ split: Split
     ) {
         held.downloaded(job.id, lease)
-        defer { pace.ended(1) }
         switch result.outcome {
         case .failure(let failure):
+            // What is given back says nothing of how fast work is done.
+            if failure.code == "worker.cancelled" { pace.wake() } else { pace.ended(1) }
             // A split that is on its way must not overtake the failure: the job changes under it.
             Task {
                 _ = await split.answer()
@@ -114,6 +122,7 @@ extension WorkerService {
                 self.fail(job, lease, failure, retryAfter: result.retryAfterSeconds)
             }
         case .success(let fetched):
+            defer { pace.ended(1) }
             let end = Finished(
                 job: job, lease: lease, storage: storage, fetched: fetched, transfer: transfer)
             guard fetched.isFirstPart else {
@@ -179,7 +188,7 @@ extension WorkerService {
         // The job is given back all the same: a heartbeat under way may still save the lease.
         var ours: [Finished] = []
         for end in batch {
-            if held.isHeld(end.lease) {
+            if held.isHeld(end.lease), !held.isCancelled(end.job.id, end.lease) {
                 ours.append(end)
             } else {
                 end.fetched.object?.discard()
@@ -222,6 +231,7 @@ extension WorkerService {
                 try? await Task.sleep(for: .milliseconds(40))
                 batch += reports.takeNow(WireLimits.resultsPerReport - batch.count)
             }
+            batch = held.withoutCancelled(batch)
             await send(batch)
             held.remove(batch.lazy.map { (job: $0.job, lease: $0.lease) })
             pace.wake()
@@ -239,6 +249,7 @@ extension WorkerService {
             do {
                 let answer = try await client.report(
                     ReportRequest(worker: id, results: batch), retrySeconds: Self.reportSeconds)
+                cool(answer.cooling)
                 return note(answer.answers)
             } catch {
                 // Where a result is lost, its lease runs out and the job goes to somebody else.

@@ -10,6 +10,9 @@ extension WorkerService {
                 guard let assembly = job.assembly else {
                     throw Failure("cluster.protocol", "A verify job names no assembly.")
                 }
+                guard !self.held.isCancelled(job.id, lease) else {
+                    throw Failure("worker.cancelled", "The job was cancelled.")
+                }
                 let storage = try self.storage(at: grant.sites[job.site.description] ?? "")
                 return try storage.promoteAssembly(
                     assembly, key: job.key, expectedSHA256: job.sha256)
@@ -32,7 +35,7 @@ extension WorkerService {
             let entries = try await sums(of: job)
             let written = await blocking.run { () -> Result<Bool, Failure> in
                 Result { () throws(Failure) in
-                    guard self.held.isHeld(lease) else { return false }
+                    guard self.isWanted(job, lease) else { return false }
                     guard !entries.isEmpty else { return true }
                     let storage = try self.storage(at: grant.sites[job.site.description] ?? "")
                     let document = SumsDocument(directory: job.key, entries: entries)

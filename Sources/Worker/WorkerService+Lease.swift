@@ -10,7 +10,8 @@ extension WorkerService {
         while !isDraining {
             let most = WireLimits.jobsPerLease
             let target = pace.target(connections: configuration.connections, most: 2 * most)
-            let inHand = held.pendingCount
+            // What waits for its origin's limits is no work for the connections that are free.
+            let inHand = held.pendingCount - min(engine.heldBackCount, held.pendingCount, most)
             // Up to two leases' worth to download. What is still to be stored or reported counts
             // against the bound of three, not the target: a slow disk does not idle the network,
             // and does not pile up open files either.
@@ -27,9 +28,9 @@ extension WorkerService {
                         worker: id, queues: configuration.queues, maxJobs: wanted,
                         waitMilliseconds: Self.pollMilliseconds))
                 failures = 0
-                if let lease = grant.lease {
-                    await take(lease, grant, askedAt: askedAt + .seconds(grant.waitedSeconds))
-                }
+                let grantedAt = askedAt + .seconds(grant.waitedSeconds)
+                takeOrigins(of: grant, grantedAt: grantedAt)
+                if let lease = grant.lease { await take(lease, grant, askedAt: grantedAt) }
             } catch {
                 guard !isDraining else { return }
                 failures += 1
@@ -77,34 +78,47 @@ extension WorkerService {
     /// How often leases are looked at: a few times in the life of the shortest one there can be.
     private static let tick = Duration.milliseconds(200)
 
-    /// Extends leases that have used up a third of their time, and tells every second what is under
-    /// way.
+    /// Extends leases and shares of origins' limits that have used up a third of their time, and
+    /// tells every second what is under way.
     func beat() async {
         var lastBeat: HeldWork.Instant?
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.tick)
-            let leases = Array(held.leasesToExtend().prefix(WireLimits.leasesPerHeartbeat))
             let (progress, active) = held.progress()
             let askedAt = HeldWork.Instant.now
             // An idle worker says that it is there every ten seconds.
             let patience = Duration.seconds(active > 0 ? 1 : 10)
             let isDue = lastBeat.map { askedAt - $0 >= patience } ?? true
-            guard !leases.isEmpty || isDue else { continue }
+            let urgent = held.leasesToExtend()
+            guard isDue || !urgent.isEmpty || needsShares() else { continue }
             lastBeat = askedAt
+            // The others as well: whoever is asked of them says what of them was cancelled.
+            let leases = Array(
+                (urgent + held.leases.filter { !urgent.contains($0) })
+                    .prefix(WireLimits.leasesPerHeartbeat))
             do {
                 let answer = try await client.heartbeat(
                     Heartbeat(
                         worker: id, leases: leases, progress: progress,
-                        name: configuration.name, activeTransfers: active),
+                        name: configuration.name, activeTransfers: active,
+                        origins: originReports()),
                     retrySeconds: 5)
-                held.extend(answer.leases, seconds: answer.seconds, askedAt: askedAt)
-                let alive = Set(answer.leases)
-                let asked = Set(leases)
-                cancel(held.dropLost { asked.contains($0) && !alive.contains($0) })
+                take(answer, asked: leases, at: askedAt)
             } catch {
                 log.debug("a heartbeat failed", ["error": "\(error)"])
             }
         }
+    }
+
+    private func take(
+        _ answer: HeartbeatAnswer, asked: [LeaseID], at askedAt: HeldWork.Instant
+    ) {
+        held.extend(answer.leases, seconds: answer.seconds, askedAt: askedAt)
+        stop(answer.cancelled)
+        take(answer.shares, askedAt: askedAt)
+        cool(answer.cooling)
+        let (asked, alive) = (Set(asked), Set(answer.leases))
+        cancel(held.dropLost { asked.contains($0) && !alive.contains($0) })
     }
 
     /// Drops leases whose time is over by this worker's own clock, whatever its heartbeats wait

@@ -15,7 +15,7 @@ extension WorkerService {
             await withTaskGroup { group in
                 for (job, lease) in batch {
                     group.addTask {
-                        if self.isDraining || !self.held.isHeld(lease) {
+                        if self.isDraining || !self.isWanted(job, lease) {
                             self.giveBack(job, lease)
                         } else {
                             await self.resolve(job, lease)
@@ -68,7 +68,7 @@ extension WorkerService {
             let bodies = try await withThrowingTaskGroup(of: (PlaylistRequest, Fetched).self) {
                 group in
                 for request in requests {
-                    group.addTask { (request, try await self.playlist(request.url, lease)) }
+                    group.addTask { (request, try await self.playlist(request.url, job, lease)) }
                 }
                 var bodies: [(PlaylistRequest, Fetched)] = []
                 for try await body in group { bodies.append(body) }
@@ -83,9 +83,18 @@ extension WorkerService {
         return try resolver.segments()
     }
 
-    private func playlist(_ url: String, _ lease: LeaseID) async throws -> Fetched {
+    /// Whether there is time for a job, and somebody who waits for it.
+    func isWanted(_ job: Job, _ lease: LeaseID) -> Bool {
+        held.isHeld(lease) && !held.isCancelled(job.id, lease)
+    }
+
+    private func playlist(_ url: String, _ job: Job, _ lease: LeaseID) async throws -> Fetched {
+        guard !held.isCancelled(job.id, lease) else {
+            throw Failure("worker.cancelled", "the job was cancelled")
+        }
         var request = TransferRequest(
             url: url, group: lease, destination: .memory, role: .playlist)
+        request.job = job.id
         request.maximumBytes = Int64(HLSPlaylist.maximumBytes)
         let ready = request
         let result = await withCheckedContinuation { continuation in

@@ -65,6 +65,7 @@ package final class WorkerService: DrainableService {
     let resolves = Mailbox<(job: Job, lease: LeaseID)>()
     let pace = LeasePace()
     let log: Logger
+    let shares = Mutex(ShareTable())
     private let sites = Mutex<[String: DirectoryStorage]>([:])
     private let siteFaultNotedAt = Mutex<HeldWork.Instant?>(nil)
     private let draining = ShutdownSignal()

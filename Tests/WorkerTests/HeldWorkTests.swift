@@ -79,4 +79,22 @@ import Testing
         held.remove([(job: JobID(1), lease: "old")])
         #expect(held.count == 1 && held.pendingCount == 1 && held.leases == ["new"])
     }
+
+    @Test func aCancelledJobHasNoResult() {
+        let held = HeldWork()
+        held.add("a", [job(1), job(2)], seconds: 30, askedAt: start)
+        held.add("b", [job(3)], seconds: 30, askedAt: start)
+        #expect(held.cancel([JobID(1), JobID(3), JobID(9)]) == ["a": [JobID(1)], "b": [JobID(3)]])
+        #expect(held.cancel([JobID(1)]).isEmpty)
+        #expect(held.isCancelled(JobID(1), "a") && !held.isCancelled(JobID(2), "a"))
+        #expect(!held.isCancelled(JobID(1), "b"))
+        let results = [(1, "a"), (2, "a"), (3, "b")].map { number, lease in
+            JobReport(job: JobID(Int64(number)), lease: lease, outcome: .returned)
+        }
+        #expect(held.withoutCancelled(results).map(\.job) == [JobID(2)])
+        #expect(held.count == 1 && held.pendingCount == 1 && held.leases == ["a"])
+        // The same job under another lease is another.
+        held.add("c", [job(1)], seconds: 30, askedAt: start)
+        #expect(!held.isCancelled(JobID(1), "c"))
+    }
 }

@@ -1,0 +1,70 @@
+import Model
+import Runtime
+import Synchronization
+import Transfer
+
+/// What the coordinator says of origins, and what is told it of them.
+extension WorkerService {
+    /// Takes the shares of an answer whose request was sent at `askedAt`.
+    func take(_ shares: [OriginShare]?, askedAt: HeldWork.Instant) {
+        guard let shares, !shares.isEmpty else { return }
+        for grant in self.shares.withLock({ $0.take(shares, askedAt: askedAt) }) {
+            let limits = OriginAllowance(
+                connections: grant.limits.connections.map { max($0, 0) },
+                requestsPerSecond: grant.limits.requestsPerSecond.map { max($0, 0) },
+                bytesPerSecond: grant.limits.bytesPerSecond.map { max($0, 0) })
+            engine.setLimits(limits, of: grant.origin, forSeconds: grant.seconds)
+        }
+    }
+
+    /// Takes what a grant says of origins, which was made after `grantedAt`.
+    func takeOrigins(of grant: LeaseGrant, grantedAt: HeldWork.Instant) {
+        take(grant.shares, askedAt: grantedAt)
+        guard grant.cooling != nil || engine.isAnyCooling else { return }
+        // Whoever hands out an origin's jobs has found that it may be asked.
+        let origins = Set(grant.jobs.compactMap { originName(of: $0.url) })
+        cool(grant.cooling?.filter { !origins.contains($0.origin) })
+        let secondsAgo = grantedAt.duration(to: .now) / .seconds(1)
+        engine.warm(origins, toldUntil: secondsAgo)
+    }
+
+    /// Leaves origins alone.
+    func cool(_ cooling: [OriginCooldown]?) {
+        guard let cooling else { return }
+        engine.cool(
+            cooling.compactMap { cooldown in
+                let seconds = cooldown.seconds.isFinite ? min(cooldown.seconds, 86_400) : 0
+                return originName(of: cooldown.origin).map { ($0, seconds) }
+            })
+    }
+
+    /// Whether the worker uses a share that is to be renewed soon.
+    func needsShares() -> Bool {
+        guard !shares.withLock({ $0.isEmpty }) else { return false }
+        let used = engine.origins.filter { $0.isLimited && $0.active + $0.waiting > 0 }
+        return shares.withLock { $0.needsRenewal(used.map(\.origin)) }
+    }
+
+    /// What is done at the origins that have the most to do; nil for none.
+    func originReports() -> [OriginReport]? {
+        let origins = engine.origins.sorted { $0.active + $0.waiting > $1.active + $1.waiting }
+        guard !origins.isEmpty else { return nil }
+        return origins.prefix(WireLimits.originsPerHeartbeat).map { origin in
+            OriginReport(
+                origin: origin.origin, concurrency: origin.decision.concurrency,
+                bytesPerSecond: Int64(origin.bytesPerSecond),
+                decision: origin.decision.kind.rawValue,
+                reason: String(origin.decision.reason.prefix(WireLimits.reasonCharacters)),
+                active: origin.active, waiting: origin.waiting)
+        }
+    }
+
+    /// Stops jobs that were cancelled: nothing of them is kept or reported.
+    func stop(_ jobs: [JobID]?) {
+        guard let jobs, !jobs.isEmpty else { return }
+        let stopped = held.cancel(jobs)
+        for (lease, jobs) in stopped { engine.cancelAll(group: lease, jobs: jobs) }
+        guard !stopped.isEmpty else { return }
+        log.info("jobs were cancelled", ["count": stopped.values.reduce(0) { $0 + $1.count }])
+    }
+}

@@ -1,0 +1,145 @@
+import Model
+import TestSupport
+import Testing
+
+@testable import Worker
+
+/// What a worker makes of what the coordinator says of origins.
+@Suite(.timeLimit(.minutes(2))) struct OriginShareTests {
+    typealias Coordinator = ScriptedCoordinator
+
+    let origin: FaultOrigin
+    let gate = Gate()
+
+    init() throws {
+        origin = try FaultOrigin()
+        origin.serve("/a", Cluster.bytes(1_000))
+        origin.route("/held", FaultOrigin.Response(text: "x").held(at: gate))
+    }
+
+    private func share(_ connections: Int? = nil, seconds: Double = 30) -> OriginShare {
+        OriginShare(
+            origin: originName(of: origin.url()) ?? "", connections: connections, seconds: seconds)
+    }
+
+    @Test func aGrantsShareHoldsForItsJobs() async throws {
+        try await Coordinator.with { coordinator in
+            let jobs = coordinator.grant(
+                Array(repeating: origin.url("/a"), count: 40), shares: [share(2)])
+            try await waitUntil(deadlineSeconds: 20) { coordinator.jobs(.done) == jobs }
+            #expect(origin.connections.peak <= 2)
+            try await waitUntil(deadlineSeconds: 5) { origin.connections.now == 0 }
+        }
+    }
+
+    @Test func aShareIsRenewedInTimeOrTheJobsAreGivenBack() async throws {
+        try await Coordinator.with { coordinator in
+            coordinator.answerHeartbeats { $0.shares = [share(1, seconds: 2)] }
+            let jobs = coordinator.grant(
+                Array(repeating: origin.url("/held"), count: 3), shares: [share(1, seconds: 2)])
+            // Heartbeats come often enough for it, though nothing has been received.
+            try await waitUntil(deadlineSeconds: 20) { coordinator.heartbeats.count >= 6 }
+            #expect(coordinator.reports.isEmpty && origin.activeRequests.now == 1)
+            coordinator.answerHeartbeats { $0.shares = nil }
+            try await waitUntil(deadlineSeconds: 20) { coordinator.jobs(.returned) == jobs }
+            #expect(origin.connections.now == 0 && coordinator.jobs(.failed).isEmpty)
+            gate.open()
+        }
+    }
+
+    @Test func jobsOfALimitedOriginLeaveRoomForOthers() async throws {
+        try await Coordinator.with(connections: 2) { coordinator in
+            let free = try FaultOrigin()
+            free.serve("/b", Cluster.bytes(1_000))
+            // Far more than a worker of two connections keeps in hand.
+            coordinator.grant(
+                Array(repeating: origin.url("/held"), count: 50), shares: [share(1)])
+            var others: [JobID] = []
+            for _ in 0..<4 {
+                others += coordinator.grant(Array(repeating: free.url("/b"), count: 5))
+                let awaited = others
+                try await waitUntil(deadlineSeconds: 20) { coordinator.jobs(.done) == awaited }
+            }
+            #expect(origin.activeRequests.peak == 1)
+            gate.open()
+        }
+    }
+
+    @Test func whatIsDoneAtAnOriginIsTold() async throws {
+        try await Coordinator.with { coordinator in
+            coordinator.grant(
+                Array(repeating: origin.url("/held"), count: 5), shares: [share(2, seconds: 3)])
+            func report() -> OriginReport? { coordinator.heartbeats.last?.origins?.first }
+            try await waitUntil(deadlineSeconds: 20) { report()?.active == 2 }
+            let report = report()
+            #expect(report?.origin == originName(of: origin.url()))
+            #expect(report?.concurrency == 2 && report?.waiting == 3)
+            #expect(report?.decision == "lowered")
+            #expect(report?.reason == "no more than 2 are allowed")
+            gate.open()
+        }
+    }
+
+    // MARK: Cancelled jobs
+
+    @Test func aCancelledJobIsStoppedAndNotReported() async throws {
+        try await Coordinator.with(connections: 3) { coordinator in
+            let body = Cluster.bytes(50_000)
+            origin.route("/part", FaultOrigin.Response(body: body).held(after: 10_000, at: gate))
+            let urls = ["/part", "/held", "/held", "/held", "/held"].map { origin.url($0) }
+            let jobs = coordinator.grant(urls)
+            try await waitUntil(deadlineSeconds: 20) { origin.activeRequests.now == 3 }
+            // One that receives, one that waits for its answer, one that waits for a connection.
+            let cancelled = [jobs[0], jobs[1], jobs[4]]
+            coordinator.answerHeartbeats { $0.cancelled = cancelled }
+            try await waitUntil(deadlineSeconds: 20) { origin.connections.now == 2 }
+            gate.open()
+            try await waitUntil(deadlineSeconds: 20) { coordinator.holdsNothing }
+            #expect(coordinator.jobs(.done) == [jobs[2], jobs[3]])
+            #expect(coordinator.reports.count == 2)
+            #expect(
+                try coordinator.edge.files().sorted()
+                    == ["h/\(jobs[2])", "h/\(jobs[3])"].sorted())
+            #expect(origin.count("/held") == 3)
+        }
+    }
+
+    // MARK: Cooldowns
+
+    private func cooldown(_ seconds: Double) -> OriginCooldown {
+        OriginCooldown(origin: originName(of: origin.url()) ?? "", seconds: seconds)
+    }
+
+    @Test func nothingIsAskedOfAnOriginThatIsLeftAlone() async throws {
+        try await Coordinator.with { coordinator in
+            let free = try FaultOrigin()
+            free.serve("/b", [1])
+            let clock = ContinuousClock()
+            let told = clock.now
+            let others = coordinator.grant([free.url("/b")], cooling: [cooldown(2)])
+            try await waitUntil(deadlineSeconds: 20) { coordinator.jobs(.done) == others }
+            // The connection it has told of it is not what the jobs came with.
+            let front = try FaultOrigin()
+            front.route("/go", FaultOrigin.Response.redirect(to: origin.url("/a")))
+            let jobs = coordinator.grant([front.url("/go")])
+            try await waitUntil(deadlineSeconds: 20) { coordinator.jobs(.done).count == 2 }
+            #expect(coordinator.jobs(.done) == others + jobs)
+            #expect(clock.now - told >= .seconds(2))
+            #expect(origin.count("/a") == 1 && front.count("/go") == 1)
+        }
+    }
+
+    @Test func jobsThatAreHandedOutLaterMayAsk() async throws {
+        try await Coordinator.with { coordinator in
+            coordinator.answerHeartbeats { $0.cooling = [cooldown(600)] }
+            try await waitUntil(deadlineSeconds: 20) { coordinator.heartbeats.count >= 1 }
+            coordinator.answerHeartbeats { $0.cooling = nil }
+            let first = coordinator.grant([origin.url("/a")])
+            // What was asked for before the cooldown was heard of comes back; what comes after goes.
+            try await waitUntil(deadlineSeconds: 20) { coordinator.reports.count >= 1 }
+            let second = coordinator.grant([origin.url("/a")])
+            try await waitUntil(deadlineSeconds: 20) { coordinator.jobs(.done).contains(second[0]) }
+            #expect(coordinator.reports.first?.job == first[0])
+        }
+    }
+}

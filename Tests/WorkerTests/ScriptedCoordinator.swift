@@ -1,0 +1,165 @@
+import FoundationEssentials
+import HTTPServer
+import Model
+import Storage
+import Synchronization
+import TestSupport
+
+@testable import Worker
+
+/// A coordinator that a test plays, and a worker of its own: it hands out what the test has put
+/// there, and keeps what it is told. No database, no clock.
+final class ScriptedCoordinator: Sendable {
+    let edge: TemporaryDirectory
+    private let script: Script
+    private let server: HTTPServer
+    private let worker: WorkerService
+    private let task: Task<Void, any Error>
+
+    private init(connections: Int) throws {
+        let script = Script()
+        self.script = script
+        edge = try TemporaryDirectory("edge")
+        server = try HTTPServer.start(.init(port: 0)) { await script.answer($0) }
+        worker = try WorkerService(
+            WorkerService.Configuration(
+                coordinators: ["http://127.0.0.1:\(server.port)"], token: nil,
+                connections: connections, name: "w", durability: .none, drainSeconds: 1))
+        task = Task { [worker] in try await worker.run() }
+    }
+
+    /// Runs a test with one worker and stops everything.
+    static func with(
+        connections: Int = 8, _ body: (ScriptedCoordinator) async throws -> Void
+    ) async throws {
+        let coordinator = try ScriptedCoordinator(connections: connections)
+        let result: Result<Void, any Error>
+        do {
+            result = .success(try await body(coordinator))
+        } catch {
+            result = .failure(error)
+        }
+        coordinator.task.cancel()
+        _ = try? await coordinator.task.value
+        coordinator.script.close()
+        await coordinator.server.shutdown(graceSeconds: 0)
+        coordinator.edge.remove()
+        try result.get()
+    }
+
+    /// Jobs to fetch `urls`, with numbers of their own, for the next request for work.
+    @discardableResult
+    func grant(
+        _ urls: [String], shares: [OriginShare]? = nil, cooling: [OriginCooldown]? = nil
+    ) -> [JobID] {
+        var grant = LeaseGrant(
+            lease: UUID().uuidString.lowercased(), seconds: 30,
+            sites: ["1": "file://\(edge.path)"], jobs: urls.map { script.job($0) })
+        grant.shares = shares
+        grant.cooling = cooling
+        script.hand(out: grant)
+        return grant.jobs.map(\.id)
+    }
+
+    /// What every heartbeat is answered with, but for its leases.
+    func answerHeartbeats(_ change: (inout HeartbeatAnswer) -> Void) {
+        script.state.withLock { change(&$0.answer) }
+    }
+
+    var heartbeats: [Heartbeat] { script.state.withLock { $0.heartbeats } }
+    var reports: [JobReport] { script.state.withLock { $0.reports } }
+    var holdsNothing: Bool { worker.held.isEmpty }
+
+    /// Jobs that came to this end.
+    func jobs(_ outcome: JobReport.Outcome) -> [JobID] {
+        reports.filter { $0.outcome == outcome }.map(\.job).sorted()
+    }
+}
+
+/// What is said to the worker, and what it says.
+private final class Script: Sendable {
+    struct State {
+        var grants: [LeaseGrant] = []
+        var answer = HeartbeatAnswer(leases: [], seconds: 30)
+        var heartbeats: [Heartbeat] = []
+        var reports: [JobReport] = []
+        var number: Int64 = 0
+        /// A request for work that waits.
+        var waiter: CheckedContinuation<Void, Never>?
+        var isClosed = false
+    }
+
+    let state = Mutex(State())
+
+    func job(_ url: String) -> Job {
+        let number = state.withLock { state in
+            state.number += 1
+            return state.number
+        }
+        var job = Job(
+            id: JobID(number), kind: .fetch, site: SiteID(1), asset: AssetID(number), attempt: 1,
+            url: url, key: "h/\(number)")
+        job.role = .file
+        return job
+    }
+
+    func hand(out grant: LeaseGrant) {
+        state.withLock { state in
+            state.grants.append(grant)
+            return state.waiter.take()
+        }?.resume()
+    }
+
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            return state.waiter.take()
+        }?.resume()
+    }
+
+    func answer(_ request: HTTPRequest) async -> HTTPResponse {
+        let body = Data(request.body)
+        switch request.segments.last {
+        case "leases": return Self.json(await nextGrant())
+        case "heartbeats":
+            guard let beat = try? JSONDecoder().decode(Heartbeat.self, from: body) else { break }
+            return Self.json(
+                state.withLock { state in
+                    state.heartbeats.append(beat)
+                    var answer = state.answer
+                    answer.leases = beat.leases
+                    return answer
+                })
+        case "reports":
+            guard let report = try? JSONDecoder().decode(ReportRequest.self, from: body) else {
+                break
+            }
+            state.withLock { $0.reports += report.results }
+            return Self.json(ReportAnswer(answers: report.results.map { _ in .accepted }))
+        default: break
+        }
+        return .text(404, "not played")
+    }
+
+    private func nextGrant() async -> LeaseGrant {
+        while true {
+            let (grant, isClosed) = state.withLock { state in
+                (state.grants.isEmpty ? nil : state.grants.removeFirst(), state.isClosed)
+            }
+            if let grant { return grant }
+            if isClosed { return LeaseGrant(lease: nil, seconds: 30, sites: [:], jobs: []) }
+            await withCheckedContinuation { continuation in
+                let old = state.withLock { state -> CheckedContinuation<Void, Never>? in
+                    guard state.grants.isEmpty, !state.isClosed else { return continuation }
+                    defer { state.waiter = continuation }
+                    return state.waiter
+                }
+                old?.resume()
+            }
+        }
+    }
+
+    private static func json(_ value: some Encodable) -> HTTPResponse {
+        (try? .json(200, value)) ?? .text(500, "not JSON")
+    }
+}
