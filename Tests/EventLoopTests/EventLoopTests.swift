@@ -263,7 +263,8 @@ private final class Counter: Sendable {
                 loop.execute { log.withLock { $0.append("first") } }
                 loop.execute { log.withLock { $0.append("second") } }
             }
-            await loop.run {}
+            // The first may come into the same tick; the second is in a later one.
+            for _ in 1...2 { await loop.run {} }
             #expect(log.withLock { Array($0.prefix(4)) } == ["hook", "first", "second", "hook"])
         }
     }
@@ -325,5 +326,34 @@ private actor Resident {
             #expect(await signals.next() == SIGUSR2)
             source.cancel()
         }
+    }
+}
+
+/// Tasks of no actor on a loop's thread.
+@Suite(.timeLimit(.minutes(1))) struct EventLoopTaskExecutorTests {
+    private actor Resident {
+        private let loop: EventLoop
+        nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+        init(_ loop: EventLoop) { self.loop = loop }
+
+        func isOnLoop() -> Bool { loop.isInLoop }
+    }
+
+    @Test func aTaskStaysOnTheThreadAcrossActorsAndSleeps() async throws {
+        let loop = try EventLoop(name: "guests")
+        let executor = EventLoopTaskExecutor(loop)
+        let places = await Task(executorPreference: executor) {
+            var places = [loop.isInLoop]
+            places.append(await Resident(loop).isOnLoop())
+            places.append(loop.isInLoop)
+            try? await Task.sleep(for: .milliseconds(1))
+            places.append(loop.isInLoop)
+            return places
+        }.value
+        #expect(places == [true, true, true, true])
+        loop.shutdown()
+        // A task that comes late is run all the same.
+        #expect(await Task(executorPreference: executor) { 1 }.value == 1)
     }
 }
