@@ -45,6 +45,8 @@ package final class Coordinator: Sendable {
     package let queue: JobQueue
     private let configuration: Configuration
     private let loop: EventLoop
+    /// What is asked all the time runs where the connections to the database are.
+    private let executor: EventLoopTaskExecutor
     private let pool: PostgresPool
     private let signal = WorkSignal()
     private let reported = WorkSignal()
@@ -56,6 +58,7 @@ package final class Coordinator: Sendable {
         self.configuration = configuration
         do {
             loop = try EventLoop(name: "coordinator")
+            executor = EventLoopTaskExecutor(loop)
         } catch {
             throw Failure("worker.internal", "No event loop could be made: \(error)")
         }
@@ -102,12 +105,11 @@ package final class Coordinator: Sendable {
                 HTTPServer.Configuration(
                     address: configuration.address, port: port,
                     maximumBodyBytes: WireLimits.bodyBytes, refusal: Routes.refusal,
-                    admission: routes.refusal)
-            ) { request in
-                // A task of its own: when the server stops it cancels what it waits for, and what is
-                // under way is to be finished and answered, not cut off half-way.
-                await Task { await routes.answer(request) }.value
-            }
+                    admission: routes.refusal,
+                    executor: { [executor] in Routes.isFrequent($0) ? executor : nil },
+                    // What is under way is to be finished and answered, not cut off half-way.
+                    cancelsHandlers: false)
+            ) { await routes.answer($0) }
         } catch {
             let place = "\(configuration.address):\(configuration.port)"
             if case .addressInUse = error {

@@ -5,6 +5,13 @@ import Model
 
 /// What workers ask for and tell.
 extension Routes {
+    /// Requests that come all the time and mean little work here: leases, heartbeats, and reports
+    /// that are not very long.
+    static func isFrequent(_ request: HTTPRequest) -> Bool {
+        request.segments.count == 2 && request.body.count <= 256 << 10
+            && ["leases", "reports", "heartbeats"].contains(request.segments[1])
+    }
+
     /// Leases a batch; without work, waits for some until the client's time is over, or until it has
     /// to hear of an origin that is left alone.
     func lease(_ request: HTTPRequest) async throws -> HTTPResponse {

@@ -4,9 +4,12 @@ internal import Synchronization
 /// An actor whose `unownedExecutor` is a loop's runs on that loop's thread.
 extension EventLoop: SerialExecutor {
     package func enqueue(_ job: consuming ExecutorJob) {
-        let task = UnownedJob(job)
+        take(.task(UnownedJob(job)))
+    }
+
+    func take(_ job: Job) {
         let action = mailbox.withLock { box -> EnqueueAction in
-            box.jobs.append(.task(task))
+            box.jobs.append(job)
             if box.phase == .closed {
                 if box.isDraining { return .nothing }
                 box.isDraining = true
@@ -46,5 +49,20 @@ extension EventLoop: SerialExecutor {
             guard let job else { return }
             run(job)
         }
+    }
+}
+
+/// Runs tasks on a loop's thread that are of no actor: what they ask of actors there, connections to
+/// PostgreSQL for one, then changes no thread and wakes none.
+///
+/// For tasks that do little by themselves: the loop waits while they work. It must live as long as
+/// its tasks.
+package final class EventLoopTaskExecutor: TaskExecutor {
+    private let loop: EventLoop
+
+    package init(_ loop: EventLoop) { self.loop = loop }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        loop.take(.guest(UnownedJob(job), asUnownedTaskExecutor()))
     }
 }

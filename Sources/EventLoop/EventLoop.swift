@@ -318,6 +318,7 @@ extension EventLoop {
         switch job {
         case .closure(let work): work()
         case .task(let task): task.runSynchronously(on: asUnownedSerialExecutor())
+        case .guest(let task, let executor): task.runSynchronously(on: executor)
         }
     }
 

@@ -2,6 +2,8 @@
 enum Job {
     case closure(@Sendable () -> Void)
     case task(UnownedJob)
+    /// Of no actor's own; it only runs here.
+    case guest(UnownedJob, UnownedTaskExecutor)
 }
 
 /// The loop's queue of work from other threads, and whether the loop sleeps in `epoll_wait`.

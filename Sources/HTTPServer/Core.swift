@@ -5,6 +5,8 @@ internal import Synchronization
 final class Core: Sendable {
     private let handler: HTTPServer.Handler
     private let admission: HTTPServer.Admission
+    private let executor: HTTPServer.Placement
+    private let cancelsHandlers: Bool
     private let bodies: BodyBudget
     private let malformed: HTTPResponse
     private let tooLarge: HTTPResponse
@@ -23,6 +25,8 @@ final class Core: Sendable {
     init(handler: @escaping HTTPServer.Handler, _ configuration: HTTPServer.Configuration) {
         self.handler = handler
         admission = configuration.admission
+        executor = configuration.executor
+        cancelsHandlers = configuration.cancelsHandlers
         bodies = BodyBudget(
             maximumBodyBytes: max(configuration.maximumBodyBytes, 0),
             maximumHeldBytes: max(configuration.maximumHeldBodyBytes, 0))
@@ -106,7 +110,10 @@ final class Core: Sendable {
         }
         guard isAccepted else { return queue(shuttingDown, on: connection) }
         exchange.suspend()
-        let task = Task { [handler, request] in exchange.finish(await handler(request)) }
+        let task = Task(executorPreference: executor(request)) { [handler, request] in
+            exchange.finish(await handler(request))
+        }
+        guard cancelsHandlers else { return .YES }
         exchange.setTask(task)
         // Between the check and `setTask` a shutdown has found no task to cancel.
         if state.withLock(\.isRefusing) { task.cancel() }

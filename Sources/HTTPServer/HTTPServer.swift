@@ -27,13 +27,18 @@ package final class HTTPServer: Sendable {
         /// Asked when the headers are there: the answer to a request whose body is not to be kept,
         /// nil for one that goes to the handler. Runs on the server's threads and must not wait.
         package var admission: Admission
+        /// Where a request's handler runs; nil for the concurrency runtime's own threads.
+        package var executor: Placement
+        /// Whether `shutdown` cancels the handlers' tasks, or lets them come to their end.
+        package var cancelsHandlers: Bool
 
         package init(
             address: String = "127.0.0.1", port: UInt16 = 0, maximumBodyBytes: Int = 8 << 20,
             maximumHeldBodyBytes: Int = 64 << 20, maximumConnections: Int = 4096,
             idleTimeoutSeconds: Int = 60, threads: Int = 2,
             refusal: @escaping Refusal = { .text($0, "\($1)\n") },
-            admission: @escaping Admission = { _ in nil }
+            admission: @escaping Admission = { _ in nil },
+            executor: @escaping Placement = { _ in nil }, cancelsHandlers: Bool = true
         ) {
             self.address = address
             self.port = port
@@ -44,11 +49,14 @@ package final class HTTPServer: Sendable {
             self.threads = threads
             self.refusal = refusal
             self.admission = admission
+            self.executor = executor
+            self.cancelsHandlers = cancelsHandlers
         }
     }
 
     package typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
     package typealias Admission = @Sendable (HTTPRequest) -> HTTPResponse?
+    package typealias Placement = @Sendable (HTTPRequest) -> (any TaskExecutor)?
     package typealias Refusal = @Sendable (_ status: Int, _ reason: String) -> HTTPResponse
 
     /// The port it listens on.
@@ -105,7 +113,7 @@ package final class HTTPServer: Sendable {
     /// Requests that are being handled or answered.
     package var activeRequestCount: Int { core.activeCount }
 
-    /// Stops to listen, cancels the handlers' tasks and gives them `graceSeconds` to answer; what is
+    /// Stops to listen, cancels the handlers' tasks if so configured, and gives them `graceSeconds` to answer; what is
     /// not answered then gets 503. New requests on open connections get 503 at once.
     package func shutdown(graceSeconds: Double = 5) async {
         guard let running = daemon.withLock({ $0.take() }) else { return }
