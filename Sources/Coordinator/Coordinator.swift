@@ -203,12 +203,13 @@ package final class Coordinator: Sendable {
         }
     }
 
-    /// Once a second: ends leases that ran out, and looks for work that became due, for which
-    /// there is no NOTIFY.
+    /// Once a second: puts schedules in force, ends leases that ran out, and looks for work that
+    /// became due, for which there is no NOTIFY.
     private func keepHouse() async {
         var seconds = 0
         while !Task.isCancelled {
             do {
+                try await queue.applySchedules(all: seconds % 30 == 0)
                 let ended = try await queue.sweep()
                 if ended > 0 { log.warning("leases ran out", ["jobs": ended]) }
                 await readCooling()

@@ -37,7 +37,7 @@ struct Routes: Sendable {
         case ("sums", 2): return ["GET": sums]
         case ("catalogs", 2): return ["POST": openCatalog]
         case ("catalogs", 3...4): return handlers(ofCatalog: path[2], path.count > 3 ? path[3] : "")
-        default: return nil
+        default: return controlHandlers(of: path)
         }
     }
 

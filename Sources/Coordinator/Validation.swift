@@ -147,7 +147,7 @@ enum Validation {
         return Failure("input.field", "\(field): \(shown.joined()) was given; allowed: \(allowed).")
     }
 
-    private static func range(
+    static func range(
         _ value: Int, _ field: String, _ allowed: ClosedRange<Int>
     ) throws(Failure) {
         guard allowed.contains(value) else {
@@ -155,7 +155,7 @@ enum Validation {
         }
     }
 
-    private static func text(
+    static func text(
         _ value: String, _ field: String, _ count: ClosedRange<Int>
     ) throws(Failure) {
         guard count.contains(value.unicodeScalars.count), !hasControl(value) else {
@@ -210,7 +210,7 @@ enum Validation {
         }
     }
 
-    private static func storageURL(_ value: String) throws(Failure) {
+    static func storageURL(_ value: String) throws(Failure) {
         let path = value.dropFirst("file://".count)
         guard value.hasPrefix("file:///"), value.utf8.count <= 2_048, !hasControl(value),
             !path.split(separator: "/").contains("..")

@@ -140,7 +140,7 @@ extension CoordinatorClient {
 }
 
 /// A query string, "?name=value&…", percent-encoded; empty when every value is nil.
-private struct Query: CustomStringConvertible {
+struct Query: CustomStringConvertible {
     let description: String
 
     init(_ items: (name: String, value: String?)...) {
@@ -151,7 +151,7 @@ private struct Query: CustomStringConvertible {
     }
 
     /// Everything but RFC 3986's unreserved characters is encoded.
-    private static func encode(_ text: String) -> String {
+    static func encode(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
             let scalar = UnicodeScalar(byte)

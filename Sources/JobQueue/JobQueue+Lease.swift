@@ -107,7 +107,7 @@ extension JobQueue {
                     [.uuid(heartbeat.worker), .uuidArray(heartbeat.leases), .double(seconds)]
                 ),
                 PostgresStatement(
-                    SQL.cancelledJobs, [.uuidArray(heartbeat.leases)]),
+                    SQL.cancelledJobs, [.uuidArray(heartbeat.leases), .uuid(heartbeat.worker)]),
                 PostgresStatement(
                     SQL.workerSharesRenew, [.uuid(heartbeat.worker), .double(seconds)]),
                 PostgresStatement(SQL.workerShares, [.uuid(heartbeat.worker)]),

@@ -108,12 +108,7 @@ extension JobQueue {
             return ClusterStatus(
                 version: drayVersion, schemaVersion: Migrations.currentVersion,
                 catalogs: try results[0].rows.map { try CatalogStatus(row: $0, active: []) },
-                queues: try results[1].rows.map { row in
-                    ClusterStatus.QueueStatus(
-                        name: try row.string("name"), storageURL: try row.string("storage_url"),
-                        waiting: Int(try row.int64("waiting")),
-                        leased: Int(try row.int64("leased")))
-                },
+                queues: try Self.queues(results[1]),
                 workers: try results[2].rows.map { row in
                     ClusterStatus.WorkerStatus(
                         id: try row.string("id"), name: try row.string("name"),

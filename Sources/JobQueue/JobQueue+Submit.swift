@@ -13,6 +13,7 @@ extension JobQueue {
             let queue = try await connection.query(
                 SQL.queueUpsert, [.int(site), .text(name), .text("\(name)-\(site)")]
             ).only()
+            try Self.checkOpen(try queue.string("name"), state: try queue.string("state"))
             let catalog = try await connection.query(
                 SQL.catalogOpen,
                 [
@@ -24,6 +25,12 @@ extension JobQueue {
                 id: CatalogID(try catalog.int64("id")), queue: try queue.string("name"),
                 generation: Int(try catalog.int64("opened_generation")))
         }
+    }
+
+    /// Throws `input.draining` for a queue that takes in nothing new.
+    private static func checkOpen(_ queue: String, state: String) throws(Failure) {
+        guard QueueState(rawValue: state) == .draining else { return }
+        throw Failure("input.draining", "The queue \(queue) is draining: it takes in nothing new.")
     }
 
     /// A queue's name from its site's URL: the path's letters and digits, dashes between.
@@ -70,6 +77,7 @@ extension JobQueue {
         try await transaction { connection in
             let row = try await Self.lock(catalog, generation: generation, connection)
             if row.generation == generation && row.state != .interrupted { return }
+            try Self.checkOpen("of catalog \(catalog)", state: row.queueState)
             _ = try await connection.query(SQL.planInBulk, [])
             let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
             _ = try await connection.query(SQL.startLockWork, both)
@@ -79,12 +87,11 @@ extension JobQueue {
             _ = try await connection.query(SQL.startLanes, both + [.int(row.queueID)])
             // Its reports go on meanwhile; they take no lane's lock.
             _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])
-            for statement in [
-                SQL.startNewFiles, SQL.startFileSegments, SQL.startDropParts, SQL.startJobs,
-                SQL.startTotals,
-            ] {
+            for statement in [SQL.startNewFiles, SQL.startFileSegments, SQL.startDropParts] {
                 _ = try await connection.query(statement, both)
             }
+            _ = try await connection.query(SQL.startJobs, both + [.null])
+            _ = try await connection.query(SQL.startTotals, both)
             _ = try await connection.query(SQL.notifyWork, [])
         }
     }
@@ -133,6 +140,7 @@ extension JobQueue {
     private struct CatalogRow {
         var siteID: Int64
         var queueID: Int64
+        var queueState: String
         var generation: Int
         var state: CatalogState
     }
@@ -153,6 +161,7 @@ extension JobQueue {
         }
         return CatalogRow(
             siteID: try row.int64("site_id"), queueID: try row.int64("queue_id"),
+            queueState: try row.string("queue_state"),
             generation: Int(try row.int64("generation")),
             state: CatalogState(rawValue: try row.string("state")) ?? .open)
     }

@@ -16,6 +16,9 @@ package enum Migrations {
         Step(
             version: 2, up: SQL.text(PackageResources.migration_0002_up_sql),
             down: SQL.text(PackageResources.migration_0002_down_sql)),
+        Step(
+            version: 3, up: SQL.text(PackageResources.migration_0003_up_sql),
+            down: SQL.text(PackageResources.migration_0003_down_sql)),
     ]
 
     /// The version that this binary works with.

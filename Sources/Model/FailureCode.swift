@@ -8,6 +8,9 @@ package struct FailureCode: Hashable, Sendable, RawRepresentable {
     package init(rawValue: String) { self.rawValue = rawValue }
     package init(_ rawValue: String) { self.rawValue = rawValue }
 
+    /// Whether it is in the table.
+    package var isKnown: Bool { Self.rowByName[rawValue] != nil }
+
     /// The row of the table; a name that is not in the table answers as `internal.unknown`.
     package var row: FailureRow { Self.rowByName[rawValue] ?? Self.unknownRow }
 }

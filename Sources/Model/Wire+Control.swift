@@ -187,6 +187,8 @@ package struct OriginStatus: Codable, Sendable {
     /// What one worker last decided about the number of its transfers from there.
     package struct WorkerDecision: Codable, Hashable, Sendable {
         package var worker: WorkerID
+        /// As its heartbeats give it.
+        package var name: String
         package var concurrency: Int
         package var bytesPerSecond: Int64
         /// "raised", "lowered" or "held".
@@ -195,10 +197,11 @@ package struct OriginStatus: Codable, Sendable {
         package var at: Double
 
         package init(
-            worker: WorkerID, concurrency: Int, bytesPerSecond: Int64, decision: String,
-            reason: String, at: Double
+            worker: WorkerID, name: String, concurrency: Int, bytesPerSecond: Int64,
+            decision: String, reason: String, at: Double
         ) {
             self.worker = worker
+            self.name = name
             self.concurrency = concurrency
             self.bytesPerSecond = bytesPerSecond
             self.decision = decision

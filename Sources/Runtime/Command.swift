@@ -61,7 +61,7 @@ package struct CommandOperand: Sendable {
     }
 }
 
-/// A node of the command tree: either it has subcommands, or it is run.
+/// A node of the command tree: it has subcommands, or it is run, or, without a subcommand's name, both.
 package struct Command: Sendable {
     package typealias Action = @Sendable (Arguments) async -> ExitCode
 
@@ -89,15 +89,18 @@ package struct Command: Sendable {
         self.action = action
     }
 
-    /// A command that only groups others.
-    package init(_ name: String, summary: String, discussion: String = "", subcommands: [Command]) {
+    /// A command that groups others; with an action, what it does when none of them is named.
+    package init(
+        _ name: String, summary: String, discussion: String = "", subcommands: [Command],
+        options: [CommandOption] = [], action: Action? = nil
+    ) {
         self.name = name
         self.summary = summary
         self.discussion = discussion
         operands = []
-        options = []
+        self.options = options
         self.subcommands = subcommands
-        action = nil
+        self.action = action
     }
 }
 

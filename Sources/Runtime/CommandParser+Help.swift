@@ -2,7 +2,9 @@ extension CommandParser {
     /// `dray prefetch LIST --to DEST [--name NAME]`
     func synopsis(_ command: Command, _ path: [String]) -> String {
         var words = path
-        if command.action == nil { words.append("COMMAND") }
+        if !command.subcommands.isEmpty {
+            words.append(command.action == nil ? "COMMAND" : "[COMMAND]")
+        }
         words += command.operands.map(\.name)
         for option in command.options {
             let repeated = option.isRepeatable ? "…" : ""
@@ -40,7 +42,7 @@ extension CommandParser {
             }
             text += "\n" + paragraphs.joined(separator: "\n\n") + "\n"
         }
-        if command.action == nil {
+        if !command.subcommands.isEmpty {
             let example = (path + ["COMMAND", "--help"]).joined(separator: " ")
             text += "\n`\(example)` says more about a command.\n"
         }

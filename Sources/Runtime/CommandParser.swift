@@ -23,8 +23,9 @@ package struct CommandParser: Sendable {
         var command = root
         var path = [root.name]
         var rest = words[...]
-        while command.action == nil {
-            guard let word = rest.popFirst() else {
+        while !command.subcommands.isEmpty {
+            guard let word = rest.first else {
+                if command.action != nil { break }
                 if command.name == root.name, words.isEmpty { return .show(help(command, path)) }
                 throw UsageError(
                     "\(path.joined(separator: " ")) needs a command",
@@ -36,8 +37,10 @@ package struct CommandParser: Sendable {
             default: break
             }
             guard let next = command.subcommands.first(where: { $0.name == word }) else {
+                if command.action != nil, word.hasPrefix("-") { break }
                 throw unknown(word, in: command, path)
             }
+            rest.removeFirst()
             command = next
             path.append(word)
         }

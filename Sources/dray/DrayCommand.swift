@@ -28,6 +28,8 @@ enum DrayCommand {
         subcommands: [
             PrefetchCommand.command, UpCommand.command, CoordinatorCommand.command,
             WorkerCommand.command, DatabaseCommand.command, StatusCommand.command,
+            QueueCommand.command, CatalogCommand.command, OriginsCommand.command,
+            SiteCommand.command,
             BenchmarkCommand.command,
         ])
 

@@ -12,7 +12,10 @@ import Testing
         ("/v1/catalogs/1", "GET, HEAD, OPTIONS"),
         ("/v1/catalogs/1/assets", "GET, HEAD, POST, OPTIONS"),
         ("/v1/catalogs/1/start", "POST, OPTIONS"), ("/v1/catalogs/1/interrupt", "POST, OPTIONS"),
-        ("/v1/catalogs/1/files", "GET, HEAD, OPTIONS"),
+        ("/v1/catalogs/1/files", "GET, HEAD, OPTIONS"), ("/v1/queues", "GET, HEAD, OPTIONS"),
+        ("/v1/queues/srv-edge/control", "POST, OPTIONS"), ("/v1/selections", "POST, OPTIONS"),
+        ("/v1/origins", "GET, HEAD, OPTIONS"), ("/v1/origins/limits", "POST, OPTIONS"),
+        ("/v1/sites", "GET, HEAD, OPTIONS"), ("/v1/sites/settings", "POST, OPTIONS"),
     ]
 
     @Test func otherMethodsAreNamedAsWrong() async throws {

@@ -22,6 +22,11 @@ import Testing
                 Command(
                     "database", summary: "Looks after the database.",
                     subcommands: [Command("migrate", summary: "Migrates.") { _ in .success }]),
+                Command(
+                    "queue", summary: "Shows queues.",
+                    subcommands: [Command("pause", summary: "Pauses.") { _ in .someFailed }],
+                    options: [CommandOption("json", .flag, help: "As JSON.")]
+                ) { _ in .success },
             ]),
         version: "1.2.3")
 
@@ -73,12 +78,26 @@ import Testing
         (["fecth"], "unknown command 'fecth'", "Did you mean fetch?"),
         (["--verison"], "unknown option '--verison'", "Did you mean --version?"),
         (["database"], "tool database needs a command", "migrate"),
+        (["queue", "puase"], "unknown command 'puase'", "Did you mean pause?"),
+        (["queue", "--jsno"], "unknown option '--jsno'", "Did you mean --json?"),
+        (["queue", "pause", "x"], "unexpected argument 'x'", "Usage: tool queue pause"),
         (["fetch", "--\u{1B}[2J"], "unknown option '--\\u{1B}[2J'", "--help"),
     ])
     func badUsageSaysWhatAndWhatInstead(words: [String], message: String, hint: String) {
         let error = #expect(throws: UsageError.self) { try parser.parse(words) }
         #expect(error?.message == message)
         #expect(error?.hint.contains(hint) == true, "\(error?.hint ?? "")")
+    }
+
+    @Test func aGroupCanDoSomethingByItself() async throws {
+        #expect(try arguments("queue").flag("json") == false)
+        #expect(try arguments("queue", "--json").flag("json"))
+        guard case .run(let action, let given) = try parser.parse(["queue", "pause"]) else {
+            throw UsageError("not a run", hint: "")
+        }
+        #expect(await action(given) == .someFailed)
+        #expect(try shown("queue", "--help").contains("Usage: tool queue [COMMAND] [--json]"))
+        #expect(try shown("queue", "pause", "--help").contains("Usage: tool queue pause"))
     }
 
     @Test func helpIsThereOnEveryLevel() throws {

@@ -73,6 +73,29 @@ import Testing
         (["worker", "--coordinator", "ftp://x"], "ftp://x"),
         (["database", "migrate"], "--database is missing"),
         (["status", "--jsno"], "Did you mean --json?"),
+        (["queue", "pause"], "NAME is missing"), (["queue", "puase"], "Did you mean pause?"),
+        (["catalog"], "dray catalog needs a command"),
+        (["catalog", "cancel"], "CATALOG is missing"),
+        (["catalog", "cancel", "all"], "Say with --code what of them"),
+        (["catalog", "cancel", "x", "--site", "s3://bucket"], "file:///"),
+        (["catalog", "reprioritize", "x"], "Did you mean reprioritise?"),
+        (["catalog", "reprioritise", "x"], "--priority is missing"),
+        (["catalog", "reprioritise", "x", "--priority", "10"], "--priority is '10'"),
+        (["origins", "set", "cdn.example", "--connections", "1"], "ORIGIN is 'cdn.example'"),
+        (["origins", "set", "http://h"], "no limit was given"),
+        (["origins", "set", "http://h", "--requests", "0"], "--requests is '0'"),
+        (["origins", "set", "http://h", "--requests", "many"], "--requests is 'many'"),
+        (["origins", "set", "http://h", "--bandwidth", "5Mb/s"], "--bandwidth: '5Mb/s'"),
+        (
+            ["origins", "default", "--unlimited", "--connections", "2"],
+            "--unlimited beside a limit"
+        ),
+        (["site", "set", "x"], "nothing to set"),
+        (
+            ["site", "set", "x", "--schedule", "Mon 25:00-26:00 off"],
+            "entry 1 'Mon 25:00-26:00 off'"
+        ),
+        (["site", "set", "x", "--maximum", "off"], "--maximum: 'off' was given"),
     ])
     func badInputIsRefusedAndNothingIsWritten(words: [String], message: String) async throws {
         try directory.write("{\"assets\": [\n  oops\n]}", to: "bad.json")
@@ -99,7 +122,10 @@ import Testing
 
     @Test func noCoordinatorAndNoDatabaseAreThree() async throws {
         let nowhere = ["DRAY_COORDINATOR": "http://127.0.0.1:1"]
-        for words in [["status"], ["prefetch", "http://h/x", "--to", "/edge"]] {
+        for words in [
+            ["status"], ["queue"], ["origins"], ["site"], ["catalog", "cancel", "x"],
+            ["prefetch", "http://h/x", "--to", "/edge"],
+        ] {
             let answer = try await dray(words, environment: nowhere)
             #expect(answer.ending == .exited(3), "\(answer.errors)")
             #expect(answer.errors.contains("Check DRAY_COORDINATOR"))

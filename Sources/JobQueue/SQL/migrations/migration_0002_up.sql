@@ -289,10 +289,13 @@ BEGIN
     END IF;
     guard := make_interval(secs => 1.1 * greatest(1, 1 / coalesce(most.requests_per_second, 1)));
     DELETE FROM origin_share WHERE origin_id = of_origin AND ends_at <= clock_timestamp() - guard;
-    -- A share that nothing is held for has ended.
+    -- A share that nothing is held for has ended, unless its worker may not have heard yet that what
+    -- it held was cancelled.
     UPDATE origin_share s SET ends_at = clock_timestamp()
     WHERE origin_id = of_origin AND worker_id <> of_worker AND ends_at > clock_timestamp()
-      AND connections IS DISTINCT FROM 0 AND jobs_held(of_origin, worker_id) = 0;
+      AND connections IS DISTINCT FROM 0 AND jobs_held(of_origin, worker_id) = 0
+      AND NOT EXISTS (SELECT FROM lease e JOIN cancelled_job x ON x.lease_id = e.id
+                      WHERE e.worker_id = s.worker_id);
     SELECT ctid AS place, * INTO mine FROM origin_share
     WHERE origin_id = of_origin AND worker_id = of_worker ORDER BY ends_at DESC LIMIT 1;
     SELECT coalesce(sum(connections), 0) AS connections,

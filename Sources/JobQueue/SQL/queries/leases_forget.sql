@@ -1,4 +1,5 @@
--- Leases that hold nothing any more; a young one may still be getting its jobs.
+-- Leases that hold nothing any more; a young one may still be getting its jobs, and one whose jobs
+-- were cancelled says so until its worker has let go of it.
 DELETE FROM lease l WHERE l.granted_at < now() - interval '10 seconds'
   AND NOT EXISTS (
       SELECT FROM span p CROSS JOIN LATERAL (
@@ -6,3 +7,4 @@ DELETE FROM lease l WHERE l.granted_at < now() - interval '10 seconds'
           WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id LIMIT 1
       ) AS j
       WHERE p.lease_id = l.id)
+  AND NOT EXISTS (SELECT FROM cancelled_job x WHERE x.lease_id = l.id)

@@ -3,4 +3,4 @@ INSERT INTO queue (site_id, name)
 VALUES ($1, CASE WHEN EXISTS (SELECT FROM queue WHERE name = $2 AND site_id <> $1)
                  THEN $3 ELSE $2 END)
 ON CONFLICT (site_id) DO UPDATE SET name = queue.name
-RETURNING id, name
+RETURNING id, name, state

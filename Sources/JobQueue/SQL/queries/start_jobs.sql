@@ -1,4 +1,4 @@
--- $1 catalog, $2 generation, whose lanes are locked.
+-- $1 catalog, whose lanes are locked, $2 generation, $3 these assets only, null for all.
 -- Jobs for what each asset that is not under way lacks: a completed one every file (to be checked),
 -- others the files and parts that are not done. An asset that was not resolved is resolved first.
 WITH wanted AS MATERIALIZED (
@@ -7,6 +7,7 @@ WITH wanted AS MATERIALIZED (
     FROM asset
     WHERE catalog_id = $1 AND generation = $2
       AND state IN ('new', 'interrupted', 'failed', 'completed')
+      AND ($3::bigint[] IS NULL OR id IN (SELECT unnest($3::bigint[])))
 ), known AS MATERIALIZED (
     SELECT w.id AS asset_id, w.state, w.own_priority, s.id, s.origin_id, s.ordinal, s.part,
            s.parent_id,
@@ -42,24 +43,28 @@ WITH wanted AS MATERIALIZED (
     JOIN lane l ON l.catalog_id = $1 AND l.origin_id = k.origin_id AND l.rank = k.rank
         AND l.own_priority = k.own_priority
     ORDER BY k.asset_id, k.ordinal, k.part
+    RETURNING 1
+), started AS (
+    UPDATE asset a SET
+        state = CASE WHEN NOT c.resolved THEN 'resolving' WHEN c.state = 'new' THEN 'ready'
+                     ELSE 'inProgress' END,
+        resolved = c.resolved,
+        segments = c.segments, segments_done = c.segments_done, segments_failed = 0,
+        verifies = c.verifies, verifies_done = 0, verifies_failed = 0,
+        bytes = c.bytes, adopted_bytes = c.bytes, retries = 0,
+        failure_code = NULL, failure_message = NULL, changed_at = now()
+    FROM (
+        SELECT w.id, w.resolved, w.state,
+               count(k.id) FILTER (WHERE NOT k.assembled) AS segments,
+               count(k.id) FILTER (WHERE k.done AND h.asset_id IS NULL) AS segments_done,
+               count(k.id) FILTER (WHERE k.assembled) AS verifies,
+               coalesce(sum(k.bytes) FILTER (WHERE k.done AND h.asset_id IS NULL), 0) AS bytes
+        FROM wanted w
+        LEFT JOIN known k ON k.asset_id = w.id
+        LEFT JOIN whole h ON h.asset_id = w.id
+        GROUP BY w.id, w.resolved, w.state
+    ) AS c
+    WHERE a.id = c.id
+    RETURNING 1
 )
-UPDATE asset a SET
-    state = CASE WHEN NOT c.resolved THEN 'resolving' WHEN c.state = 'new' THEN 'ready'
-                 ELSE 'inProgress' END,
-    resolved = c.resolved,
-    segments = c.segments, segments_done = c.segments_done, segments_failed = 0,
-    verifies = c.verifies, verifies_done = 0, verifies_failed = 0,
-    bytes = c.bytes, adopted_bytes = c.bytes, retries = 0,
-    failure_code = NULL, failure_message = NULL, changed_at = now()
-FROM (
-    SELECT w.id, w.resolved, w.state,
-           count(k.id) FILTER (WHERE NOT k.assembled) AS segments,
-           count(k.id) FILTER (WHERE k.done AND h.asset_id IS NULL) AS segments_done,
-           count(k.id) FILTER (WHERE k.assembled) AS verifies,
-           coalesce(sum(k.bytes) FILTER (WHERE k.done AND h.asset_id IS NULL), 0) AS bytes
-    FROM wanted w
-    LEFT JOIN known k ON k.asset_id = w.id
-    LEFT JOIN whole h ON h.asset_id = w.id
-    GROUP BY w.id, w.resolved, w.state
-) AS c
-WHERE a.id = c.id
+SELECT (SELECT count(*) FROM started) AS assets, (SELECT count(*) FROM jobs) AS jobs

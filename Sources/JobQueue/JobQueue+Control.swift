@@ -1,0 +1,136 @@
+package import Model
+import Postgres
+import Runtime
+
+/// Queues held and let go, and how sites may be fed.
+extension JobQueue {
+    /// Every queue, by name.
+    package func queues() async throws(Failure) -> [ClusterStatus.QueueStatus] {
+        try await withConnection { connection in
+            try Self.queues(try await connection.query(SQL.queuesStatus))
+        }
+    }
+
+    /// Rows of `queues_status.sql`.
+    static func queues(_ result: PostgresResult) throws -> [ClusterStatus.QueueStatus] {
+        try result.rows.map { row in
+            ClusterStatus.QueueStatus(
+                name: try row.string("name"), storageURL: try row.string("storage_url"),
+                state: QueueState(rawValue: try row.string("state")) ?? .active,
+                waiting: Int(try row.int64("waiting")), leased: Int(try row.int64("leased")))
+        }
+    }
+
+    /// Pauses, resumes or drains a queue. Throws `input.notFound`.
+    package func set(
+        _ state: QueueState, ofQueue name: String
+    ) async throws(Failure) -> ClusterStatus.QueueStatus {
+        try await transaction { connection in
+            let changed = try await connection.query(
+                SQL.queueSetState, [.text(name), .text(state.rawValue)])
+            guard !changed.rows.isEmpty else {
+                throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
+            }
+            if state != .paused { _ = try await connection.query(SQL.notifyWork, []) }
+            let all = try Self.queues(try await connection.query(SQL.queuesStatus))
+            guard let status = all.first(where: { $0.name == name }) else {
+                throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
+            }
+            return status
+        }
+    }
+
+    // MARK: Sites
+
+    /// Every site, by the name of its queue.
+    package func sites() async throws(Failure) -> SiteList {
+        try await withConnection { connection in
+            let rows = try await connection.query(SQL.sitesStatus, [.null]).rows
+            return SiteList(
+                sites: try rows.map { try SiteStatus(row: $0) },
+                now: try rows.first?.double("now") ?? 0)
+        }
+    }
+
+    /// Changes how a site may be fed, from now on. Throws `input.notFound`, and `input.field` for a
+    /// schedule that cannot be read.
+    package func configure(_ settings: SiteSettings) async throws(Failure) -> SiteStatus {
+        let schedule = try settings.schedule.map { text throws(Failure) in
+            text.isEmpty ? "" : try TransferSchedule(text).description
+        }
+        return try await transaction { connection in
+            let named: [PostgresValue] = [.text(settings.site)]
+            let before = try await connection.query(SQL.sitesStatus, named)
+            guard let row = before.firstRow else {
+                throw Failure("input.notFound", "There is no site \(settings.site.prefix(100)).")
+            }
+            let given = settings.maximumBytesPerSecond
+            let maximum =
+                given == nil
+                ? try row.optionalInt64("max_bytes_per_second") : given == 0 ? nil : given
+            let text = try schedule ?? row.string("schedule")
+            let site = try row.int64("id")
+            _ = try await connection.query(
+                SQL.siteSet, [.int(site), .text(text), .optionalInt(maximum)])
+            try await Self.apply(
+                text, maximum, to: site, now: try row.double("now"), connection)
+            return try SiteStatus(row: try await connection.query(SQL.sitesStatus, named).only())
+        }
+    }
+
+    /// Puts in force what the schedules of sites say now, by the database's clock: of those whose
+    /// next change has come, or of all. Safe to run on all coordinators at once.
+    package func applySchedules(all: Bool) async throws(Failure) {
+        try await withConnection { connection in
+            for row in try await connection.query(SQL.sitesDue, [.bool(all)]).rows {
+                try await Self.apply(
+                    try row.string("schedule"), try row.optionalInt64("max_bytes_per_second"),
+                    to: try row.int64("id"), now: try row.double("now"), connection)
+            }
+        }
+    }
+
+    private static func apply(
+        _ text: String, _ maximum: Int64?, to site: Int64, now: Double,
+        _ connection: PostgresConnection
+    ) async throws {
+        var bandwidth = Bandwidth.unlimited
+        var nextChange: Double?
+        if !text.isEmpty {
+            let schedule = try TransferSchedule(text)
+            guard let rules = TimeZoneRules(schedule.timeZone) else {
+                throw Failure(
+                    "input.field",
+                    "schedule: in \(schedule.timeZone) was given; allowed: a time zone that there is."
+                )
+            }
+            bandwidth = schedule.bandwidth(at: now) { rules.offsetSeconds(at: $0) }
+            nextChange = schedule.nextChange(after: now) { rules.offsetSeconds(at: $0) }
+        }
+        let inForce = bandwidth.capped(at: maximum)
+        let rate = inForce == .off ? nil : inForce.limit
+        let changed = try await connection.query(
+            SQL.siteApply,
+            [
+                .int(site), .text(text), .optionalInt(maximum), .bool(inForce == .off),
+                .optionalInt(rate), .optionalDouble(nextChange),
+            ])
+        guard let row = changed.firstRow, try row.bool("was_closed"), inForce != .off else {
+            return
+        }
+        _ = try await connection.query(SQL.notifyWork, [])
+    }
+}
+
+extension SiteStatus {
+    /// A row of `sites_status.sql`.
+    fileprivate init(row: PostgresRow) throws {
+        self.init(
+            id: SiteID(try row.int64("id")), queue: try row.string("queue"),
+            storageURL: try row.string("storage_url"), schedule: try row.string("schedule"),
+            maximumBytesPerSecond: try row.optionalInt64("max_bytes_per_second"),
+            isClosed: try row.bool("closed"),
+            bytesPerSecond: try row.optionalInt64("bytes_per_second"),
+            nextChange: try row.optionalDouble("next_change"))
+    }
+}

@@ -1,0 +1,166 @@
+package import Model
+import Postgres
+
+/// Work that is selected by catalog, asset or failure code, and cancelled, tried again, or put before
+/// or after other work.
+extension JobQueue {
+    /// Does what `action` says to everything it selects, one catalog a transaction.
+    ///
+    /// Throws `input.notFound` for a catalog or an asset that is not there, and `input.field` for a
+    /// name that several sites have, or a catalog that is just being submitted again.
+    package func apply(_ action: SelectionAction) async throws(Failure) -> SelectionAnswer {
+        var answer = SelectionAnswer(assets: 0, jobs: 0)
+        for catalog in try await catalogs(action) {
+            let part = try await apply(action, to: catalog)
+            answer.assets += part.assets
+            answer.jobs += part.jobs
+        }
+        return answer
+    }
+
+    private func catalogs(_ action: SelectionAction) async throws(Failure) -> [CatalogID] {
+        let reference = action.catalog
+        let found = try await withConnection { connection in
+            try await connection.query(
+                SQL.catalogsSelected,
+                [
+                    .optionalInt(reference?.id?.rawValue), .optionalText(reference?.name),
+                    .optionalText(reference?.storageURL),
+                    .optionalText(action.failureCode?.rawValue),
+                ]
+            ).rows.map { CatalogID(try $0.int64("id")) }
+        }
+        guard let reference else { return found }
+        if let id = reference.id, found.isEmpty { throw Self.unknown(id) }
+        let name = (reference.name ?? "").prefix(100)
+        guard !found.isEmpty else {
+            throw Failure("input.notFound", "There is no catalog \(name).")
+        }
+        guard found.count == 1 else {
+            let numbers = found.map(\.description).joined(separator: ", ")
+            throw Failure(
+                "input.field",
+                "catalog: several sites have one named \(name): give its number, "
+                    + "one of \(numbers).")
+        }
+        return found
+    }
+
+    private func apply(
+        _ action: SelectionAction, to catalog: CatalogID
+    ) async throws(Failure) -> SelectionAnswer {
+        try await transaction { connection in
+            let id = PostgresValue.int(catalog.rawValue)
+            _ = try await connection.query(SQL.catalogLock, [id])
+            guard let row = try await connection.query(SQL.catalogRead, [id]).firstRow else {
+                throw Self.unknown(catalog)
+            }
+            let state = CatalogState(rawValue: try row.string("state")) ?? .open
+            _ = try await connection.query(SQL.planInBulk, [])
+            let isWhole = action.asset == nil && action.failureCode == nil
+            if action.action == .reprioritise, isWhole {
+                return try Self.answer(
+                    try await connection.query(
+                        SQL.reprioritiseCatalog, [id, .int(action.priority ?? 5)]))
+            }
+            let assets = try await connection.query(
+                SQL.assetsSelected,
+                [id, .optionalText(action.asset), .optionalText(action.failureCode?.rawValue)]
+            ).rows.map {
+                (id: try $0.int64("id"), state: AssetState(rawValue: try $0.string("state")))
+            }
+            if let name = action.asset, action.failureCode == nil, assets.isEmpty {
+                throw Failure(
+                    "input.notFound", "There is no asset \(name.prefix(100)) in catalog \(catalog)."
+                )
+            }
+            switch action.action {
+            case .cancel:
+                let unsettled = assets.filter { $0.state?.isSettled == false }.map(\.id)
+                return try await Self.cancel(unsettled, of: catalog, connection)
+            case .retry:
+                guard state != .open else { return SelectionAnswer(assets: 0, jobs: 0) }
+                // One that was interrupted goes on as a whole, or it would never end; one may also
+                // have failed for its lists of digests alone.
+                let failed = assets.filter { $0.state == .failed }.map(\.id)
+                let isLacking =
+                    try state == .interrupted
+                    || (state == .failed && row.int64("sums_failed") > 0)
+                guard !failed.isEmpty || (isWhole && isLacking) else {
+                    return SelectionAnswer(assets: 0, jobs: 0)
+                }
+                return try await Self.retry(failed, of: catalog, row, connection)
+            case .reprioritise:
+                _ = try await connection.query(SQL.lanesLock, [id])
+                let moved = try await connection.query(
+                    SQL.reprioritiseAssets,
+                    [id, .int64Array(assets.map(\.id)), .int(action.priority ?? 5)])
+                _ = try await connection.query(SQL.notifyWork, [])
+                return try Self.answer(moved)
+            }
+        }
+    }
+
+    private static func answer(_ result: PostgresResult) throws -> SelectionAnswer {
+        let row = try result.only()
+        return SelectionAnswer(
+            assets: Int(try row.int64("assets")), jobs: Int(try row.int64("jobs")))
+    }
+
+    private static func cancel(
+        _ assets: [Int64], of catalog: CatalogID, _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        guard !assets.isEmpty else { return SelectionAnswer(assets: 0, jobs: 0) }
+        let both: [PostgresValue] = [.int(catalog.rawValue), .int64Array(assets)]
+        _ = try await connection.query(SQL.cancelLock, both)
+        // What is granted from here on would not be told to its worker.
+        _ = try await connection.query(SQL.lanesLock, [.int(catalog.rawValue)])
+        var jobs = 0
+        // A report that was under way may have left jobs that the first statement did not see.
+        while true {
+            let gone = try await connection.query(SQL.cancelJobs, both).only().int64("jobs")
+            jobs += Int(gone)
+            if gone == 0 { break }
+        }
+        // What was done of them counts.
+        _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
+        let settled = try await connection.query(
+            SQL.cancelAssets,
+            [.int64Array(assets), .text("worker.cancelled"), .text("Cancelled by an operator.")])
+        return SelectionAnswer(assets: Int(try settled.only().int64("assets")), jobs: jobs)
+    }
+
+    /// As a start of the present generation, of `failed` and what was interrupted.
+    private static func retry(
+        _ failed: [Int64], of catalog: CatalogID, _ row: PostgresRow,
+        _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        let generation = try row.int64("generation")
+        guard try row.int64("opened_generation") == generation else {
+            throw Failure(
+                "input.field",
+                "catalog: \(catalog) is just being submitted again, which tries again what failed.")
+        }
+        let both: [PostgresValue] = [.int(catalog.rawValue), .int(generation)]
+        let interrupted = try await connection.query(SQL.assetsInterrupted, both).rows.map {
+            try $0.int64("id")
+        }
+        _ = try await connection.query(SQL.startLockWork, both)
+        _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
+        _ = try await connection.query(SQL.startLanes, both + [.int(try row.int64("queue_id"))])
+        _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])
+        _ = try await connection.query(SQL.startFileSegments, both)
+        let started = try await connection.query(
+            SQL.startJobs, both + [.int64Array(failed + interrupted)])
+        _ = try await connection.query(SQL.startTotals, both)
+        var changed = try answer(started)
+        if try row.int64("sums_failed") > 0 {
+            changed.jobs += Int(
+                try await connection.query(
+                    SQL.retrySums, [.int(catalog.rawValue)]
+                ).only().int64("jobs"))
+        }
+        _ = try await connection.query(SQL.notifyWork, [])
+        return changed
+    }
+}

@@ -1,0 +1,1 @@
+ALTER TABLE site DROP COLUMN max_bytes_per_second, DROP COLUMN next_change;

@@ -1,0 +1,103 @@
+import CoordinatorClient
+import Model
+import Runtime
+
+/// `dray catalog`: cancels, retries and reprioritises work.
+enum CatalogCommand {
+    static let command = Command(
+        "catalog", summary: "Cancel, retry or reprioritise the work of catalogs.",
+        discussion: ClusterCall.place,
+        subcommands: [
+            change(
+                .cancel, "Do no more of a catalog, an asset, or what failed with a code.",
+                """
+                What workers hold they stop at their next heartbeat. What is stored stays; `dray \
+                catalog retry` or submitting again goes on from there.
+                """),
+            change(
+                .retry, "Try again what failed or was cancelled.",
+                "What is stored already is not fetched again; tries are counted anew."),
+            change(
+                .reprioritise, "Put a catalog or an asset before or after other work.",
+                "An asset with a priority of its own keeps it when its catalog's is changed.",
+                options: [
+                    CommandOption(
+                        "priority", .integer(placeholder: "N", range: 0...9), required: true,
+                        help: "0 (last) to 9 (first).")
+                ]),
+        ])
+
+    private static func change(
+        _ action: SelectionAction.Action, _ summary: String, _ discussion: String,
+        options: [CommandOption] = []
+    ) -> Command {
+        Command(
+            action.rawValue, summary: summary, discussion: discussion,
+            operands: [
+                CommandOperand(
+                    "CATALOG",
+                    help: "Its number or name, as `dray status` lists them; with --code, `all` for "
+                        + "every catalog.")
+            ],
+            options: options + [
+                CommandOption(
+                    "site", .text(placeholder: "DEST"),
+                    help: "The catalog's site, where several have one of that name."),
+                CommandOption(
+                    "asset", .text(placeholder: "NAME"), help: "Only this asset of the catalog."),
+                CommandOption(
+                    "code", .text(placeholder: "CODE"),
+                    help: "Only what failed with this code: origin.http.404."),
+                ClusterCall.json,
+            ]
+        ) { arguments in
+            await ClusterCall.run { client in
+                let selection = try selection(action, arguments)
+                let answer = try await client.apply(
+                    selection, retrySeconds: ClusterCall.retrySeconds)
+                return try ClusterCall.show(answer, arguments) { text(answer, action) }
+            }
+        }
+    }
+
+    static func selection(
+        _ action: SelectionAction.Action, _ arguments: Arguments
+    ) throws -> SelectionAction {
+        let name = arguments.operands[0]
+        var selection = SelectionAction(
+            action, asset: arguments.text("asset"),
+            failureCode: arguments.text("code").map { FailureCode($0) },
+            priority: arguments.integer("priority"))
+        if name == "all" {
+            guard selection.failureCode != nil, selection.asset == nil else {
+                throw UsageError(
+                    "all catalogs at once", hint: "Say with --code what of them; or name one.")
+            }
+        } else if let number = Int64(name), number > 0 {
+            selection.catalog = CatalogReference(CatalogID(number))
+        } else {
+            selection.catalog = CatalogReference(
+                name: name,
+                storageURL: try arguments.text("site").map { text throws(Failure) in
+                    try Destination(remote: text).storageURL
+                })
+        }
+        return selection
+    }
+
+    private static func text(
+        _ answer: SelectionAnswer, _ action: SelectionAction.Action
+    ) -> String {
+        guard answer.assets > 0 || answer.jobs > 0 else {
+            return "Nothing to \(action.rawValue).\n"
+        }
+        let done =
+            switch action {
+            case .cancel: "Cancelled"
+            case .retry: "Trying again"
+            case .reprioritise: "Reprioritised"
+            }
+        return "\(done): \(HumanFormat.count(answer.assets, "asset")), "
+            + "\(HumanFormat.count(answer.jobs, "job")).\n"
+    }
+}

@@ -1,0 +1,132 @@
+import CoordinatorClient
+import Model
+import Runtime
+
+/// `dray origins`: shows what origins are asked for and why, and sets their limits.
+enum OriginsCommand {
+    static let command = Command(
+        "origins", summary: "Show origins, their limits and what was decided about them.",
+        discussion: """
+            Without a command, lists the origins: limits, what of them is in use, cooldowns, and what \
+            workers and cluster decided with the reasons. \(ClusterCall.place)
+
+            An origin is scheme://host[:port]; of a longer URL its origin is taken. Limits are for \
+            all workers together.
+            """,
+        subcommands: [
+            Command(
+                "list", summary: "List origins, limits and decisions.",
+                options: [ClusterCall.json], action: list),
+            Command(
+                "set", summary: "Give an origin limits of its own.",
+                discussion: "They replace the default as a whole: what is not named is unlimited.",
+                operands: [operand], options: limitOptions, action: set),
+            Command(
+                "clear", summary: "Take an origin's own limits away; the default counts again.",
+                operands: [operand], action: clear),
+            Command(
+                "default", summary: "Set the limits of origins that have none of their own.",
+                discussion:
+                    "They replace the ones before as a whole: what is not named is unlimited.",
+                options: limitOptions, action: setDefault),
+        ], options: [ClusterCall.json], action: list)
+
+    private static let operand = CommandOperand("ORIGIN", help: "https://cdn.example, for one.")
+
+    private static let limitOptions = [
+        CommandOption(
+            "connections", .integer(placeholder: "N", range: 1...1_000_000),
+            help: "Open connections at most."),
+        CommandOption(
+            "requests", .text(placeholder: "N"),
+            help: "Requests begun in any second at most, 0.001 to 1000000; 0.5 is one in two "
+                + "seconds."),
+        CommandOption(
+            "bandwidth", .text(placeholder: "RATE"),
+            help: "At most so much a second: 200Mbit/s, 25MB/s, 8MiB/s."),
+        CommandOption("unlimited", .flag, help: "No limit at all."),
+    ]
+
+    // MARK: Changing
+
+    @Sendable private static func set(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run { client in
+            let origin = try origin(arguments)
+            let limits = try limits(arguments)
+            try await client.setLimits(
+                OriginLimitsChange(origin: origin, limits: limits),
+                retrySeconds: ClusterCall.retrySeconds)
+            return "\(printable(origin)): \(OriginsText.text(limits)).\n"
+        }
+    }
+
+    @Sendable private static func clear(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run { client in
+            let origin = try origin(arguments)
+            try await client.setLimits(
+                OriginLimitsChange(origin: origin, limits: nil),
+                retrySeconds: ClusterCall.retrySeconds)
+            return "\(printable(origin)): the default.\n"
+        }
+    }
+
+    @Sendable private static func setDefault(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run { client in
+            let limits = try limits(arguments)
+            try await client.setLimits(
+                OriginLimitsChange(origin: nil, limits: limits),
+                retrySeconds: ClusterCall.retrySeconds)
+            return "Default: \(OriginsText.text(limits)).\n"
+        }
+    }
+
+    private static func origin(_ arguments: Arguments) throws(UsageError) -> String {
+        guard let origin = originName(of: arguments.operands[0], allowsUserInfo: false) else {
+            throw UsageError(
+                "ORIGIN is '\(printable(redacted(url: arguments.operands[0])))'",
+                hint: "Write scheme://host[:port], as https://cdn.example.")
+        }
+        return origin
+    }
+
+    static func limits(_ arguments: Arguments) throws(UsageError) -> OriginLimits {
+        let limits = OriginLimits(
+            connections: arguments.integer("connections"),
+            requestsPerSecond: try requests(arguments),
+            bytesPerSecond: try ClusterCall.rate("bandwidth", arguments))
+        let isNamed = ["connections", "requests", "bandwidth"].contains {
+            arguments.text($0) != nil
+        }
+        guard isNamed != arguments.flag("unlimited") else {
+            throw UsageError(
+                isNamed ? "--unlimited beside a limit" : "no limit was given",
+                hint: "Give --connections, --requests or --bandwidth; or --unlimited alone.")
+        }
+        return limits
+    }
+
+    private static func requests(_ arguments: Arguments) throws(UsageError) -> Double? {
+        guard let text = arguments.text("requests") else { return nil }
+        let isDecimal = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
+        guard isDecimal, let rate = Double(text), (0.001...1_000_000).contains(rate) else {
+            throw UsageError(
+                "--requests is '\(printable(text))'", hint: "Use a number from 0.001 to 1000000.")
+        }
+        return rate
+    }
+
+    // MARK: Showing
+
+    @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run { client in
+            var page = try await client.origins(retrySeconds: ClusterCall.retrySeconds)
+            while let next = page.next {
+                let more = try await client.origins(
+                    after: next, retrySeconds: ClusterCall.retrySeconds)
+                page.origins += more.origins
+                page.next = more.next
+            }
+            return try ClusterCall.show(page, arguments) { OriginsText.text(page) }
+        }
+    }
+}

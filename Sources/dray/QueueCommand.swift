@@ -1,0 +1,64 @@
+import CoordinatorClient
+import Model
+import Runtime
+
+/// `dray queue`: shows the queues; pauses, resumes and drains them.
+enum QueueCommand {
+    static let command = Command(
+        "queue", summary: "Show, pause, resume or drain the queues of a cluster.",
+        discussion: "Without a command, lists the queues. \(ClusterCall.place)",
+        subcommands: [
+            Command(
+                "list", summary: "List the queues and what waits in them.",
+                options: [ClusterCall.json], action: list),
+            change(
+                "pause", .pause, "Hand out no more work of a queue.",
+                "What workers hold is finished; everything else waits until `dray queue resume`."),
+            change(
+                "resume", .resume, "Hand out the work of a queue again.",
+                "Ends a pause, or a drain."),
+            change(
+                "drain", .drain, "Finish what a queue has and take in nothing new.",
+                "Submitting to its site is refused until `dray queue resume`."),
+        ], options: [ClusterCall.json], action: list)
+
+    private static func change(
+        _ name: String, _ action: QueueControl.Action, _ summary: String, _ discussion: String
+    ) -> Command {
+        Command(
+            name, summary: summary, discussion: discussion,
+            operands: [CommandOperand("NAME", help: "The queue, as `dray queue` lists it.")],
+            options: [ClusterCall.json]
+        ) { arguments in
+            await ClusterCall.run { client in
+                let status = try await client.control(
+                    queue: arguments.operands[0], QueueControl(action),
+                    retrySeconds: ClusterCall.retrySeconds)
+                return try ClusterCall.show(status, arguments) {
+                    "Queue \(printable(status.name)) is \(status.state.rawValue): "
+                        + "\(HumanFormat.count(status.waiting)) waiting, "
+                        + "\(HumanFormat.count(status.leased)) leased.\n"
+                }
+            }
+        }
+    }
+
+    @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run { client in
+            let list = try await client.queues(retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(list, arguments) { table(list.queues) }
+        }
+    }
+
+    static func table(_ queues: [ClusterStatus.QueueStatus]) -> String {
+        ClusterCall.section(
+            "Queues", ["Name", "State", "Waiting", "Leased", "Storage"],
+            [.left, .left, .right, .right, .left],
+            queues.map { queue in
+                [
+                    printable(queue.name), queue.state.rawValue, HumanFormat.count(queue.waiting),
+                    HumanFormat.count(queue.leased), printable(redacted(url: queue.storageURL)),
+                ]
+            })
+    }
+}

@@ -1,0 +1,178 @@
+import Coordinator
+import CoordinatorClient
+import Model
+import TestSupport
+import Testing
+
+/// Control through the API: what is refused, and what does as it says.
+@Suite struct ControlTests {
+    private typealias Case = RefusalTests.Case
+
+    private static func selection(_ fields: String, code: String = "input.field") -> Case {
+        Case(target: "/v1/selections", body: "{\(fields)}", code: code)
+    }
+
+    private static func limits(_ fields: String) -> Case {
+        Case(target: "/v1/origins/limits", body: "{\(fields)}")
+    }
+
+    private static func site(_ fields: String) -> Case {
+        Case(target: "/v1/sites/settings", body: #"{"site":"srv-edge",\#(fields)}"#)
+    }
+
+    private static let refused: [Case] = [
+        Case(
+            target: "/v1/queues/srv-edge/control", body: #"{"action":"stop"}"#,
+            code: "input.malformed"),
+        Case(target: "/v1/queues/srv-edge/control", body: "{}", code: "input.malformed"),
+        Case(
+            target: "/v1/queues/nowhere/control", body: #"{"action":"pause"}"#, status: 404,
+            code: "input.notFound"),
+        Case(target: "/v1/queues//control", body: #"{"action":"pause"}"#),
+        Case(target: "/v1/queues/a%0Ab/control", body: #"{"action":"pause"}"#),
+        selection(#""action":"delete""#, code: "input.malformed"), selection(#""action":"cancel""#),
+        selection(#""action":"cancel","catalog":{}"#),
+        selection(#""action":"cancel","catalog":{"id":0}"#),
+        selection(#""action":"cancel","catalog":{"id":1,"name":"movies"}"#),
+        selection(#""action":"cancel","catalog":{"id":1,"storageURL":"file:///srv/edge"}"#),
+        selection(#""action":"cancel","catalog":{"name":""}"#),
+        selection(#""action":"cancel","catalog":{"name":"movies","storageURL":"s3://x"}"#),
+        selection(#""action":"cancel","asset":"a","failureCode":"origin.http.404""#),
+        selection(#""action":"cancel","catalog":{"id":1},"asset":"""#),
+        selection(#""action":"cancel","catalog":{"id":1},"priority":5"#),
+        selection(#""action":"retry","failureCode":"origin.http.999""#),
+        selection(#""action":"retry","failureCode":"' OR 1=1 --""#),
+        selection(#""action":"reprioritise","catalog":{"id":1}"#),
+        selection(#""action":"reprioritise","catalog":{"id":1},"priority":10"#),
+        selection(#""action":"reprioritise","catalog":{"id":1},"priority":-1"#),
+        selection(
+            #""action":"reprioritise","catalog":{"id":1},"priority":1.5"#, code: "input.malformed"),
+        Case(
+            target: "/v1/selections", body: #"{"action":"cancel","catalog":{"id":99}}"#,
+            status: 404,
+            code: "input.notFound"),
+        Case(
+            target: "/v1/selections",
+            body: #"{"action":"cancel","catalog":{"id":1},"asset":"zz"}"#, status: 404,
+            code: "input.notFound"),
+        limits(#""origin":"cdn.example","limits":{}"#),
+        limits(#""origin":"https://cdn.example/","limits":{}"#),
+        limits(#""origin":"https://CDN.example","limits":{}"#),
+        limits(#""origin":"https://user:geheim@cdn.example","limits":{}"#),
+        limits(#""origin":"ftp://cdn.example","limits":{}"#),
+        limits(#""limits":{"connections":0}"#), limits(#""limits":{"connections":1000001}"#),
+        limits(#""limits":{"requestsPerSecond":0}"#), limits(#""limits":{"requestsPerSecond":-1}"#),
+        limits(#""limits":{"requestsPerSecond":1e300}"#),
+        limits(#""limits":{"bytesPerSecond":999}"#),
+        limits(#""limits":{"bytesPerSecond":9223372036854775807}"#),
+        Case(
+            target: "/v1/origins/limits", body: #"{"origin":"https://cdn.example"}"#, status: 404,
+            code: "input.notFound"),
+        Case(target: "/v1/sites/settings", body: #"{"site":"srv-edge"}"#),
+        Case(target: "/v1/sites/settings", body: #"{"site":"","schedule":"off"}"#),
+        site(#""schedule":"Mo off""#), site(#""schedule":"off in Nowhere/City""#),
+        site(#""schedule":"off in ../../etc/passwd""#), site(#""maximumBytesPerSecond":-1"#),
+        site(#""maximumBytesPerSecond":1"#),
+        site(#""schedule":"\#(String(repeating: "off,", count: 500))""#),
+        Case(
+            target: "/v1/sites/settings", body: #"{"site":"nowhere","schedule":"off"}"#,
+            status: 404,
+            code: "input.notFound"),
+        Case(method: "GET", target: "/v1/origins?limit=0"),
+    ]
+
+    @Test func badControlIsRefusedAndChangesNothing() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a", "b"])
+            let before = try await fixture.tables()
+            for one in Self.refused {
+                let answer = try await fixture.send(one.method, one.target, one.body)
+                #expect(answer.status == one.status, "\(one): \(answer)")
+                #expect(answer.code == one.code, "\(one): \(answer)")
+                #expect(!answer.body.contains("geheim"), "\(one)")
+            }
+            #expect(try await fixture.tables() == before)
+        }
+    }
+
+    @Test func aResumedQueueWakesThoseWhoWait() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a"])
+            let name = try #require(try await fixture.client.queues().queues.first?.name)
+            let paused = try await fixture.client.control(queue: name, QueueControl(.pause))
+            #expect(paused.state == .paused && paused.waiting == 1)
+            let poll = Task { try await fixture.lease(waitMilliseconds: 30_000) }
+            try await waitUntil(deadlineSeconds: 20, "the poll") {
+                fixture.coordinator.waitingRequests > 0
+            }
+            let resumed = try await fixture.client.control(queue: name, QueueControl(.resume))
+            #expect(resumed.state == .active)
+            #expect(try await poll.value.jobs.count == 1)
+            _ = try await fixture.client.control(queue: name, QueueControl(.drain))
+            let refused = await #expect(throws: Failure.self) {
+                try await fixture.submit(["b"], catalog: "later")
+            }
+            #expect(refused?.code == "input.draining")
+        }
+    }
+
+    @Test func aCancelledCatalogEndsByItself() async throws {
+        try await Fixture.with { fixture in
+            let catalog = try await fixture.submit(["a", "b"])
+            let grant = try await fixture.lease(1)
+            let lease = try #require(grant.lease)
+            let action = SelectionAction(.cancel, catalog: CatalogReference(name: "movies"))
+            #expect(try await fixture.client.apply(action) == SelectionAnswer(assets: 2, jobs: 2))
+            let answer = try await fixture.client.heartbeat(
+                Heartbeat(
+                    worker: Fixture.worker, leases: [lease], progress: [:], name: "n",
+                    activeTransfers: 0))
+            #expect(answer.cancelled == grant.jobs.map(\.id))
+            // Its list of digests is all that is left.
+            var sums = try await fixture.lease(waitMilliseconds: 20_000)
+            sums.jobs.removeAll { $0.kind != .sums }
+            let job = try #require(sums.jobs.first)
+            _ = try await fixture.client.report(
+                ReportRequest(
+                    worker: Fixture.worker,
+                    results: [JobReport(job: job.id, lease: sums.lease ?? "", outcome: .done)]))
+            try await waitUntil(deadlineSeconds: 20, "the end") {
+                try await fixture.client.status(of: catalog).state == .failed
+            }
+            let failures = try await fixture.client.assets(of: catalog).assets.map(\.failure?.code)
+            #expect(failures == ["worker.cancelled", "worker.cancelled"])
+        }
+    }
+
+    /// A schedule is put in force by a coordinator, when its time has come.
+    @Test func aSiteIsOpenedWhenItsScheduleSaysSo() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a"])
+            let site = try await fixture.client.configure(
+                SiteSettings(site: Fixture.storageURL, schedule: "off"))
+            #expect(site.isClosed)
+            let poll = Task { try await fixture.lease(waitMilliseconds: 30_000) }
+            try await waitUntil(deadlineSeconds: 20, "the poll") {
+                fixture.coordinator.waitingRequests > 0
+            }
+            _ = try await fixture.execute(
+                "UPDATE site SET schedule = '8Mbit/s', next_change = now()")
+            #expect(try await poll.value.jobs.count == 1)
+            let after = try #require(try await fixture.client.sites().sites.first)
+            #expect(!after.isClosed && after.bytesPerSecond == 1_000_000)
+        }
+    }
+
+    @Test func originsAreListedWithTheirLimits() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a"])
+            let limits = OriginLimits(connections: 2, requestsPerSecond: 0.5)
+            try await fixture.client.setLimits(
+                OriginLimitsChange(origin: "http://origin.test", limits: limits))
+            let page = try await fixture.client.origins()
+            #expect(page.origins.map(\.limits) == [limits] && page.defaults == OriginLimits())
+            let one = try await fixture.send("GET", "/v1/origins?after=http%3A%2F%2Fz")
+            #expect(one.status == 200 && one.body.contains(#""origins":[]"#))
+        }
+    }
+}

@@ -1,0 +1,334 @@
+import JobQueue
+import Model
+import Postgres
+import Testing
+
+/// Work that is cancelled, tried again and put before other work.
+@Suite struct SelectionTests {
+    typealias F = QueueFixture
+
+    /// Catalogs that share a directory would wait for each other's lists of digests.
+    private func files(
+        _ range: ClosedRange<Int>, in directory: String = "files"
+    ) -> [AssetSubmission] {
+        range.map { number in
+            AssetSubmission(
+                name: "f\(number)", url: "http://origin.test/\(directory)/f\(number)",
+                kind: .file, key: "origin.test/\(directory)/f\(number)")
+        }
+    }
+
+    private func apply(
+        _ fixture: F, _ action: SelectionAction.Action, _ catalog: CatalogID?, asset: String? = nil,
+        code: FailureCode? = nil, priority: Int? = nil
+    ) async throws -> SelectionAnswer {
+        let answer = try await fixture.queue.apply(
+            SelectionAction(
+                action, catalog: catalog.map { CatalogReference($0) }, asset: asset,
+                failureCode: code, priority: priority))
+        try await fixture.fold()
+        return answer
+    }
+
+    private func heartbeat(_ fixture: F, _ grant: LeaseGrant) async throws -> HeartbeatAnswer {
+        try await fixture.queue.heartbeat(
+            Heartbeat(
+                worker: fixture.worker, leases: [grant.lease ?? ""], progress: [:], name: "n",
+                activeTransfers: 0))
+    }
+
+    /// The counts of a catalog agree with its assets, and the queue holds nothing of what ended.
+    private func expectEnded(
+        _ fixture: F, _ catalog: CatalogID, completed: Int, failed: Int
+    ) async throws {
+        try await fixture.drain()
+        let status = try await fixture.queue.status(of: catalog)
+        #expect(status.state == (failed > 0 ? .failed : .completed))
+        #expect(status.totals.completed == completed && status.totals.failed == failed)
+        let assets = try await fixture.assets(of: catalog)
+        #expect(assets.count { $0.state == .completed } == completed)
+        #expect(assets.count { $0.state == .failed } == failed)
+        #expect(status.totals.segmentsDone == assets.reduce(0) { $0 + $1.segmentsDone })
+        #expect(
+            status.totals.segments == status.totals.segmentsDone + status.totals.segmentsFailed)
+        #expect(try await fixture.count("job") == 0)
+        #expect(try await fixture.count("directory WHERE unsettled <> 0") == 0)
+        #expect(try await fixture.queue.queues()[0].waiting == 0)
+    }
+
+    // MARK: Cancel
+
+    @Test func cancellingACatalogEndsItAndStopsItsWorkers() async throws {
+        try await F.with("cancel") { fixture in
+            let catalog = try await fixture.submit(files(1...5))
+            let other = try await fixture.submit(
+                files(1...2, in: "other"), catalog: "other")
+            let grant = try await fixture.lease(2)
+            let mine = grant.jobs.filter { $0.asset != AssetID(0) }
+            _ = try await fixture.report([F.done(mine[0], grant)])
+            let before = try await fixture.assets(of: catalog).count { $0.state == .completed }
+
+            let answer = try await apply(fixture, .cancel, catalog)
+            #expect(answer.assets == 5 - before && answer.jobs == 5 - before)
+            // Once more finds nothing.
+            #expect(
+                try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 0, jobs: 0))
+            let cancelled = try await heartbeat(fixture, grant).cancelled ?? []
+            let held = try await fixture.assets(of: catalog)
+                .filter { $0.state == .failed }.map(\.id)
+            #expect(
+                Set(cancelled) == Set(mine.dropFirst().filter { held.contains($0.asset) }.map(\.id))
+            )
+            // It is told again should the answer have been lost, and nobody else is.
+            #expect(try await heartbeat(fixture, grant).cancelled ?? [] == cancelled)
+            let stranger = try await fixture.queue.heartbeat(
+                Heartbeat(
+                    worker: F.newID(), leases: [grant.lease ?? ""], progress: [:], name: "n",
+                    activeTransfers: 0))
+            #expect(stranger.cancelled == nil)
+            for job in mine.dropFirst() where held.contains(job.asset) {
+                #expect(try await fixture.report([F.done(job, grant)]) == [.stale])
+            }
+            try await fixture.expireLeases()
+            try await expectEnded(fixture, catalog, completed: before, failed: 5 - before)
+            let failures = try await fixture.assets(of: catalog).compactMap(\.failure)
+            #expect(failures.allSatisfy { $0.code == "worker.cancelled" })
+            try await expectEnded(fixture, other, completed: 2, failed: 0)
+        }
+    }
+
+    @Test func cancellingOneAssetLeavesTheOthers() async throws {
+        try await F.with("cancel_asset") { fixture in
+            let catalog = try await fixture.submit(files(1...3))
+            #expect(
+                try await apply(fixture, .cancel, catalog, asset: "f2")
+                    == SelectionAnswer(assets: 1, jobs: 1))
+            try await expectEnded(fixture, catalog, completed: 2, failed: 1)
+            let states = try await fixture.assets(of: catalog).map(\.state)
+            #expect(states == [.completed, .failed, .completed])
+        }
+    }
+
+    @Test func titlesAndLargeFilesAreCancelledInAnyStage() async throws {
+        try await F.with("cancel_stages") { fixture in
+            // One that is being resolved, one in parts, one about to be put together.
+            let catalog = try await fixture.submit([F.title("film"), F.file("large")])
+            let grant = try await fixture.lease()
+            let file = try #require(grant.jobs.first { $0.kind == .fetch })
+            let split = try await fixture.queue.split(
+                SplitRequest(
+                    worker: fixture.worker, job: file.id, lease: grant.lease ?? "",
+                    assembly: F.newID(), totalBytes: 3 << 20, partBytes: 1 << 20, validator: "v"))
+            let part = try #require(split.job)
+            #expect(try await fixture.report([F.done(part, grant, bytes: 1 << 20)]) == [.accepted])
+            #expect(try await apply(fixture, .cancel, catalog).assets == 2)
+            #expect(try await fixture.report([F.done(grant.jobs[0], grant)]) == [.stale])
+            try await expectEnded(fixture, catalog, completed: 0, failed: 2)
+
+            // And both can be taken up again.
+            #expect(try await apply(fixture, .retry, catalog).assets == 2)
+            var sizes: [Int64?] = []
+            while true {
+                let grant = try await fixture.lease()
+                guard grant.lease != nil else { break }
+                for job in grant.jobs {
+                    if job.kind == .fetch { sizes.append(job.length) }
+                    var report = F.done(job, grant, bytes: job.length ?? 3 << 20)
+                    if job.kind == .resolve {
+                        report = F.failed(job, grant, "manifest.empty")
+                    }
+                    _ = try await fixture.report([report])
+                }
+            }
+            // The part that was stored is not fetched again.
+            #expect(sizes == [1 << 20, 1 << 20])
+            try await expectEnded(fixture, catalog, completed: 1, failed: 1)
+        }
+    }
+
+    // MARK: Retry
+
+    @Test func whatFailedIsTriedAgainByItsCode() async throws {
+        try await F.with("retry_code") { fixture in
+            let one = try await fixture.submit(files(1...3))
+            let two = try await fixture.submit(
+                files(4...6, in: "two"), catalog: "two")
+            let grant = try await fixture.lease()
+            _ = try await fixture.report(
+                grant.jobs.map { job in
+                    if job.key.hasSuffix("f1") || job.key.hasSuffix("f4") {
+                        return F.failed(job, grant, "origin.http.403")
+                    }
+                    if job.key.hasSuffix("f2") { return F.failed(job, grant, "origin.http.404") }
+                    return F.done(job, grant)
+                })
+            try await expectEnded(fixture, one, completed: 1, failed: 2)
+            try await expectEnded(fixture, two, completed: 2, failed: 1)
+
+            let missing = try await apply(fixture, .retry, nil, code: "origin.http.410")
+            #expect(missing == SelectionAnswer(assets: 0, jobs: 0))
+            #expect(
+                try await apply(fixture, .retry, nil, code: "origin.http.403")
+                    == SelectionAnswer(assets: 2, jobs: 2))
+            #expect(try await fixture.queue.status(of: one).state == .running)
+            let again = try await fixture.lease()
+            // Nothing else is fetched, and the tries are counted anew.
+            #expect(Set(again.jobs.map { $0.key.suffix(2) }) == ["f1", "f4"])
+            #expect(again.jobs.allSatisfy { $0.attempt == 1 })
+            _ = try await fixture.report(again.jobs.map { F.done($0, again) })
+            try await expectEnded(fixture, one, completed: 2, failed: 1)
+            try await expectEnded(fixture, two, completed: 3, failed: 0)
+            #expect(try await apply(fixture, .retry, one, asset: "f2").assets == 1)
+            try await expectEnded(fixture, one, completed: 3, failed: 0)
+        }
+    }
+
+    @Test func aRetryJoinsWhatIsUnderWay() async throws {
+        try await F.with("retry_running") { fixture in
+            let catalog = try await fixture.submit(files(1...4))
+            let grant = try await fixture.lease(2)
+            _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.http.404")])
+            #expect(
+                try await apply(fixture, .retry, catalog) == SelectionAnswer(assets: 1, jobs: 1))
+            // What is held goes on as it was.
+            #expect(try await fixture.report([F.done(grant.jobs[1], grant)]) == [.accepted])
+            try await expectEnded(fixture, catalog, completed: 4, failed: 0)
+        }
+    }
+
+    @Test func anInterruptedCatalogGoesOnAsAWhole() async throws {
+        try await F.with("retry_interrupted") { fixture in
+            let catalog = try await fixture.submit(files(1...3))
+            let grant = try await fixture.lease(1)
+            _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.http.404")])
+            try await fixture.queue.interrupt(catalog)
+            #expect(try await apply(fixture, .retry, catalog, asset: "f1").assets == 3)
+            try await expectEnded(fixture, catalog, completed: 3, failed: 0)
+        }
+    }
+
+    @Test func listsOfDigestsThatFailedAreWrittenAgain() async throws {
+        try await F.with("retry_sums") { fixture in
+            let catalog = try await fixture.submit(files(1...2))
+            let grant = try await fixture.lease()
+            _ = try await fixture.report([
+                F.done(grant.jobs[0], grant), F.failed(grant.jobs[1], grant, "origin.http.404"),
+            ])
+            for isWhole in [false, true] {
+                let sums = try await fixture.lease()
+                #expect(sums.jobs.map(\.kind) == [.sums])
+                _ = try await fixture.report([F.failed(sums.jobs[0], sums, "storage.permission")])
+                #expect(try await fixture.queue.status(of: catalog).state == .failed)
+                // With the file that failed, and then by itself.
+                let answer = try await apply(
+                    fixture, .retry, catalog, asset: isWhole ? nil : "f2")
+                #expect(answer == SelectionAnswer(assets: isWhole ? 0 : 1, jobs: 1))
+                #expect(try await fixture.queue.status(of: catalog).state == .running)
+                if !isWhole {
+                    let file = try await fixture.lease()
+                    _ = try await fixture.report([F.done(file.jobs[0], file)])
+                }
+            }
+            try await expectEnded(fixture, catalog, completed: 2, failed: 0)
+            #expect(
+                try await apply(fixture, .retry, catalog) == SelectionAnswer(assets: 0, jobs: 0))
+        }
+    }
+
+    @Test func aCatalogThatIsBeingSubmittedAgainIsLeftAlone() async throws {
+        try await F.with("retry_open") { fixture in
+            let catalog = try await fixture.submit(files(1...2))
+            let grant = try await fixture.lease(1)
+            _ = try await fixture.report([F.failed(grant.jobs[0], grant, "origin.http.404")])
+            let again = try await fixture.queue.open(
+                CatalogSubmission(name: "movies", storageURL: F.site))
+            try await fixture.queue.add(files(2...2), to: catalog, generation: again.generation)
+            let failure = await #expect(throws: Failure.self) {
+                try await apply(fixture, .retry, catalog)
+            }
+            #expect(failure?.code == "input.field")
+            // What is under way can be cancelled all the same, also what was named again.
+            #expect(try await apply(fixture, .cancel, catalog).assets == 1)
+            try await fixture.queue.start(catalog, generation: again.generation)
+            try await fixture.drain()
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            // One that was never started has nothing to cancel or to try again.
+            let fresh = try await fixture.queue.open(
+                CatalogSubmission(name: "fresh", storageURL: F.site))
+            for action in [SelectionAction.Action.cancel, .retry] {
+                #expect(
+                    try await apply(fixture, action, fresh.id)
+                        == SelectionAnswer(assets: 0, jobs: 0))
+            }
+        }
+    }
+
+    // MARK: Reprioritise
+
+    @Test func aCatalogIsPutBeforeAnother() async throws {
+        try await F.with("priority_catalog") { fixture in
+            try await fixture.submit(files(1...3))
+            let urgent = try await fixture.submit(files(7...9, in: "urgent"), catalog: "urgent")
+            #expect(
+                try await apply(fixture, .reprioritise, urgent, priority: 9)
+                    == SelectionAnswer(assets: 3, jobs: 3))
+            let grant = try await fixture.lease(3)
+            #expect(grant.jobs.allSatisfy { ["f7", "f8", "f9"].contains($0.key.suffix(2)) })
+            #expect(try await apply(fixture, .reprioritise, urgent, priority: 0).assets == 3)
+        }
+    }
+
+    @Test func anAssetIsPutBeforeTheRestOfItsCatalog() async throws {
+        try await F.with("priority_asset") { fixture in
+            let catalog = try await fixture.submit(files(1...5))
+            let held = try await fixture.lease(1)
+            #expect(
+                try await apply(fixture, .reprioritise, catalog, asset: "f4", priority: 9)
+                    == SelectionAnswer(assets: 1, jobs: 1))
+            // What is held stays with its worker.
+            #expect(
+                try await apply(fixture, .reprioritise, catalog, asset: "f1", priority: 9)
+                    == SelectionAnswer(assets: 1, jobs: 0))
+            let next = try await fixture.lease(1)
+            #expect(next.jobs.map(\.key) == ["origin.test/files/f4"])
+            #expect(try await fixture.report([F.done(held.jobs[0], held)]) == [.accepted])
+            #expect(try await fixture.report([F.done(next.jobs[0], next)]) == [.accepted])
+            try await apply(fixture, .reprioritise, catalog, asset: "f5", priority: 0).expectOne()
+            let last = try await fixture.lease(2)
+            #expect(last.jobs.map { $0.key.suffix(2) } == ["f2", "f3"])
+            _ = try await fixture.report(last.jobs.map { F.done($0, last) })
+            try await expectEnded(fixture, catalog, completed: 5, failed: 0)
+        }
+    }
+
+    // MARK: What is meant
+
+    @Test func catalogsAreNamedByNumberOrName() async throws {
+        try await F.with("selected") { fixture in
+            try await fixture.submit(files(1...1), site: "file:///one")
+            let two = try await fixture.submit(files(1...1), site: "file:///two")
+            func failure(_ reference: CatalogReference, asset: String? = nil) async -> Failure? {
+                await #expect(throws: Failure.self) {
+                    try await fixture.queue.apply(
+                        SelectionAction(.cancel, catalog: reference, asset: asset))
+                }
+            }
+            let both = await failure(CatalogReference(name: "movies"))
+            #expect(both?.code == "input.field" && both?.message.contains("1, 2") == true)
+            #expect(await failure(CatalogReference(name: "series"))?.code == "input.notFound")
+            #expect(await failure(CatalogReference(CatalogID(99)))?.code == "input.notFound")
+            let elsewhere = CatalogReference(name: "movies", storageURL: "file:///three")
+            #expect(await failure(elsewhere)?.code == "input.notFound")
+            #expect(await failure(CatalogReference(two), asset: "f9")?.code == "input.notFound")
+            let answer = try await fixture.queue.apply(
+                SelectionAction(
+                    .cancel, catalog: CatalogReference(name: "movies", storageURL: "file:///two")))
+            #expect(answer == SelectionAnswer(assets: 1, jobs: 1))
+            #expect(try await fixture.assets(of: two).map(\.state) == [.failed])
+        }
+    }
+}
+
+extension SelectionAnswer {
+    fileprivate func expectOne() { #expect(assets == 1 && jobs == 1) }
+}

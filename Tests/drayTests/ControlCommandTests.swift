@@ -1,0 +1,129 @@
+import Foundation
+import Model
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// A cluster at work, and an operator with the commands of control.
+    @Suite(.timeLimit(.minutes(3))) struct ControlCommandTests {
+        private static let files = 400
+
+        /// Runs a command that is to succeed and answers what it prints.
+        private static func run(
+            _ cluster: ProcessCluster, _ words: String..., exits code: Int32 = 0
+        ) async throws -> String {
+            let process = try cluster.start(words)
+            let ending = try await process.wait()
+            #expect(ending == .exited(code), "\(words): \(process.errors)")
+            return code == 0 ? process.output : process.errors
+        }
+
+        private static func read<Value: Decodable>(
+            _ text: String, as type: Value.Type = Value.self
+        ) throws -> Value {
+            try JSONDecoder().decode(Value.self, from: Data(text.utf8))
+        }
+
+        @Test func workIsHeldCancelledAndTriedAgain() async throws {
+            let origin = try await FileOrigin(files: Self.files, requestsPerSecond: 50)
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 1, connections: 4, leaseSeconds: 10)
+            let edge = try TemporaryDirectory("edge")
+            let prefetch = try cluster.start([
+                "prefetch", origin.list, "--to", edge.path, "--name", "movies",
+            ])
+            try await cluster.waitForSegments(20)
+
+            let listed: QueueList = try Self.read(try await Self.run(cluster, "queue", "--json"))
+            let name = try #require(listed.queues.first?.name)
+            #expect(try await Self.run(cluster, "queue").contains(name))
+            let paused = try await Self.run(cluster, "queue", "pause", name)
+            #expect(paused.hasPrefix("Queue \(name) is paused: "))
+            try await waitUntil(deadlineSeconds: 30, "the end of what is held") {
+                try await cluster.status().queues.first?.leased == 0
+            }
+            let held = try await cluster.status().catalogs[0].totals.segmentsDone
+            #expect(held < Self.files)
+            #expect(try await Self.run(cluster, "status").contains("paused"))
+            let missing = try await Self.run(cluster, "queue", "pause", "nowhere", exits: 2)
+            #expect(missing.contains("There is no queue nowhere"))
+
+            _ = try await Self.run(cluster, "queue", "resume", name)
+            try await cluster.waitForSegments(held + 20)
+            let cancelled: SelectionAnswer = try Self.read(
+                try await Self.run(cluster, "catalog", "cancel", "movies", "--json"))
+            #expect(cancelled.assets > 0 && cancelled.jobs >= cancelled.assets)
+            // Whoever follows it is told; what was stored stays.
+            #expect(try await prefetch.wait() == .exited(1))
+            let status = try await cluster.status().catalogs[0]
+            #expect(status.state == .failed)
+            #expect(status.totals.completed + cancelled.assets == Self.files)
+
+            let again = try await Self.run(
+                cluster, "catalog", "retry", "all", "--code", "worker.cancelled")
+            #expect(again.hasPrefix("Trying again: \(cancelled.assets) assets"), "\(again)")
+            try await waitUntil(deadlineSeconds: 60, "the end") {
+                try await cluster.status().catalogs[0].state == .completed
+            }
+            try await origin.expectCopied(to: edge.path)
+            let nothing = try await Self.run(cluster, "catalog", "retry", "movies")
+            #expect(nothing == "Nothing to retry.\n")
+            try await cluster.stop()
+        }
+
+        @Test func limitsAndSchedulesAreSetAndShown() async throws {
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 0, connections: 1, leaseSeconds: 10)
+            // A catalog makes its site, its queue and its origin known.
+            let prefetch = try cluster.start([
+                "prefetch", "http://127.0.0.1:9/file", "--to", "/srv/edge-of-a-test", "--name", "m",
+            ])
+            try await waitUntil(deadlineSeconds: 30, "the catalog") {
+                try await cluster.status().catalogs.first?.state == .running
+            }
+            let set = try await Self.run(
+                cluster, "origins", "set", "http://127.0.0.1:9/path?x", "--connections", "8",
+                "--requests", "0.5")
+            #expect(set == "http://127.0.0.1:9: at most 8 connections, 0.5 requests/s.\n")
+            _ = try await Self.run(cluster, "origins", "default", "--bandwidth", "200Mbit/s")
+            let origins = try await Self.run(cluster, "origins")
+            #expect(origins.hasPrefix("Default: at most 200Mbit/s\n"), "\(origins)")
+            #expect(origins.contains("0 of 8") && origins.contains("0 of 0.5"), "\(origins)")
+            var page: OriginPage = try Self.read(
+                try await Self.run(cluster, "origins", "list", "--json"))
+            #expect(page.origins.map(\.limits.connections) == [8])
+            #expect(
+                try await Self.run(cluster, "origins", "clear", "http://127.0.0.1:9")
+                    == "http://127.0.0.1:9: the default.\n")
+            page = try Self.read(try await Self.run(cluster, "origins", "--json"))
+            #expect(page.origins.map(\.limits.bytesPerSecond) == [25_000_000])
+
+            let site = try await Self.run(
+                cluster, "site", "set", "file:///srv/edge-of-a-test", "--schedule",
+                "off in Europe/Berlin", "--maximum", "8MiB/s")
+            #expect(
+                site == "Site edge-of-a-test: off now; schedule: off in Europe/Berlin.\n")
+            let sites = try await Self.run(cluster, "site")
+            #expect(sites.contains("off in Europe/Berlin") && sites.contains("8MiB/s"), "\(sites)")
+            let unknown = try await Self.run(
+                cluster, "site", "set", "edge-of-a-test", "--schedule", "off in No/Where",
+                exits: 2)
+            #expect(unknown.contains("No/Where"), "\(unknown)")
+            _ = try await Self.run(
+                cluster, "site", "set", "edge-of-a-test", "--schedule", "unlimited")
+            let list: SiteList = try Self.read(try await Self.run(cluster, "site", "--json"))
+            #expect(list.sites.map(\.schedule) == [""] && list.sites.map(\.isClosed) == [false])
+            #expect(list.sites.map(\.bytesPerSecond) == [8 << 20])
+
+            // Nobody works here; a draining queue takes no more.
+            _ = try await Self.run(cluster, "queue", "drain", "edge-of-a-test")
+            let refused = try await Self.run(
+                cluster, "prefetch", "http://127.0.0.1:9/other", "--to", "/srv/edge-of-a-test",
+                exits: 2)
+            #expect(refused.contains("is draining"), "\(refused)")
+            prefetch.signal(SIGTERM)
+            #expect(try await prefetch.wait() == .exited(130))
+            try await cluster.stop()
+        }
+    }
+}
