@@ -29,7 +29,10 @@ struct HistoryCluster: Sendable {
         self.fence = fence
         let url = try await PostgresServer.shared().databaseURL(name)
         let loop = try EventLoop(name: "histories")
-        let control = PostgresPool(PostgresConfiguration(url: url), maximumConnections: 2, on: loop)
+        let control = PostgresPool(
+            PostgresConfiguration(
+                url: url, sessionSettings: ["plan_cache_mode": "force_generic_plan"]),
+            maximumConnections: 2, on: loop)
         try await Migrations.migrate(control)
         let label = "history-\(UUID().uuidString.prefix(8))"
         let pools = (0..<HistoryGenerator.coordinators).map { number in

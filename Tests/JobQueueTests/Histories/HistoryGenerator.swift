@@ -39,7 +39,7 @@ struct HistoryGenerator {
 
     init(seed: UInt64) {
         random = SeededRandom(seed: seed)
-        catalogs = [1, 1, 2, 3].randomElement(using: &random) ?? 1
+        catalogs = [1, 1, 1, 2, 2, 3].randomElement(using: &random) ?? 1
     }
 
     // MARK: Events
@@ -52,7 +52,7 @@ struct HistoryGenerator {
         }
         if chance(0.25) {
             let count = Int.random(in: 2...4, using: &random)
-            var steps = (0..<count).compactMap { _ in step(model, tickets) }
+            var steps = (0..<count).map { _ in self.step(model, tickets) }
             // Time passes between requests; two sweeps at once are one step of their own.
             steps.removeAll { $0.isOfTime }
             if let first = steps.firstIndex(where: \.isSweep) {
@@ -62,15 +62,13 @@ struct HistoryGenerator {
             if chance(0.2), let report = steps.first(where: \.isReport) { steps.append(report) }
             if steps.count > 1 { return Event(actions: steps.map { action($0) }) }
         }
-        guard let step = step(model, tickets) else {
-            return Event(actions: [action(.sweep(1))])
-        }
+        let step = self.step(model, tickets)
         var single = action(step)
         if !step.isOfTime && !step.isSweep {
             if chance(0.12) {
                 single.fault = .answerLost
                 unanswered = step
-            } else if chance(0.08) {
+            } else if chance(0.05) {
                 single.fault = .killed(after: Int.random(in: 0...6, using: &random))
                 unanswered = step
             }
@@ -88,23 +86,30 @@ struct HistoryGenerator {
         return .claim(lease: takeLease(), worker: worker, sites: sites, most: most)
     }
 
-    private mutating func step(_ model: QueueModel, _ tickets: [Ticket]) -> Step? {
-        let catalog = Int.random(in: 0..<catalogs, using: &random)
-        if model.catalogs[catalog] == nil, chance(0.8) { return .open(catalog) }
-        switch Int.random(in: 0..<100, using: &random) {
-        case 0..<4: return .open(catalog)
-        case 4..<13: return add(catalog, model)
-        case 13..<25: return start(catalog, model)
-        case 25..<28: return .interrupt(catalog)
-        case 28..<46: return claim()
-        case 46..<50: return heartbeat(model)
-        case 50..<80: return work(model, tickets)
-        case 80..<88: return expire(model)
-        case 88..<93: return .sweep(chance(0.3) ? 2 : 1)
-        case 93..<95: return .fold
-        case 95..<98: return .due
-        default: return .tidy
+    private mutating func step(_ model: QueueModel, _ tickets: [Ticket]) -> Step {
+        let number = Int.random(in: 0..<catalogs, using: &random)
+        // Most often what has to come first does.
+        if chance(0.85) {
+            guard let catalog = model.catalogs[number] else { return .open(number) }
+            if catalog.assets.isEmpty { return add(number, model) }
+            if catalog.generation == 0 { return start(number, model) }
         }
+        let step: Step? =
+            switch Int.random(in: 0..<100, using: &random) {
+            case 0..<4: .open(number)
+            case 4..<11: add(number, model)
+            case 11..<19: start(number, model)
+            case 19..<22: .interrupt(number)
+            case 22..<36: claim()
+            case 36..<40: heartbeat(model)
+            case 40..<80: work(model, tickets)
+            case 80..<88: expire(model)
+            case 88..<93: .sweep(chance(0.3) ? 2 : 1)
+            case 93..<95: .fold
+            case 95..<98: .due
+            default: .tidy
+            }
+        return step ?? claim()
     }
 
     // MARK: Submissions
@@ -193,7 +198,7 @@ struct HistoryGenerator {
         if work.kind == .resolve, chance(0.6) {
             return .addSegments(worker: worker, ticket, segments(of: work))
         }
-        if work.kind == .fetch, chance(0.15) {
+        if work.kind == .fetch, chance(work.offset == nil ? 0.2 : 0.05) {
             nextSplit += 1
             let parts = Int64.random(in: 2...3, using: &random)
             return .split(
@@ -242,7 +247,7 @@ struct HistoryGenerator {
         let work = model.held(ticket, by: worker) ?? ticket.work
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<62: return success(of: work, model)
-        case 62..<88: return .failed(failure(of: work), retryAfter: chance(0.06) ? 600 : nil)
+        case 62..<88: return .failed(failure(of: work), retryAfter: chance(0.05) ? 600 : nil)
         case 88..<94: return .returned
         case 94..<97: return .nothingStored
         default: return .nothingFailed

@@ -159,6 +159,9 @@ extension QueueModel {
 
     func jobs(of asset: AssetKey) -> [Work] { jobs.keys.filter { $0.asset == asset } }
 
+    /// Whether something waits for time to pass.
+    var isWaiting: Bool { !coolingOrigins.isEmpty || jobs.values.contains(where: \.isDelayed) }
+
     /// Whether a lease holds work.
     func holdsWork(_ lease: Int) -> Bool { jobs.values.contains { $0.hold?.lease == lease } }
 
