@@ -92,6 +92,36 @@ import Testing
         }
     }
 
+    @Test func aClaimThatEmptiesALaneDoesNotHideWhatAStartAddsToIt() async throws {
+        try await F.with("raceLane") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            let again = try await fixture.queue.open(
+                CatalogSubmission(name: "movies", storageURL: F.site))
+            try await fixture.queue.add(
+                [F.file("a"), F.file("b")], to: catalog, generation: again.generation)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                try await fixture.pool.withConnection { connection in
+                    try await connection.transaction { connection in
+                        let holder = try await connection.query(
+                            "SELECT pg_backend_pid()::bigint", []
+                        ).firstRow?.int64(0)
+                        _ = try await connection.query(
+                            "SELECT claim_jobs(id, $1::uuid, $2::uuid, 30, 10) FROM queue",
+                            [.uuid(F.newID()), .uuid(fixture.worker)])
+                        group.addTask {
+                            try await fixture.queue.start(catalog, generation: again.generation)
+                        }
+                        while try await fixture.blocked(by: holder ?? 0) == 0 {
+                            await Task.yield()
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await fixture.lease().jobs.map(\.key) == ["origin.test/files/b"])
+        }
+    }
+
     /// Takes the resolve job, hands its segments in, and answers the report that ends it.
     private static func resolved(
         _ fixture: QueueFixture, segments: Int
@@ -127,7 +157,7 @@ extension QueueFixture {
     }
 
     /// How many sessions wait for that one, directly or not.
-    private func blocked(by holder: Int64) async throws -> Int64 {
+    fileprivate func blocked(by holder: Int64) async throws -> Int64 {
         try await pool.query(
             """
             WITH RECURSIVE blocked(pid) AS (

@@ -3,5 +3,6 @@
 WITH locked AS MATERIALIZED (
     SELECT id FROM lane WHERE catalog_id = $1 ORDER BY id FOR UPDATE
 )
-UPDATE lane SET ready_since = now() FROM locked
-WHERE lane.id = locked.id AND lane.ready_since IS NULL
+-- Written whatever this statement's snapshot says: a claim that held the lock may have emptied it.
+UPDATE lane SET ready_since = coalesce(lane.ready_since, now()) FROM locked
+WHERE lane.id = locked.id
