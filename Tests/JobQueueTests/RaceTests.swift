@@ -103,17 +103,17 @@ import Testing
                 try await fixture.pool.withConnection { connection in
                     try await connection.transaction { connection in
                         let holder = try await connection.query(
-                            "SELECT pg_backend_pid()::bigint", []
+                            "SELECT pg_backend_pid()::bigint FROM lane FOR UPDATE", []
                         ).firstRow?.int64(0)
-                        _ = try await connection.query(
-                            "SELECT claim_jobs(id, $1::uuid, $2::uuid, 30, 10) FROM queue",
-                            [.uuid(F.newID()), .uuid(fixture.worker)])
                         group.addTask {
                             try await fixture.queue.start(catalog, generation: again.generation)
                         }
                         while try await fixture.blocked(by: holder ?? 0) == 0 {
                             await Task.yield()
                         }
+                        _ = try await connection.query(
+                            "SELECT claim_jobs(id, $1::uuid, $2::uuid, 30, 10) FROM queue",
+                            [.uuid(F.newID()), .uuid(fixture.worker)])
                     }
                 }
                 try await group.waitForAll()
