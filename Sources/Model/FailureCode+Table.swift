@@ -55,6 +55,9 @@ extension FailureCode {
         row(
             211, "origin.encoding", .never, "The origin compressed a body that was asked for plain."
         ),
+        row(
+            212, "origin.limited", .attempts(8),
+            "A redirect led to an origin whose limits are used up; raise them or wait."),
         row(240, "origin.http.400", .never, "The origin refuses the request; check the URL."),
         row(241, "origin.http.401", .never, "The origin wants credentials."),
         row(242, "origin.http.403", .never, "The origin refuses; a signed URL may have run out."),
