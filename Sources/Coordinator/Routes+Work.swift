@@ -21,10 +21,11 @@ extension Routes {
         let start = clock.now
         let deadline = start + .milliseconds(wanted.waitMilliseconds)
         let known = cooling.version
+        let lease = wanted.lease ?? UUID().uuidString.lowercased()
         while true {
             let version = signal.version
             let waited = start.duration(to: clock.now) / .seconds(1)
-            var grant = try await queue.lease(wanted, as: UUID().uuidString.lowercased())
+            var grant = try await queue.lease(wanted, as: lease)
             grant.waitedSeconds = waited
             grant.cooling = cooling.answer
             if let lease = grant.lease {
@@ -51,6 +52,13 @@ extension Routes {
     ) async throws -> HTTPResponse {
         let results = grant.jobs.map { JobReport(job: $0.id, lease: lease, outcome: .returned) }
         _ = try await queue.report(ReportRequest(worker: worker, results: results))
+        return HTTPResponse(status: 204)
+    }
+
+    func release(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let release: LeaseRelease = try Self.body(of: request)
+        try Validation.check(release)
+        try await queue.release(release)
         return HTTPResponse(status: 204)
     }
 

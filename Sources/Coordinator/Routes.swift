@@ -34,6 +34,7 @@ struct Routes: Sendable {
         case ("heartbeats", 2): return ["POST": heartbeat]
         case ("segments", 2): return ["POST": segments]
         case ("splits", 2): return ["POST": split]
+        case ("releases", 2): return ["POST": release]
         case ("sums", 2): return ["GET": sums]
         case ("catalogs", 2): return ["POST": openCatalog]
         case ("catalogs", 3...4): return handlers(ofCatalog: path[2], path.count > 3 ? path[3] : "")

@@ -30,12 +30,18 @@ enum Validation {
 
     static func check(_ request: LeaseRequest) throws(Failure) {
         try uuid(request.worker, "worker")
+        if let lease = request.lease { try uuid(lease, "lease") }
         try range(request.maxJobs, "maxJobs", 1...WireLimits.jobsPerLease)
         try range(request.waitMilliseconds, "waitMilliseconds", 0...WireLimits.waitMilliseconds)
         try range(request.queues.count, "queues", 0...1_000)
         for (index, name) in request.queues.enumerated() {
             try text(name, "queues[\(index)]", 1...200)
         }
+    }
+
+    static func check(_ release: LeaseRelease) throws(Failure) {
+        try uuid(release.worker, "worker")
+        try uuid(release.lease, "lease")
     }
 
     static func check(_ request: ReportRequest) throws(Failure) {

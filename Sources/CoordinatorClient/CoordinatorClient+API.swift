@@ -77,11 +77,17 @@ extension CoordinatorClient {
     // MARK: Working
 
     /// Asks for a batch of jobs. Not repeated once sent: a grant whose answer was lost would lie
-    /// idle until its lease runs out, a second one beside it.
+    /// idle until its lease runs out, or is released, a second one beside it.
     package func lease(_ request: LeaseRequest) async throws(Failure) -> LeaseGrant {
         let wait = Double(request.waitMilliseconds) / 1000
         return try await post(
             "/v1/leases", request, call: Call(retrySeconds: 0, waitSeconds: wait))
+    }
+
+    package func release(
+        _ release: LeaseRelease, retrySeconds: Double? = nil
+    ) async throws(Failure) {
+        try await post("/v1/releases", release, call: Call(retrySeconds: retrySeconds))
     }
 
     package func report(

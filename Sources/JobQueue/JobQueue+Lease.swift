@@ -14,13 +14,17 @@ extension JobQueue {
         return try await withConnection { connection in
             // One queue a lease, in random order, so that none waits for another to run dry.
             for queue in try await Self.queues(of: request, connection).shuffled() {
-                let rows = try await connection.query(
-                    SQL.leaseClaim,
-                    [
-                        .int(queue), .uuid(lease), .uuid(request.worker), .double(seconds),
-                        .int(Int64(request.maxJobs)),
-                    ]
-                ).rows
+                let claim: [PostgresValue] = [
+                    .int(queue), .uuid(lease), .uuid(request.worker), .double(seconds),
+                    .int(Int64(request.maxJobs)),
+                ]
+                let rows: PostgresRows
+                do {
+                    rows = try await connection.query(SQL.leaseClaim, claim).rows
+                } catch let error as PostgresError where error.sqlState == Self.uniqueViolation {
+                    // It was released before it was granted.
+                    break
+                }
                 guard !rows.isEmpty else { continue }
                 var grant = try await Self.grant(lease, seconds, rows: rows, connection)
                 if try rows.first?.bool(18) == true {
@@ -32,6 +36,27 @@ extension JobQueue {
             }
             return LeaseGrant(lease: nil, seconds: seconds, sites: [:], jobs: [])
         }
+    }
+
+    private static let uniqueViolation = "23505"
+
+    /// Gives back all jobs of a lease that its worker has not heard of, and sees to it that it is not
+    /// granted later. Changes nothing for another worker's lease.
+    package func release(_ release: LeaseRelease) async throws(Failure) {
+        let values: [PostgresValue] = [.uuid(release.lease), .uuid(release.worker)]
+        let jobs = try await withConnection { connection in
+            guard try await connection.query(SQL.leaseRelease, values).rows.isEmpty else {
+                return [JobID]()
+            }
+            return try await connection.query(SQL.leaseJobsHeld, values).rows.map {
+                JobID(try $0.int64(0))
+            }
+        }
+        guard !jobs.isEmpty else { return }
+        _ = try await report(
+            ReportRequest(
+                worker: release.worker,
+                results: jobs.map { JobReport(job: $0, lease: release.lease, outcome: .returned) }))
     }
 
     /// The queues to try: the few there are, or of many those that have work.

@@ -41,6 +41,8 @@ extension SQL {
     static let leaseClaim = text(PackageResources.lease_claim_sql)
     static let leaseJobs = text(PackageResources.lease_jobs_sql)
     static let leasesForget = text(PackageResources.leases_forget_sql)
+    static let leaseRelease = text(PackageResources.lease_release_sql)
+    static let leaseJobsHeld = text(PackageResources.lease_jobs_held_sql)
     static let leasesSweep = text(PackageResources.leases_sweep_sql)
     static let notifyWork = text(PackageResources.notify_work_sql)
     static let originCooldown = text(PackageResources.origin_cooldown_sql)

@@ -8,8 +8,15 @@ package struct LeaseRequest: Codable, Sendable {
     /// How long the coordinator may hold the request while there is no work, 0 to
     /// `WireLimits.waitMilliseconds`.
     package var waitMilliseconds: Int
+    /// What the lease will be called, so that it can be released unseen; nil leaves that to the
+    /// coordinator.
+    package var lease: LeaseID?
 
-    package init(worker: WorkerID, queues: [String], maxJobs: Int, waitMilliseconds: Int) {
+    package init(
+        worker: WorkerID, queues: [String], maxJobs: Int, waitMilliseconds: Int,
+        lease: LeaseID? = nil
+    ) {
+        self.lease = lease
         self.worker = worker
         self.queues = queues
         self.maxJobs = maxJobs
@@ -38,6 +45,18 @@ package struct LeaseGrant: Codable, Sendable {
         self.seconds = seconds
         self.sites = sites
         self.jobs = jobs
+    }
+}
+
+/// `POST /v1/releases`: gives a lease back whose grant never arrived. Its jobs wait again; where it is
+/// not granted yet, it never will be. No answer but 204.
+package struct LeaseRelease: Codable, Sendable {
+    package var worker: WorkerID
+    package var lease: LeaseID
+
+    package init(worker: WorkerID, lease: LeaseID) {
+        self.worker = worker
+        self.lease = lease
     }
 }
 

@@ -1,11 +1,13 @@
 import CoordinatorClient
+import FoundationEssentials
 import Model
 import Runtime
 import Transfer
 
 extension WorkerService {
-    /// Keeps enough jobs in hand until the worker drains.
-    func leaseWork() async {
+    /// Keeps enough jobs in hand until the worker drains. Answers the lease that was asked for last
+    /// when nothing is known of it.
+    func leaseWork() async -> LeaseID? {
         var failures = 0
         while !isDraining {
             let most = WireLimits.jobsPerLease
@@ -22,17 +24,19 @@ extension WorkerService {
                 continue
             }
             let askedAt = HeldWork.Instant.now
+            let lease: LeaseID = UUID().uuidString.lowercased()
             do {
                 let grant = try await client.lease(
                     LeaseRequest(
                         worker: id, queues: configuration.queues, maxJobs: wanted,
-                        waitMilliseconds: Self.pollMilliseconds))
+                        waitMilliseconds: Self.pollMilliseconds, lease: lease))
                 failures = 0
                 let grantedAt = askedAt + .seconds(grant.waitedSeconds)
                 takeOrigins(of: grant, grantedAt: grantedAt)
                 if let lease = grant.lease { await take(lease, grant, askedAt: grantedAt) }
             } catch {
-                guard !isDraining else { return }
+                guard !isDraining else { return lease }
+                Task { await self.release(lease) }
                 failures += 1
                 if failures == 1 {
                     log.warning(
@@ -40,6 +44,17 @@ extension WorkerService {
                 }
                 try? await Task.sleep(for: .milliseconds(min(100 << min(failures, 5), 3_000)))
             }
+        }
+        return nil
+    }
+
+    /// Gives back a lease whose grant has not arrived and may have been made all the same: its jobs
+    /// would wait until it runs out.
+    func release(_ lease: LeaseID) async {
+        do {
+            try await client.release(LeaseRelease(worker: id, lease: lease), retrySeconds: 10)
+        } catch {
+            log.debug("a lease was not released", ["error": "\(error)"])
         }
     }
 

@@ -69,7 +69,7 @@ package final class WorkerService: DrainableService {
     private let sites = Mutex<[String: DirectoryStorage]>([:])
     private let siteFaultNotedAt = Mutex<HeldWork.Instant?>(nil)
     private let draining = ShutdownSignal()
-    private let leasing = Mutex<Task<Void, Never>?>(nil)
+    private let leasing = Mutex<Task<LeaseID?, Never>?>(nil)
 
     package init(_ configuration: Configuration) throws(Failure) {
         self.configuration = configuration
@@ -101,10 +101,13 @@ package final class WorkerService: DrainableService {
         let resolving = Task { await self.resolveInTurn() }
         let committing = Task { await self.commitFinished() }
         let reporting = Task { await self.sendReports() }
-        await withTaskCancellationHandler {
+        let unanswered = await withTaskCancellationHandler {
             await leaseTask.value
         } onCancel: {
             leaseTask.cancel()
+        }
+        let releasing = Task {
+            if let unanswered { await release(unanswered) }
         }
         await finishWork()
         resolves.close()
@@ -113,6 +116,7 @@ package final class WorkerService: DrainableService {
         await committing.value
         reports.close()
         await Self.wait(for: reporting, atMostSeconds: Self.lastReportSeconds)
+        await Self.wait(for: releasing, atMostSeconds: Self.lastReportSeconds)
         for task in background { task.cancel() }
         for task in background { await task.value }
         engine.shutdown()
@@ -120,7 +124,7 @@ package final class WorkerService: DrainableService {
     }
 
     /// How long the last results are offered to coordinators that do not answer.
-    private static let lastReportSeconds = 5.0
+    private static let lastReportSeconds = 10.0
 
     /// Waits for a task, which is cancelled when it takes longer.
     private static func wait(for task: Task<Void, Never>, atMostSeconds seconds: Double) async {

@@ -25,6 +25,32 @@ import Testing
         }
     }
 
+    @Test func aLeaseThatIsReleasedUnseenHoldsNothing() async throws {
+        try await F.with("released") { fixture in
+            try await fixture.submit((0..<3).map { F.file("f\($0)") })
+            let request = LeaseRequest(
+                worker: fixture.worker, queues: [], maxJobs: 2, waitMilliseconds: 0)
+            let (early, late) = (F.newID(), F.newID())
+            // Before it is granted: it never is.
+            try await fixture.queue.release(LeaseRelease(worker: fixture.worker, lease: early))
+            #expect(try await fixture.queue.lease(request, as: early).lease == nil)
+            let grant = try await fixture.queue.lease(request, as: late)
+            #expect(grant.jobs.count == 2)
+            // Nobody else's to release.
+            try await fixture.queue.release(LeaseRelease(worker: F.newID(), lease: late))
+            #expect(try await fixture.queue.queues().map(\.leased) == [2])
+            for _ in 0..<2 {
+                try await fixture.queue.release(LeaseRelease(worker: fixture.worker, lease: late))
+                #expect(try await fixture.queue.queues().map(\.leased) == [0])
+            }
+            #expect(
+                try await fixture.report(grant.jobs.map { F.done($0, grant) }) == [.stale, .stale])
+            // No attempt was used up.
+            let again = try await fixture.lease(100)
+            #expect(again.jobs.count == 3 && again.jobs.allSatisfy { $0.attempt == 1 })
+        }
+    }
+
     @Test func aCheckThatWasInterruptedIsDoneAgain() async throws {
         try await F.with("check") { fixture in
             let catalog = try await fixture.submit([F.file("a")])

@@ -89,7 +89,8 @@ import Testing
     @Test func poolRecoversFromACrashOfTheServer() async throws {
         let server = try await PostgresServer()
         let pool = PostgresPool(
-            PostgresConfiguration(url: server.url), maximumConnections: 4, on: try testLoop())
+            PostgresConfiguration(url: server.url, connectTimeoutSeconds: 60),
+            maximumConnections: 4, on: try testLoop(), acquireTimeoutSeconds: 120)
         func askEveryConnection() async throws {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<8 { group.addTask { try await pool.query("SELECT pg_sleep(0.01)") } }
@@ -104,7 +105,7 @@ import Testing
         try await askEveryConnection()
         try await server.crashAndRestart()
         // The end of an idle connection may be noticed only by its next user.
-        try await waitUntil(deadlineSeconds: 30, "every connection works") {
+        try await waitUntil(deadlineSeconds: 120, "every connection works") {
             do {
                 try await askEveryConnection()
                 return true

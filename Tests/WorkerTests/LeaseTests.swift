@@ -1,3 +1,4 @@
+import Coordinator
 import CoordinatorClient
 import JobQueue
 import Model
@@ -35,7 +36,7 @@ import Testing
             try await first.drain()
             // Everything is either done or waits; nothing waits for a lease to run out.
             let queue = try await cluster.client.clusterStatus().queues[0]
-            #expect(queue.leased == 0 && queue.waiting == 8)
+            #expect(queue.leased == 0 && queue.waiting == 8, "\(queue)")
             #expect(first.service.held.isEmpty)
 
             try cluster.startWorker()
@@ -97,6 +98,49 @@ import Testing
             // Far below the length of a lease.
             let ended = try await cluster.end(of: catalog, deadlineSeconds: 15)
             #expect(ended["/d/a"]?.state == .completed)
+        }
+    }
+
+    /// The coordinator has granted jobs, and the answer is stuck on its way.
+    private func withLostGrant(
+        _ body: (Cluster, Cluster.RunningWorker, CatalogID, TCPProxy) async throws -> Void
+    ) async throws {
+        try await C.with(workers: 0) { cluster in
+            for number in 0..<3 { cluster.origin.serve("/d/\(number)", C.bytes(100)) }
+            let proxy = try TCPProxy(to: .port(UInt16(cluster.port)))
+            let worker = try cluster.startWorker(port: Int(proxy.port))
+            try await waitUntil(deadlineSeconds: 60, "its request for work") {
+                cluster.coordinator.waitingRequests == 1
+            }
+            proxy.pause()
+            let catalog = try await cluster.submit(
+                try (0..<3).map { try cluster.file("/d/\($0)") })
+            try await waitUntil(deadlineSeconds: 60, "the grant") {
+                try await cluster.client.clusterStatus().queues[0].leased == 3
+            }
+            try await body(cluster, worker, catalog, proxy)
+        }
+    }
+
+    @Test func aDrainedWorkerGivesBackWhatItNeverHeardOf() async throws {
+        try await withLostGrant { cluster, worker, _, proxy in
+            await worker.service.drain()
+            proxy.cut()
+            proxy.resume()
+            try await worker.task.value
+            let queue = try await cluster.client.clusterStatus().queues[0]
+            #expect(queue.leased == 0 && queue.waiting == 3, "\(queue)")
+            #expect(cluster.origin.requests.isEmpty)
+        }
+    }
+
+    @Test func aGrantThatIsLostOnItsWayIsMadeAgain() async throws {
+        try await withLostGrant { cluster, _, catalog, proxy in
+            proxy.cut()
+            proxy.resume()
+            // Far below the length of a lease.
+            let ended = try await cluster.end(of: catalog, deadlineSeconds: 20)
+            #expect(ended.values.allSatisfy { $0.state == .completed && $0.retries == 0 })
         }
     }
 
