@@ -1,5 +1,6 @@
 /// Decides how many transfers from one origin are worth having at a time: more while more comes of
-/// it, no more when nothing does, half as many when the origin says that it is too much.
+/// it, no more when nothing does, fewer when the origin says that it is too much: half as many when
+/// every twentieth transfer fails for that, an eighth fewer when every hundredth is refused.
 ///
 /// A value; its times are seconds of one monotonic clock. It starts by doubling, as TCP's slow start
 /// does (RFC 5681, 3.1), and later tries a few more now and then. What an origin failed under is not
@@ -39,6 +40,9 @@ package struct AdaptiveConcurrency: Sendable {
         case reset
         case refused = "refused connection"
         case gatewayTimeout = "gateway's timeout"
+
+        /// The origin says itself that it is asked for too much.
+        var isRefusal: Bool { self == .tooManyRequests || self == .unavailable }
     }
 
     /// What was decided last, and why.
@@ -78,10 +82,11 @@ package struct AdaptiveConcurrency: Sendable {
     private var measuredBytes: Int64 = 0
     private var measuredSeconds = 0.0
     private var rampSeconds = 0.0
-    /// Transfers that have ended at the present level, and those of them in trouble; halved every
-    /// second.
+    /// Transfers that have ended at the present level, and those of them in trouble and refused;
+    /// halved every second.
     private var endedOfLate = 0.0
     private var troubledOfLate = 0.0
+    private var refusedOfLate = 0.0
     private var halvedAt = 0.0
 
     private var loweredAt = -Double.infinity
@@ -111,6 +116,7 @@ package struct AdaptiveConcurrency: Sendable {
         case .trouble(let trouble, let startedAt):
             endedOfLate += 1
             troubledOfLate += 1
+            if trouble.isRefusal { refusedOfLate += 1 }
             return backOff(trouble, startedAt: startedAt, now: now)
         case .ceiling(let most): return setCeiling(max(most, 1))
         case .sample(let sample): return measure(sample, now: now)
@@ -119,17 +125,20 @@ package struct AdaptiveConcurrency: Sendable {
 
     // MARK: Less
 
+    /// Of transfers that broke off, that is more than bad luck; and half as many do.
     private static let shareOfTrouble = 0.05
+    /// The same of those that the origin refused.
+    private static let shareOfRefusals = 0.01
 
     private mutating func backOff(
         _ trouble: Trouble, startedAt: Double, now: Double
     ) -> Decision? {
+        let isMuch = troubledOfLate >= endedOfLate * Self.shareOfTrouble
+        let isRefused = refusedOfLate >= endedOfLate * Self.shareOfRefusals
         // What was begun before the last step back says nothing of what came after it.
-        guard startedAt > loweredAt, troubledOfLate >= endedOfLate * Self.shareOfTrouble else {
-            return nil
-        }
+        guard startedAt > loweredAt, isMuch || trouble.isRefusal && isRefused else { return nil }
         let before = concurrency
-        concurrency = max(1, before / 2)
+        concurrency = max(1, isMuch ? before / 2 : before - max(1, before / 8))
         loweredAt = now
         let again = excess.map { now < $0.until + $0.seconds } ?? false
         let seconds = again ? min((excess?.seconds ?? 0) * 2, 480) : 30
@@ -178,6 +187,7 @@ package struct AdaptiveConcurrency: Sendable {
         if now - halvedAt >= 1 {
             endedOfLate /= 2
             troubledOfLate /= 2
+            refusedOfLate /= 2
             halvedAt = now
         }
         // Where there is not enough to do, more places bring nothing, and that says nothing.
@@ -278,7 +288,7 @@ package struct AdaptiveConcurrency: Sendable {
         phase = next
         rampSeconds = ramp
         (measuredBytes, measuredSeconds) = (0, 0)
-        (endedOfLate, troubledOfLate) = (0, 0)
+        (endedOfLate, troubledOfLate, refusedOfLate) = (0, 0, 0)
     }
 
     private mutating func decide(_ kind: Decision.Kind, _ reason: String) -> Decision? {

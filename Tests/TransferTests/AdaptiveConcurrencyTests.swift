@@ -130,6 +130,20 @@ struct AdaptiveConcurrencyTests {
         #expect(adaptive.concurrency == 16)
     }
 
+    @Test func aFewRefusalsInAHundredAreAStepBack() {
+        var adaptive = AdaptiveConcurrency(ceiling: 64, first: 32)
+        for _ in 0..<97 { _ = adaptive.handle(.ended, now: 1) }
+        // So few that broke off may be bad luck.
+        for _ in 0..<2 {
+            let decision = adaptive.handle(.trouble(.timeout, startedAt: 0.9), now: 1)
+            #expect(decision == nil)
+        }
+        let decision = adaptive.handle(.trouble(.unavailable, startedAt: 0.9), now: 1)
+        #expect(decision?.kind == .lowered && adaptive.concurrency == 28)
+        let few = "503: 3 of the last 100 transfers with 32 at a time; not so many for 30 s"
+        #expect(decision?.reason == few)
+    }
+
     @Test func theCeilingHolds() {
         var adaptive = AdaptiveConcurrency(ceiling: 32)
         _ = run(&adaptive, link(1_000), seconds: 2)

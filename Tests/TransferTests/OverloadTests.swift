@@ -1,0 +1,71 @@
+import Glibc
+import Model
+import Synchronization
+import TestSupport
+import Testing
+import Transfer
+
+@Suite("Origins with too much to do")
+struct OverloadTests {
+    /// Transfers of one URL; what fails is tried again, as a queue does, until enough have succeeded.
+    private final class Work: Sendable {
+        struct Counts {
+            var done = 0
+            var refused = 0
+            var refusedInFirstHalf = 0
+        }
+
+        let fetcher: Fetcher
+        let url: String
+        let wanted: Int
+        private let state = Mutex(Counts())
+
+        init(_ fetcher: Fetcher, _ url: String, wanted: Int) {
+            (self.fetcher, self.url, self.wanted) = (fetcher, url, wanted)
+        }
+
+        var counts: Counts { state.withLock { $0 } }
+        var isDone: Bool { counts.done >= wanted }
+
+        func fetch() {
+            fetcher.engine.submit(fetcher.memory(url, role: .data)) { [self] _, result in
+                state.withLock { counts in
+                    guard case .success = result.outcome else {
+                        counts.refused += 1
+                        return
+                    }
+                    counts.done += 1
+                    if counts.done == wanted / 2 { counts.refusedInFirstHalf = counts.refused }
+                }
+                if !isDone { fetch() }
+            }
+        }
+    }
+
+    /// An origin that bears six requests at a time, of which each takes it 10 ms.
+    @Test("an origin that answers 503 above six at a time is met at about six")
+    func overload() async throws {
+        let origin = try FaultOrigin()
+        let body = sample(20_000)
+        origin.route("/a") { [unowned origin] request in
+            if origin.activeRequests.now > 6 { return FaultOrigin.Response(503) }
+            usleep(10_000)
+            return request.serve(body)
+        }
+        let fetcher = try Fetcher { $0.connections = 32 }
+        // Its callbacks are over before anything is released.
+        defer { fetcher.engine.shutdown() }
+        let work = Work(fetcher, origin.url("/a"), wanted: 3_000)
+        for _ in 0..<64 { work.fetch() }
+        try await waitUntil(deadlineSeconds: 120) { work.isDone }
+        let counts = work.counts
+        let decision = try #require(fetcher.engine.origins.first).decision
+        #expect((3...8).contains(decision.concurrency), "\(decision)")
+        // Some at the start, when it is found out, and hardly any later.
+        #expect(counts.refused > 0 && counts.refused < work.wanted / 20, "\(counts)")
+        #expect(counts.refused - counts.refusedInFirstHalf < work.wanted / 50, "\(counts)")
+        #expect(
+            decision.reason.contains("503") || decision.reason.contains("too many")
+                || decision.reason.contains("at a time"), "\(decision)")
+    }
+}
