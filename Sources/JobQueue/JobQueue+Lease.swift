@@ -13,14 +13,21 @@ extension JobQueue {
         let seconds = settings.leaseSeconds
         return try await withConnection { connection in
             // One queue a lease, in random order, so that none waits for another to run dry.
-            for queue in try await Self.queues(of: request, connection).shuffled() {
-                let claim: [PostgresValue] = [
-                    .int(queue), .uuid(lease), .uuid(request.worker), .double(seconds),
-                    .int(Int64(request.maxJobs)),
-                ]
+            let queues = try await Self.queues(of: request, connection).shuffled()
+            for (place, queue) in queues.enumerated() {
+                let claim = PostgresStatement(
+                    SQL.leaseClaim,
+                    [
+                        .int(queue), .uuid(lease), .uuid(request.worker), .double(seconds),
+                        .int(Int64(request.maxJobs)),
+                    ])
+                // The claim before may have left the lease with nothing.
+                let drop = PostgresStatement(SQL.leaseDrop, [.uuid(lease)])
                 let rows: PostgresRows
                 do {
-                    rows = try await connection.query(SQL.leaseClaim, claim).rows
+                    let results = try await connection.pipeline(
+                        place == 0 ? [claim] : [drop, claim])
+                    rows = results[results.count - 1].rows
                 } catch let error as PostgresError where error.sqlState == Self.uniqueViolation {
                     // It was released before it was granted.
                     break
@@ -91,7 +98,8 @@ extension JobQueue {
             lease: jobs.isEmpty ? nil : lease, seconds: seconds, sites: sites, jobs: jobs)
     }
 
-    /// A verification needs to know every part of its file.
+    /// A verification needs to know every part of its file. One whose parts have gone was taken back
+    /// since the claim, and is not handed out.
     private static func addParts(
         to jobs: inout [Job], _ connection: PostgresConnection
     ) async throws {
@@ -110,6 +118,10 @@ extension JobQueue {
         for index in verified {
             guard let id = jobs[index].assembly?.id else { continue }
             jobs[index].assembly?.parts = parts[id] ?? []
+        }
+        jobs.removeAll { job in
+            guard job.kind == .verify, let assembly = job.assembly else { return false }
+            return (assembly.parts ?? []).reduce(0) { $0 + $1.length } != assembly.totalBytes
         }
     }
 

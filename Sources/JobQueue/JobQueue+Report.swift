@@ -197,7 +197,10 @@ extension JobQueue {
             try await settleAsset(asset, failure, verifiesFailed: 1, connection)
             return false
         case .reset(let whole, let seconds):
-            _ = try await connection.query(SQL.assemblyJobs, [.int(whole)])
+            // The job that reports it is one of them, so this runs twice at least.
+            while try await connection.query(
+                SQL.assemblyJobs, [.int(whole)]
+            ).only().int64("jobs") > 0 {}
             _ = try await connection.query(
                 SQL.assemblyReset, [.int(whole), .double(seconds)])
             return false

@@ -49,7 +49,16 @@ extension JobQueue {
     private func apply(
         _ action: SelectionAction, to catalog: CatalogID
     ) async throws(Failure) -> SelectionAnswer {
-        try await transaction { connection in
+        if action.action != .reprioritise {
+            // What reports left to be counted may have ended assets. In a transaction of its own,
+            // because it locks assets, and reports lock their jobs first.
+            try await transaction { connection in
+                let id: [PostgresValue] = [.int(catalog.rawValue)]
+                _ = try await connection.query(SQL.catalogLock, id)
+                _ = try await connection.query(SQL.catalogFold, id)
+            }
+        }
+        return try await transaction { connection in
             let id = PostgresValue.int(catalog.rawValue)
             _ = try await connection.query(SQL.catalogLock, [id])
             guard let row = try await connection.query(SQL.catalogRead, [id]).firstRow else {
@@ -76,8 +85,8 @@ extension JobQueue {
             }
             switch action.action {
             case .cancel:
-                let unsettled = assets.filter { $0.state?.isSettled == false }.map(\.id)
-                return try await Self.cancel(unsettled, of: catalog, connection)
+                let started = assets.filter { $0.state?.isSettled == false && $0.state != .new }
+                return try await Self.cancel(started.map(\.id), of: catalog, connection)
             case .retry:
                 guard state != .open else { return SelectionAnswer(assets: 0, jobs: 0) }
                 // One that was interrupted goes on as a whole, or it would never end; one may also
@@ -91,10 +100,11 @@ extension JobQueue {
                 }
                 return try await Self.retry(failed, of: catalog, row, connection)
             case .reprioritise:
+                let both = [id, PostgresValue.int64Array(assets.map(\.id))]
+                _ = try await connection.query(SQL.reprioritiseLock, both)
                 _ = try await connection.query(SQL.lanesLock, [id])
                 let moved = try await connection.query(
-                    SQL.reprioritiseAssets,
-                    [id, .int64Array(assets.map(\.id)), .int(action.priority ?? 5)])
+                    SQL.reprioritiseAssets, both + [.int(action.priority ?? 5)])
                 _ = try await connection.query(SQL.notifyWork, [])
                 return try Self.answer(moved)
             }
@@ -142,11 +152,18 @@ extension JobQueue {
                 "catalog: \(catalog) is just being submitted again, which tries again what failed.")
         }
         let both: [PostgresValue] = [.int(catalog.rawValue), .int(generation)]
+        _ = try await connection.query(SQL.startLockWork, both)
+        _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
+        // Now that no report of a list of digests is under way.
+        let lacksSums =
+            try await connection.query(
+                SQL.catalogRead, [.int(catalog.rawValue)]
+            ).only().int64("sums_failed") > 0
+        // One that was named anew since starts from nothing.
+        _ = try await connection.query(SQL.startForget, both)
         let interrupted = try await connection.query(SQL.assetsInterrupted, both).rows.map {
             try $0.int64("id")
         }
-        _ = try await connection.query(SQL.startLockWork, both)
-        _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
         _ = try await connection.query(SQL.startLanes, both + [.int(try row.int64("queue_id"))])
         _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])
         _ = try await connection.query(SQL.startFileSegments, both)
@@ -154,7 +171,7 @@ extension JobQueue {
             SQL.startJobs, both + [.int64Array(failed + interrupted)])
         _ = try await connection.query(SQL.startTotals, both)
         var changed = try answer(started)
-        if try row.int64("sums_failed") > 0 {
+        if lacksSums {
             changed.jobs += Int(
                 try await connection.query(
                     SQL.retrySums, [.int(catalog.rawValue)]

@@ -22,6 +22,7 @@ enum SQL {
         ("assetKinds", list(AssetKind.allCases)),
         ("assetStates", list(AssetState.allCases)),
         ("assetUnderWay", list([AssetState.ready, .inProgress, .verifying])),
+        ("assetStarted", list(AssetState.machine.sources(of: .gaveUp))),
         ("assetUnsettled", list(AssetState.allCases.filter { !$0.isSettled })),
         (
             "assetInterruptible",

@@ -235,6 +235,39 @@ import Testing
         }
     }
 
+    @Test func anAssetThatWasNamedAnewIsTriedAsItIsNow() async throws {
+        try await F.with("retry_renamed") { fixture in
+            let catalog = try await fixture.submit(files(1...2))
+            let grant = try await fixture.lease()
+            _ = try await fixture.report(
+                grant.jobs.map { F.failed($0, grant, "origin.http.404") })
+            var renamed = files(1...1)[0]
+            renamed.url = "http://elsewhere.test/f1"
+            try await fixture.queue.add([renamed], to: catalog, generation: 1)
+            #expect(
+                try await apply(fixture, .retry, catalog) == SelectionAnswer(assets: 2, jobs: 2))
+            let again = try await fixture.lease()
+            #expect(again.jobs.map(\.url).contains(renamed.url))
+            _ = try await fixture.report(again.jobs.map { F.done($0, again) })
+            try await expectEnded(fixture, catalog, completed: 2, failed: 0)
+        }
+    }
+
+    @Test func whatIsNotStartedYetIsNotCancelled() async throws {
+        try await F.with("cancel_new") { fixture in
+            let catalog = try await fixture.submit(files(1...2))
+            let again = try await fixture.queue.open(
+                CatalogSubmission(name: "movies", storageURL: F.site))
+            try await fixture.queue.add(files(1...4), to: catalog, generation: again.generation)
+            #expect(
+                try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 2, jobs: 2))
+            let totals = try await fixture.queue.status(of: catalog).totals
+            #expect(totals.assets == 2 && totals.failed == 2)
+            try await fixture.queue.start(catalog, generation: again.generation)
+            try await expectEnded(fixture, catalog, completed: 4, failed: 0)
+        }
+    }
+
     @Test func aCatalogThatIsBeingSubmittedAgainIsLeftAlone() async throws {
         try await F.with("retry_open") { fixture in
             let catalog = try await fixture.submit(files(1...2))
@@ -298,6 +331,45 @@ import Testing
             #expect(last.jobs.map { $0.key.suffix(2) } == ["f2", "f3"])
             _ = try await fixture.report(last.jobs.map { F.done($0, last) })
             try await expectEnded(fixture, catalog, completed: 5, failed: 0)
+        }
+    }
+
+    @Test func whatBecomesOfHeldWorkHasThePriorityOfItsAsset() async throws {
+        try await F.with("priority_held") { fixture in
+            let catalog = try await fixture.submit([F.title("t"), F.file("f"), F.file("large")])
+            let grant = try await fixture.lease()
+            for name in ["t", "f", "large"] {
+                let answer = try await apply(
+                    fixture, .reprioritise, catalog, asset: name, priority: 7)
+                #expect(answer == SelectionAnswer(assets: 1, jobs: 0))
+            }
+            for job in grant.jobs {
+                if job.kind == .resolve {
+                    let segments = SegmentBatch(
+                        worker: fixture.worker, job: job.id, lease: grant.lease ?? "",
+                        segments: TitleTests.segments(2))
+                    _ = try await fixture.queue.addSegments(segments)
+                    var report = F.done(job, grant)
+                    report.segments = 2
+                    #expect(try await fixture.report([report]) == [.accepted])
+                } else if job.key.hasSuffix("large") {
+                    _ = try await fixture.queue.split(
+                        SplitRequest(
+                            worker: fixture.worker, job: job.id, lease: grant.lease ?? "",
+                            assembly: F.newID(), totalBytes: 3 << 20, partBytes: 1 << 20,
+                            validator: "v"))
+                } else {
+                    let failed = F.failed(job, grant, "origin.http.503")
+                    #expect(try await fixture.report([failed]) == [.accepted])
+                }
+            }
+            try await fixture.skipDelays()
+            let next = try await fixture.lease(1)
+            #expect(next.jobs.count == 1)
+            let lanes = "job j JOIN lane l ON l.id = j.lane_id"
+            // But for the part that the worker went on with.
+            #expect(try await fixture.count("\(lanes) WHERE l.own_priority = 7") == 5)
+            #expect(try await fixture.count("\(lanes) WHERE l.own_priority <> 7") == 1)
         }
     }
 

@@ -5,11 +5,11 @@ struct Explainer {
     /// Of each request, the parts that take effect one after the other.
     let steps: [[Step]]
     let answers: [Answer]
-    let seen: Snapshot
+    let seen: Snapshot?
     /// What was answered otherwise than expected, on the ways that led nowhere.
     private(set) var findings: [String] = []
 
-    init(steps: [[Step]], answers: [Answer], seen: Snapshot) {
+    init(steps: [[Step]], answers: [Answer], seen: Snapshot?) {
         self.steps = steps
         self.answers = answers
         self.seen = seen
@@ -19,6 +19,9 @@ struct Explainer {
     private struct Node: Equatable {
         var model: QueueModel
         var accepted: [Int: Set<Int>] = [:]
+        /// Of an operation on every catalog, which they are, and what was changed so far.
+        var chosen: [Int: Set<Int>] = [:]
+        var changed: [Int: SelectionAnswer] = [:]
     }
 
     /// Every state that some order of all parts leads to. Orders that come to the same state after
@@ -59,12 +62,17 @@ struct Explainer {
     private mutating func go(_ request: Int, _ part: Int, _ node: Node) -> [(Node, Int)] {
         let step = steps[request][part]
         let answer = answers[request]
+        switch step {
+        case .choose(let operation), .operate(let operation):
+            return operate(operation, request, part, node)
+        default: break
+        }
         var next = node
         let expected = next.model.apply(step)
         if case .claim(let lease, let worker, _, _) = step {
             var works: [Work] = []
             if case .granted(let given) = answer { works = given.map(\.work) }
-            if answer == .unknown { works = seen.held(by: lease) }
+            if answer == .unknown { works = seen?.held(by: lease) ?? [] }
             next.model.grant(works, under: lease, to: worker)
         }
         // Killed: before this part, and then the others never were; or after it.
@@ -83,5 +91,51 @@ struct Explainer {
         }
         if case .accepted(let places) = expected { next.accepted[request] = places }
         return [(next, 1)]
+    }
+
+    /// An operation, or one part of an operation on every catalog: what the parts changed is answered
+    /// for all together.
+    private mutating func operate(
+        _ operation: Operation, _ request: Int, _ part: Int, _ node: Node
+    ) -> [(Node, Int)] {
+        let answer = answers[request]
+        let rest = steps[request].count - part
+        let none = SelectionAnswer(assets: 0, jobs: 0)
+        var ends: [(Node, Int)] = answer == .unknown ? [(node, rest)] : []
+        for model in node.model.withFailuresDecided(of: operation) {
+            var next = node
+            next.model = model
+            guard let catalog = operation.catalog else {
+                next.chosen[request] = model.catalogs(with: operation.code)
+                ends.append((next, 1))
+                continue
+            }
+            var isWritten = true
+            if !operation.isPart || next.chosen[request]?.contains(catalog) == true {
+                let expected = next.model.apply(.operate(operation))
+                switch expected {
+                case .selected(let changed, let isCounted):
+                    next.changed[request, default: none].assets += changed.assets
+                    next.changed[request, default: none].jobs += changed.jobs
+                    isWritten = isCounted
+                default:
+                    // Refused: the catalogs after it are left as they are.
+                    if answer == .unknown || expected.admits(answer, isAlone: steps.count == 1) {
+                        ends.append((next, rest))
+                    } else {
+                        findings.append("\(operation) answered \(answer); expected \(expected)")
+                    }
+                    continue
+                }
+            }
+            let total = Expected.selected(
+                next.changed[request] ?? none, isWritten: isWritten)
+            if rest > 1 || answer == .unknown || total.admits(answer, isAlone: steps.count == 1) {
+                ends.append((next, 1))
+            } else {
+                findings.append("\(operation) answered \(answer); expected \(total)")
+            }
+        }
+        return ends
     }
 }

@@ -26,6 +26,7 @@ extension Step: CustomStringConvertible {
         case .interrupt(let catalog): "interrupt c\(catalog)"
         case .claim(let lease, let worker, let sites, let most):
             "claim \(most) at sites \(sites) as lease \(lease) of worker \(worker)"
+        case .release(let worker, let lease): "release lease \(lease) of worker \(worker)"
         case .heartbeat(let worker, let leases): "heartbeat of worker \(worker): leases \(leases)"
         case .report(let worker, let results): "report of worker \(worker): " + list(results)
         case .reportRest(let worker, let results):
@@ -39,7 +40,21 @@ extension Step: CustomStringConvertible {
         case .tidy: "tidy"
         case .expire(let leases): "leases \(leases) run out"
         case .due: "delays are over"
+        case .operate(let operation): "\(operation)"
+        case .choose(let operation): "choice of catalogs to \(operation)"
+        case .control(let site, let state): "set queue of site \(site) \(state)"
         }
+    }
+}
+
+extension Operation: CustomStringConvertible {
+    var description: String {
+        var text = action.rawValue
+        if let catalog { text += " c\(catalog)" }
+        if let asset { text += " \(asset)" }
+        if let code { text += " with \(code)" }
+        if let priority { text += " to \(priority)" }
+        return text
     }
 }
 
@@ -79,10 +94,14 @@ extension Answer: CustomStringConvertible {
         switch self {
         case .nothing: "done"
         case .refused(let code): "refused with \(code)"
+        case .broken(let message): "broken: \(message)"
         case .opened(let generation): "generation \(generation)"
         case .granted(let given): list(given)
         case .verdicts(let verdicts): list(verdicts.map(\.rawValue))
-        case .leases(let leases): "leases \(leases.sorted())"
+        case .leases(let leases, let cancelled):
+            "leases \(leases.sorted()), cancelled \(cancelled)"
+        case .selected(let answer): "\(answer.assets) assets, \(answer.jobs) jobs"
+        case .queue(let state, let leased): "\(state), \(leased) leased"
         case .swept(let count): "\(count) taken back"
         case .splitInto(let verdict, let first):
             verdict.rawValue + (first.map { " \($0)" } ?? "")
@@ -111,8 +130,11 @@ extension Expected: CustomStringConvertible {
         case .accepted(let places): "accepted at \(places.sorted())"
         case .grant(let permitted, _, let most, let mustGive):
             "\(mustGive ? "1" : "0") to \(most) of " + list(permitted.sorted { $0.work < $1.work })
-        case .leases(let must, let may):
-            "leases \(must.sorted()), perhaps \(may.subtracting(must).sorted())"
+        case .leases(let must, let may, let cancelled):
+            "leases \(must.sorted()), perhaps \(may.subtracting(must).sorted()), cancelled "
+                + "\(cancelled)"
+        case .selected(let answer, _): "\(answer.assets) assets, \(answer.jobs) jobs"
+        case .queue(let state, let leased): "\(state), \(leased) leased"
         }
     }
 }

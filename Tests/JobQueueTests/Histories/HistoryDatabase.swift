@@ -56,6 +56,8 @@ struct HistoryDatabase: Sendable {
         var id: JobID
         var lease: LeaseID?
         var worker: WorkerID?
+        /// Of its lane, or of the one that it will go to; -1 for its catalog's.
+        var priority: Int64
     }
 
     /// Every job there is, in a lane or on its way there.
@@ -63,13 +65,14 @@ struct HistoryDatabase: Sendable {
         try await pool.query(
             """
             SELECT j.kind, c.name, coalesce(a.name, d.path), coalesce(s.ordinal, 0), s.range_offset,
-                   j.id, e.id, e.worker_id
+                   j.id, e.id, e.worker_id, j.own_priority::bigint
             FROM (
                 SELECT l.catalog_id, j.lane_id, j.id, j.kind, j.asset_id, j.segment_id,
-                       j.directory_id
+                       j.directory_id, l.own_priority
                 FROM job j JOIN lane l ON l.id = j.lane_id
                 UNION ALL
-                SELECT catalog_id, NULL, 0, kind, asset_id, segment_id, directory_id
+                SELECT catalog_id, NULL, 0, kind, asset_id, segment_id, directory_id,
+                       own_priority
                 FROM delayed_job
             ) AS j
             JOIN catalog c ON c.id = j.catalog_id
@@ -84,7 +87,7 @@ struct HistoryDatabase: Sendable {
                 kind: try row.string(0), catalog: try row.string(1), name: try row.string(2),
                 ordinal: try row.int64(3), offset: try row.optionalInt64(4),
                 id: JobID(try row.int64(5)), lease: try row.optionalString(6),
-                worker: try row.optionalString(7))
+                worker: try row.optionalString(7), priority: try row.int64(8))
         }
     }
 

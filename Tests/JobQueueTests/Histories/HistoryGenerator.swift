@@ -26,6 +26,7 @@ struct Event: Sendable {
 struct HistoryGenerator {
     static let coordinators = 3
     static let workers = 3
+    static let mostCatalogs = 3
     private static let names = ["f0", "f1", "f2", "f3", "t0", "t1"]
 
     var random: SeededRandom
@@ -60,6 +61,9 @@ struct HistoryGenerator {
                     .map(\.element)
             }
             if chance(0.2), let report = steps.first(where: \.isReport) { steps.append(report) }
+            if chance(0.3), case .claim(let lease, let worker, _, _)? = steps.last {
+                steps.append(.release(worker: worker, lease: lease))
+            }
             if steps.count > 1 { return Event(actions: steps.map { action($0) }) }
         }
         let step = self.step(model, tickets)
@@ -80,14 +84,20 @@ struct HistoryGenerator {
         Action(step: step, coordinator: Int.random(in: 0..<Self.coordinators, using: &random))
     }
 
-    /// A claim is asked for anew with a lease of its own; all else is repeated as it was.
+    /// A claim is asked for anew with a lease of its own, or given back; all else is repeated as it
+    /// was.
     private mutating func renewed(_ step: Step) -> Step {
-        guard case .claim(_, let worker, let sites, let most) = step else { return step }
+        guard case .claim(let lease, let worker, let sites, let most) = step else { return step }
+        if chance(0.5) { return .release(worker: worker, lease: lease) }
         return .claim(lease: takeLease(), worker: worker, sites: sites, most: most)
     }
 
     private mutating func step(_ model: QueueModel, _ tickets: [Ticket]) -> Step {
         let number = Int.random(in: 0..<catalogs, using: &random)
+        // A queue that is held is let go again soon, or little would happen.
+        if let held = model.queues.filter({ $0.value != .active }).keys.min(), chance(0.25) {
+            return .control(site: held, .active)
+        }
         // Most often what has to come first does.
         if chance(0.85) {
             guard let catalog = model.catalogs[number] else { return .open(number) }
@@ -95,21 +105,58 @@ struct HistoryGenerator {
             if catalog.generation == 0 { return start(number, model) }
         }
         let step: Step? =
-            switch Int.random(in: 0..<100, using: &random) {
+            switch Int.random(in: 0..<109, using: &random) {
             case 0..<4: .open(number)
             case 4..<11: add(number, model)
             case 11..<19: start(number, model)
             case 19..<22: .interrupt(number)
             case 22..<36: claim()
-            case 36..<40: heartbeat(model)
+            case 36..<39: heartbeat(model)
+            case 39..<40: release(model)
             case 40..<80: work(model, tickets)
             case 80..<88: expire(model)
             case 88..<93: .sweep(chance(0.3) ? 2 : 1)
-            case 93..<95: .fold
-            case 95..<98: .due
-            default: .tidy
+            case 93..<94: .fold
+            case 94..<96: .due
+            case 96..<97: .tidy
+            case 97..<106: operate(number, model)
+            default: control()
             }
         return step ?? claim()
+    }
+
+    // MARK: Operators
+
+    private mutating func operate(_ catalog: Int, _ model: QueueModel) -> Step {
+        let actions = SelectionAction.Action.allCases
+        var operation = Operation(
+            action: actions.randomElement(using: &random) ?? .cancel, catalog: catalog)
+        // A retry makes most sense of what has failed.
+        let assets = model.catalogs[catalog]?.assets ?? [:]
+        let failed = assets.filter { $0.value.state == .failed }.keys.sorted()
+        if !failed.isEmpty && chance(0.3) { operation.action = .retry }
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0..<3: break
+        case 3..<7:
+            let names = operation.action == .retry && !failed.isEmpty ? failed : Self.names
+            operation.asset = names.randomElement(using: &random)
+        default:
+            let codes = Set(assets.values.flatMap(\.failures)).map(\.rawValue).sorted()
+            operation.code = FailureCode(
+                codes.randomElement(using: &random) ?? "origin.http.404")
+            if chance(0.4) { operation.catalog = nil }
+            if chance(0.1) { operation.asset = Self.names.randomElement(using: &random) }
+        }
+        if operation.action == .reprioritise {
+            operation.priority = Int.random(in: 0...9, using: &random)
+        }
+        return .operate(operation)
+    }
+
+    private mutating func control() -> Step {
+        .control(
+            site: chance(0.8) ? 0 : 1,
+            QueueState.allCases.randomElement(using: &random) ?? .active)
     }
 
     // MARK: Submissions
@@ -174,6 +221,12 @@ struct HistoryGenerator {
         guard nextLease > 0 else { return nil }
         let leases = Set((0..<4).map { _ in Int.random(in: 1...nextLease, using: &random) })
         return .heartbeat(worker: worker(), leases: leases.sorted())
+    }
+
+    private mutating func release(_ model: QueueModel) -> Step? {
+        guard nextLease > 0 else { return nil }
+        let lease = Int.random(in: 1...nextLease, using: &random)
+        return .release(worker: model.leases[lease]?.worker ?? worker(), lease: lease)
     }
 
     private mutating func expire(_ model: QueueModel) -> Step? {

@@ -28,8 +28,9 @@ struct HistoryRunner {
         return HistoryRunner(cluster)
     }
 
+    /// - Parameter looks: whether the whole queue is compared, or the answer alone.
     @discardableResult
-    mutating func run(_ event: Event) async throws -> [Answer] {
+    mutating func run(_ event: Event, looks: Bool = true) async throws -> [Answer] {
         events.append(event)
         let outcomes = try await outcomes(of: event)
         for outcome in outcomes { session.keep(outcome) }
@@ -42,8 +43,7 @@ struct HistoryRunner {
             for index in candidates.indices { _ = candidates[index].apply(.due) }
             return answers
         }
-        let seen = try await session.look()
-        try explain(event, answers, seen)
+        try explain(event, answers, looks ? try await session.look() : nil)
         for (action, answer) in zip(event.actions, answers) { learn(action, answer) }
         return answers
     }
@@ -83,7 +83,7 @@ struct HistoryRunner {
 
     /// Keeps the candidates that explain the event and look like what was seen.
     private mutating func explain(
-        _ event: Event, _ answers: [Answer], _ seen: Snapshot
+        _ event: Event, _ answers: [Answer], _ seen: Snapshot?
     ) throws(Disagreement) {
         var explainer = Explainer(
             steps: event.actions.map(\.step.parts), answers: answers, seen: seen)
@@ -91,6 +91,10 @@ struct HistoryRunner {
         guard !reached.isEmpty else {
             let kind = "answer to " + event.actions.map(\.step.name).joined(separator: ", ")
             throw Disagreement(kind: kind, findings: Array(explainer.findings.prefix(8)))
+        }
+        guard let seen else {
+            candidates = Array(reached.prefix(Self.mostCandidates))
+            return
         }
         let compared = reached.map { ($0, $0.disagreements(with: seen)) }
         let agreeing = compared.filter(\.1.isEmpty).map(\.0)
@@ -100,6 +104,7 @@ struct HistoryRunner {
             throw Disagreement(kind: closest.first.map(Self.kind) ?? "", findings: closest)
         }
         candidates = Array(agreeing.prefix(Self.mostCandidates))
+        for index in candidates.indices { candidates[index].learnFailures(from: seen) }
     }
 
     /// What a finding is of, without numbers.

@@ -83,9 +83,11 @@ struct HistorySession: Sendable {
         do {
             return try await request(step, cluster.coordinators[coordinator])
         } catch let failure as Failure {
-            return Outcome(
-                answer: failure.code == "cluster.databaseUnreachable"
-                    ? .unknown : .refused(failure.code))
+            switch failure.code {
+            case "cluster.databaseUnreachable": return Outcome(answer: .unknown)
+            case "worker.internal": return Outcome(answer: .broken(failure.message))
+            default: return Outcome(answer: .refused(failure.code))
+            }
         }
     }
 
@@ -105,13 +107,29 @@ struct HistorySession: Sendable {
         case .interrupt(let catalog): try await queue.interrupt(id(catalog))
         case .claim(let lease, let worker, let sites, let most):
             return try await claim(lease, worker, sites, most, queue)
+        case .release(let worker, let lease):
+            try await queue.release(
+                LeaseRelease(worker: Self.worker(worker), lease: Self.lease(lease)))
         case .heartbeat(let worker, let leases):
             let answer = try await queue.heartbeat(
                 Heartbeat(
                     worker: Self.worker(worker), leases: leases.map(Self.lease), progress: [:],
                     name: "w\(worker)", activeTransfers: 0))
-            return Outcome(answer: .leases(Set(answer.leases.map(Self.number))))
-        case .reportRest: break
+            return Outcome(
+                answer: .leases(
+                    Set(answer.leases.map(Self.number)),
+                    cancelled: works(of: answer.cancelled ?? [], heldBy: leases)))
+        case .reportRest, .choose: break
+        case .operate(let operation):
+            let answer = try await queue.apply(
+                SelectionAction(
+                    operation.action, catalog: operation.catalog.map { CatalogReference(id($0)) },
+                    asset: operation.asset, failureCode: operation.code,
+                    priority: operation.priority))
+            return Outcome(answer: .selected(answer))
+        case .control(let site, let state):
+            let status = try await queue.set(state, ofQueue: Self.queues[site])
+            return Outcome(answer: .queue(status.state, leased: status.leased))
         case .report(let worker, let results):
             return Outcome(answer: .verdicts(try await report(results, by: worker, queue)))
         case .addSegments(let worker, let ticket, let segments):
@@ -134,6 +152,13 @@ struct HistorySession: Sendable {
     }
 
     private func id(_ catalog: Int) -> CatalogID { catalogs[catalog] ?? CatalogID(1_000_000) }
+
+    /// What jobs are of that were cancelled.
+    private func works(of cancelled: [JobID], heldBy leases: [Int]) -> [Work] {
+        cancelled.compactMap { id in
+            jobs.first { $0.value == id && leases.contains($0.key.lease) }?.key.work.wholeFile
+        }.sorted()
+    }
 
     private func claim(
         _ lease: Int, _ worker: Int, _ sites: [Int], _ most: Int, _ queue: JobQueue
@@ -253,7 +278,8 @@ struct HistorySession: Sendable {
             let work = Self.work(job)
             if seen.jobs[work] != nil { seen.violations.append("\(work): two jobs") }
             let lease = job.lease.map(Self.number)
-            seen.jobs[work] = .some(lease)
+            seen.jobs[work] = Snapshot.Job(
+                lease: lease, priority: job.priority < 0 ? nil : Int(job.priority))
             // Of a claim whose answer never came, or a split.
             if let lease, jobs[Ticket(lease: lease, work: work)] == nil {
                 jobs[Ticket(lease: lease, work: work)] = job.id

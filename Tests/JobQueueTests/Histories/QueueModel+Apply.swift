@@ -10,7 +10,13 @@ extension QueueModel {
             return .exactly(add(specs, to: catalog, generation))
         case .start(let catalog, let generation): return .exactly(start(catalog, generation))
         case .interrupt(let catalog): return .exactly(interrupt(catalog))
-        case .claim(_, _, let sites, let most): return claimable(sites: sites, most: most)
+        case .claim(let lease, _, let sites, let most):
+            // What was released before is never granted.
+            let isFree = leases[lease] == nil
+            return claimable(sites: sites, most: isFree ? most : 0)
+        case .release(let worker, let lease):
+            release(lease, by: worker)
+            return .exactly(.nothing)
         case .heartbeat(let worker, let leases): return heartbeat(worker, leases)
         case .report(let worker, let results):
             return .accepted(reportPlain(results, by: worker))
@@ -21,7 +27,9 @@ extension QueueModel {
         case .split(let worker, let ticket, let split, let totalBytes):
             return .exactly(self.split(ticket, by: worker, split, totalBytes))
         case .sweep: return .exactly(sweep())
-        case .tidy: return .exactly(.nothing)
+        case .tidy, .choose: return .exactly(.nothing)
+        case .operate(let operation): return operate(operation)
+        case .control(let site, let state): return control(site, state)
         case .fold:
             fold()
             return .exactly(.nothing)
@@ -45,13 +53,14 @@ extension QueueModel {
             let site = site(of: work)
             let isCooling = origin(of: work).map(coolingOrigins.contains) ?? false
             // A verification asks nothing of the origin; whether it waits all the same is not said.
-            guard wanted.isEmpty || wanted.contains(site), !isCooling || work.kind == .verify
+            guard wanted.isEmpty || wanted.contains(site), queues[site] != .paused,
+                !isCooling || work.kind == .verify
             else { continue }
             permitted.append(granted(work, attempt: job.attempt + 1))
             sites[work] = site
             mustGive = mustGive || !isCooling
         }
-        return .grant(of: permitted, sites: sites, most: most, mustGive: mustGive)
+        return .grant(of: permitted, sites: sites, most: most, mustGive: mustGive && most > 0)
     }
 
     /// What a worker is told of a piece of work.
@@ -91,12 +100,24 @@ extension QueueModel {
 
     // MARK: Leases
 
+    private mutating func release(_ lease: Int, by worker: Int) {
+        guard let owner = leases[lease]?.worker else {
+            leases[lease] = Lease(worker: worker)
+            return
+        }
+        guard owner == worker else { return }
+        var plan = Plan()
+        plan.returned = jobs.filter { $0.value.hold?.lease == lease }.keys.sorted()
+        carryOut(plan)
+    }
+
     private mutating func heartbeat(_ worker: Int, _ named: [Int]) -> Expected {
         let own = Set(named.filter { leases[$0]?.worker == worker })
         for lease in own { leases[lease]?.isOverdue = false }
         // One that holds nothing any more may have been forgotten.
-        let must = own.filter(holdsWork)
-        return .leases(must: must, may: own)
+        let told = own.filter { leases[$0]?.cancelled.isEmpty == false }
+        let cancelled = told.flatMap { leases[$0]?.cancelled ?? [] }.sorted()
+        return .leases(must: own.filter(holdsWork).union(told), may: own, cancelled: cancelled)
     }
 
     private mutating func sweep() -> Answer {
@@ -143,7 +164,7 @@ extension QueueModel {
         var lengths: [Int64: Int64] = [:]
         for offset in stride(from: 0, to: totalBytes, by: Int(Step.partBytes)) {
             lengths[offset] = min(Step.partBytes, totalBytes - offset)
-            jobs[.fetch(key, work.ordinal, offset: offset)] = offset == 0 ? job : Job()
+            jobs[.fetch(key, work.ordinal, offset: offset)] = offset == 0 ? job : newJob(of: key)
         }
         jobs[work] = nil
         self[key]?.segments[work.ordinal]?.whole.tally = nil

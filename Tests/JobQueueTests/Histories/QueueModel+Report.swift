@@ -164,6 +164,7 @@ extension QueueModel {
         job.hold = nil
         job.attempt = max(0, job.attempt - refund)
         job.isDelayed = isDelayed
+        job.priority = newJob(of: work.asset).priority
         jobs[work] = job
     }
 

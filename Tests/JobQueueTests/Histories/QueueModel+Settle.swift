@@ -44,7 +44,7 @@ extension QueueModel {
         for ordinal in asset.segments.keys {
             asset.segments[ordinal]?.assembly = nil
             asset.segments[ordinal]?.whole.tally = nil
-            jobs[.fetch(key, ordinal)] = Job()
+            jobs[.fetch(key, ordinal)] = newJob(of: key)
         }
         asset.state = .ready
         asset.isResolved = true
@@ -60,7 +60,7 @@ extension QueueModel {
             let assembly = segment.assembly, assembly.parts.values.allSatisfy(\.isStored)
         else { return }
         let verify = Work.verify(key, work.ordinal)
-        if jobs[verify] == nil { jobs[verify] = Job() }
+        if jobs[verify] == nil { jobs[verify] = newJob(of: key) }
     }
 
     /// The first part that failed for good fails the whole.
@@ -87,7 +87,8 @@ extension QueueModel {
         asset.retries += 1
         asset.state = .inProgress
         self[key] = asset
-        jobs[.fetch(key, ordinal)] = Job(attempt: assembly.attempt, isDelayed: isDelayed)
+        jobs[.fetch(key, ordinal)] = newJob(
+            of: key, attempt: assembly.attempt, isDelayed: isDelayed)
     }
 
     mutating func verified(_ work: Work, _ result: Result) {
@@ -112,18 +113,21 @@ extension QueueModel {
     /// What reports leave to be done soon: a directory's list is written when the last of its assets
     /// has ended, and after the last list the catalog has ended.
     mutating func fold() {
-        for (number, catalog) in catalogs {
-            for directory in catalog.endedDirectories {
-                catalogs[number]?.busy.remove(directory)
-                jobs[.sums(number, directory)] = Job()
-            }
-            let counted = catalog.assets.values.filter(\.isCounted)
-            guard catalog.state == .running, catalog.sumsOwed.isEmpty,
-                counted.allSatisfy(\.hasEnded)
-            else { continue }
-            let isWhole = catalog.sumsFailed == 0 && counted.allSatisfy { $0.state == .completed }
-            catalogs[number]?.state = isWhole ? .completed : .failed
+        for number in catalogs.keys { fold(number) }
+    }
+
+    mutating func fold(_ number: Int) {
+        guard let catalog = catalogs[number] else { return }
+        for directory in catalog.endedDirectories {
+            catalogs[number]?.busy.remove(directory)
+            jobs[.sums(number, directory)] = Job()
         }
+        let counted = catalog.assets.values.filter(\.isCounted)
+        guard catalog.state == .running, catalog.sumsOwed.isEmpty,
+            counted.allSatisfy(\.hasEnded)
+        else { return }
+        let isWhole = catalog.sumsFailed == 0 && counted.allSatisfy { $0.state == .completed }
+        catalogs[number]?.state = isWhole ? .completed : .failed
     }
 }
 

@@ -6,8 +6,11 @@ extension QueueModel {
     static func site(ofCatalog catalog: Int) -> Int { catalog < 2 ? 0 : 1 }
 
     mutating func open(_ catalog: Int) -> Answer {
+        let site = Self.site(ofCatalog: catalog)
+        guard queues[site] != .draining else { return .refused("input.draining") }
+        if queues[site] == nil { queues[site] = .active }
         if catalogs[catalog] == nil {
-            catalogs[catalog] = Catalog(site: Self.site(ofCatalog: catalog))
+            catalogs[catalog] = Catalog(site: site)
         } else {
             catalogs[catalog]?.opened += 1
         }
@@ -31,6 +34,7 @@ extension QueueModel {
     }
 
     mutating func interrupt(_ number: Int) -> Answer {
+        fold(number)
         guard let catalog = catalogs[number] else { return .refused("input.notFound") }
         for work in jobs.keys where work.catalog == number { jobs[work] = nil }
         for (name, asset) in catalog.assets where !asset.state.isSettled {
@@ -46,6 +50,7 @@ extension QueueModel {
         guard let catalog = catalogs[number] else { return .refused("input.notFound") }
         guard catalog.opened == generation else { return .refused("input.field") }
         if catalog.generation == generation && catalog.state != .interrupted { return .nothing }
+        guard queues[catalog.site] != .draining else { return .refused("input.draining") }
         let ended = catalog.endedDirectories
         for name in catalog.assets.keys.sorted() {
             let key = AssetKey(catalog: number, name: name)
@@ -60,7 +65,7 @@ extension QueueModel {
 
     /// Drops the jobs of an asset that has left its catalog or was redefined, and what was known of
     /// the latter.
-    private mutating func forget(_ key: AssetKey, before generation: Int) {
+    mutating func forget(_ key: AssetKey, before generation: Int) {
         guard var asset = self[key],
             asset.isRedefined || (asset.generation < generation && !asset.state.isSettled)
         else { return }
@@ -80,7 +85,7 @@ extension QueueModel {
 
     /// Gives an asset that is not under way jobs for what it lacks. One that lacks nothing is
     /// checked, file by file.
-    private mutating func startAsset(_ key: AssetKey) {
+    mutating func startAsset(_ key: AssetKey) {
         guard var asset = self[key],
             [.new, .interrupted, .failed, .completed].contains(asset.state)
         else { return }
@@ -99,7 +104,7 @@ extension QueueModel {
         guard asset.isResolved else {
             asset.state = .resolving
             asset.adoptedBytes = 0
-            jobs[.resolve(key)] = Job()
+            jobs[.resolve(key)] = newJob(of: key)
             self[key] = asset
             return
         }
@@ -130,7 +135,7 @@ extension QueueModel {
             if let stored = started.whole.stored, !checks {
                 started.whole.tally = Tally(isDone: true, bytes: stored.bytes)
             } else {
-                jobs[.fetch(key, ordinal)] = Job()
+                jobs[.fetch(key, ordinal)] = newJob(of: key)
             }
             return
         }
@@ -141,13 +146,17 @@ extension QueueModel {
             assembly.parts[offset]?.tally = part.stored.map {
                 Tally(isDone: true, bytes: $0.bytes)
             }
-            if !part.isStored { jobs[.fetch(key, ordinal, offset: offset)] = Job() }
+            if !part.isStored {
+                jobs[.fetch(key, ordinal, offset: offset)] = newJob(of: key)
+            }
         }
-        if assembly.parts.values.allSatisfy(\.isStored) { jobs[.verify(key, ordinal)] = Job() }
+        if assembly.parts.values.allSatisfy(\.isStored) {
+            jobs[.verify(key, ordinal)] = newJob(of: key)
+        }
         started.assembly = assembly
     }
 
-    private mutating func beginTotals(
+    mutating func beginTotals(
         _ number: Int, _ generation: Int, _ ended: Set<String>
     ) {
         guard var catalog = catalogs[number] else { return }

@@ -11,18 +11,24 @@ struct QueueModel: Equatable, Sendable {
     var leases: [Int: Lease] = [:]
     /// Origins that asked to be left alone.
     var coolingOrigins: Set<String> = []
+    /// By site; made with the site's first catalog.
+    var queues: [Int: QueueState] = [:]
 
     struct Job: Equatable, Sendable {
         /// Tries that have begun and count.
         var attempt = 0
         var isDelayed = false
         var hold: Ticket?
+        /// Of the lane that it is in; nil for its catalog's.
+        var priority: Int?
     }
 
     struct Lease: Equatable, Sendable {
         var worker: Int
         /// Its time is over, and no sweep has ended it yet.
         var isOverdue = false
+        /// What was cancelled while it held it.
+        var cancelled: [Work] = []
     }
 
     struct Catalog: Equatable, Sendable {
@@ -57,6 +63,8 @@ struct QueueModel: Equatable, Sendable {
         var segments: [Int: Segment] = [:]
         var adoptedBytes: Int64 = 0
         var retries = 0
+        /// Its own, before its catalog's.
+        var priority: Int?
         /// The failure that is shown; several when a batch brought them together.
         var failures: Set<FailureCode> = []
     }
@@ -158,6 +166,13 @@ extension QueueModel {
     }
 
     func jobs(of asset: AssetKey) -> [Work] { jobs.keys.filter { $0.asset == asset } }
+
+    /// A job of it that waits: in a lane of the asset's priority.
+    func newJob(of key: AssetKey?, attempt: Int = 0, isDelayed: Bool = false) -> Job {
+        Job(
+            attempt: attempt, isDelayed: isDelayed,
+            priority: key.flatMap { self[$0]?.priority })
+    }
 
     /// Whether something waits for time to pass.
     var isWaiting: Bool { !coolingOrigins.isEmpty || jobs.values.contains(where: \.isDelayed) }

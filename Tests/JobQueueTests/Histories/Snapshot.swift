@@ -36,19 +36,25 @@ struct Snapshot: Sendable {
         var retries: Int
     }
 
+    struct Job: Sendable {
+        /// The one that holds it, if one does.
+        var lease: Int?
+        /// Of its lane; nil for its catalog's.
+        var priority: Int?
+    }
+
     struct File: Hashable, Sendable {
         var asset: String
         var key: String
     }
 
     var catalogs: [Int: Catalog] = [:]
-    /// Work by the lease that holds it, if one does.
-    var jobs: [Work: Int?] = [:]
+    var jobs: [Work: Job] = [:]
     /// Rows that must not be there, whatever the history.
     var violations: [String] = []
 
     /// What a lease holds.
-    func held(by lease: Int) -> [Work] { jobs.filter { $0.value == lease }.keys.sorted() }
+    func held(by lease: Int) -> [Work] { jobs.filter { $0.value.lease == lease }.keys.sorted() }
 }
 
 extension Snapshot.Totals {
@@ -76,10 +82,11 @@ extension QueueModel {
                 continue
             }
             guard let job = jobs[work] else {
-                found.append("\(work): there is a job (lease \(its ?? -1)), none is expected")
+                found.append("\(work): there is a job (lease \(its.lease ?? -1)), none is expected")
                 continue
             }
-            compare("\(work): held by lease", job.hold?.lease, its)
+            compare("\(work): held by lease", job.hold?.lease, its.lease)
+            compare("\(work): priority", job.priority, its.priority)
         }
         compare("catalogs", catalogs.keys.sorted(), seen.catalogs.keys.sorted())
         for (number, catalog) in catalogs {
@@ -106,6 +113,16 @@ extension QueueModel {
             compare("c\(number) files", Self.files(listed), its.files)
         }
         return found
+    }
+
+    /// Keeps, of failures that came together, the one that is shown.
+    mutating func learnFailures(from seen: Snapshot) {
+        for (number, catalog) in seen.catalogs {
+            for (name, asset) in catalog.assets {
+                guard let code = asset.failure else { continue }
+                catalogs[number]?.assets[name]?.failures = [code]
+            }
+        }
     }
 
     private static func files(_ assets: [String: Asset]) -> [Snapshot.File: StoredObject] {

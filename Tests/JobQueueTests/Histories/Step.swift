@@ -8,6 +8,8 @@ enum Step: Hashable, Sendable {
     case interrupt(Int)
     /// A claim of at most so many jobs under a new lease; without sites, of every queue.
     case claim(lease: Int, worker: Int, sites: [Int], most: Int)
+    /// A lease whose grant the worker has not heard of is given back unseen.
+    case release(worker: Int, lease: Int)
     case heartbeat(worker: Int, leases: [Int])
     case report(worker: Int, [WorkResult])
     /// The second part of each report, which is never asked for by itself: the queue takes whole
@@ -25,16 +27,48 @@ enum Step: Hashable, Sendable {
     case expire([Int])
     /// Delays and cooldowns are over.
     case due
-    // Operators' steps (cancel, pause, resume, drain a queue) belong here once there are any.
+    /// Work is cancelled, retried or reprioritised.
+    case operate(Operation)
+    /// The first part of an operation on every catalog, which is never asked for by itself: which
+    /// they are. The others follow one catalog at a time.
+    case choose(Operation)
+    /// A site's queue is paused, drained or resumed.
+    case control(site: Int, QueueState)
 
     /// The parts that take effect one after the other, others perhaps in between.
     var parts: [Step] {
-        guard case .report(let worker, let results) = self else { return [self] }
-        return [self, .reportRest(worker: worker, results)]
+        switch self {
+        case .report(let worker, let results):
+            return [self, .reportRest(worker: worker, results)]
+        case .operate(let operation) where operation.catalog == nil:
+            return [.choose(operation)]
+                + (0..<HistoryGenerator.mostCatalogs).map { .operate(operation.limited(to: $0)) }
+        default: return [self]
+        }
     }
 
     /// Parts of a file are as long as this, but for the last.
     static let partBytes: Int64 = 1 << 20
+}
+
+/// What an operator asks for, of the work that meets all that is named here.
+struct Operation: Hashable, Sendable {
+    var action: SelectionAction.Action
+    /// Nil for every catalog.
+    var catalog: Int?
+    var asset: String?
+    var code: FailureCode?
+    /// What to reprioritise to.
+    var priority: Int?
+    /// One catalog's part of an operation on every catalog.
+    var isPart = false
+
+    func limited(to catalog: Int) -> Operation {
+        var part = self
+        part.catalog = catalog
+        part.isPart = true
+        return part
+    }
 }
 
 /// What a worker says became of a ticket.
@@ -60,12 +94,17 @@ struct WorkResult: Hashable, Sendable {
 enum Answer: Equatable, Sendable {
     case nothing
     case refused(FailureCode)
+    /// An error that nothing explains.
+    case broken(String)
     case opened(generation: Int)
     case granted([Granted])
     case verdicts([ReportAnswer.Verdict])
-    case leases(Set<Int>)
+    /// Leases that stand, and what was cancelled while they held it.
+    case leases(Set<Int>, cancelled: [Work])
     case swept(Int)
     case splitInto(ReportAnswer.Verdict, Granted?)
+    case selected(SelectionAnswer)
+    case queue(QueueState, leased: Int)
     /// The connection broke: it may have been carried out or not.
     case unknown
 }
@@ -92,7 +131,11 @@ enum Expected: Sendable {
     /// Any of these, all of one site, at most so many; some, when there must be any.
     case grant(of: [Granted], sites: [Work: Int], most: Int, mustGive: Bool)
     /// At least these leases, at most those as well.
-    case leases(must: Set<Int>, may: Set<Int>)
+    case leases(must: Set<Int>, may: Set<Int>, cancelled: [Work])
+    /// So much was changed; of a whole catalog that is reprioritised it is only said, and by counts
+    /// that what runs at the same time changes.
+    case selected(SelectionAnswer, isWritten: Bool)
+    case queue(QueueState, leased: Int)
 
     /// - Parameter isAlone: nothing else ran meanwhile, whose locks a claim passes over.
     func admits(_ answer: Answer, isAlone: Bool) -> Bool {
@@ -107,8 +150,13 @@ enum Expected: Sendable {
                 && Set(given).isSubset(of: permitted)
                 && Set(given.map { sites[$0.work] }).count <= 1
             return isWithin && !(given.isEmpty && mustGive && isAlone)
-        case (.leases(let must, let may), .leases(let answered)):
+        case (.leases(let must, let may, let expected), .leases(let answered, let cancelled)):
             return must.isSubset(of: answered) && answered.isSubset(of: must.union(may))
+                && (!isAlone || expected == cancelled)
+        case (.selected(let expected, let isWritten), .selected(let answered)):
+            return expected == answered || !(isWritten || isAlone)
+        case (.queue(let state, let leased), .queue(let answered, let itsLeased)):
+            return state == answered && (!isAlone || leased == itsLeased)
         default: return false
         }
     }

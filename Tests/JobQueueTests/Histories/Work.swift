@@ -32,6 +32,13 @@ struct Work: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The asset it is of; of `sums`, none.
     var asset: AssetKey? { kind == .sums ? nil : AssetKey(catalog: catalog, name: name) }
 
+    /// Without the part, because the holder of a file that was split may know it as either.
+    var wholeFile: Work {
+        var whole = self
+        whole.offset = nil
+        return whole
+    }
+
     var description: String {
         let place = kind == .fetch || kind == .verify ? "#\(ordinal)" : ""
         return "\(kind.rawValue) c\(catalog)/\(name)\(place)"

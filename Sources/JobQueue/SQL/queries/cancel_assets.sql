@@ -1,7 +1,7 @@
 -- $1 assets, $2 code, $3 message. Those still under way have failed: what they lack counts as failed.
 WITH chosen AS MATERIALIZED (
     SELECT id, segments_failed FROM asset
-    WHERE id IN (SELECT unnest($1::bigint[])) AND state IN ({{assetUnsettled}})
+    WHERE id IN (SELECT unnest($1::bigint[])) AND state IN ({{assetStarted}})
     ORDER BY id FOR UPDATE
 ), settled AS (
     UPDATE asset a SET

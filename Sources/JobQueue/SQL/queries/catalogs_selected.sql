@@ -5,5 +5,6 @@ WHERE CASE WHEN $1::bigint IS NOT NULL THEN c.id = $1
            WHEN $2::text IS NOT NULL
                THEN c.name = $2 AND ($3::text IS NULL OR t.storage_url = $3)
            ELSE EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id
-                        AND a.generation = c.generation AND a.failure_code = $4::text) END
+                        AND (a.generation = c.generation OR a.state IN ({{assetUnsettled}}))
+                        AND a.failure_code = $4::text) END
 ORDER BY c.id

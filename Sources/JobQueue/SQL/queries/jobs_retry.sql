@@ -1,5 +1,6 @@
 -- $1 lanes and $2 jobs, pairwise, $3 seconds to wait, $4 the tries they have then had, $5 whether it
--- counts as a retry. They wait under new numbers, ahead of what was never tried.
+-- counts as a retry. They wait under new numbers, ahead of what was never tried, with
+-- the priority that their asset has by now.
 WITH gone AS (
     DELETE FROM job j
     USING unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[], $5::bool[])
@@ -10,10 +11,11 @@ WITH gone AS (
 ), delayed AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              segment_id, whole_id, directory_id, kind, attempt, available_at)
-    SELECT l.queue_id, l.catalog_id, l.origin_id, least(l.rank, 1), l.own_priority, g.asset_id,
+    SELECT l.queue_id, l.catalog_id, l.origin_id, least(l.rank, 1), coalesce(a.priority, -1),
+           g.asset_id,
            g.segment_id, g.whole_id, g.directory_id, g.kind, g.attempt,
            now() + make_interval(secs => g.seconds)
-    FROM gone g JOIN lane l ON l.id = g.lane_id
+    FROM gone g JOIN lane l ON l.id = g.lane_id LEFT JOIN asset a ON a.id = g.asset_id
     ORDER BY g.id
 ), assets AS (
     UPDATE asset a SET retries = a.retries + t.n

@@ -1,5 +1,5 @@
 -- $1 lane and $2 number of the resolve job, $3 its asset. Its segments become jobs, in the manifest's
--- order; those that are done already are checked like any other. No result counts before its job
+-- order, with the priority that it has by now; those that are done already are checked like any other. No result counts before its job
 -- ran. Their lanes are locked.
 WITH gone AS (
     DELETE FROM job WHERE lane_id = $1::bigint AND id = $2::bigint RETURNING lane_id, asset_id
@@ -7,9 +7,10 @@ WITH gone AS (
     SELECT n.id AS lane_id, s.id, s.asset_id, s.ordinal
     FROM gone g
     JOIN lane l ON l.id = g.lane_id
+    JOIN asset a ON a.id = g.asset_id
     JOIN segment s ON s.asset_id = g.asset_id
     JOIN lane n ON n.catalog_id = l.catalog_id AND n.origin_id = s.origin_id AND n.rank = 3
-        AND n.own_priority = l.own_priority
+        AND n.own_priority = coalesce(a.priority, -1)
 ), jobs AS (
     INSERT INTO job (lane_id, asset_id, segment_id, kind, attempt)
     SELECT lane_id, asset_id, id, 'fetch', 0 FROM placed ORDER BY ordinal

@@ -1,0 +1,199 @@
+import Model
+
+/// What operators do to work and to queues.
+extension QueueModel {
+    mutating func control(_ site: Int, _ state: QueueState) -> Expected {
+        guard queues[site] != nil else { return .exactly(.refused("input.notFound")) }
+        queues[site] = state
+        let leased = jobs.count { $0.value.hold != nil && self.site(of: $0.key) == site }
+        return .queue(state, leased: leased)
+    }
+
+    mutating func operate(_ operation: Operation) -> Expected {
+        if let number = operation.catalog, operation.action != .reprioritise { fold(number) }
+        guard let number = operation.catalog, let catalog = catalogs[number] else {
+            return .exactly(.refused("input.notFound"))
+        }
+        let isWhole = operation.asset == nil && operation.code == nil
+        if operation.action == .reprioritise && isWhole { return reprioritised(catalog) }
+        let names = selected(operation, in: catalog)
+        if operation.asset != nil && operation.code == nil && names.isEmpty {
+            return .exactly(.refused("input.notFound"))
+        }
+        switch operation.action {
+        case .cancel: return .selected(cancel(names, of: number), isWritten: true)
+        case .retry: return retry(names, of: number, isWhole: isWhole)
+        case .reprioritise:
+            let changed = reprioritise(names, of: number, to: operation.priority)
+            return .selected(changed, isWritten: true)
+        }
+    }
+
+    /// The catalogs that have a failure of this code.
+    func catalogs(with code: FailureCode?) -> Set<Int> {
+        let operation = Operation(action: .retry, code: code)
+        return Set(
+            catalogs.keys.filter { number in
+                catalogs[number].map { !selected(operation, in: $0).isEmpty } ?? false
+            })
+    }
+
+    /// This, with each choice of failures that makes a difference to the operation: of those that
+    /// came together, any may be the one that is kept.
+    func withFailuresDecided(of operation: Operation) -> [QueueModel] {
+        guard let code = operation.code else { return [self] }
+        var decided = [self]
+        for (number, catalog) in catalogs {
+            for (name, asset) in catalog.assets
+            where asset.failures.count > 1 && asset.failures.contains(code) {
+                decided = decided.flatMap { model in
+                    [[code], asset.failures.subtracting([code])].map { failures in
+                        var other = model
+                        other.catalogs[number]?.assets[name]?.failures = failures
+                        return other
+                    }
+                }
+            }
+        }
+        return decided
+    }
+
+    /// Assets of the present generation, and those that have not ended although they were named again
+    /// since.
+    private func selected(_ operation: Operation, in catalog: Catalog) -> [String] {
+        catalog.assets.filter { name, asset in
+            (asset.generation == catalog.generation || !asset.state.isSettled)
+                && (operation.asset ?? name) == name
+                && operation.code.map { asset.failures == [$0] } ?? true
+        }.keys.sorted()
+    }
+
+    // MARK: Cancel
+
+    private mutating func cancel(_ names: [String], of number: Int) -> SelectionAnswer {
+        var answer = SelectionAnswer(assets: 0, jobs: 0)
+        for name in names {
+            let key = AssetKey(catalog: number, name: name)
+            guard self[key]?.isUnderWay == true else { continue }
+            for work in jobs(of: key) {
+                if let lease = jobs[work]?.hold?.lease {
+                    leases[lease]?.cancelled.append(work.wholeFile)
+                }
+                jobs[work] = nil
+                answer.jobs += 1
+            }
+            answer.assets += 1
+            self[key]?.fail()
+        }
+        return answer
+    }
+
+    // MARK: Retry
+
+    /// A start of what failed, and of what was interrupted.
+    private mutating func retry(
+        _ names: [String], of number: Int, isWhole: Bool
+    ) -> Expected {
+        let nothing = Expected.selected(SelectionAnswer(assets: 0, jobs: 0), isWritten: true)
+        guard let catalog = catalogs[number], catalog.state != .open else { return nothing }
+        let failed = names.filter { catalog.assets[$0]?.state == .failed }
+        let lacksSums = catalog.sumsFailed > 0
+        let isLacking = catalog.state == .interrupted || (catalog.state == .failed && lacksSums)
+        guard !failed.isEmpty || (isWhole && isLacking) else { return nothing }
+        guard catalog.opened == catalog.generation else {
+            return .exactly(.refused("input.field"))
+        }
+        let ended = catalog.endedDirectories
+        var answer = SelectionAnswer(assets: 0, jobs: 0)
+        for name in catalog.assets.keys.sorted() {
+            let key = AssetKey(catalog: number, name: name)
+            forget(key, before: catalog.generation)
+            guard let asset = self[key] else { continue }
+            let isNamed = asset.generation == catalog.generation
+            self[key]?.isCounted = isNamed
+            guard isNamed, failed.contains(name) || [.new, .interrupted].contains(asset.state)
+            else { continue }
+            startAsset(key)
+            answer.assets += 1
+            answer.jobs += jobs(of: key).count
+        }
+        beginTotals(number, catalog.generation, ended)
+        if lacksSums { answer.jobs += retrySums(of: number) }
+        return .selected(answer, isWritten: true)
+    }
+
+    /// Which lists could not be written is not known: all are, of directories that nothing is under
+    /// way in.
+    private mutating func retrySums(of number: Int) -> Int {
+        guard let catalog = catalogs[number] else { return 0 }
+        let directories = Set(catalog.assets.values.filter(\.isCounted).map(\.directory))
+        let lacking = directories.subtracting(catalog.sumsOwed)
+        for directory in lacking {
+            jobs[.sums(number, directory)] = Job()
+            catalogs[number]?.sumsOwed.insert(directory)
+            catalogs[number]?.state = .running
+        }
+        return lacking.count
+    }
+
+    // MARK: Reprioritise
+
+    /// Of a whole catalog nothing is written but its row.
+    private func reprioritised(_ catalog: Catalog) -> Expected {
+        guard catalog.state == .running else {
+            return .selected(SelectionAnswer(assets: 0, jobs: 0), isWritten: false)
+        }
+        let totals = catalog.totals
+        let left = SelectionAnswer(
+            assets: totals.assets - totals.completed - totals.failed,
+            jobs: totals.segments - totals.segmentsDone - totals.segmentsFailed)
+        return .selected(left, isWritten: false)
+    }
+
+    /// What waits goes to lanes of that priority; what is held stays where it is.
+    private mutating func reprioritise(
+        _ names: [String], of number: Int, to priority: Int?
+    ) -> SelectionAnswer {
+        var answer = SelectionAnswer(assets: 0, jobs: 0)
+        for name in names {
+            let key = AssetKey(catalog: number, name: name)
+            if self[key]?.priority != priority { answer.assets += 1 }
+            self[key]?.priority = priority
+            for work in jobs(of: key)
+            where jobs[work]?.hold == nil && jobs[work]?.priority != priority {
+                jobs[work]?.priority = priority
+                answer.jobs += 1
+            }
+        }
+        return answer
+    }
+}
+
+extension QueueModel.Asset {
+    /// Started, and not ended.
+    var isUnderWay: Bool { !state.isSettled && state != .new }
+
+    /// What it lacks counts as failed, for one failure more that is kept if it is the first.
+    fileprivate mutating func fail() {
+        for ordinal in segments.keys {
+            if segments[ordinal]?.assembly == nil {
+                segments[ordinal]?.whole.end()
+                continue
+            }
+            for offset in segments[ordinal]?.assembly?.parts.keys.sorted() ?? [] {
+                segments[ordinal]?.assembly?.parts[offset]?.end()
+            }
+            if segments[ordinal]?.isBeingAssembled == true {
+                segments[ordinal]?.assembly?.isFailed = true
+            }
+        }
+        note(["worker.cancelled"])
+        state = .failed
+    }
+}
+
+extension QueueModel.Piece {
+    fileprivate mutating func end() {
+        if tally == nil { tally = QueueModel.Tally(isDone: false) }
+    }
+}
