@@ -156,10 +156,13 @@ package final class Coordinator: Sendable {
                     on: loop)
                 try await connection.listen(to: "dray_work")
                 // What was missed while nobody listened.
+                await readCooling()
+                await readSiteBounds()
                 signal.fire()
                 await withTaskCancellationHandler {
                     for await notification in connection.notifications {
                         if notification.payload == "origins" { await self.readCooling() }
+                        if notification.payload == "sites" { await self.readSiteBounds() }
                         signal.fire()
                     }
                 } onCancel: {
@@ -180,6 +183,14 @@ package final class Coordinator: Sendable {
             if cooling.set(try await queue.coolingOrigins()) { signal.fire() }
         } catch {
             log.warning("reading the origins' cooldowns failed", ["error": "\(error)"])
+        }
+    }
+
+    private func readSiteBounds() async {
+        do {
+            try await queue.readSiteBounds()
+        } catch {
+            log.warning("reading the sites' bounds failed", ["error": "\(error)"])
         }
     }
 
@@ -210,6 +221,7 @@ package final class Coordinator: Sendable {
         while !Task.isCancelled {
             do {
                 try await queue.applySchedules(all: seconds % 30 == 0)
+                await readSiteBounds()
                 let ended = try await queue.sweep()
                 if ended > 0 { log.warning("leases ran out", ["jobs": ended]) }
                 await readCooling()

@@ -101,6 +101,8 @@ enum Validation {
         }
         try range(heartbeat.activeTransfers, "activeTransfers", 0...1_000_000)
         try check(origins: heartbeat.origins ?? [])
+        let shares = heartbeat.siteShares ?? []
+        try range(shares.count, "siteShares", 0...WireLimits.sitesPerHeartbeat)
         try range(heartbeat.progress.count, "progress", 0...10_000)
         for (asset, progress) in heartbeat.progress {
             let isSane =

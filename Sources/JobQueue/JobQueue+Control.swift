@@ -1,6 +1,7 @@
 package import Model
 import Postgres
 import Runtime
+import Synchronization
 
 /// Queues held and let go, and how sites may be fed.
 extension JobQueue {
@@ -46,8 +47,19 @@ extension JobQueue {
     package func sites() async throws(Failure) -> SiteList {
         try await withConnection { connection in
             let rows = try await connection.query(SQL.sitesStatus, [.null]).rows
+            var shares: [SiteID: [SiteStatus.Share]] = [:]
+            for row in try await connection.query(SQL.siteSharesStatus, []).rows {
+                shares[SiteID(try row.int64("site_id")), default: []].append(
+                    SiteStatus.Share(
+                        worker: try row.string("worker_id"), name: try row.string("name"),
+                        bytesPerSecond: try row.int64("bytes_per_second")))
+            }
             return SiteList(
-                sites: try rows.map { try SiteStatus(row: $0) },
+                sites: try rows.map { row in
+                    var site = try SiteStatus(row: row)
+                    site.shares = shares[site.id] ?? []
+                    return site
+                },
                 now: try rows.first?.double("now") ?? 0)
         }
     }
@@ -58,6 +70,7 @@ extension JobQueue {
         let schedule = try settings.schedule.map { text throws(Failure) in
             text.isEmpty ? "" : try TransferSchedule(text).description
         }
+        defer { sitesChanged() }
         return try await transaction { connection in
             let named: [PostgresValue] = [.text(settings.site)]
             let before = try await connection.query(SQL.sitesStatus, named)
@@ -115,10 +128,8 @@ extension JobQueue {
                 .int(site), .text(text), .optionalInt(maximum), .bool(inForce == .off),
                 .optionalInt(rate), .optionalDouble(nextChange),
             ])
-        guard let row = changed.firstRow, try row.bool("was_closed"), inForce != .off else {
-            return
-        }
-        _ = try await connection.query(SQL.notifyWork, [])
+        guard changed.firstRow != nil else { return }
+        _ = try await connection.query(SQL.notifySites, [])
     }
 }
 

@@ -39,6 +39,8 @@ extension JobQueue {
                         SQL.workerShares, [.uuid(request.worker)])
                     grant.shares = try shares.rows.map { try OriginShare(row: $0) }
                 }
+                grant.siteShares = try await self.siteShares(
+                    of: request.worker, keepingTo: [], connection)
                 return grant
             }
             return LeaseGrant(lease: nil, seconds: seconds, sites: [:], jobs: [])
@@ -159,6 +161,8 @@ extension JobQueue {
             answer.cancelled = cancelled.isEmpty ? nil : cancelled
             let shares = try results[4].rows.map { try OriginShare(row: $0) }
             answer.shares = shares.isEmpty ? nil : shares
+            answer.siteShares = try await self.siteShares(
+                of: heartbeat.worker, keepingTo: heartbeat.siteShares ?? [], connection)
             return answer
         }
     }

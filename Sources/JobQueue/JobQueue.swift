@@ -44,6 +44,10 @@ package final class JobQueue: Sendable {
     package let settings: Settings
     let pool: PostgresPool
     private let random: Mutex<SeededRandom>
+    /// Whether any site may have a bandwidth to share out, as far as was last heard of.
+    let areSitesBounded = Atomic<Bool>(true)
+    /// Counts what was changed here.
+    let siteChanges = Atomic<Int>(0)
 
     /// What every session of the pool should be set to.
     ///

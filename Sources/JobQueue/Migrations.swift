@@ -19,6 +19,9 @@ package enum Migrations {
         Step(
             version: 3, up: SQL.text(PackageResources.migration_0003_up_sql),
             down: SQL.text(PackageResources.migration_0003_down_sql)),
+        Step(
+            version: 4, up: SQL.text(PackageResources.migration_0004_up_sql),
+            down: SQL.text(PackageResources.migration_0004_down_sql)),
     ]
 
     /// The version that this binary works with.

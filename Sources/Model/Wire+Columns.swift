@@ -45,7 +45,7 @@ private func schemeLength(_ url: String) -> Int { url.hasPrefix("https://") ? 8 
 
 extension LeaseGrant: ColumnMessage {
     private enum CodingKeys: String, CodingKey {
-        case lease, seconds, waitedSeconds, sites, jobs, fetches, shares, cooling
+        case lease, seconds, waitedSeconds, sites, jobs, fetches, shares, cooling, siteShares
     }
 
     static var columnsName: StaticString { "fetches" }
@@ -64,6 +64,7 @@ extension LeaseGrant: ColumnMessage {
         try container.encode(jobs, forKey: .jobs)
         if let shares, !shares.isEmpty { try container.encode(shares, forKey: .shares) }
         if let cooling, !cooling.isEmpty { try container.encode(cooling, forKey: .cooling) }
+        try container.encodeIfPresent(siteShares, forKey: .siteShares)
     }
 
     package init(from decoder: any Decoder) throws {
@@ -80,6 +81,7 @@ extension LeaseGrant: ColumnMessage {
         waitedSeconds = try container.decode(Double.self, forKey: .waitedSeconds)
         shares = try container.decodeIfPresent([OriginShare].self, forKey: .shares)
         cooling = try container.decodeIfPresent([OriginCooldown].self, forKey: .cooling)
+        siteShares = try container.decodeIfPresent([SiteShare].self, forKey: .siteShares)
     }
 
     func columnGroups() -> [[Int]] {

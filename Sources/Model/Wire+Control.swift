@@ -292,12 +292,28 @@ package struct SiteStatus: Codable, Hashable, Sendable {
     package var bytesPerSecond: Int64?
     /// When something else will be in force; nil when that is not known to come.
     package var nextChange: Double?
+    /// What each worker has of the bound, as far as it may count on it now.
+    package var shares: [Share]
+
+    package struct Share: Codable, Hashable, Sendable {
+        package var worker: WorkerID
+        /// As its heartbeats give it.
+        package var name: String
+        package var bytesPerSecond: Int64
+
+        package init(worker: WorkerID, name: String, bytesPerSecond: Int64) {
+            self.worker = worker
+            self.name = name
+            self.bytesPerSecond = bytesPerSecond
+        }
+    }
 
     package init(
         id: SiteID, queue: String, storageURL: String, schedule: String = "",
         maximumBytesPerSecond: Int64? = nil, isClosed: Bool = false, bytesPerSecond: Int64? = nil,
-        nextChange: Double? = nil
+        nextChange: Double? = nil, shares: [Share] = []
     ) {
+        self.shares = shares
         self.id = id
         self.queue = queue
         self.storageURL = storageURL

@@ -39,6 +39,8 @@ package struct LeaseGrant: Codable, Sendable {
     package var shares: [OriginShare]?
     /// Origins that are left alone now; nil for none.
     package var cooling: [OriginCooldown]?
+    /// The worker's share of the site of its jobs; nil for no bound.
+    package var siteShares: [SiteShare]?
 
     package init(lease: LeaseID?, seconds: Double, sites: [String: String], jobs: [Job]) {
         self.lease = lease
@@ -302,12 +304,15 @@ package struct Heartbeat: Codable, Sendable {
     package var activeTransfers: Int
     /// What it does at which origin; nil for nothing to say.
     package var origins: [OriginReport]?
+    /// The shares of sites that it keeps to, one a site; nil for none.
+    package var siteShares: [SiteShareUse]?
 
     package init(
         worker: WorkerID, leases: [LeaseID], progress: [String: TransferProgress], name: String,
-        activeTransfers: Int, origins: [OriginReport]? = nil
+        activeTransfers: Int, origins: [OriginReport]? = nil, siteShares: [SiteShareUse]? = nil
     ) {
         self.origins = origins
+        self.siteShares = siteShares
         self.worker = worker
         self.leases = leases
         self.progress = progress
@@ -328,6 +333,8 @@ package struct HeartbeatAnswer: Codable, Sendable {
     package var cancelled: [JobID]?
     /// Origins that are left alone now; nil for none.
     package var cooling: [OriginCooldown]?
+    /// The worker's shares of the sites that it named or holds jobs of; nil for none.
+    package var siteShares: [SiteShare]?
 
     package init(leases: [LeaseID], seconds: Double) {
         self.leases = leases

@@ -117,11 +117,20 @@ final class ActiveTransfer {
         try loop.add(easy)
     }
 
+    /// What its bytes count against.
+    var meters: [ByteMeter] { transfer.siteMeter.map { [lane.meter, $0] } ?? [lane.meter] }
+
+    /// The bytes a second that it may have at most, with all that share them; nil without a bound.
+    var boundedRate: Double? { meters.compactMap(\.rate).min() }
+
+    /// There is a bound to its bytes a second.
+    private var isBounded: Bool {
+        lane.meter.isBounded || transfer.siteMeter?.isBounded == true
+    }
+
     /// Of a limited rate, a small part at a time.
     private var bufferBytes: Int {
-        guard let rate = lane.isMetered ? lane.meteredRate : nil else {
-            return loop.options.bufferBytes
-        }
+        guard let rate = boundedRate else { return loop.options.bufferBytes }
         return min(max(Int(min(rate / 40, 1e6)), 1_024), loop.options.bufferBytes)
     }
 
@@ -310,7 +319,7 @@ final class ActiveTransfer {
 
 extension ActiveTransfer: CurlEasyDelegate {
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
-        if lane.isMetered, !loop.takes(bytes.count, self) {
+        if isBounded, !loop.takes(bytes.count, self) {
             return .pause
         }
         do throws(Failure) {

@@ -43,8 +43,8 @@ final class OriginLane: @unchecked Sendable {
 
     private let received = Atomic<Int64>(0)
     private let limited = Atomic<Bool>(false)
-    private let metered = Atomic<Bool>(false)
-    private let meter = Mutex<TokenBucket?>(nil)
+    /// The limit to the bytes a second.
+    let meter = ByteMeter()
 
     /// Transfers that were passed over because of this origin; those behind them go ahead.
     var line = WaitingQueue()
@@ -96,34 +96,6 @@ final class OriginLane: @unchecked Sendable {
     var isLimited: Bool {
         get { limited.load(ordering: .relaxed) }
         set { limited.store(newValue, ordering: .relaxed) }
-    }
-
-    /// There is a limit to the bytes a second.
-    var isMetered: Bool { metered.load(ordering: .relaxed) }
-
-    /// The limit to the bytes a second; nil without one.
-    var meteredRate: Double? { meter.withLock { $0?.bytesPerSecond } }
-
-    /// Uses the meter, where there is one.
-    func withMeter<Value: Sendable>(_ body: (inout TokenBucket) -> Value) -> Value? {
-        meter.withLock { meter in
-            guard var bucket = meter else { return nil }
-            defer { meter = bucket }
-            return body(&bucket)
-        }
-    }
-
-    /// Sets the limit to the bytes a second, or lifts it.
-    func setMeter(_ bytesPerSecond: Int64?, now: Double) {
-        meter.withLock { meter in
-            guard let bytesPerSecond else { return meter = nil }
-            if meter == nil {
-                meter = TokenBucket(bytesPerSecond: bytesPerSecond, now: now)
-            } else {
-                meter?.change(bytesPerSecond: bytesPerSecond, now: now)
-            }
-        }
-        metered.store(bytesPerSecond != nil, ordering: .relaxed)
     }
 
     // MARK: Places

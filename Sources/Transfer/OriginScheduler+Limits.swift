@@ -17,7 +17,7 @@ extension OriginScheduler.State {
             lane.limits?.renew(limits, deadline: deadline, now: now)
         }
         noteLimits(of: lane)
-        lane.setMeter(limits.bytesPerSecond, now: now)
+        lane.meter.set(limits.bytesPerSecond, now: now)
         // The bytes a second may be others, or unlimited, for what is paused.
         for loop in 0..<loops where lane.active[loop] > 0 {
             markUnsettled(lane, on: loop, &effects)

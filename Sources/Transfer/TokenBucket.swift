@@ -32,6 +32,12 @@ struct TokenBucket {
         return true
     }
 
+    /// Takes `count` bytes, into debt where need be.
+    mutating func spend(_ count: Int, now: Double) {
+        fill(now)
+        tokens -= Double(count)
+    }
+
     /// How long until something can be taken, at most a day; 0 when it can be now.
     mutating func secondsUntilCredit(now: Double) -> Double {
         fill(now)

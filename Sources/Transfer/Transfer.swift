@@ -6,16 +6,19 @@ package final class Transfer: Sendable {
     /// Unique in its process.
     package let id: UInt64
     package let request: TransferRequest
+    /// What the bytes of its site count against.
+    let siteMeter: ByteMeter?
     let completion: @Sendable (Transfer, TransferResult) -> Void
     private let received = Atomic<Int64>(0)
     private let current = Mutex(TransferState.machine.initial)
 
     init(
-        id: UInt64, request: TransferRequest,
+        id: UInt64, request: TransferRequest, siteMeter: ByteMeter? = nil,
         completion: @escaping @Sendable (Transfer, TransferResult) -> Void
     ) {
         self.id = id
         self.request = request
+        self.siteMeter = siteMeter
         self.completion = completion
     }
 

@@ -31,6 +31,7 @@ package final class TransferEngine: Sendable {
     private let loops: [TransferLoop]
     private let scheduler: OriginScheduler
     private let nextID = Atomic<UInt64>(1)
+    private let siteMeters = Mutex<[SiteID: ByteMeter]>([:])
 
     package init(options: Options = Options()) throws(Failure) {
         do {
@@ -77,7 +78,7 @@ package final class TransferEngine: Sendable {
         let transfers = requests.map { request in
             Transfer(
                 id: nextID.wrappingAdd(1, ordering: .relaxed).oldValue, request: request,
-                completion: completion)
+                siteMeter: request.site.map(meter), completion: completion)
         }
         guard scheduler.submit(transfers, now: MonotonicClock.nowSeconds) else {
             for transfer in transfers { transfer.cancelUnstarted() }
@@ -123,6 +124,26 @@ package final class TransferEngine: Sendable {
 
     /// Transfers that wait for the limits of their origins, and not for a slot.
     package var heldBackCount: Int { scheduler.heldBackCount }
+
+    // MARK: Sites
+
+    /// Sets how many bytes a second may be received for a site for so many seconds, of all origins
+    /// together; nothing after that, until a rate is set anew. Nil lifts the bound.
+    package func setRate(_ bytesPerSecond: Int64?, of site: SiteID, forSeconds seconds: Double) {
+        let now = MonotonicClock.nowSeconds
+        meter(of: site).set(bytesPerSecond.map { max($0, 0) }, until: now + seconds, now: now)
+        // What waits may go on sooner now.
+        for loop in loops { loop.execute { loop.meterTick() } }
+    }
+
+    private func meter(of site: SiteID) -> ByteMeter {
+        siteMeters.withLock { meters in
+            if let meter = meters[site] { return meter }
+            let made = ByteMeter()
+            meters[site] = made
+            return made
+        }
+    }
 
     private func carryOut(_ effects: OriginScheduler.Effects) {
         for index in effects.wake { loops[index].wakeIfFree() }

@@ -17,7 +17,7 @@ extension TransferLoop {
             let last = running.sorted { $0.transfer.id > $1.transfer.id }
             for running in last.prefix(settlement.ending) { running.end(.noShare) }
         }
-        if lane.isMetered { meterTick() }
+        if lane.meter.isBounded { meterTick() }
     }
 
     // MARK: From inside libcurl
@@ -42,7 +42,7 @@ extension TransferLoop {
         sockets[socket] = lane
         scheduler.opened(
             LaneSocket(descriptor: socket, loop: index, transfer: running.transfer.id), lane)
-        guard let rate = lane.meteredRate else { return }
+        guard let rate = running.boundedRate else { return }
         // What the system receives ahead comes at the origin's speed.
         CurlSocket.limitReceiveBuffer(
             socket, bytes: Int(min(max(rate / 8, 16_384), 1_048_576)))
@@ -67,70 +67,5 @@ extension TransferLoop {
         perform(
             scheduler.answered(
                 running.lane, running.transfer.id, now: MonotonicClock.nowSeconds))
-    }
-}
-
-/// Transfers of one loop that wait for bytes a second, in turn within each origin.
-///
-/// Confined to its loop.
-final class PausedTransfers {
-    private var lines: [(lane: OriginLane, transfers: [ActiveTransfer])] = []
-
-    /// Nil when a transfer may take `count` bytes now; else it was put at its line's end, and the
-    /// line has something to do after so many seconds.
-    func takes(_ count: Int, _ running: ActiveTransfer) -> Double? {
-        let now = MonotonicClock.nowSeconds
-        let line = lines.firstIndex { $0.lane === running.lane }
-        let isItsTurn = running.hasTurn || line.map { lines[$0].transfers.isEmpty } ?? true
-        running.hasTurn = false
-        let wait = running.lane.withMeter { meter -> Double? in
-            if isItsTurn, meter.take(count, now: now) { return nil }
-            return meter.secondsUntilCredit(now: now)
-        }
-        guard let wait, let wait else { return nil }
-        if let line {
-            lines[line].transfers.append(running)
-        } else {
-            lines.append((running.lane, [running]))
-        }
-        running.isPaused = true
-        return max(wait, Self.leastWait)
-    }
-
-    /// Wakes less often than blocks of a fast origin come.
-    private static let leastWait = 0.002
-
-    /// Lets transfers go on for as long as there is something for them; answers after how many
-    /// seconds there is more to do, nil for nothing.
-    func resume() -> Double? {
-        var next = Double.infinity
-        // Those that pause again meanwhile stand at the ends.
-        for lane in lines.map(\.lane) {
-            while let seconds = secondsUntilTurn(lane) {
-                guard seconds <= 0 else {
-                    next = min(next, max(seconds, Self.leastWait))
-                    break
-                }
-                guard let index = lines.firstIndex(where: { $0.lane === lane }) else { break }
-                let running = lines[index].transfers.removeFirst()
-                running.resume()
-            }
-        }
-        lines.removeAll { $0.transfers.isEmpty }
-        return next.isFinite ? next : nil
-    }
-
-    /// Nil when nobody waits.
-    private func secondsUntilTurn(_ lane: OriginLane) -> Double? {
-        guard lines.contains(where: { $0.lane === lane && !$0.transfers.isEmpty }) else {
-            return nil
-        }
-        return lane.withMeter { $0.secondsUntilCredit(now: MonotonicClock.nowSeconds) } ?? 0
-    }
-
-    /// Forgets a transfer that has ended.
-    func remove(_ running: ActiveTransfer) {
-        guard running.isPaused else { return }
-        for index in lines.indices { lines[index].transfers.removeAll { $0 === running } }
     }
 }

@@ -9,6 +9,8 @@ package struct TransferRequest: Sendable {
     package var group: String
     /// The job that it is for, which it can be cancelled by as well.
     package var job: JobID?
+    /// Whose bandwidth its bytes count against; nil for none.
+    package var site: SiteID?
     package var destination: Destination
     package var role: SegmentRole
     /// The bytes asked for; nil for the whole object.

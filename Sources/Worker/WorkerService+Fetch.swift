@@ -87,6 +87,7 @@ extension WorkerService {
         var request = TransferRequest(
             url: job.url, group: lease, destination: destination, role: job.role ?? .file)
         request.job = job.id
+        request.site = job.site
         request.isManifest = job.role == .playlist
         if let assembly = job.assembly, let offset = job.offset, let length = job.length {
             request.range = TransferRequest.ByteRange(

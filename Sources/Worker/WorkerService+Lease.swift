@@ -2,6 +2,7 @@ import CoordinatorClient
 import FoundationEssentials
 import Model
 import Runtime
+import Synchronization
 import Transfer
 
 extension WorkerService {
@@ -101,8 +102,9 @@ extension WorkerService {
             try? await Task.sleep(for: Self.tick)
             let (progress, active) = held.progress()
             let askedAt = HeldWork.Instant.now
-            // An idle worker says that it is there every ten seconds.
-            let patience = Duration.seconds(active > 0 ? 1 : 10)
+            // An idle worker says that it is there every ten seconds; one that holds work asks what
+            // has changed for it.
+            let patience = Duration.seconds(held.isEmpty ? 10 : 1)
             let isDue = lastBeat.map { askedAt - $0 >= patience } ?? true
             let urgent = held.leasesToExtend()
             guard isDue || !urgent.isEmpty || needsShares() else { continue }
@@ -116,7 +118,8 @@ extension WorkerService {
                     Heartbeat(
                         worker: id, leases: leases, progress: progress,
                         name: configuration.name, activeTransfers: active,
-                        origins: originReports()),
+                        origins: originReports(),
+                        siteShares: siteShares.withLock { $0.used }),
                     retrySeconds: 5)
                 take(answer, asked: leases, at: askedAt)
             } catch {
@@ -131,6 +134,7 @@ extension WorkerService {
         held.extend(answer.leases, seconds: answer.seconds, askedAt: askedAt)
         stop(answer.cancelled)
         take(answer.shares, askedAt: askedAt)
+        take(answer.siteShares, askedAt: askedAt)
         cool(answer.cooling)
         let (asked, alive) = (Set(asked), Set(answer.leases))
         cancel(held.dropLost { asked.contains($0) && !alive.contains($0) })

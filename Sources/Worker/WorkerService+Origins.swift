@@ -17,9 +17,21 @@ extension WorkerService {
         }
     }
 
-    /// Takes what a grant says of origins, which was made after `grantedAt`.
+    /// Takes the shares of sites of an answer whose request was sent at `askedAt`.
+    func take(_ shares: [SiteShare]?, askedAt: HeldWork.Instant) {
+        let (grants, over) = siteShares.withLock { table in
+            (table.take(shares ?? [], askedAt: askedAt), table.forget())
+        }
+        for grant in grants {
+            engine.setRate(grant.bytesPerSecond, of: grant.site, forSeconds: grant.seconds)
+        }
+        for site in over { engine.setRate(nil, of: site, forSeconds: 0) }
+    }
+
+    /// Takes what a grant says of origins and sites, which was made after `grantedAt`.
     func takeOrigins(of grant: LeaseGrant, grantedAt: HeldWork.Instant) {
         take(grant.shares, askedAt: grantedAt)
+        take(grant.siteShares, askedAt: grantedAt)
         guard grant.cooling != nil || engine.isAnyCooling else { return }
         // Whoever hands out an origin's jobs has found that it may be asked.
         let origins = Set(grant.jobs.compactMap { originName(of: $0.url) })

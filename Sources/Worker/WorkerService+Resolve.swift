@@ -95,6 +95,7 @@ extension WorkerService {
         var request = TransferRequest(
             url: url, group: lease, destination: .memory, role: .playlist)
         request.job = job.id
+        request.site = job.site
         request.maximumBytes = Int64(HLSPlaylist.maximumBytes)
         let ready = request
         let result = await withCheckedContinuation { continuation in

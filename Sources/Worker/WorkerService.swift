@@ -66,6 +66,7 @@ package final class WorkerService: DrainableService {
     let pace = LeasePace()
     let log: Logger
     let shares = Mutex(ShareTable())
+    let siteShares = Mutex(SiteShareTable())
     private let sites = Mutex<[String: DirectoryStorage]>([:])
     private let siteFaultNotedAt = Mutex<HeldWork.Instant?>(nil)
     private let draining = ShutdownSignal()

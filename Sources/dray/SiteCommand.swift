@@ -77,11 +77,11 @@ enum SiteCommand {
 
     static func table(_ list: SiteList) -> String {
         ClusterCall.section(
-            "Sites", ["Queue", "Now", "Changes in", "Maximum", "Schedule", "Storage"],
-            [.left, .left, .right, .left, .left, .left],
+            "Sites", ["Queue", "Now", "Workers", "Changes in", "Maximum", "Schedule", "Storage"],
+            [.left, .left, .right, .right, .left, .left, .left],
             list.sites.map { site in
                 [
-                    printable(site.queue), now(site),
+                    printable(site.queue), now(site), shares(site),
                     site.nextChange.map { HumanFormat.duration(seconds: max(0, $0 - list.now)) }
                         ?? "–",
                     ClusterCall.rate(site.maximumBytesPerSecond),
@@ -89,6 +89,11 @@ enum SiteCommand {
                     printable(redacted(url: site.storageURL)),
                 ]
             })
+    }
+
+    /// How many workers share what is in force.
+    private static func shares(_ site: SiteStatus) -> String {
+        site.bytesPerSecond == nil ? "–" : HumanFormat.count(site.shares.count)
     }
 
     /// What is in force.

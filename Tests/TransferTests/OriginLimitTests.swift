@@ -316,4 +316,59 @@ struct OriginLimitTests {
         try await wait(for: 4)
         #expect(failures.isEmpty)
     }
+
+    @Test("bytes a second of a site hold over origins and loops, and end with their time")
+    func siteRate() async throws {
+        let other = try FaultOrigin()
+        let body = sample(300_000)
+        for origin in [origin, other] { origin.serve("/b", body) }
+        let (site, free) = (SiteID(1), SiteID(2))
+        func requests(_ url: String, of site: SiteID) -> [TransferRequest] {
+            (0..<2).map { _ in
+                var request = fetcher.memory(url, role: .data)
+                request.site = site
+                return request
+            }
+        }
+        func submit(_ requests: [TransferRequest]) -> [Transfer] {
+            fetcher.engine.submit(requests) { _, result in
+                ended.append(result.outcome.map(\.bytes))
+            }
+        }
+        fetcher.engine.setRate(600_000, of: site, forSeconds: 60)
+        // An origin's own limit holds beside it.
+        limit(bytes: 100_000)
+        let clock = ContinuousClock()
+        let began = clock.now
+        let bounded = submit(
+            requests(origin.url("/b"), of: site) + requests(other.url("/b"), of: site))
+        try await waitUntil(deadlineSeconds: 20) { bounded[3].receivedBytes > 0 }
+        // Another site's work is not held up by it.
+        let others = submit(requests(other.url("/b"), of: free))
+        try await waitUntil(deadlineSeconds: 20) {
+            others.allSatisfy { $0.receivedBytes == 300_000 }
+        }
+        #expect(bounded.contains { $0.receivedBytes < 300_000 })
+        try await waitUntil(deadlineSeconds: 60) {
+            bounded[2...].allSatisfy { $0.receivedBytes == 300_000 }
+        }
+        // 600,000 bytes of one origin and what came of the other meanwhile.
+        #expect(clock.now - began > .seconds(0.9))
+        limit()
+        try await wait(for: 6)
+        #expect(clock.now - began > .seconds(1.8))
+        #expect(failures.isEmpty)
+
+        fetcher.engine.setRate(50_000, of: site, forSeconds: 1)
+        let last = submit(requests(origin.url("/b"), of: site))
+        try await waitUntil(deadlineSeconds: 20) { last[0].receivedBytes > 0 }
+        let set = clock.now
+        try await waitUntil(deadlineSeconds: 20) { clock.now - set > .seconds(3) }
+        // A second's worth, and no more after it.
+        let received = last.reduce(0) { $0 + $1.receivedBytes }
+        #expect(received < 100_000, "\(received)")
+        fetcher.engine.setRate(nil, of: site, forSeconds: 0)
+        try await wait(for: 8)
+        #expect(failures.isEmpty)
+    }
 }

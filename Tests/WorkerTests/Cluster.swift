@@ -110,9 +110,11 @@ final class Cluster {
 
     /// Opens, fills and starts a catalog.
     @discardableResult
-    func submit(_ assets: [AssetSubmission], catalog: String = "test") async throws -> CatalogID {
+    func submit(
+        _ assets: [AssetSubmission], catalog: String = "test", to site: String? = nil
+    ) async throws -> CatalogID {
         let handle = try await client.openCatalog(
-            CatalogSubmission(name: catalog, storageURL: "file://\(edge.path)"))
+            CatalogSubmission(name: catalog, storageURL: site ?? "file://\(edge.path)"))
         try await client.submit(
             AssetBatch(generation: handle.generation, assets: assets), to: handle.id)
         try await client.start(handle.id, CatalogStart(generation: handle.generation))

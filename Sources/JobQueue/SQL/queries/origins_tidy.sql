@@ -4,6 +4,8 @@ WITH cooled AS (
     WHERE cooldown_until < now() - interval '1 minute' AND breaker = 'closed'
 ), shares AS (
     DELETE FROM origin_share WHERE ends_at < now() - interval '1 hour'
+), sites AS (
+    DELETE FROM site_share WHERE ends_at < now() - interval '1 hour'
 )
 DELETE FROM origin_decision d USING (
     SELECT id, row_number() OVER (PARTITION BY origin_id, worker_id ORDER BY id DESC) AS place,
