@@ -1,3 +1,4 @@
+import JobQueue
 import Model
 import Synchronization
 
@@ -5,40 +6,85 @@ import Synchronization
 ///
 /// Every answer to a worker carries them, so none of them costs a query.
 final class CoolingOrigins: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
+    private struct Entry {
+        var origin: JobQueue.CoolingOrigin
+        var end: Instant
+        /// When it was first read that it is to be left alone for so long.
+        var heardAt: Instant
+    }
+
     private struct State {
-        var origins: [(origin: String, end: ContinuousClock.Instant)] = []
-        var version = 0
+        var entries: [Entry] = []
+        var news = 0
+        var version = CoolingOrigins.version(of: [])
     }
 
     private let state = Mutex(State())
+    /// Fired when an origin is new or is to be left alone for longer.
+    let signal = WorkSignal()
 
     /// Counts how often one was new or was to be left alone for longer.
-    var version: Int { state.withLock { $0.version } }
+    var news: Int { state.withLock { $0.news } }
 
-    /// Takes what the database said, with seconds from now; true when the version changes.
-    func set(_ cooling: [(origin: String, seconds: Double)]) -> Bool {
-        let now = ContinuousClock.now
-        let next = cooling.map { (origin: $0.origin, end: now + .seconds($0.seconds)) }
-        return state.withLock { state in
-            var known: [String: ContinuousClock.Instant] = [:]
-            for old in state.origins { known[old.origin] = old.end }
-            state.origins = next
-            // Reading takes time; a tenth of a second later is not later.
-            let isNews = next.contains { new in
-                known[new.origin].map { $0 + .milliseconds(100) < new.end } ?? true
+    /// Takes what the database said, with seconds from now; true when there is news in it.
+    func set(_ cooling: [JobQueue.CoolingOrigin]) -> Bool {
+        let now = Instant.now
+        let isNews = state.withLock { state in
+            let known = Dictionary(state.entries.map { ($0.origin.origin, $0) }) { first, _ in first
             }
-            if isNews { state.version += 1 }
+            var isNews = false
+            state.entries = cooling.map { origin in
+                var entry = Entry(origin: origin, end: now + .seconds(origin.seconds), heardAt: now)
+                if let old = known[origin.origin], old.origin.until >= origin.until {
+                    entry.heardAt = old.heardAt
+                } else {
+                    isNews = true
+                }
+                return entry
+            }
+            state.version = Self.version(of: cooling)
+            if isNews { state.news += 1 }
             return isNews
         }
+        if isNews { signal.fire() }
+        return isNews
     }
 
     /// What an answer carries; nil for none.
-    var answer: [OriginCooldown]? {
-        let now = ContinuousClock.now
-        let cooling = state.withLock { $0.origins }.filter { $0.end > now }
-        guard !cooling.isEmpty else { return nil }
-        return cooling.map { origin, end in
-            OriginCooldown(origin: origin, seconds: (end - now) / .seconds(1))
+    var answer: [OriginCooldown]? { answer { _ in true } }
+
+    /// What a grant carries that was asked of the database at `askedAt`. An origin of its jobs is left
+    /// alone only if that was heard of since: before, whoever hands out its jobs knew better.
+    func answer(to grant: LeaseGrant, askedAt: Instant) -> [OriginCooldown]? {
+        var origins: Set<String>?
+        return answer { entry in
+            if origins == nil { origins = Set(grant.jobs.compactMap { originName(of: $0.url) }) }
+            guard origins?.contains(entry.origin.origin) == true else { return true }
+            return entry.heardAt >= askedAt && !entry.origin.isTried
         }
+    }
+
+    private func answer(where isMeant: (Entry) -> Bool) -> [OriginCooldown]? {
+        let now = Instant.now
+        let cooling = state.withLock { $0.entries }.filter { $0.end > now && isMeant($0) }
+        guard !cooling.isEmpty else { return nil }
+        return cooling.map { entry in
+            OriginCooldown(origin: entry.origin.origin, seconds: (entry.end - now) / .seconds(1))
+        }
+    }
+
+    /// All of them, with what they are known by.
+    var list: CoolingList {
+        CoolingList(version: state.withLock { $0.version }, cooling: answer ?? [])
+    }
+
+    /// The same at every coordinator that has read the same (FNV-1a, 64 bits).
+    private static func version(of cooling: [JobQueue.CoolingOrigin]) -> String {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        let texts = cooling.map { "\($0.origin) \($0.until)\n" }.sorted()
+        for byte in texts.joined().utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        return String(hash, radix: 16)
     }
 }

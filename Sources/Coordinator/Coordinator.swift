@@ -127,6 +127,7 @@ package final class Coordinator: Sendable {
         }
         signal.close()
         reported.close()
+        cooling.signal.close()
         state?.tasks.forEach { $0.cancel() }
         await state?.server.shutdown()
         for task in state?.tasks ?? [] { await task.value }

@@ -20,14 +20,15 @@ extension Routes {
         let clock = ContinuousClock()
         let start = clock.now
         let deadline = start + .milliseconds(wanted.waitMilliseconds)
-        let known = cooling.version
+        let known = cooling.news
         let lease = wanted.lease ?? UUID().uuidString.lowercased()
         while true {
             let version = signal.version
+            let askedAt = clock.now
             let waited = start.duration(to: clock.now) / .seconds(1)
             var grant = try await queue.lease(wanted, as: lease)
             grant.waitedSeconds = waited
-            grant.cooling = cooling.answer
+            grant.cooling = cooling.answer(to: grant, askedAt: askedAt)
             if let lease = grant.lease {
                 guard request.isPeerConnected() else {
                     return try await takeBack(grant, lease, from: wanted.worker)
@@ -35,7 +36,7 @@ extension Routes {
                 return try Self.json(grant)
             }
             let rest = clock.now.duration(to: deadline)
-            guard rest > .zero, !signal.isClosed, cooling.version == known else {
+            guard rest > .zero, !signal.isClosed, cooling.news == known else {
                 return try Self.json(grant)
             }
             await signal.wait(after: version, atMost: rest)
@@ -53,6 +54,26 @@ extension Routes {
         let results = grant.jobs.map { JobReport(job: $0.id, lease: lease, outcome: .returned) }
         _ = try await queue.report(ReportRequest(worker: worker, results: results))
         return HTTPResponse(status: 204)
+    }
+
+    /// Tells which origins are left alone, as soon as there is something to tell.
+    func coolingList(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let text = request.queryValue("waitMilliseconds") ?? "0"
+        guard let wait = Int(text), (0...WireLimits.waitMilliseconds).contains(wait) else {
+            throw Validation.wrong("waitMilliseconds", text, "0 to \(WireLimits.waitMilliseconds)")
+        }
+        let after = request.queryValue("after")
+        let clock = ContinuousClock()
+        let deadline = clock.now + .milliseconds(wait)
+        while true {
+            let version = cooling.signal.version
+            let list = cooling.list
+            let rest = clock.now.duration(to: deadline)
+            guard list.version == after, rest > .zero, !cooling.signal.isClosed else {
+                return try Self.json(list)
+            }
+            await cooling.signal.wait(after: version, atMost: rest)
+        }
     }
 
     func release(_ request: HTTPRequest) async throws -> HTTPResponse {

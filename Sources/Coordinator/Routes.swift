@@ -36,6 +36,7 @@ struct Routes: Sendable {
         case ("splits", 2): return ["POST": split]
         case ("releases", 2): return ["POST": release]
         case ("sums", 2): return ["GET": sums]
+        case ("cooling", 2): return ["GET": coolingList]
         case ("catalogs", 2): return ["POST": openCatalog]
         case ("catalogs", 3...4): return handlers(ofCatalog: path[2], path.count > 3 ? path[3] : "")
         default: return controlHandlers(of: path)

@@ -105,6 +105,17 @@ extension CoordinatorClient {
         try await post("/v1/heartbeats", heartbeat, call: Call(retrySeconds: retrySeconds))
     }
 
+    /// The origins that are left alone, when they are others than those of `version`, or after a while.
+    package func cooling(
+        after version: String?, waitMilliseconds: Int, retrySeconds: Double? = nil
+    ) async throws(Failure) -> CoolingList {
+        let query = Query(("after", version), ("waitMilliseconds", "\(waitMilliseconds)"))
+        return try await get(
+            "/v1/cooling\(query)",
+            call: Call(
+                retrySeconds: retrySeconds, waitSeconds: Double(waitMilliseconds) / 1000))
+    }
+
     /// Hands in segments that a resolve job found.
     package func segments(
         _ batch: SegmentBatch, retrySeconds: Double? = nil

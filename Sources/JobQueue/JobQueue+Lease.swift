@@ -36,7 +36,7 @@ extension JobQueue {
                 var grant = try await Self.grant(lease, seconds, rows: rows, connection)
                 if try rows.first?.bool(18) == true {
                     let shares = try await connection.query(
-                        SQL.workerShares, [.uuid(request.worker)])
+                        SQL.workerShares, [.uuid(request.worker), .optionalTextArray([])])
                     grant.shares = try shares.rows.map { try OriginShare(row: $0) }
                 }
                 grant.siteShares = try await self.siteShares(
@@ -132,6 +132,8 @@ extension JobQueue {
     package func heartbeat(_ heartbeat: Heartbeat) async throws(Failure) -> HeartbeatAnswer {
         let seconds = settings.leaseSeconds
         let progress = try Self.text(of: heartbeat.progress)
+        let busy = (heartbeat.origins ?? []).filter { $0.active + $0.waiting > 0 }
+        let origins = PostgresValue.optionalTextArray(busy.map(\.origin))
         return try await withConnection { connection in
             var statements = [
                 PostgresStatement(
@@ -148,8 +150,8 @@ extension JobQueue {
                 PostgresStatement(
                     SQL.cancelledJobs, [.uuidArray(heartbeat.leases), .uuid(heartbeat.worker)]),
                 PostgresStatement(
-                    SQL.workerSharesRenew, [.uuid(heartbeat.worker), .double(seconds)]),
-                PostgresStatement(SQL.workerShares, [.uuid(heartbeat.worker)]),
+                    SQL.workerSharesRenew, [.uuid(heartbeat.worker), .double(seconds), origins]),
+                PostgresStatement(SQL.workerShares, [.uuid(heartbeat.worker), origins]),
             ]
             if let origins = heartbeat.origins, !origins.isEmpty {
                 statements.append(Self.decisions(origins, of: heartbeat.worker))
@@ -159,7 +161,13 @@ extension JobQueue {
                 leases: try results[1].rows.map { try $0.string("id") }, seconds: seconds)
             let cancelled = try results[2].rows.map { JobID(try $0.int64(0)) }
             answer.cancelled = cancelled.isEmpty ? nil : cancelled
-            let shares = try results[4].rows.map { try OriginShare(row: $0) }
+            // Where there are no limits any more, there may still be shares.
+            let lifted = try results[3].rows.filter { try $0.optionalInt64("most") == nil }
+                .map { OriginShare(origin: try $0.string("url"), seconds: seconds) }
+            let names = Set(lifted.map(\.origin))
+            let shares =
+                try results[4].rows.map { try OriginShare(row: $0) }
+                .filter { !names.contains($0.origin) } + lifted
             answer.shares = shares.isEmpty ? nil : shares
             answer.siteShares = try await self.siteShares(
                 of: heartbeat.worker, keepingTo: heartbeat.siteShares ?? [], connection)
@@ -181,11 +189,23 @@ extension JobQueue {
             ])
     }
 
-    /// Origins that nothing may be asked of now, and for how many seconds; at most 1,000.
-    package func coolingOrigins() async throws(Failure) -> [(origin: String, seconds: Double)] {
+    /// An origin that nothing may be asked of now.
+    package struct CoolingOrigin: Sendable {
+        package var origin: String
+        package var seconds: Double
+        /// In microseconds since 1970, by the database's clock.
+        package var until: Int64
+        /// But for one job, which tries whether it is well again.
+        package var isTried: Bool
+    }
+
+    /// Origins that nothing may be asked of now; at most 1,000.
+    package func coolingOrigins() async throws(Failure) -> [CoolingOrigin] {
         try await withConnection { connection in
-            try await connection.query(SQL.originsCooling, []).rows.map {
-                (try $0.string("url"), try $0.double("seconds"))
+            try await connection.query(SQL.originsCooling, []).rows.map { row in
+                CoolingOrigin(
+                    origin: try row.string("url"), seconds: try row.double("seconds"),
+                    until: try row.int64("until"), isTried: try row.bool("is_tried"))
             }
         }
     }

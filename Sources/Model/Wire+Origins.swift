@@ -15,6 +15,20 @@ package struct OriginCooldown: Codable, Hashable, Sendable {
     }
 }
 
+/// `GET /v1/cooling?after=…&waitMilliseconds=…`: the origins that are left alone now, as soon as they
+/// are others than those of the version `after`, or the time is over. So a worker that has no request
+/// for work open hears of a new one at once.
+package struct CoolingList: Codable, Sendable {
+    /// What to ask for changes after.
+    package var version: String
+    package var cooling: [OriginCooldown]
+
+    package init(version: String, cooling: [OriginCooldown]) {
+        self.version = version
+        self.cooling = cooling
+    }
+}
+
 /// A worker's share of one origin's cluster-wide limits.
 ///
 /// It stands in the answers to leases and heartbeats. What a worker has of an origin is what the

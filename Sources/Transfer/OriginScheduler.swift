@@ -156,6 +156,20 @@ final class OriginScheduler: Sendable {
         }
     }
 
+    /// Lifts the limits of origins that have some.
+    func liftLimits(of origins: Set<String>, now: Double) -> Effects {
+        state.withLock { state in
+            var effects = Effects()
+            for lane in state.limited where lane.limits != nil && origins.contains(lane.origin) {
+                state.setLimits(
+                    OriginAllowance(), of: lane.origin, until: now, &effects, now: now)
+            }
+            return effects
+        }
+    }
+
+    var isAnyLimited: Bool { state.withLock { $0.limited.contains { $0.limits != nil } } }
+
     /// Leaves origins alone until so many seconds have passed, or for longer when that was said
     /// before.
     func cool(_ origins: [(origin: String, seconds: Double)], now: Double) -> Effects {

@@ -102,6 +102,14 @@ package final class TransferEngine: Sendable {
         carryOut(scheduler.setLimits(limits, of: origin, until: now + seconds, now: now))
     }
 
+    /// Lifts the limits of origins that have some.
+    package func liftLimits(of origins: Set<String>) {
+        carryOut(scheduler.liftLimits(of: origins, now: MonotonicClock.nowSeconds))
+    }
+
+    /// Whether any origin has limits, or had some and has no share of them now.
+    package var isAnyLimited: Bool { scheduler.isAnyLimited }
+
     /// Begins no request to origins until so many seconds have passed. What waits for less than five
     /// seconds goes on then; other transfers that have not begun end with `worker.cancelled`. An
     /// answer's Retry-After does the same by itself.

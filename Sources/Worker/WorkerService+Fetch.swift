@@ -227,8 +227,11 @@ extension WorkerService {
         while true {
             var batch = await reports.next(WireLimits.resultsPerReport)
             guard !batch.isEmpty else { return }
-            // While much is under way, a moment's patience makes one transaction of several.
-            if batch.count < Self.fullReport && held.pendingCount > configuration.connections {
+            // While much is under way, a moment's patience makes one transaction of several. That an
+            // origin wants to be left alone is for all to know.
+            if batch.count < Self.fullReport && held.pendingCount > configuration.connections
+                && !batch.contains(where: { $0.retryAfterSeconds != nil })
+            {
                 try? await Task.sleep(for: .milliseconds(40))
                 batch += reports.takeNow(WireLimits.resultsPerReport - batch.count)
             }

@@ -60,7 +60,7 @@ extension WorkerService {
     }
 
     /// How long the coordinator holds a request while there is no work.
-    private static let pollMilliseconds = 20_000
+    static let pollMilliseconds = 20_000
 
     /// Starts everything of a grant.
     private func take(_ lease: LeaseID, _ grant: LeaseGrant, askedAt: HeldWork.Instant) async {
@@ -92,7 +92,7 @@ extension WorkerService {
     // MARK: Heartbeats
 
     /// How often leases are looked at: a few times in the life of the shortest one there can be.
-    private static let tick = Duration.milliseconds(200)
+    static let tick = Duration.milliseconds(200)
 
     /// Extends leases and shares of origins' limits that have used up a third of their time, and
     /// tells every second what is under way.

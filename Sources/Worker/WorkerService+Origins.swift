@@ -1,3 +1,4 @@
+import CoordinatorClient
 import Model
 import Runtime
 import Synchronization
@@ -32,12 +33,37 @@ extension WorkerService {
     func takeOrigins(of grant: LeaseGrant, grantedAt: HeldWork.Instant) {
         take(grant.shares, askedAt: grantedAt)
         take(grant.siteShares, askedAt: grantedAt)
-        guard grant.cooling != nil || engine.isAnyCooling else { return }
-        // Whoever hands out an origin's jobs has found that it may be asked.
+        let isAnyCooling = grant.cooling != nil || engine.isAnyCooling
+        guard isAnyCooling || engine.isAnyLimited else { return }
         let origins = Set(grant.jobs.compactMap { originName(of: $0.url) })
-        cool(grant.cooling?.filter { !origins.contains($0.origin) })
+        // Whoever hands out an origin's jobs without a share has found that it has no limits.
+        engine.liftLimits(of: origins.subtracting((grant.shares ?? []).map(\.origin)))
+        cool(grant.cooling)
+        // It has also found that the origin may be asked, but for what was heard of since.
         let secondsAgo = grantedAt.duration(to: .now) / .seconds(1)
-        engine.warm(origins, toldUntil: secondsAgo)
+        engine.warm(
+            origins.subtracting((grant.cooling ?? []).map(\.origin)), toldUntil: secondsAgo)
+    }
+
+    /// While there is work, hears at once of origins that are to be left alone. A request for work
+    /// that is held open does the same for a worker without.
+    func hearOfCooling() async {
+        var version: String?
+        while !Task.isCancelled {
+            guard !held.isEmpty else {
+                try? await Task.sleep(for: Self.tick)
+                continue
+            }
+            do {
+                let list = try await client.cooling(
+                    after: version, waitMilliseconds: Self.pollMilliseconds, retrySeconds: 0)
+                version = list.version
+                cool(list.cooling)
+            } catch {
+                log.debug("cooldowns were not heard of", ["error": "\(error)"])
+                try? await Task.sleep(for: .seconds(1))
+            }
+        }
     }
 
     /// Leaves origins alone.

@@ -98,6 +98,7 @@ package final class WorkerService: DrainableService {
         if draining.isDraining { leaseTask.cancel() }
         let background = [
             Task { await self.beat() }, Task { await self.watchLeases() },
+            Task { await self.hearOfCooling() },
         ]
         let resolving = Task { await self.resolveInTurn() }
         let committing = Task { await self.commitFinished() }

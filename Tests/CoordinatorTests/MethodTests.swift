@@ -5,7 +5,8 @@ import Testing
 @Suite struct MethodTests {
     static let paths: [(path: String, allowed: String)] = [
         ("/healthz", "GET, HEAD, OPTIONS"), ("/readyz", "GET, HEAD, OPTIONS"),
-        ("/v1/status", "GET, HEAD, OPTIONS"), ("/v1/sums", "GET, HEAD, OPTIONS"),
+        ("/v1/cooling", "GET, HEAD, OPTIONS"), ("/v1/status", "GET, HEAD, OPTIONS"),
+        ("/v1/sums", "GET, HEAD, OPTIONS"),
         ("/v1/leases", "POST, OPTIONS"), ("/v1/reports", "POST, OPTIONS"),
         ("/v1/heartbeats", "POST, OPTIONS"), ("/v1/segments", "POST, OPTIONS"),
         ("/v1/splits", "POST, OPTIONS"), ("/v1/releases", "POST, OPTIONS"),

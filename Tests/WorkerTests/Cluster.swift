@@ -11,13 +11,16 @@ import Testing
 
 @testable import Worker
 
-/// A coordinator over a database of its own, workers over HTTP, an origin and an edge directory.
+/// Coordinators over a database of their own, workers over HTTP, an origin and an edge directory.
 final class Cluster {
     let origin: FaultOrigin
     let edge: TemporaryDirectory
     let client: CoordinatorClient
     let coordinator: Coordinator
     let port: Int
+    /// Of all coordinators, the first one's first.
+    private(set) var ports: [Int]
+    private var others: [Coordinator] = []
     private var workers: [RunningWorker] = []
 
     /// A worker with the task it runs in.
@@ -32,7 +35,7 @@ final class Cluster {
         }
     }
 
-    private init(leaseSeconds: Double) async throws {
+    private init(leaseSeconds: Double, coordinators: Int) async throws {
         origin = try FaultOrigin()
         edge = try TemporaryDirectory("edge")
         // A database, not a schema: work is told of by NOTIFY, which schemas share.
@@ -40,19 +43,25 @@ final class Cluster {
         // Short delays between tries; how long they are is the queue's business.
         let settings = JobQueue.Settings(
             leaseSeconds: leaseSeconds, retry: RetryPolicy(baseSeconds: 0.01, capSeconds: 0.02))
-        coordinator = try Coordinator(
-            Coordinator.Configuration(
-                databaseURL: url, address: "127.0.0.1", port: 0, token: nil, queue: settings))
+        let configuration = Coordinator.Configuration(
+            databaseURL: url, address: "127.0.0.1", port: 0, token: nil, queue: settings)
+        coordinator = try Coordinator(configuration)
         port = try await coordinator.start()
+        ports = [port]
         client = try CoordinatorClient(endpoints: "http://127.0.0.1:\(port)")
+        for _ in 1..<coordinators {
+            let other = try Coordinator(configuration)
+            ports.append(try await other.start())
+            others.append(other)
+        }
     }
 
     /// Runs a test with a cluster and `workers` workers, and stops everything.
     static func with(
         workers: Int = 1, leaseSeconds: Double = 30, partBytes: Int64 = 64 << 20,
-        _ body: (Cluster) async throws -> Void
+        coordinators: Int = 1, _ body: (Cluster) async throws -> Void
     ) async throws {
-        let cluster = try await Cluster(leaseSeconds: leaseSeconds)
+        let cluster = try await Cluster(leaseSeconds: leaseSeconds, coordinators: coordinators)
         let result: Result<Void, any Error>
         do {
             for _ in 0..<workers { try cluster.startWorker(partBytes: partBytes) }
@@ -71,6 +80,7 @@ final class Cluster {
             _ = try? await worker.task.value
         }
         client.shutdown()
+        for other in others { await other.stop() }
         await coordinator.stop()
     }
 

@@ -1,12 +1,18 @@
--- $1 worker, $2 seconds. Renews its shares of origins that it holds jobs of.
-SELECT share_origin(o.id, $1::uuid, $2::float8)
+-- $1 worker, $2 seconds, $3 origins that it is busy with. Renews its shares of origins that it holds
+-- jobs of, and gives it its first of those that have limits since it has. Null where there are no
+-- limits any more.
+SELECT o.url, share_origin(o.id, $1::uuid, $2::float8) AS most
 FROM (
-    SELECT DISTINCT origin_id FROM origin_share
+    SELECT origin_id FROM origin_share
     WHERE worker_id = $1::uuid AND ends_at > clock_timestamp() AND connections IS DISTINCT FROM 0
+    UNION
+    SELECT b.id FROM origin b JOIN origin_limit m ON m.id = b.id
+    WHERE b.url = ANY($3::text[])
+      AND coalesce(m.connections::float8, m.requests_per_second, m.bytes_per_second) IS NOT NULL
     ORDER BY origin_id
 ) AS s
 CROSS JOIN LATERAL (
-    SELECT id FROM origin WHERE id = s.origin_id
+    SELECT id, url FROM origin WHERE id = s.origin_id
       AND (cooldown_until IS NULL OR cooldown_until <= now())
       AND jobs_held(s.origin_id, $1::uuid) > 0
     FOR UPDATE

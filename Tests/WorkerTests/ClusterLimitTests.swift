@@ -1,0 +1,112 @@
+import CoordinatorClient
+import EventLoop
+import Model
+import Synchronization
+import TestSupport
+import Testing
+import Transfer
+
+@testable import Worker
+
+/// What an origin sees, at its sockets, of many workers that know each other only by what coordinators
+/// say.
+@Suite("Limits of origins over a cluster", .serialized, .timeLimit(.minutes(5)))
+struct ClusterLimitTests {
+    typealias C = Cluster
+
+    private func limit(
+        _ cluster: C, connections: Int? = nil, requests: Double? = nil
+    ) async throws {
+        let limits = OriginLimits(connections: connections, requestsPerSecond: requests)
+        try await cluster.client.setLimits(
+            OriginLimitsChange(
+                origin: originName(of: cluster.origin.url()),
+                limits: limits == OriginLimits() ? nil : limits))
+    }
+
+    private func files(_ cluster: C, _ count: Int) throws -> [AssetSubmission] {
+        let body = C.bytes(2_000)
+        return try (0..<count).map { number in
+            cluster.origin.serve("/d/\(number)", body)
+            return try cluster.file("/d/\(number)")
+        }
+    }
+
+    /// One answer in the middle is a 429 with Retry-After. No request may come while that holds. The
+    /// origin cannot know which requests were on their way when it said so: what counts is what comes
+    /// after every worker has been told, which is looked up in the workers, and how long that took.
+    /// A tenth of a second is for what was sent just before.
+    @Test("eight workers of three coordinators are one to the origin")
+    func eightWorkers() async throws {
+        try await C.with(workers: 0, leaseSeconds: 6, coordinators: 3) { cluster in
+            let origin = cluster.origin
+            let (connections, requests, cooldown) = (6, 40.0, 4.0)
+            var assets = try files(cluster, 500)
+            let answeredAt = Mutex<Double?>(nil)
+            let body = C.bytes(2_000)
+            origin.route("/d/middle") { request in
+                guard request.number == 1 else { return request.serve(body) }
+                answeredAt.withLock { $0 = MonotonicClock.nowSeconds }
+                return FaultOrigin.Response(429).with("Retry-After", "\(Int(cooldown))")
+            }
+            assets.insert(try cluster.file("/d/middle"), at: 220)
+            try await limit(cluster, connections: connections, requests: requests)
+            let workers = try (0..<8).map { number in
+                try cluster.startWorker(port: cluster.ports[number % 3], connections: 8)
+            }
+            let catalog = try await cluster.submit(assets)
+
+            try await waitUntil(deadlineSeconds: 120, "the 429") {
+                answeredAt.withLock { $0 } != nil
+            }
+            try await waitUntil(deadlineSeconds: 10, "every worker knows") {
+                workers.allSatisfy { $0.service.engine.isAnyCooling }
+            }
+            let allKnow = MonotonicClock.nowSeconds
+            let answered = try #require(answeredAt.withLock { $0 })
+            #expect(allKnow - answered < cooldown / 2, "\(allKnow - answered) s")
+            let ended = try await cluster.end(of: catalog, deadlineSeconds: 180)
+
+            #expect(ended.values.allSatisfy { $0.state == .completed })
+            #expect(origin.connections.peak <= connections)
+            #expect(origin.mostRequests(inSeconds: 1) <= Int(requests))
+            let times = origin.requests.map { $0.receivedAt - answered }
+            let within = times.filter { $0 > allKnow - answered + 0.1 && $0 < cooldown }
+            #expect(within.isEmpty, "\(within)")
+            #expect(times.contains { $0 < 0 } && times.contains { $0 > cooldown })
+            // One was refused; nothing was asked for twice but that.
+            #expect(origin.requests.count == 502)
+            // And more than one worker had a part in it.
+            let status = try await cluster.client.clusterStatus()
+            #expect(status.workers.count == 8)
+        }
+    }
+
+    @Test("a limit to an origin in use holds within seconds, and its end is heard of")
+    func changedLimits() async throws {
+        try await C.with(workers: 0) { cluster in
+            let gate = Gate()
+            let body = C.bytes(1_000)
+            var assets: [AssetSubmission] = []
+            for number in 0..<40 {
+                cluster.origin.route("/d/\(number)") { $0.serve(body).held(at: gate) }
+                assets.append(try cluster.file("/d/\(number)"))
+            }
+            let catalog = try await cluster.submit(assets)
+            for _ in 0..<2 { try cluster.startWorker(connections: 6) }
+            try await waitUntil(deadlineSeconds: 60, "all connections") {
+                cluster.origin.activeRequests.now >= 12
+            }
+            try await limit(cluster, connections: 4)
+            try await waitUntil(deadlineSeconds: 20, "four connections") {
+                cluster.origin.connections.now <= 4
+            }
+            #expect(try await cluster.client.status(of: catalog).totals.failed == 0)
+            // Shares are still counted for most of a lease; without limits nobody waits for that.
+            try await limit(cluster)
+            gate.open()
+            let ended = try await cluster.end(of: catalog, deadlineSeconds: 25)
+            #expect(ended.values.allSatisfy { $0.state == .completed && $0.retries == 0 })
+        }
+    }
+}
