@@ -47,8 +47,13 @@ enum Validation {
     static func check(_ request: ReportRequest) throws(Failure) {
         try uuid(request.worker, "worker")
         try range(request.results.count, "results", 1...WireLimits.resultsPerReport)
+        var known: LeaseID?
         for (index, result) in request.results.enumerated() {
-            try uuid(result.lease, "results[\(index)].lease")
+            // Mostly that of the result before.
+            if result.lease != known {
+                try uuid(result.lease, "results[\(index)].lease")
+                known = result.lease
+            }
             if let failure = result.failure {
                 try text(failure.code.rawValue, "results[\(index)].failure.code", 1...100)
             }

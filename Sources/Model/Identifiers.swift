@@ -8,6 +8,12 @@ package struct Identifier<Entity>: Hashable, Comparable, Sendable, RawRepresenta
     package init(_ rawValue: Int64) { self.rawValue = rawValue }
 
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+
+    // Not what RawRepresentable offers, which takes its way through witness tables: these are the
+    // keys of everything.
+    package static func == (left: Self, right: Self) -> Bool { left.rawValue == right.rawValue }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 }
 
 extension Identifier: Codable {

@@ -304,13 +304,10 @@ extension ReportRequest: ColumnMessage {
 extension ReportAnswer: WireMessage {
     /// By hand when there is nothing else to say.
     func wireBytes() throws -> [UInt8] {
-        var rest = self
-        rest.answers = []
-        var writer = WireTextWriter(try WireJSON.plain(rest))
-        guard writer.bytes.elementsEqual(#"{"answers":[]}"#.utf8) else {
-            return try WireJSON.plain(self)
-        }
-        for _ in "]}" { writer.removeLast() }
+        guard cooling == nil else { return try WireJSON.plain(self) }
+        var writer = WireTextWriter()
+        writer.reserve(answers.count * 11 + 20)
+        writer.raw("{\"answers\":[")
         for answer in answers {
             writer.string(answer.rawValue)
             writer.raw(",")

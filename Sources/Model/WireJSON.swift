@@ -53,39 +53,60 @@ protocol ColumnMessage: WireMessage {
     func write(_ places: [Int], to writer: inout WireTextWriter)
     /// Reads a group's object; nil when it is not as `write` writes it.
     static func readColumns(_ reader: inout WireTextReader) -> PlacedRows<Element>?
+
+    /// Writes the members but the columns, a comma after each, when no element is left to the list;
+    /// false for what Foundation has to write.
+    func writeRest(to writer: inout WireTextWriter) -> Bool
+    /// Reads a whole message of that kind; nil when it is another.
+    static func readWhole(_ reader: inout WireTextReader) -> Self?
 }
 
 extension ColumnMessage {
     func wireBytes() throws -> [UInt8] {
         let groups = columnGroups()
-        guard !groups.isEmpty else { return try WireJSON.plain(self) }
-        var rest = self
-        if groups.reduce(0, { $0 + $1.count }) == elements.count {
-            rest.elements = []
-        } else {
-            let placed = Set(groups.joined())
-            rest.elements = elements.indices.lazy.filter { !placed.contains($0) }.map {
-                elements[$0]
-            }
-        }
-        var writer = WireTextWriter(try WireJSON.plain(rest))
-        writer.reserve(elements.count * 150)
-        writer.removeLast()
-        writer.raw(",\"")
-        writer.raw(Self.columnsName)
-        writer.raw("\":[")
-        for group in groups {
-            writer.raw("{")
-            write(group, to: &writer)
+        let placed = groups.reduce(0) { $0 + $1.count }
+        var writer = WireTextWriter()
+        writer.reserve(placed * 150 + 1_000)
+        writer.raw("{")
+        if placed < elements.count || !writeRest(to: &writer) {
+            guard !groups.isEmpty else { return try WireJSON.plain(self) }
+            writer = WireTextWriter(try WireJSON.plain(without(groups)))
             writer.removeLast()
-            writer.raw("},")
+            writer.raw(",")
+        }
+        if !groups.isEmpty {
+            writer.raw("\"")
+            writer.raw(Self.columnsName)
+            writer.raw("\":[")
+            for group in groups {
+                writer.raw("{")
+                write(group, to: &writer)
+                writer.removeLast()
+                writer.raw("},")
+            }
+            writer.removeLast()
+            writer.raw("],")
         }
         writer.removeLast()
-        writer.raw("]}")
+        writer.raw("}")
         return writer.bytes
     }
 
+    /// The message with the elements that travel in no column.
+    private func without(_ groups: [[Int]]) -> Self {
+        var rest = self
+        let placed = Set(groups.joined())
+        rest.elements = elements.indices.lazy.filter { !placed.contains($0) }.map { elements[$0] }
+        return rest
+    }
+
     static func reading(_ bytes: [UInt8]) throws -> Self? {
+        let whole = bytes.withUnsafeBufferPointer { bytes -> Self? in
+            var reader = WireTextReader(bytes)
+            let whole = readWhole(&reader)
+            return reader.isAtEnd ? whole : nil
+        }
+        if let whole { return whole }
         guard let (rest, rows) = bytes.withUnsafeBufferPointer(cut) else { return nil }
         var message = try JSONDecoder().decode(Self.self, from: Data(rest))
         guard let elements = merged(rows, with: message.elements) else {

@@ -18,15 +18,23 @@ enum PostgresArray {
                 continue
             }
             buffer.append(UInt8(ascii: "\""))
-            for byte in value.utf8 {
-                if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
-                    buffer.append(UInt8(ascii: "\\"))
-                }
-                buffer.append(byte)
-            }
+            var text = value
+            text.withUTF8 { append($0, to: &buffer) }
             buffer.append(UInt8(ascii: "\""))
         }
         buffer.append(UInt8(ascii: "}"))
+    }
+
+    /// What stands between the quotes of an element.
+    private static func append(_ text: UnsafeBufferPointer<UInt8>, to buffer: inout [UInt8]) {
+        let isPlain = text.allSatisfy { $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+        if isPlain { return buffer.append(contentsOf: text) }
+        for byte in text {
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                buffer.append(UInt8(ascii: "\\"))
+            }
+            buffer.append(byte)
+        }
     }
 
     /// The elements of `{…}`; nil when that is not a one-dimensional array.

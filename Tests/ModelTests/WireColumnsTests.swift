@@ -153,4 +153,42 @@ import Testing
             }
         }
     }
+
+    @Test(arguments: [30, 0.000_01, 1.5, 12_345.678, 1e300, 0.1 + 0.2])
+    func secondsOfEverySizeGoThrough(seconds: Double) throws {
+        var grant = LeaseGrant(lease: nil, seconds: seconds, sites: ["1": "file:///é"], jobs: [])
+        grant.waitedSeconds = seconds
+        let bytes = try WireJSON.encode(grant)
+        for back in [
+            try WireJSON.decode(LeaseGrant.self, from: bytes),
+            try JSONDecoder().decode(LeaseGrant.self, from: Data(bytes)),
+        ] {
+            #expect(back.lease == nil && back.jobs.isEmpty && back.sites == grant.sites)
+            #expect(back.seconds == seconds && back.waitedSeconds == seconds)
+        }
+    }
+
+    @Test func aRequestForJobsIsReadAsFoundationReadsIt() throws {
+        let request = LeaseRequest(
+            worker: "w", queues: ["a \"b\"", "é"], maxJobs: 100, waitMilliseconds: 20_000)
+        let bytes = try WireJSON.encode(request)
+        var bodies = [bytes, Array(try JSONEncoder().encode(request))]
+        for index in bytes.indices {
+            for byte in Array("\"\\,:[]{}0-e \u{1}".utf8) {
+                var damaged = bytes
+                damaged[index] = byte
+                bodies.append(damaged)
+            }
+            bodies.append(Array(bytes[..<index]))
+        }
+        for body in bodies {
+            let own = try? WireJSON.decode(LeaseRequest.self, from: body)
+            let theirs = try? JSONDecoder().decode(LeaseRequest.self, from: Data(body))
+            let text = String(decoding: body, as: UTF8.self)
+            #expect(own?.worker == theirs?.worker && own?.queues == theirs?.queues, "\(text)")
+            #expect(
+                own?.maxJobs == theirs?.maxJobs
+                    && own?.waitMilliseconds == theirs?.waitMilliseconds, "\(text)")
+        }
+    }
 }
