@@ -16,6 +16,7 @@ extension Validation {
         if let code = action.failureCode, !code.isKnown {
             throw wrong("failureCode", code.rawValue, "a code such as origin.http.404")
         }
+        try checkSchedule(action)
         switch (action.action, action.priority) {
         case (.reprioritise, let priority?): try range(priority, "priority", 0...9)
         case (.reprioritise, nil): throw wrong("priority", "none", "0 to 9")
@@ -23,6 +24,25 @@ extension Validation {
             throw wrong("priority", "\(priority)", "with the action reprioritise only")
         case (_, nil): break
         }
+    }
+
+    private static func checkSchedule(_ action: SelectionAction) throws(Failure) {
+        guard action.action == .reschedule else {
+            guard action.notBefore == nil, action.deadline == nil else {
+                throw wrong("notBefore, deadline", "a time", "with the action reschedule only")
+            }
+            return
+        }
+        guard action.catalog != nil, action.asset == nil, action.failureCode == nil else {
+            throw wrong("catalog", "a part or all", "a whole catalog to reschedule")
+        }
+        guard action.notBefore != nil || action.deadline != nil else {
+            throw wrong("notBefore, deadline", "neither", "at least one of them")
+        }
+        // 0 takes one away.
+        try times(
+            notBefore: action.notBefore == 0 ? nil : action.notBefore,
+            deadline: action.deadline == 0 ? nil : action.deadline)
     }
 
     private static func check(_ catalog: CatalogReference) throws(Failure) {

@@ -8,6 +8,18 @@ enum Validation {
         try text(submission.name, "name", 1...200)
         try storageURL(submission.storageURL)
         try range(submission.priority, "priority", 0...9)
+        try times(notBefore: submission.notBefore, deadline: submission.deadline)
+    }
+
+    /// Points in time in seconds since 1970. Throws also for a deadline before the beginning.
+    static func times(notBefore: Double?, deadline: Double?) throws(Failure) {
+        for (field, time) in [("notBefore", notBefore), ("deadline", deadline)] {
+            guard let time, !WireLimits.pointsInTime.contains(time) else { continue }
+            throw wrong(field, "\(time)", "seconds since 1970, up to the year 9999")
+        }
+        if let notBefore, let deadline, deadline <= notBefore {
+            throw wrong("deadline", "\(deadline)", "later than notBefore, \(notBefore)")
+        }
     }
 
     static func check(_ batch: AssetBatch) throws(Failure) {

@@ -49,7 +49,7 @@ extension JobQueue {
     private func apply(
         _ action: SelectionAction, to catalog: CatalogID
     ) async throws(Failure) -> SelectionAnswer {
-        if action.action != .reprioritise {
+        if action.action == .cancel || action.action == .retry {
             // What reports left to be counted may have ended assets. In a transaction of its own,
             // because it locks assets, and reports lock their jobs first.
             try await transaction { connection in
@@ -71,6 +71,9 @@ extension JobQueue {
                 return try Self.answer(
                     try await connection.query(
                         SQL.reprioritiseCatalog, [id, .int(action.priority ?? 5)]))
+            }
+            if action.action == .reschedule {
+                return try await Self.reschedule(catalog, action, connection)
             }
             let assets = try await connection.query(
                 SQL.assetsSelected,
@@ -107,8 +110,26 @@ extension JobQueue {
                     SQL.reprioritiseAssets, both + [.int(action.priority ?? 5)])
                 _ = try await connection.query(SQL.notifyWork, [])
                 return try Self.answer(moved)
+            case .reschedule: return SelectionAnswer(assets: 0, jobs: 0)
             }
         }
+    }
+
+    private static func reschedule(
+        _ catalog: CatalogID, _ action: SelectionAction, _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        let changed = try await connection.query(
+            SQL.rescheduleCatalog,
+            [
+                .int(catalog.rawValue), .optionalDouble(action.notBefore),
+                .optionalDouble(action.deadline),
+            ])
+        guard !changed.rows.isEmpty else {
+            throw Failure(
+                "input.field", "deadline: it would come before catalog \(catalog) may begin.")
+        }
+        _ = try await connection.query(SQL.notifyWork, [])
+        return try answer(changed)
     }
 
     private static func answer(_ result: PostgresResult) throws -> SelectionAnswer {

@@ -140,6 +140,9 @@ extension CatalogStatus {
             queue: try row.string("queue"), storageURL: try row.string("storage_url"),
             state: CatalogState(rawValue: try row.string("state")) ?? .open,
             generation: Int(try row.int64("generation")), totals: totals, active: active)
+        priority = Int(try row.int64("priority"))
+        notBefore = try row.optionalDouble("not_before")
+        deadline = try row.optionalDouble("deadline")
     }
 }
 

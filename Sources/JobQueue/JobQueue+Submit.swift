@@ -18,7 +18,8 @@ extension JobQueue {
                 SQL.catalogOpen,
                 [
                     .int(site), .int(try queue.int64("id")), .text(submission.name),
-                    .int(Int64(submission.priority)),
+                    .int(Int64(submission.priority)), .optionalDouble(submission.notBefore),
+                    .optionalDouble(submission.deadline),
                 ]
             ).only()
             return CatalogHandle(

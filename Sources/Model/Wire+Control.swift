@@ -59,6 +59,9 @@ package struct SelectionAction: Codable, Hashable, Sendable {
     package var failureCode: FailureCode?
     /// What to reprioritise to: 0 (last) to 9 (first).
     package var priority: Int?
+    /// What to reschedule to, in seconds since 1970; 0 for none, nil to leave it.
+    package var notBefore: Double?
+    package var deadline: Double?
 
     package enum Action: String, Codable, CaseIterable, Sendable {
         /// Nothing more of it is done. What workers hold they stop at their next heartbeat; what is
@@ -67,17 +70,23 @@ package struct SelectionAction: Codable, Hashable, Sendable {
         /// What failed or was cancelled is wanted again, its tries counted anew.
         case retry
         case reprioritise
+        /// Of a whole catalog: when it may begin, and when it should have ended. What workers hold
+        /// they finish.
+        case reschedule
     }
 
     package init(
         _ action: Action, catalog: CatalogReference? = nil, asset: String? = nil,
-        failureCode: FailureCode? = nil, priority: Int? = nil
+        failureCode: FailureCode? = nil, priority: Int? = nil, notBefore: Double? = nil,
+        deadline: Double? = nil
     ) {
         self.action = action
         self.catalog = catalog
         self.asset = asset
         self.failureCode = failureCode
         self.priority = priority
+        self.notBefore = notBefore
+        self.deadline = deadline
     }
 }
 

@@ -6,6 +6,12 @@ package struct CatalogStatus: Codable, Sendable {
     package var storageURL: String
     package var state: CatalogState
     package var generation: Int
+    /// 0 (last) to 9 (first).
+    package var priority: Int?
+    /// When its first job may be handed out, in seconds since 1970.
+    package var notBefore: Double?
+    /// When it should have ended, in seconds since 1970.
+    package var deadline: Double?
     package var totals: CatalogTotals
     /// Assets that are under way now, most recently changed first, 20 at most.
     package var active: [AssetStatus]

@@ -6,11 +6,21 @@ package struct CatalogSubmission: Codable, Sendable {
     package var storageURL: String
     /// 0 (last) to 9 (first).
     package var priority: Int
+    /// When the first of its jobs may be handed out, in seconds since 1970; nil for at once. Like
+    /// the priority, of the catalog from now on.
+    package var notBefore: Double?
+    /// When it should have ended, in seconds since 1970; its priority rises as this nears.
+    package var deadline: Double?
 
-    package init(name: String, storageURL: String, priority: Int = 5) {
+    package init(
+        name: String, storageURL: String, priority: Int = 5, notBefore: Double? = nil,
+        deadline: Double? = nil
+    ) {
         self.name = name
         self.storageURL = storageURL
         self.priority = priority
+        self.notBefore = notBefore
+        self.deadline = deadline
     }
 }
 
@@ -88,6 +98,8 @@ package enum WireLimits {
     package static let bodyBytes = 16 << 20
     /// Longest long poll in milliseconds.
     package static let waitMilliseconds = 30_000
+    /// Points in time in seconds since 1970: up to the end of the year 9999.
+    package static let pointsInTime = 1.0...253_402_300_799
     /// Longest name of an asset in bytes, when its 1,000 characters are long ones.
     package static let nameBytes = 2_000
     /// Longest URL in bytes.

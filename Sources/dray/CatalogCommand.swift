@@ -2,10 +2,10 @@ import CoordinatorClient
 import Model
 import Runtime
 
-/// `dray catalog`: cancels, retries and reprioritises work.
+/// `dray catalog`: cancels, retries, reprioritises and reschedules work.
 enum CatalogCommand {
     static let command = Command(
-        "catalog", summary: "Cancel, retry or reprioritise the work of catalogs.",
+        "catalog", summary: "Cancel, retry, reprioritise or reschedule the work of catalogs.",
         discussion: ClusterCall.place,
         subcommands: [
             change(
@@ -25,7 +25,37 @@ enum CatalogCommand {
                         "priority", .integer(placeholder: "N", range: 0...9), required: true,
                         help: "0 (last) to 9 (first).")
                 ]),
+            reschedule,
         ])
+
+    private static let site = CommandOption(
+        "site", .text(placeholder: "DEST"),
+        help: "The catalog's site, where several have one of that name.")
+
+    private static let reschedule = Command(
+        "reschedule", summary: "Set when a catalog may begin and when it should have ended.",
+        discussion: """
+            \(TimeOptions.discussion) `none` takes one away. What workers hold already they finish; \
+            submitting the catalog again sets both anew.
+            """,
+        operands: [
+            CommandOperand("CATALOG", help: "Its number or name, as `dray status` lists them.")
+        ],
+        options: [TimeOptions.notBefore, TimeOptions.deadline, site, ClusterCall.json]
+    ) { arguments in
+        await ClusterCall.run { client in
+            var selection = try selection(.reschedule, arguments)
+            selection.notBefore = try TimeOptions.time("not-before", arguments, none: 0)
+            selection.deadline = try TimeOptions.time("deadline", arguments, none: 0)
+            guard selection.notBefore != nil || selection.deadline != nil else {
+                throw UsageError("nothing to set", hint: "Give --not-before, --deadline or both.")
+            }
+            let answer = try await client.apply(selection, retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(answer, arguments) {
+                "Rescheduled: \(HumanFormat.count(answer.assets, "asset")) under way.\n"
+            }
+        }
+    }
 
     private static func change(
         _ action: SelectionAction.Action, _ summary: String, _ discussion: String,
@@ -40,9 +70,7 @@ enum CatalogCommand {
                         + "every catalog.")
             ],
             options: options + [
-                CommandOption(
-                    "site", .text(placeholder: "DEST"),
-                    help: "The catalog's site, where several have one of that name."),
+                site,
                 CommandOption(
                     "asset", .text(placeholder: "NAME"), help: "Only this asset of the catalog."),
                 CommandOption(
@@ -96,6 +124,7 @@ enum CatalogCommand {
             case .cancel: "Cancelled"
             case .retry: "Trying again"
             case .reprioritise: "Reprioritised"
+            case .reschedule: "Rescheduled"
             }
         return "\(done): \(HumanFormat.count(answer.assets, "asset")), "
             + "\(HumanFormat.count(answer.jobs, "job")).\n"

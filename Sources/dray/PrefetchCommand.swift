@@ -15,6 +15,8 @@ enum PrefetchCommand {
             workers see it. Files lie under DEST as the origin serves them: HOST/PATH.
 
             Running it again fetches what is missing or was changed, and nothing else.
+
+            \(TimeOptions.discussion)
             """,
         operands: [CommandOperand("LIST", help: "A catalog, a list of URLs, - or one URL.")],
         options: [
@@ -23,6 +25,7 @@ enum PrefetchCommand {
             CommandOption(
                 "name", .text(placeholder: "NAME"),
                 help: "The catalog's name. Default: the JSON catalog's own, else LIST's."),
+            TimeOptions.notBefore, TimeOptions.deadline,
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
             CommandOption(
                 "report", .text(placeholder: "FILE"),
@@ -48,6 +51,12 @@ enum PrefetchCommand {
             remote == nil
             ? try Destination(local: destinationText) : try Destination(remote: destinationText)
         if let path = arguments.text("report") { try ReportWriter.check(path) }
+        let notBefore = try TimeOptions.time("not-before", arguments)
+        let deadline = try TimeOptions.time("deadline", arguments)
+        if let notBefore, let deadline, deadline <= notBefore {
+            throw UsageError(
+                "--deadline comes before --not-before", hint: "Let it end after it began.")
+        }
         let source = try ListSource(arguments.operands[0])
         let summary = try await source.read { _ throws(Failure) in }
         let name = arguments.text("name") ?? summary.name ?? source.defaultName
@@ -56,7 +65,7 @@ enum PrefetchCommand {
         let isQuiet = arguments.flag("quiet")
         let plan = PrefetchSession.Plan(
             source: source, assets: summary.assets, catalogName: name,
-            priority: summary.priority ?? 5,
+            priority: summary.priority ?? 5, notBefore: notBefore, deadline: deadline,
             destination: destination, reportPath: arguments.text("report"), isQuiet: isQuiet,
             isEmbedded: remote == nil)
         let display = ProgressDisplay(

@@ -17,6 +17,9 @@ final class PrefetchSession: DrainableService {
         var assets: Int
         var catalogName: String
         var priority: Int
+        /// In seconds since 1970.
+        var notBefore: Double?
+        var deadline: Double?
         var destination: Destination
         var reportPath: String?
         var isQuiet: Bool
@@ -70,7 +73,7 @@ final class PrefetchSession: DrainableService {
         let handle = try await client.openCatalog(
             CatalogSubmission(
                 name: plan.catalogName, storageURL: plan.destination.storageURL,
-                priority: plan.priority))
+                priority: plan.priority, notBefore: plan.notBefore, deadline: plan.deadline))
         do throws(Failure) {
             try await submit(handle, client)
             if let status = try await follow(handle, client) { return status }
@@ -104,6 +107,9 @@ final class PrefetchSession: DrainableService {
         display.note(
             "\(printable(plan.catalogName)): \(HumanFormat.count(summary.assets, "asset")) to "
                 + printable(plan.destination.path))
+        if let begin = plan.notBefore, begin > SystemWallClock().nowSeconds {
+            display.note("it begins not before \(TimeOptions.text(begin))")
+        }
     }
 
     private static func send(

@@ -17,6 +17,8 @@ enum StatusCommand {
 
     /// A table each of catalogs, queues and workers.
     static func text(_ status: ClusterStatus) -> String {
+        // Columns that few need, only where one has something in them.
+        let isTimed = status.catalogs.contains { $0.notBefore != nil || $0.deadline != nil }
         let catalogs = status.catalogs.map { catalog in
             let totals = catalog.totals
             return [
@@ -25,6 +27,9 @@ enum StatusCommand {
                 HumanFormat.count(totals.failed), HumanFormat.bytes(totals.bytes),
                 HumanFormat.duration(seconds: totals.seconds), printable(catalog.queue),
             ]
+                + (isTimed
+                    ? [catalog.notBefore, catalog.deadline].map { $0.map(TimeOptions.text) ?? "–" }
+                    : [])
         }
         let workers = status.workers.map { worker in
             [
@@ -36,8 +41,10 @@ enum StatusCommand {
             "dray \(printable(status.version)), schema \(status.schemaVersion)\n",
             ClusterCall.section(
                 "Catalogs",
-                ["Number", "Name", "State", "Completed", "Failed", "Bytes", "Time", "Queue"],
-                [.right, .left, .left, .right, .right, .right, .right, .left], catalogs),
+                ["Number", "Name", "State", "Completed", "Failed", "Bytes", "Time", "Queue"]
+                    + (isTimed ? ["Not before", "Deadline"] : []),
+                [.right, .left, .left, .right, .right, .right, .right, .left]
+                    + (isTimed ? [.left, .left] : []), catalogs),
             QueueCommand.table(status.queues),
             ClusterCall.section(
                 "Workers", ["Name", "Transfers", "Last heard of"],

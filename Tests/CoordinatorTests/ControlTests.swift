@@ -43,6 +43,13 @@ import Testing
         selection(#""action":"retry","failureCode":"origin.http.999""#),
         selection(#""action":"retry","failureCode":"' OR 1=1 --""#),
         selection(#""action":"reprioritise","catalog":{"id":1}"#),
+        selection(#""action":"cancel","catalog":{"id":1},"deadline":5"#),
+        selection(#""action":"reschedule","catalog":{"id":1}"#),
+        selection(#""action":"reschedule","catalog":{"id":1},"deadline":-1"#),
+        selection(#""action":"reschedule","catalog":{"id":1},"notBefore":2,"deadline":2"#),
+        selection(#""action":"reschedule","catalog":{"id":1},"asset":"a","deadline":2"#),
+        selection(#""action":"reschedule","failureCode":"origin.http.404","deadline":2"#),
+        selection(#""action":"reschedule","catalog":{"id":1},"deadline":2,"priority":1"#),
         selection(#""action":"reprioritise","catalog":{"id":1},"priority":10"#),
         selection(#""action":"reprioritise","catalog":{"id":1},"priority":-1"#),
         selection(

@@ -152,6 +152,10 @@ import Testing
         ),
         catalog(#"{"name":"a","storageURL":"file:///x","priority":10}"#),
         catalog(#"{"name":"a","storageURL":"file:///x","priority":-1}"#),
+        catalog(#"{"name":"a","storageURL":"file:///x","priority":5,"notBefore":0}"#),
+        catalog(#"{"name":"a","storageURL":"file:///x","priority":5,"deadline":1e300}"#),
+        catalog(
+            #"{"name":"a","storageURL":"file:///x","priority":5,"notBefore":9,"deadline":9}"#),
         catalog(#"{"name":"a","storageURL":"/x","priority":5}"#),
         catalog(#"{"name":"a","storageURL":"file://host/x","priority":5}"#),
         catalog(#"{"name":"a","storageURL":"file:///x/../y","priority":5}"#),

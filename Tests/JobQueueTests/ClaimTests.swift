@@ -61,15 +61,84 @@ import Testing
 
     @Test func aDeadlineRaisesThePriorityAsItNears() async throws {
         try await F.with("deadline") { fixture in
-            try await fixture.submit(Self.files("due", 100), catalog: "due", priority: 2)
+            let now = try await Self.now(fixture)
+            let due = try await fixture.submit(
+                Self.files("due", 100), catalog: "due", priority: 2, deadline: now + 9 * 3_600)
             try await fixture.submit(Self.files("high", 100), catalog: "high", priority: 6)
-            let deadline = "UPDATE catalog SET started_at = now() - interval '1 hour', deadline = "
-            try await fixture.pool.query(deadline + "now() + interval '9 hours' WHERE name = 'due'")
-            #expect(Self.count(try await fixture.lease(10), "high") == 10)
+            // An hour of ten has passed: 2.7 is less than 6.
             try await fixture.pool.query(
-                deadline + "now() + interval '10 minutes' WHERE name = 'due'")
+                "UPDATE catalog SET started_at = now() - interval '1 hour' WHERE name = 'due'")
+            #expect(Self.count(try await fixture.lease(10), "high") == 10)
+            // Six sevenths of its time have passed: 8.
+            try await Self.reschedule(fixture, due, deadline: now + 600)
             #expect(Self.count(try await fixture.lease(10), "due") == 10)
+            try await Self.reschedule(fixture, due, deadline: now - 600)
+            #expect(Self.count(try await fixture.lease(10), "due") == 10)
+            try await Self.reschedule(fixture, due, deadline: 0)
+            #expect(Self.count(try await fixture.lease(10), "high") == 10)
+            #expect(try await fixture.queue.status(of: due).deadline == nil)
         }
+    }
+
+    @Test func aCatalogIsNotHandedOutBeforeItsTime() async throws {
+        try await F.with("later") { fixture in
+            let now = try await Self.now(fixture)
+            let later = try await fixture.submit(
+                Self.files("later", 20), catalog: "later", priority: 9, notBefore: now + 3_600)
+            try await fixture.submit(Self.files("now", 5), catalog: "now")
+            #expect(Self.count(try await fixture.lease(10), "now") == 5)
+            #expect(try await fixture.lease(10).lease == nil)
+            #expect(try await !fixture.queue.hasWork())
+            let status = try await fixture.queue.status(of: later)
+            #expect(status.notBefore == now + 3_600 && status.deadline == nil)
+
+            // Its time comes.
+            try await fixture.pool.query(
+                "UPDATE catalog SET not_before = now() WHERE name = 'later'")
+            #expect(try await fixture.queue.hasWork())
+            let held = try await fixture.lease(5)
+            #expect(Self.count(held, "later") == 5)
+            // Put off, it keeps what it has; then it goes on.
+            try await Self.reschedule(fixture, later, notBefore: now + 60)
+            #expect(try await fixture.lease(10).lease == nil)
+            let verdicts = try await fixture.report(held.jobs.map { F.done($0, held) })
+            #expect(verdicts.allSatisfy { $0 == .accepted })
+            try await Self.reschedule(fixture, later, notBefore: 0)
+            #expect(Self.count(try await fixture.lease(100), "later") == 15)
+            let failure = await #expect(throws: Failure.self) {
+                try await Self.reschedule(
+                    fixture, later, notBefore: now + 7_200, deadline: now + 7_100)
+            }
+            #expect(failure?.code == "input.field")
+        }
+    }
+
+    @Test func submittingAgainSetsTheTimesAnew() async throws {
+        try await F.with("laterAgain") { fixture in
+            let later = try await Self.now(fixture) + 3_600
+            let catalog = try await fixture.submit(
+                [F.file("a")], notBefore: later, deadline: later + 60)
+            #expect(try await fixture.lease().lease == nil)
+            try await fixture.submit([F.file("a")])
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.notBefore == nil && status.deadline == nil)
+            #expect(try await fixture.lease().jobs.count == 1)
+        }
+    }
+
+    /// By the database's clock, in whole seconds.
+    private static func now(_ fixture: F) async throws -> Double {
+        let sql = "SELECT floor(extract(epoch FROM now()))::float8 AS now"
+        return try await fixture.pool.query(sql).firstRow?.double("now") ?? 0
+    }
+
+    private static func reschedule(
+        _ fixture: F, _ catalog: CatalogID, notBefore: Double? = nil, deadline: Double? = nil
+    ) async throws {
+        _ = try await fixture.queue.apply(
+            SelectionAction(
+                .reschedule, catalog: CatalogReference(catalog), notBefore: notBefore,
+                deadline: deadline))
     }
 
     @Test func anOriginThatIsLeftAloneHoldsUpNoOther() async throws {

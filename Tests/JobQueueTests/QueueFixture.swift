@@ -103,10 +103,12 @@ struct QueueFixture {
     @discardableResult
     func submit(
         _ assets: [AssetSubmission], catalog: String = "movies", site: String = Self.site,
-        priority: Int = 5
+        priority: Int = 5, notBefore: Double? = nil, deadline: Double? = nil
     ) async throws -> CatalogID {
         let handle = try await queue.open(
-            CatalogSubmission(name: catalog, storageURL: site, priority: priority))
+            CatalogSubmission(
+                name: catalog, storageURL: site, priority: priority, notBefore: notBefore,
+                deadline: deadline))
         try await queue.add(assets, to: handle.id, generation: handle.generation)
         try await queue.start(handle.id, generation: handle.generation)
         return handle.id

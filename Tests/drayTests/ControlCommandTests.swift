@@ -71,6 +71,36 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
+        @Test func aCatalogBeginsWhenItsTimeHasCome() async throws {
+            let origin = try await FileOrigin(files: 3)
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 1, connections: 4, leaseSeconds: 10)
+            let edge = try TemporaryDirectory("edge")
+            let prefetch = try cluster.start([
+                "prefetch", origin.list, "--to", edge.path, "--name", "movies", "--not-before",
+                "2d", "--deadline", "3d",
+            ])
+            try await waitUntil(deadlineSeconds: 30, "the catalog") {
+                try await cluster.status().catalogs.first?.state == .running
+            }
+            let shown = try await Self.run(cluster, "status")
+            #expect(shown.contains("Not before") && shown.contains("Deadline"), "\(shown)")
+            let late = try await Self.run(
+                cluster, "catalog", "reschedule", "movies", "--deadline", "1d", exits: 2)
+            #expect(late.contains("it would come before"), "\(late)")
+            #expect(try await cluster.status().catalogs[0].totals.segmentsDone == 0)
+
+            let moved = try await Self.run(
+                cluster, "catalog", "reschedule", "movies", "--not-before", "none")
+            #expect(moved == "Rescheduled: 3 assets under way.\n")
+            #expect(try await prefetch.wait() == .exited(0))
+            #expect(prefetch.errors.contains("it begins not before 20"), "\(prefetch.errors)")
+            try await origin.expectCopied(to: edge.path)
+            let status = try await cluster.status().catalogs[0]
+            #expect(status.notBefore == nil && status.deadline != nil)
+            try await cluster.stop()
+        }
+
         @Test func limitsAndSchedulesAreSetAndShown() async throws {
             let cluster = try await ProcessCluster(
                 coordinators: 1, workers: 0, connections: 1, leaseSeconds: 10)

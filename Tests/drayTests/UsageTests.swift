@@ -66,6 +66,15 @@ import Testing
         (["prefetch", "good.txt", "--to", "/proc/edge"], "cannot write to /proc"),
         (["prefetch", "good.txt", "--to", "edge", "--workers", "0"], "--workers is '0'"),
         (["prefetch", "good.txt", "--to", "edge", "--name", "a\nb"], "--name is 'a\\nb'"),
+        (
+            ["prefetch", "good.txt", "--to", "edge", "--not-before", "22:00"],
+            "--not-before is '22:00'"
+        ),
+        (
+            ["prefetch", "good.txt", "--to", "edge", "--not-before", "2h", "--deadline", "1h"],
+            "--deadline comes before --not-before"
+        ),
+        (["catalog", "reschedule", "movies"], "nothing to set"),
         (["up", "--listen", "0.0.0.0:7400"], "there is no token"),
         (["up", "--listen", "nowhere"], "--listen is 'nowhere'"),
         (["coordinator", "--database", "x"], "--listen is missing"),

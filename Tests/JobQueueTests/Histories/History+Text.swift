@@ -54,6 +54,7 @@ extension Operation: CustomStringConvertible {
         if let asset { text += " \(asset)" }
         if let code { text += " with \(code)" }
         if let priority { text += " to \(priority)" }
+        if isHeldBack { text += " to later" }
         return text
     }
 }

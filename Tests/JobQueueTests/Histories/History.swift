@@ -71,6 +71,10 @@ enum History {
         for site in runner.model.queues.keys.sorted() {
             try await run(.control(site: site, .active), &runner)
         }
+        for number in runner.model.catalogs.filter(\.value.isHeldBack).keys.sorted() {
+            try await run(
+                .operate(Operation(action: .reschedule, catalog: number)), &runner)
+        }
         try await finish(&runner, &lease)
         for number in runner.model.catalogs.keys.sorted() {
             try await resubmit(number, &runner)

@@ -98,6 +98,9 @@ struct HistoryGenerator {
         if let held = model.queues.filter({ $0.value != .active }).keys.min(), chance(0.25) {
             return .control(site: held, .active)
         }
+        if let later = model.catalogs.filter(\.value.isHeldBack).keys.min(), chance(0.25) {
+            return .operate(Operation(action: .reschedule, catalog: later))
+        }
         // Most often what has to come first does.
         if chance(0.85) {
             guard let catalog = model.catalogs[number] else { return .open(number) }
@@ -135,6 +138,10 @@ struct HistoryGenerator {
         let assets = model.catalogs[catalog]?.assets ?? [:]
         let failed = assets.filter { $0.value.state == .failed }.keys.sorted()
         if !failed.isEmpty && chance(0.3) { operation.action = .retry }
+        if operation.action == .reschedule {
+            operation.isHeldBack = model.catalogs[catalog]?.isHeldBack != true
+            return .operate(operation)
+        }
         switch Int.random(in: 0..<10, using: &random) {
         case 0..<3: break
         case 3..<7:

@@ -125,7 +125,9 @@ struct HistorySession: Sendable {
                 SelectionAction(
                     operation.action, catalog: operation.catalog.map { CatalogReference(id($0)) },
                     asset: operation.asset, failureCode: operation.code,
-                    priority: operation.priority))
+                    priority: operation.priority,
+                    notBefore: operation.action != .reschedule
+                        ? nil : operation.isHeldBack ? Self.never : 0))
             return Outcome(answer: .selected(answer))
         case .control(let site, let state):
             let status = try await queue.set(state, ofQueue: Self.queues[site])
@@ -150,6 +152,9 @@ struct HistorySession: Sendable {
         }
         return Outcome(answer: .nothing)
     }
+
+    /// In seconds since 1970.
+    private static let never = 4e9
 
     private func id(_ catalog: Int) -> CatalogID { catalogs[catalog] ?? CatalogID(1_000_000) }
 

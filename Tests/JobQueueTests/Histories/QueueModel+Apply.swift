@@ -54,6 +54,7 @@ extension QueueModel {
             let isCooling = origin(of: work).map(coolingOrigins.contains) ?? false
             // A verification asks nothing of the origin; whether it waits all the same is not said.
             guard wanted.isEmpty || wanted.contains(site), queues[site] != .paused,
+                catalogs[work.catalog]?.isHeldBack == false,
                 !isCooling || work.kind == .verify
             else { continue }
             permitted.append(granted(work, attempt: job.attempt + 1))

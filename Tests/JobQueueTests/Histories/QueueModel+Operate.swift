@@ -10,12 +10,18 @@ extension QueueModel {
     }
 
     mutating func operate(_ operation: Operation) -> Expected {
-        if let number = operation.catalog, operation.action != .reprioritise { fold(number) }
+        if let number = operation.catalog, [.cancel, .retry].contains(operation.action) {
+            fold(number)
+        }
         guard let number = operation.catalog, let catalog = catalogs[number] else {
             return .exactly(.refused("input.notFound"))
         }
         let isWhole = operation.asset == nil && operation.code == nil
-        if operation.action == .reprioritise && isWhole { return reprioritised(catalog) }
+        if operation.action == .reschedule {
+            catalogs[number]?.isHeldBack = operation.isHeldBack
+            return left(of: catalog)
+        }
+        if operation.action == .reprioritise && isWhole { return left(of: catalog) }
         let names = selected(operation, in: catalog)
         if operation.asset != nil && operation.code == nil && names.isEmpty {
             return .exactly(.refused("input.notFound"))
@@ -23,7 +29,7 @@ extension QueueModel {
         switch operation.action {
         case .cancel: return .selected(cancel(names, of: number), isWritten: true)
         case .retry: return retry(names, of: number, isWhole: isWhole)
-        case .reprioritise:
+        case .reprioritise, .reschedule:
             let changed = reprioritise(names, of: number, to: operation.priority)
             return .selected(changed, isWritten: true)
         }
@@ -138,8 +144,8 @@ extension QueueModel {
 
     // MARK: Reprioritise
 
-    /// Of a whole catalog nothing is written but its row.
-    private func reprioritised(_ catalog: Catalog) -> Expected {
+    /// What is under way of a catalog; nothing is written but its row.
+    private func left(of catalog: Catalog) -> Expected {
         guard catalog.state == .running else {
             return .selected(SelectionAnswer(assets: 0, jobs: 0), isWritten: false)
         }

@@ -13,6 +13,7 @@ extension QueueModel {
             catalogs[catalog] = Catalog(site: site)
         } else {
             catalogs[catalog]?.opened += 1
+            catalogs[catalog]?.isHeldBack = false
         }
         return .opened(generation: catalogs[catalog]?.opened ?? 0)
     }

@@ -44,6 +44,8 @@ struct QueueModel: Equatable, Sendable {
         var sumsOwed: Set<String> = []
         var sumsFailed = 0
         var sumsRetries = 0
+        /// Its time has not come.
+        var isHeldBack = false
     }
 
     struct Asset: Equatable, Sendable {

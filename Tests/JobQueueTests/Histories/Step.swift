@@ -60,6 +60,8 @@ struct Operation: Hashable, Sendable {
     var code: FailureCode?
     /// What to reprioritise to.
     var priority: Int?
+    /// What to reschedule to: not before a time that never comes, or at once.
+    var isHeldBack = false
     /// One catalog's part of an operation on every catalog.
     var isPart = false
 

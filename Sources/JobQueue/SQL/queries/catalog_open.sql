@@ -1,6 +1,8 @@
--- $1 site, $2 queue, $3 name, $4 priority. Every opening is a submission of its own.
-INSERT INTO catalog (site_id, queue_id, name, priority)
-VALUES ($1, $2, $3, $4)
+-- $1 site, $2 queue, $3 name, $4 priority, $5 not before and $6 deadline in seconds since 1970 or null.
+-- Every opening is a submission of its own.
+INSERT INTO catalog (site_id, queue_id, name, priority, not_before, deadline)
+VALUES ($1, $2, $3, $4, to_timestamp($5::float8), to_timestamp($6::float8))
 ON CONFLICT (site_id, name) DO UPDATE
-SET opened_generation = catalog.opened_generation + 1, priority = excluded.priority
+SET opened_generation = catalog.opened_generation + 1, priority = excluded.priority,
+    not_before = excluded.not_before, deadline = excluded.deadline
 RETURNING id, opened_generation

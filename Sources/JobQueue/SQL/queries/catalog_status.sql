@@ -1,7 +1,9 @@
 -- $1 catalog, or null for the 100 most recent. What is expected in all is an estimate: segments of
 -- which nothing is known are taken to be like those that are.
 -- What reports have not yet had folded into it counts too.
-SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.assets,
+SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.priority,
+       extract(epoch FROM c.not_before)::float8 AS not_before,
+       extract(epoch FROM c.deadline)::float8 AS deadline, c.assets,
        n.assets_completed, n.assets_failed, n.segments, n.segments_done, n.segments_failed,
        n.bytes, n.adopted_bytes, n.retries,
        coalesce(extract(epoch FROM coalesce(c.ended_at, now()) - c.started_at), 0)::float8

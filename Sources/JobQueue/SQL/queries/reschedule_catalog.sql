@@ -1,0 +1,16 @@
+-- $1 catalog, $2 not before and $3 deadline in seconds since 1970: 0 for none, null to leave it. How much
+-- of it is under way, which is not written. No row when the deadline would come first.
+WITH next AS (
+    SELECT id,
+           CASE WHEN $2::float8 IS NULL THEN not_before
+                WHEN $2::float8 > 0 THEN to_timestamp($2::float8) END AS not_before,
+           CASE WHEN $3::float8 IS NULL THEN deadline
+                WHEN $3::float8 > 0 THEN to_timestamp($3::float8) END AS deadline
+    FROM catalog WHERE id = $1::bigint
+)
+UPDATE catalog c SET not_before = n.not_before, deadline = n.deadline
+FROM next n WHERE c.id = n.id AND (n.deadline > n.not_before) IS NOT FALSE
+RETURNING CASE WHEN c.state = 'running' THEN c.assets - c.assets_completed - c.assets_failed
+               ELSE 0 END AS assets,
+          CASE WHEN c.state = 'running' THEN c.segments - c.segments_done - c.segments_failed
+               ELSE 0 END AS jobs

@@ -1,0 +1,34 @@
+import Runtime
+
+/// Options that say when a catalog may begin and when it should have ended.
+enum TimeOptions {
+    static let discussion = """
+        TIME is a date and a time with their zone, 2026-11-22T18:00+01:00 or 2026-11-22T17:00Z, or a \
+        length of time from now: 90m, 6h, 2d.
+        """
+    static let notBefore = CommandOption(
+        "not-before", .text(placeholder: "TIME"), help: "Hand out none of its work earlier.")
+    static let deadline = CommandOption(
+        "deadline", .text(placeholder: "TIME"),
+        help: "When it should have ended: its priority rises up to 9 as this nears.")
+
+    /// `--name TIME` in seconds since 1970; `none` when that is given and allowed, nil when nothing is.
+    static func time(
+        _ name: String, _ arguments: Arguments, none: Double? = nil,
+        clock: any WallClock = SystemWallClock()
+    ) throws(UsageError) -> Double? {
+        guard let text = arguments.text(name) else { return nil }
+        if text == "none", let none { return none }
+        guard let time = pointInTime(text, now: clock.nowSeconds) else {
+            throw UsageError(
+                "--\(name) is '\(printable(String(text.prefix(100))))'",
+                hint: "Use 2026-11-22T18:00+01:00, 2026-11-22T17:00Z, or a time from now: 6h.")
+        }
+        return time
+    }
+
+    /// `2026-11-22 17:00 UTC`
+    static func text(_ seconds: Double) -> String {
+        String(timestamp(ofSeconds: seconds).prefix(16)).replacing("T", with: " ") + " UTC"
+    }
+}
