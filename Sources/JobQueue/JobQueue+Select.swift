@@ -173,7 +173,7 @@ extension JobQueue {
                 "catalog: \(catalog) is just being submitted again, which tries again what failed.")
         }
         let both: [PostgresValue] = [.int(catalog.rawValue), .int(generation)]
-        _ = try await connection.query(SQL.startLockWork, both)
+        try await lockWork(both, connection)
         _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
         // Now that no report of a list of digests is under way.
         let lacksSums =

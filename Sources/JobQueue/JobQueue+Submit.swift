@@ -81,7 +81,7 @@ extension JobQueue {
             try Self.checkOpen("of catalog \(catalog)", state: row.queueState)
             _ = try await connection.query(SQL.planInBulk, [])
             let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
-            _ = try await connection.query(SQL.startLockWork, both)
+            try await Self.lockWork(both, connection)
             // What was reported of assets that are started anew is in them then.
             _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
             _ = try await connection.query(SQL.startForget, both)
@@ -94,6 +94,17 @@ extension JobQueue {
             _ = try await connection.query(SQL.startJobs, both + [.null])
             _ = try await connection.query(SQL.startTotals, both)
             _ = try await connection.query(SQL.notifyWork, [])
+        }
+    }
+
+    /// Locks what a start takes away from workers; `values` are a catalog and its generation.
+    static func lockWork(
+        _ values: [PostgresValue], _ connection: PostgresConnection
+    ) async throws {
+        _ = try await connection.query(SQL.startLockWork, values)
+        while true {
+            let row = try await connection.query(SQL.startLockWork, values).only()
+            if try row.int64("found") == row.int64("locked") { return }
         }
     }
 
