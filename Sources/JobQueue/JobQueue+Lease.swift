@@ -3,52 +3,6 @@ package import Model
 import Postgres
 
 extension JobQueue {
-    /// Leases up to `request.maxJobs` jobs of one queue to a worker, without waiting.
-    ///
-    /// The grant has no lease when there is nothing to do. `lease` is the new lease's UUID, made by
-    /// the caller.
-    package func lease(
-        _ request: LeaseRequest, as lease: LeaseID
-    ) async throws(Failure) -> LeaseGrant {
-        let seconds = settings.leaseSeconds
-        return try await withConnection { connection in
-            // One queue a lease, in random order, so that none waits for another to run dry.
-            let queues = try await Self.queues(of: request, connection).shuffled()
-            for (place, queue) in queues.enumerated() {
-                let claim = PostgresStatement(
-                    SQL.leaseClaim,
-                    [
-                        .int(queue), .uuid(lease), .uuid(request.worker), .double(seconds),
-                        .int(Int64(request.maxJobs)),
-                    ])
-                // The claim before may have left the lease with nothing.
-                let drop = PostgresStatement(SQL.leaseDrop, [.uuid(lease)])
-                let rows: PostgresRows
-                do {
-                    let results = try await connection.pipeline(
-                        place == 0 ? [claim] : [drop, claim])
-                    rows = results[results.count - 1].rows
-                } catch let error as PostgresError where error.sqlState == Self.uniqueViolation {
-                    // It was released before it was granted.
-                    break
-                }
-                guard !rows.isEmpty else { continue }
-                var grant = try await Self.grant(lease, seconds, rows: rows, connection)
-                if try rows.first?.bool(18) == true {
-                    let shares = try await connection.query(
-                        SQL.workerShares, [.uuid(request.worker), .optionalTextArray([])])
-                    grant.shares = try shares.rows.map { try OriginShare(row: $0) }
-                }
-                grant.siteShares = try await self.siteShares(
-                    of: request.worker, keepingTo: [], connection)
-                return grant
-            }
-            return LeaseGrant(lease: nil, seconds: seconds, sites: [:], jobs: [])
-        }
-    }
-
-    private static let uniqueViolation = "23505"
-
     /// Gives back all jobs of a lease that its worker has not heard of, and sees to it that it is not
     /// granted later. Changes nothing for another worker's lease.
     package func release(_ release: LeaseRelease) async throws(Failure) {
@@ -66,65 +20,6 @@ extension JobQueue {
             ReportRequest(
                 worker: release.worker,
                 results: jobs.map { JobReport(job: $0, lease: release.lease, outcome: .returned) }))
-    }
-
-    /// The queues to try: the few there are, or of many those that have work.
-    private static func queues(
-        of request: LeaseRequest, _ connection: PostgresConnection
-    ) async throws -> [Int64] {
-        let few = 4
-        let all = try await connection.query(
-            SQL.queuesNamed, [.textArray(request.queues), .int(few + 1)]
-        ).rows
-        let rows =
-            all.count <= few
-            ? all
-            : try await connection.query(SQL.queuesWithWork, [.textArray(request.queues)]).rows
-        return try rows.map { try $0.int64("id") }
-    }
-
-    private static func grant(
-        _ lease: LeaseID, _ seconds: Double, rows: PostgresRows, _ connection: PostgresConnection
-    ) async throws -> LeaseGrant {
-        var sites: [String: String] = [:]
-        var jobs: [Job] = []
-        jobs.reserveCapacity(rows.count)
-        for row in rows {
-            let job = try Job(row: row)
-            let site = job.site.description
-            if sites[site] == nil { sites[site] = try Job.storageURL(of: row) }
-            jobs.append(job)
-        }
-        try await addParts(to: &jobs, connection)
-        return LeaseGrant(
-            lease: jobs.isEmpty ? nil : lease, seconds: seconds, sites: sites, jobs: jobs)
-    }
-
-    /// A verification needs to know every part of its file. One whose parts have gone was taken back
-    /// since the claim, and is not handed out.
-    private static func addParts(
-        to jobs: inout [Job], _ connection: PostgresConnection
-    ) async throws {
-        let verified = jobs.indices.filter { jobs[$0].kind == .verify }
-        guard !verified.isEmpty else { return }
-        let rows = try await connection.query(
-            SQL.assemblyParts, [.uuidArray(verified.compactMap { jobs[$0].assembly?.id })]
-        ).rows
-        var parts: [String: [Assembly.Part]] = [:]
-        for row in rows {
-            parts[try row.string("assembly"), default: []].append(
-                Assembly.Part(
-                    offset: try row.int64("range_offset"), length: try row.int64("range_length"),
-                    sha256: try row.string("sha256")))
-        }
-        for index in verified {
-            guard let id = jobs[index].assembly?.id else { continue }
-            jobs[index].assembly?.parts = parts[id] ?? []
-        }
-        jobs.removeAll { job in
-            guard job.kind == .verify, let assembly = job.assembly else { return false }
-            return (assembly.parts ?? []).reduce(0) { $0 + $1.length } != assembly.totalBytes
-        }
     }
 
     /// Extends a worker's leases and records what it is doing; leases that are missing from the
@@ -236,32 +131,4 @@ extension OriginShare {
             requestsPerSecond: try row.optionalDouble(2), bytesPerSecond: try row.optionalInt64(3),
             seconds: max(try row.double(4), 0))
     }
-}
-
-extension Job {
-    /// A row of `lease_jobs.sql`. Columns by position: this is read for every job there is.
-    init(row: PostgresRow) throws {
-        self.init(
-            id: JobID(try row.int64(0)), kind: JobKind(rawValue: try row.string(1)) ?? .fetch,
-            site: SiteID(try row.int64(4)), asset: AssetID(try row.int64(3)),
-            attempt: Int(try row.int64(2)), url: try row.optionalString(7) ?? "",
-            key: try row.string(8))
-        role = try row.optionalString(9).flatMap(SegmentRole.init(rawValue:))
-        if kind == .resolve {
-            assetKind = try row.optionalString(6).flatMap(AssetKind.init(rawValue:))
-        }
-        offset = try row.optionalInt64(10)
-        length = try row.optionalInt64(11)
-        sha256 = try row.optionalString(12)
-        if let id = try row.optionalString(13) {
-            assembly = Assembly(
-                id: id, totalBytes: try row.int64(14), validator: try row.string(15))
-        }
-        if let bytes = try row.optionalInt64(16), let digest = try row.optionalString(17) {
-            known = StoredObject(bytes: bytes, sha256: digest)
-        }
-    }
-
-    /// The site's URL in the same row.
-    static func storageURL(of row: PostgresRow) throws -> String { try row.string(5) }
 }

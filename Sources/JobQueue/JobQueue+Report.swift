@@ -2,17 +2,28 @@ package import Model
 import Postgres
 
 extension JobQueue {
+    /// Fetches of whole objects that are said to be done, of one worker; in the order of their jobs,
+    /// each job once.
+    struct DoneReport: Sendable {
+        /// All go together.
+        enum Place { case all }
+
+        var worker: WorkerID
+        var results: [JobReport]
+    }
+
     /// Records what became of leased jobs, each under its own lease: one verdict a result.
     ///
     /// The fence: a result counts only from the lease that holds the job now, of the worker that
-    /// reports. Anything else is `stale` and changes nothing.
+    /// reports. Anything else is `stale` and changes nothing. Reports that come at the same time go to
+    /// PostgreSQL together.
     package func report(
         _ request: ReportRequest
     ) async throws(Failure) -> [ReportAnswer.Verdict] {
         let done = try await reportDone(request)
         let rest = request.results.filter { !done.contains($0.job) }
         let settled = rest.isEmpty ? [:] : try await reportRest(rest, request.worker)
-        var seen: Set<JobID> = []
+        var seen: Set<JobID> = Set(minimumCapacity: request.results.count)
         return request.results.map { result in
             // A second result for the same job is stale.
             guard seen.insert(result.job).inserted else { return .stale }
@@ -23,25 +34,45 @@ extension JobQueue {
     /// The short way, in one statement: fetches of whole objects that are done. The answer has the
     /// jobs that were accepted; of the others nothing is known yet.
     private func reportDone(_ request: ReportRequest) async throws(Failure) -> Set<JobID> {
-        var firsts: Set<JobID> = []
+        var firsts: Set<JobID> = Set(minimumCapacity: request.results.count)
         // The first result of a job counts, whatever it says.
         let results = request.results.filter { result in
             firsts.insert(result.job).inserted && result.outcome == .done && result.segments == nil
                 && result.stored?.isPlausible == true
         }.sorted { $0.job < $1.job }
         guard !results.isEmpty else { return [] }
-        let values: [PostgresValue] = [
-            .int64Array(results.map(\.job.rawValue)), .uuidArray(results.map(\.lease)),
-            .int64Array(results.map { $0.stored?.bytes ?? 0 }),
-            .optionalTextArray(results.map { $0.stored?.sha256 }),
-            .boolArray(results.map { $0.adopted ?? false }), .uuid(request.worker),
-        ]
-        return try await withConnection { connection in
-            let rows = try await connection.query(SQL.settleDone, values).rows
-            var jobs: Set<JobID> = Set(minimumCapacity: rows.count)
-            for row in rows { jobs.insert(JobID(try row.int64(0))) }
-            return jobs
+        let accepted = try await doneReports.answer(
+            to: DoneReport(worker: request.worker, results: results), of: .all,
+            weight: results.count
+        ) { (reports) async throws(Failure) in
+            do throws(Failure) {
+                return try await self.settle(reports)
+            } catch {
+                // What only one of them may be to blame for, each tries for itself.
+                guard reports.count > 1, error.code == "worker.internal" else { throw error }
+                var answers: [[Bool]] = []
+                for report in reports { answers += try await self.settle([report]) }
+                return answers
+            }
         }
+        var jobs: Set<JobID> = Set(minimumCapacity: results.count)
+        for (result, isAccepted) in zip(results, accepted) where isAccepted {
+            jobs.insert(result.job)
+        }
+        return jobs
+    }
+
+    /// Settles reports together; for each the results that were accepted.
+    private func settle(_ reports: [DoneReport]) async throws(Failure) -> [[Bool]] {
+        var batch = DoneBatch()
+        for report in reports { batch.add(report) }
+        batch.sort()
+        let values = batch.values
+        let places = try await withConnection { connection in
+            let row = try await connection.query(SQL.settleDone, values).only()
+            return try row.optionalInt64Array(1)
+        }
+        return batch.accepted(places: places, of: reports)
     }
 
     /// The long way, by what each job is; those that are missing from the answer are stale.

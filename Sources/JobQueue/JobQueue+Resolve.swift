@@ -84,8 +84,12 @@ extension JobQueue {
                     ])
                 _ = try await connection.query(SQL.notifyWork, [])
             }
-            let rows = try await connection.query(SQL.leaseJobs, [.uuid(request.lease)]).rows
-            let jobs = try rows.map { try Job(row: $0) }
+            let rows = try await connection.query(
+                SQL.leasedJobs, [.uuidArray([request.lease])]
+            ).rows
+            let site = SiteID(
+                try await connection.query(SQL.laneSite, [.int(job.lane)]).only().int64(0))
+            let jobs = try rows.map { try Job(row: $0, site: site) }
             guard let first = jobs.first(where: { $0.id == request.job }), first.offset == 0 else {
                 return SplitAnswer(verdict: .rejected)
             }

@@ -47,6 +47,7 @@ extension JobQueue {
 
     /// Forgets what nobody asks for any more: leases that hold nothing, workers long gone.
     package func tidy() async throws(Failure) {
+        forgetQueues()
         try await withConnection { connection in
             _ = try await connection.query(SQL.leasesForget, [])
             for statement in [

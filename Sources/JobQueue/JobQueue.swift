@@ -48,6 +48,13 @@ package final class JobQueue: Sendable {
     let areSitesBounded = Atomic<Bool>(true)
     /// Counts what was changed here.
     let siteChanges = Atomic<Int>(0)
+    /// Claims that come while another one of the same queue is under way go together.
+    let claims = GroupedCalls<Int64, Claim, LeaseGrant?>(width: 1, mostWeight: 2_000)
+    /// So do reports of what was fetched.
+    let doneReports = GroupedCalls<DoneReport.Place, DoneReport, [Bool]>(
+        width: 1, mostWeight: 2_000)
+    /// Queues by name, for a while.
+    let knownQueues = Mutex<[String: QueuePlace]>([:])
 
     /// What every session of the pool should be set to.
     ///
@@ -56,7 +63,7 @@ package final class JobQueue: Sendable {
     /// tables; and planned for each execution, planning would cost more than the work.
     package static let sessionSettings = [
         "plan_cache_mode": "force_generic_plan", "enable_hashjoin": "off",
-        "enable_mergejoin": "off", "enable_seqscan": "off", "jit": "off",
+        "enable_mergejoin": "off", "enable_memoize": "off", "enable_seqscan": "off", "jit": "off",
     ]
 
     /// - Parameter random: where the jitter of retries comes from.

@@ -22,6 +22,9 @@ package enum Migrations {
         Step(
             version: 4, up: SQL.text(PackageResources.migration_0004_up_sql),
             down: SQL.text(PackageResources.migration_0004_down_sql)),
+        Step(
+            version: 5, up: SQL.text(PackageResources.migration_0005_up_sql),
+            down: SQL.text(PackageResources.migration_0005_down_sql)),
     ]
 
     /// The version that this binary works with.

@@ -17,8 +17,6 @@ enum SQL {
     private static let substitutions: [(String, String)] = [
         ("settleFetches", fragment(PackageResources.fragment_settle_fetches_sql)),
         ("heldJobs", fragment(PackageResources.fragment_held_jobs_sql)),
-        ("jobDetailsRow", fragment(PackageResources.fragment_job_details_row_sql)),
-        ("jobDetails", fragment(PackageResources.fragment_job_details_sql)),
         ("assetKinds", list(AssetKind.allCases)),
         ("assetStates", list(AssetState.allCases)),
         ("assetUnderWay", list([AssetState.ready, .inProgress, .verifying])),

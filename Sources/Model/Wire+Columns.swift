@@ -29,7 +29,7 @@ private struct FetchColumns: Decodable {
             var job = Job(
                 id: id[row], kind: .fetch, site: site, asset: asset[row], attempt: attempt[row],
                 url: url[row], key: key[row])
-            if job.key.isEmpty { job.key = String(job.url.dropFirst(schemeLength(job.url))) }
+            if job.key.isEmpty { job.key = String(keyOf(job.url)) }
             job.role = role
             if let knownBytes, let knownSHA256 {
                 job.known = StoredObject(bytes: knownBytes[row], sha256: knownSHA256[row])
@@ -40,8 +40,26 @@ private struct FetchColumns: Decodable {
     }
 }
 
+/// The key of an object that lies at a site as its origin has it: an http or https URL without its
+/// scheme.
+package func keyOf(_ url: String) -> Substring {
+    Substring(url.utf8.dropFirst(schemeLength(url.utf8)))
+}
+
 /// Of `https://` or `http://`.
-private func schemeLength(_ url: String) -> Int { url.hasPrefix("https://") ? 8 : 7 }
+private func schemeLength(_ url: some Collection<UInt8>) -> Int {
+    url.dropFirst(4).first == UInt8(ascii: "s") ? 8 : 7
+}
+
+/// Whether the bytes are the same, not just the characters.
+private func isKey(_ key: String, of url: String) -> Bool {
+    let isSame = key.utf8.withContiguousStorageIfAvailable { key in
+        url.utf8.withContiguousStorageIfAvailable { url in
+            UnsafeBufferPointer(rebasing: url.dropFirst(schemeLength(url))).elementsEqual(key)
+        }
+    }
+    return (isSame ?? nil) ?? key.utf8.elementsEqual(keyOf(url).utf8)
+}
 
 extension LeaseGrant: ColumnMessage {
     private enum CodingKeys: String, CodingKey {
@@ -119,8 +137,7 @@ extension LeaseGrant: ColumnMessage {
         writer.column("\"url\":", places) { $0.string(jobs[$1].url) }
         writer.column("\"key\":", places) { writer, place in
             let job = jobs[place]
-            let isDerived = job.key == job.url.dropFirst(schemeLength(job.url))
-            writer.string(isDerived ? "" : job.key)
+            writer.string(isKey(job.key, of: job.url) ? "" : job.key)
         }
         guard first.known != nil else { return }
         writer.column("\"knownBytes\":", places) { $0.integer(jobs[$1].known?.bytes ?? 0) }

@@ -12,6 +12,10 @@ extension LeaseRequest: WireMessage {
         writer.integer(Int64(maxJobs))
         writer.raw(",\"waitMilliseconds\":")
         writer.integer(Int64(waitMilliseconds))
+        if let lease {
+            writer.raw(",\"lease\":")
+            writer.string(lease)
+        }
         writer.raw("}")
         return writer.bytes
     }
@@ -23,6 +27,7 @@ extension LeaseRequest: WireMessage {
             var queues: [String]?
             var maxJobs: Int64?
             var waitMilliseconds: Int64?
+            var lease: String?
             let isRead = reader.object { reader, name in
                 if name.isName("worker") { return reader.once(&worker) { $0.string() } }
                 if name.isName("queues") {
@@ -32,21 +37,22 @@ extension LeaseRequest: WireMessage {
                 if name.isName("waitMilliseconds") {
                     return reader.once(&waitMilliseconds) { $0.integer() }
                 }
+                if name.isName("lease") { return reader.once(&lease) { $0.string() } }
                 return false
             }
             guard isRead, reader.isAtEnd, let worker, let queues, let maxJobs, let waitMilliseconds
             else { return nil }
             return LeaseRequest(
                 worker: worker, queues: queues, maxJobs: Int(maxJobs),
-                waitMilliseconds: Int(waitMilliseconds))
+                waitMilliseconds: Int(waitMilliseconds), lease: lease)
         }
     }
 }
 
 extension LeaseGrant {
     func writeRest(to writer: inout WireTextWriter) -> Bool {
-        guard shares?.isEmpty != false, cooling?.isEmpty != false, seconds.isFinite,
-            waitedSeconds.isFinite
+        guard shares?.isEmpty != false, cooling?.isEmpty != false, siteShares == nil,
+            seconds.isFinite, waitedSeconds.isFinite
         else { return false }
         if let lease {
             writer.raw("\"lease\":")

@@ -118,12 +118,15 @@ package struct PostgresRow: Sendable {
     }
 
     package func int64Array(_ column: PostgresColumn) throws(PostgresError) -> [Int64] {
-        let elements = try decode(column, "an integer array") { text -> [Int64]? in
+        try required(column, "an integer array", try optionalInt64Array(column))
+    }
+
+    package func optionalInt64Array(_ column: PostgresColumn) throws(PostgresError) -> [Int64]? {
+        try decode(column, "an integer array") { text -> [Int64]? in
             guard let parts = PostgresArray.parse(text) else { return nil }
             let numbers = parts.compactMap { $0.flatMap { Int64($0) } }
             return numbers.count == parts.count ? numbers : nil
         }
-        return try required(column, "an integer array", elements)
     }
 
     package func textArray(_ column: PostgresColumn) throws(PostgresError) -> [String?] {

@@ -112,7 +112,7 @@ import Testing
                             await Task.yield()
                         }
                         _ = try await connection.query(
-                            "SELECT claim_jobs(id, $1::uuid, $2::uuid, 30, 10) FROM queue",
+                            "SELECT claim_jobs(id, ARRAY[$1::uuid], ARRAY[$2::uuid], '{10}', 30) FROM queue",
                             [.uuid(F.newID()), .uuid(fixture.worker)])
                     }
                 }

@@ -170,7 +170,8 @@ import Testing
 
     @Test func aRequestForJobsIsReadAsFoundationReadsIt() throws {
         let request = LeaseRequest(
-            worker: "w", queues: ["a \"b\"", "é"], maxJobs: 100, waitMilliseconds: 20_000)
+            worker: "w", queues: ["a \"b\"", "é"], maxJobs: 100, waitMilliseconds: 20_000,
+            lease: "l")
         let bytes = try WireJSON.encode(request)
         var bodies = [bytes, Array(try JSONEncoder().encode(request))]
         for index in bytes.indices {
@@ -188,7 +189,8 @@ import Testing
             #expect(own?.worker == theirs?.worker && own?.queues == theirs?.queues, "\(text)")
             #expect(
                 own?.maxJobs == theirs?.maxJobs
-                    && own?.waitMilliseconds == theirs?.waitMilliseconds, "\(text)")
+                    && own?.waitMilliseconds == theirs?.waitMilliseconds
+                    && own?.lease == theirs?.lease, "\(text)")
         }
     }
 }

@@ -438,7 +438,10 @@ $$;
 -- in the order of their lanes. Catalogs of one level share what is claimed; what they leave goes to
 -- the next level. A lane that another claim has locked is passed over, unless nothing else is found.
 CREATE FUNCTION claim_jobs(of_queue bigint, to_lease uuid, of_worker uuid, seconds float8, most int)
-RETURNS {{jobDetailsRow}} LANGUAGE plpgsql AS $$
+RETURNS TABLE (job bigint, kind text, attempt int, asset bigint, site bigint, storage_url text,
+       asset_kind text, url text, key text, role text, range_offset bigint, length bigint,
+       sha256 text, assembly uuid, total_bytes bigint, validator text, known_bytes bigint,
+       known_sha256 text, is_guarded boolean) LANGUAGE plpgsql AS $$
 DECLARE
     lanes bigint[];
     catalogs bigint[];
@@ -517,6 +520,20 @@ BEGIN
         WHERE p.lease_id = to_lease
     )
     SELECT d.*, coalesce(true = ANY(guarded), false) FROM (
-    {{jobDetails}}
+    SELECT j.id, j.kind, j.attempt + 1, j.asset_id, c.site_id, t.storage_url, a.kind,
+           coalesce(s.url, a.url), coalesce(d.path, s.key, a.key), s.role,
+           s.range_offset, coalesce(s.range_length, s.expected_bytes), s.expected_sha256,
+           y.id, y.total_bytes, y.validator, r.bytes, r.sha256
+    FROM held j
+    JOIN catalog c ON c.id = j.catalog_id
+    JOIN site t ON t.id = c.site_id
+    -- Only a manifest's job needs its asset: for the others the filter answers without a look.
+    LEFT JOIN LATERAL (
+        SELECT x.kind, x.url, x.key FROM asset x WHERE x.id = j.asset_id AND j.kind = 'resolve' OFFSET 0
+    ) AS a ON true
+    LEFT JOIN segment s ON s.id = j.segment_id
+    LEFT JOIN assembly y ON y.segment_id = j.whole_id
+    LEFT JOIN result r ON r.segment_id = s.id AND r.done
+    LEFT JOIN directory d ON d.id = j.directory_id
     ) AS d;
 END $$;

@@ -1,2 +1,3 @@
 -- $1 queue names, empty for all; $2 most rows.
-SELECT id FROM queue WHERE cardinality($1::text[]) = 0 OR name = ANY($1::text[]) LIMIT $2::int
+SELECT q.id, q.site_id, t.storage_url, q.name FROM queue q JOIN site t ON t.id = q.site_id
+WHERE cardinality($1::text[]) = 0 OR q.name = ANY($1::text[]) LIMIT $2::int

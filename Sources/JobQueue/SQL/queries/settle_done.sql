@@ -1,26 +1,27 @@
--- $1 jobs in the order of their numbers, $2 their leases, $3 bytes, $4 sha256, $5 adopted (pairwise),
--- $6 worker. The short way of a report: those of the jobs that are fetches of whole objects and that
--- the named lease of this worker holds are done, in one statement. Answers with their numbers; the
--- others are stale, or take the long way. A number is granted once: a job that is still there is
--- held by the lease whose span has it, if that lease still stands.
+-- $1 jobs in the order of their numbers, $2 the places of their leases in $6, $3 bytes, $4 sha256,
+-- $5 adopted (pairwise), $6 leases and $7 the workers that name them (pairwise). The short way of
+-- reports: those of the jobs that are fetches of whole objects and that the named lease of that worker
+-- holds are done, in one statement. Answers with their count, and where that is not all, with their
+-- places; the others are stale, or take the long way. A number is granted once: a job that is still
+-- there is held by the lease whose span has it, if that lease still stands.
 WITH held AS MATERIALIZED (
     -- OFFSET 0 keeps the way from the leases that are named, by index, whatever the statistics say.
-    SELECT p.lease_id, p.lane_id, p.first_id, p.last_id
-    FROM (SELECT DISTINCT lease FROM unnest($2::uuid[]) AS u(lease)) AS named
+    SELECT named.place, p.lane_id, p.first_id, p.last_id
+    FROM unnest($6::uuid[], $7::uuid[]) WITH ORDINALITY AS named(lease, worker, place)
     CROSS JOIN LATERAL (
-        SELECT FROM lease WHERE id = named.lease AND worker_id = $6::uuid OFFSET 0
+        SELECT FROM lease WHERE id = named.lease AND worker_id = named.worker OFFSET 0
     ) AS l
     CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = named.lease OFFSET 0) AS p
 ), reported AS MATERIALIZED (
     SELECT p.lane_id, r.*
-    FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::text[], $5::bool[])
-        AS r(job, lease, bytes, sha256, adopted)
-    JOIN held p ON p.lease_id = r.lease AND r.job BETWEEN p.first_id AND p.last_id
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bool[])
+        WITH ORDINALITY AS r(job, lease, bytes, sha256, adopted, place)
+    JOIN held p ON p.place = r.lease AND r.job BETWEEN p.first_id AND p.last_id
     ORDER BY r.job
 ), settled AS MATERIALIZED (
     DELETE FROM job j USING reported r
     WHERE j.lane_id = r.lane_id AND j.id = r.job AND j.kind = 'fetch' AND j.whole_id IS NULL
-    RETURNING j.lane_id, j.id, j.asset_id, j.segment_id, j.attempt, r.bytes, r.sha256, r.adopted
+    RETURNING j.lane_id, j.asset_id, j.segment_id, j.attempt, r.bytes, r.sha256, r.adopted, r.place
 ), well AS (
     SELECT o.id, o.breaker FROM origin o
     WHERE (o.failures > 0 OR o.breaker <> 'closed') AND o.id <> 0
@@ -34,12 +35,18 @@ WITH held AS MATERIALIZED (
 ), noted AS (
     INSERT INTO origin_decision (origin_id, decision, reason)
     SELECT id, 'closed', 'a job succeeded' FROM well WHERE breaker <> 'closed'
+), again AS MATERIALIZED (
+    -- Whoever holds a segment's job is the only one to write its result.
+    UPDATE result r SET done = true, bytes = s.bytes, sha256 = s.sha256, failure_code = NULL,
+        failure_message = NULL, attempts = s.attempt + 1, recorded_at = now()
+    FROM settled s
+    WHERE r.segment_id = ANY(ARRAY(SELECT segment_id FROM settled))
+      AND r.segment_id = s.segment_id
+    RETURNING r.segment_id
 ), recorded AS (
     INSERT INTO result (segment_id, done, bytes, sha256, attempts)
-    SELECT segment_id, true, bytes, sha256, attempt + 1 FROM settled ORDER BY segment_id
-    ON CONFLICT (segment_id) DO UPDATE SET done = true, bytes = excluded.bytes,
-        sha256 = excluded.sha256, failure_code = NULL, failure_message = NULL,
-        attempts = excluded.attempts, recorded_at = excluded.recorded_at
+    SELECT segment_id, true, bytes, sha256, attempt + 1 FROM settled
+    WHERE segment_id <> ALL(ARRAY(SELECT segment_id FROM again))
 ), counts AS MATERIALIZED (
     SELECT asset_id, count(*) AS done, sum(bytes) AS bytes,
            coalesce(sum(bytes) FILTER (WHERE adopted), 0) AS adopted_bytes
@@ -71,4 +78,6 @@ WITH held AS MATERIALIZED (
     ) AS a
     WHERE t.asset_id NOT IN (SELECT id FROM ended)
 )
-SELECT id FROM settled
+SELECT count(*),
+       CASE WHEN count(*) < cardinality($1::bigint[]) THEN coalesce(array_agg(place), '{}') END
+FROM settled

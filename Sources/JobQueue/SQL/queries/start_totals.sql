@@ -34,7 +34,7 @@ WITH tallies AS MATERIALIZED (
     WHERE d.id = x.id AND x.catalog_id = $1
 )
 UPDATE catalog c SET
-    generation = $2::int,
+    generation = $2::int, starts = c.starts + 1,
     state = CASE WHEN t.unsettled > 0 THEN 'running'
                  WHEN t.failed > 0 THEN 'failed' ELSE 'completed' END,
     started_at = CASE WHEN c.state = 'running' THEN c.started_at ELSE now() END,

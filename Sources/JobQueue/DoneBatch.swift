@@ -1,0 +1,66 @@
+import Model
+import Postgres
+
+/// Results of fetches out of several reports, as `settle_done.sql` takes them.
+struct DoneBatch {
+    private struct Entry {
+        var job: Int64
+        /// Its place in `leases`, from 1.
+        var lease: Int
+        var report: Int
+        var place: Int
+        var stored: StoredObject
+        var isAdopted: Bool
+    }
+
+    private var leases: [LeaseID] = []
+    private var workers: [WorkerID] = []
+    private var entries: [Entry] = []
+    private var reports = 0
+
+    mutating func add(_ report: JobQueue.DoneReport) {
+        let firstLease = leases.count
+        for (place, result) in report.results.enumerated() {
+            guard let stored = result.stored else { continue }
+            // Mostly that of the result before.
+            var lease = leases.last == result.lease ? leases.count - 1 : nil
+            lease = lease ?? leases[firstLease...].lastIndex(of: result.lease)
+            if lease == nil || leases.count == firstLease {
+                leases.append(result.lease)
+                workers.append(report.worker)
+                lease = leases.count - 1
+            }
+            entries.append(
+                Entry(
+                    job: result.job.rawValue, lease: (lease ?? 0) + 1, report: reports,
+                    place: place, stored: stored, isAdopted: result.adopted ?? false))
+        }
+        reports += 1
+    }
+
+    /// By job, as rows are locked. Of a report that was sent twice the first one counts.
+    mutating func sort() {
+        entries.sort { ($0.job, $0.report) < ($1.job, $1.report) }
+    }
+
+    var values: [PostgresValue] {
+        [
+            .int64Array(entries.map(\.job)), .int64Array(entries.map { Int64($0.lease) }),
+            .int64Array(entries.map(\.stored.bytes)),
+            .optionalTextArray(entries.map(\.stored.sha256)),
+            .boolArray(entries.map(\.isAdopted)), .uuidArray(leases), .uuidArray(workers),
+        ]
+    }
+
+    /// Which results of each report were accepted. `places` counts from 1 and is nil for all.
+    func accepted(places: [Int64]?, of all: [JobQueue.DoneReport]) -> [[Bool]] {
+        var accepted = all.map { [Bool](repeating: false, count: $0.results.count) }
+        func accept(_ entry: Entry) { accepted[entry.report][entry.place] = true }
+        if let places {
+            for place in places { accept(entries[Int(place) - 1]) }
+        } else {
+            for entry in entries { accept(entry) }
+        }
+        return accepted
+    }
+}

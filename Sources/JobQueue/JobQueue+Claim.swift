@@ -1,0 +1,194 @@
+import FoundationEssentials
+package import Model
+import Postgres
+import Synchronization
+
+extension JobQueue {
+    /// What is asked of a queue for one worker.
+    struct Claim: Sendable {
+        var lease: LeaseID
+        var worker: WorkerID
+        var mostJobs: Int
+    }
+
+    /// A queue, and the site that it feeds; neither changes.
+    struct QueuePlace: Sendable {
+        var id: Int64
+        var site: SiteID
+        var storageURL: String
+
+        init(row: PostgresRow) throws {
+            id = try row.int64(0)
+            site = SiteID(try row.int64(1))
+            storageURL = try row.string(2)
+        }
+    }
+
+    /// Leases up to `request.maxJobs` jobs of one queue to a worker, without waiting.
+    ///
+    /// The grant has no lease when there is nothing to do. `lease` is the new lease's UUID, made by
+    /// the caller. Claims of one queue that come at the same time go to PostgreSQL together.
+    package func lease(
+        _ request: LeaseRequest, as lease: LeaseID
+    ) async throws(Failure) -> LeaseGrant {
+        let claim = Claim(lease: lease, worker: request.worker, mostJobs: request.maxJobs)
+        var tried: Set<Int64> = []
+        var isTrue = false
+        // What is known of queues may be out of date: then they are looked up once more.
+        while !isTrue {
+            let queues = try await queues(named: request.queues)
+            isTrue = true
+            // One queue a lease, in random order, so that none waits for another to run dry.
+            for queue in queues.shuffled() where tried.insert(queue.id).inserted {
+                let grant = try await claims.answer(
+                    to: claim, of: queue.id, weight: claim.mostJobs
+                ) { (claims) async throws(Failure) in try await self.grant(claims, of: queue) }
+                if let grant, grant.lease != nil { return grant }
+                if grant == nil { isTrue = false }
+            }
+        }
+        return LeaseGrant(lease: nil, seconds: settings.leaseSeconds, sites: [:], jobs: [])
+    }
+
+    /// The queues to try: the few there are, or of many those that have work.
+    private func queues(named names: [String]) async throws(Failure) -> [QueuePlace] {
+        let few = 4
+        if (1...few).contains(names.count) {
+            let known = knownQueues.withLock { known in names.compactMap { known[$0] } }
+            if known.count == names.count { return known }
+        }
+        let found = try await withConnection { connection in
+            let all = try await connection.query(
+                SQL.queuesNamed, [.textArray(names), .int(few + 1)]
+            ).rows
+            let rows =
+                all.count <= few
+                ? all
+                : try await connection.query(SQL.queuesWithWork, [.textArray(names)]).rows
+            return try rows.map { (name: try $0.string(3), place: try QueuePlace(row: $0)) }
+        }
+        knownQueues.withLock { known in
+            for queue in found { known[queue.name] = queue.place }
+        }
+        return found.map(\.place)
+    }
+
+    /// Forgets what is known of queues, so that what is kept of them is bounded.
+    func forgetQueues() { knownQueues.withLock { $0 = [:] } }
+
+    /// Claims for some workers at once: a grant a claim, nil where there is no such queue.
+    private func grant(
+        _ claims: [Claim], of queue: QueuePlace
+    ) async throws(Failure) -> [LeaseGrant?] {
+        let (grants, isWorthAnother) = try await claim(claims, of: queue)
+        guard isWorthAnother else { return grants }
+        var all = grants
+        // Each for itself waits for the lanes that were passed over.
+        for index in claims.indices where all[index]?.lease == nil {
+            all[index] = try await claim([claims[index]], of: queue).grants[0]
+        }
+        return all
+    }
+
+    private func claim(
+        _ claims: [Claim], of queue: QueuePlace
+    ) async throws(Failure) -> (grants: [LeaseGrant?], isWorthAnother: Bool) {
+        let leases = PostgresValue.uuidArray(claims.map(\.lease))
+        let seconds = settings.leaseSeconds
+        return try await withConnection { connection in
+            let results = try await connection.pipeline([
+                PostgresStatement(
+                    SQL.leaseClaim,
+                    [
+                        .int(queue.id), leases, .uuidArray(claims.map(\.worker)),
+                        .int64Array(claims.map { Int64($0.mostJobs) }), .double(seconds),
+                    ]),
+                PostgresStatement(SQL.leasedJobs, [leases]),
+            ])
+            let outcome = try results[0].only()
+            guard try outcome.bool(0) else {
+                self.forgetQueues()
+                return (claims.map { _ in nil }, false)
+            }
+            var jobs = [[Job]](repeating: [], count: claims.count)
+            for row in results[1].rows {
+                jobs[try row.int(0) - 1].append(try Job(row: row, site: queue.site))
+            }
+            for index in claims.indices { try await Self.addParts(to: &jobs[index], connection) }
+            if jobs.count(where: { !$0.isEmpty }) < (try outcome.int(3)) {
+                // What a lease was granted was taken away since: it may be granted anew.
+                for (claim, jobs) in zip(claims, jobs) where jobs.isEmpty {
+                    _ = try await connection.query(SQL.leaseDrop, [.uuid(claim.lease)])
+                }
+            }
+            let isGuarded = try outcome.bool(1)
+            var grants: [LeaseGrant?] = []
+            for (claim, jobs) in zip(claims, jobs) {
+                var grant = LeaseGrant(
+                    lease: jobs.isEmpty ? nil : claim.lease, seconds: seconds,
+                    sites: jobs.isEmpty ? [:] : [queue.site.description: queue.storageURL],
+                    jobs: jobs)
+                if isGuarded, !jobs.isEmpty {
+                    let shares = try await connection.query(
+                        SQL.workerShares, [.uuid(claim.worker)])
+                    grant.shares = try shares.rows.map { try OriginShare(row: $0) }
+                }
+                grants.append(grant)
+            }
+            return (grants, claims.count > 1 ? try outcome.bool(2) : false)
+        }
+    }
+
+    /// A verification needs to know every part of its file. One whose parts have gone was taken back
+    /// since the claim, and is not handed out.
+    private static func addParts(
+        to jobs: inout [Job], _ connection: PostgresConnection
+    ) async throws {
+        let verified = jobs.indices.filter { jobs[$0].kind == .verify }
+        guard !verified.isEmpty else { return }
+        let rows = try await connection.query(
+            SQL.assemblyParts, [.uuidArray(verified.compactMap { jobs[$0].assembly?.id })]
+        ).rows
+        var parts: [String: [Assembly.Part]] = [:]
+        for row in rows {
+            parts[try row.string("assembly"), default: []].append(
+                Assembly.Part(
+                    offset: try row.int64("range_offset"), length: try row.int64("range_length"),
+                    sha256: try row.string("sha256")))
+        }
+        for index in verified {
+            guard let id = jobs[index].assembly?.id else { continue }
+            jobs[index].assembly?.parts = parts[id] ?? []
+        }
+        jobs.removeAll { job in
+            guard job.kind == .verify, let assembly = job.assembly else { return false }
+            return (assembly.parts ?? []).reduce(0) { $0 + $1.length } != assembly.totalBytes
+        }
+    }
+}
+
+extension Job {
+    /// A row of `leased_jobs.sql`. Columns by position: this is read for every job there is.
+    init(row: PostgresRow, site: SiteID) throws {
+        let url = try row.optionalString(5) ?? ""
+        let kind = try row.optionalString(9).flatMap(JobKind.init(rawValue:)) ?? .fetch
+        self.init(
+            id: JobID(try row.int64(1)), kind: kind, site: site, asset: AssetID(try row.int64(3)),
+            attempt: Int(try row.int64(2)), url: url,
+            key: try row.optionalString(6) ?? String(keyOf(url)))
+        role = try row.optionalString(4).flatMap(SegmentRole.init(rawValue:))
+        length = try row.optionalInt64(7)
+        sha256 = try row.optionalString(8)
+        offset = try row.optionalInt64(10)
+        if let bytes = try row.optionalInt64(11), let digest = try row.optionalString(12) {
+            known = StoredObject(bytes: bytes, sha256: digest)
+        }
+        if kind == .resolve {
+            assetKind = try row.optionalString(13).flatMap(AssetKind.init(rawValue:))
+        }
+        if let id = try row.optionalString(14) {
+            assembly = Assembly(
+                id: id, totalBytes: try row.int64(15), validator: try row.string(16))
+        }
+    }
+}

@@ -1,0 +1,106 @@
+DROP FUNCTION claim_jobs;
+ALTER TABLE catalog DROP COLUMN starts;
+
+-- Claims up to `most` jobs of a queue under a new lease and answers with what they need to be done,
+-- in the order of their lanes. Catalogs of one level share what is claimed; what they leave goes to
+-- the next level. A lane that another claim has locked is passed over, unless nothing else is found.
+CREATE FUNCTION claim_jobs(of_queue bigint, to_lease uuid, of_worker uuid, seconds float8, most int)
+RETURNS TABLE (job bigint, kind text, attempt int, asset bigint, site bigint, storage_url text,
+       asset_kind text, url text, key text, role text, range_offset bigint, length bigint,
+       sha256 text, assembly uuid, total_bytes bigint, validator text, known_bytes bigint,
+       known_sha256 text, is_guarded boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    lanes bigint[];
+    catalogs bigint[];
+    lefts int[];
+    ranks smallint[];
+    origins bigint[];
+    guarded boolean[];
+    remaining int := most;
+    quota int;
+    want int;
+    got int;
+    allowance int;
+    passed_over boolean := false;
+    is_open boolean[];
+BEGIN
+    IF NOT EXISTS (SELECT FROM queue q JOIN site t ON t.id = q.site_id
+                   WHERE q.id = of_queue AND q.state <> 'paused' AND NOT t.closed) THEN
+        RETURN;
+    END IF;
+    -- A claim that a crash of the server takes back is a lease that was lost: nothing to wait for the
+    -- disk for.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    PERFORM promote_jobs(of_queue);
+    SELECT array_agg(o.lane_id), array_agg(o.catalog_id), array_agg(o.catalogs_left),
+           array_agg(o.rank), array_agg(o.origin_id), array_agg(o.is_guarded), array_agg(true)
+    INTO lanes, catalogs, lefts, ranks, origins, guarded, is_open
+    FROM claim_order(of_queue) AS o;
+    IF lanes IS NULL THEN RETURN; END IF;
+    INSERT INTO lease (id, worker_id, expires_at)
+    VALUES (to_lease, of_worker, now() + make_interval(secs => seconds));
+    -- First a fair share each, then whatever is left, last of all what another claim is busy with.
+    FOR pass IN 1..3 LOOP
+        EXIT WHEN remaining = 0 OR (pass = 3 AND (remaining < most OR NOT passed_over));
+        quota := remaining;
+        FOR i IN 1..cardinality(lanes) LOOP
+            EXIT WHEN remaining = 0 OR (pass = 3 AND remaining < most);
+            IF pass = 1 AND (i = 1 OR catalogs[i] <> catalogs[i - 1]) THEN
+                quota := ceil(remaining::float8 / lefts[i]);
+            END IF;
+            want := least(quota, remaining);
+            -- A manifest becomes many jobs: a tenth of what is claimed, unless there is nothing else.
+            IF pass = 1 AND ranks[i] = 2 THEN want := least(want, greatest(most / 10, 1)); END IF;
+            CONTINUE WHEN want = 0 OR NOT is_open[i];
+            IF pass < 3 THEN
+                PERFORM FROM lane WHERE id = lanes[i] FOR UPDATE SKIP LOCKED;
+            ELSE
+                PERFORM FROM lane WHERE id = lanes[i] FOR UPDATE;
+            END IF;
+            IF NOT FOUND THEN
+                passed_over := true;
+                CONTINUE;
+            END IF;
+            IF guarded[i] THEN
+                allowance := origin_allowance(origins[i], of_worker, seconds);
+                is_open[i] := allowance > want;
+                want := least(want, allowance);
+                CONTINUE WHEN want = 0;
+            END IF;
+            got := claim_lane(lanes[i], to_lease, want);
+            is_open[i] := is_open[i] AND got = want;
+            remaining := remaining - got;
+            IF pass = 1 THEN quota := quota - got; ELSE quota := remaining; END IF;
+        END LOOP;
+    END LOOP;
+    IF remaining = most THEN
+        DELETE FROM lease WHERE id = to_lease;
+        RETURN;
+    END IF;
+    RETURN QUERY
+    WITH held AS (
+        -- OFFSET 0 keeps the range of the span an index condition, whatever the statistics say.
+        SELECT j.*, l.catalog_id FROM span p JOIN lane l ON l.id = p.lane_id
+        CROSS JOIN LATERAL (
+            SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
+        ) AS j
+        WHERE p.lease_id = to_lease
+    )
+    SELECT d.*, coalesce(true = ANY(guarded), false) FROM (
+    SELECT j.id, j.kind, j.attempt + 1, j.asset_id, c.site_id, t.storage_url, a.kind,
+           coalesce(s.url, a.url), coalesce(d.path, s.key, a.key), s.role,
+           s.range_offset, coalesce(s.range_length, s.expected_bytes), s.expected_sha256,
+           y.id, y.total_bytes, y.validator, r.bytes, r.sha256
+    FROM held j
+    JOIN catalog c ON c.id = j.catalog_id
+    JOIN site t ON t.id = c.site_id
+    -- Only a manifest's job needs its asset: for the others the filter answers without a look.
+    LEFT JOIN LATERAL (
+        SELECT x.kind, x.url, x.key FROM asset x WHERE x.id = j.asset_id AND j.kind = 'resolve' OFFSET 0
+    ) AS a ON true
+    LEFT JOIN segment s ON s.id = j.segment_id
+    LEFT JOIN assembly y ON y.segment_id = j.whole_id
+    LEFT JOIN result r ON r.segment_id = s.id AND r.done
+    LEFT JOIN directory d ON d.id = j.directory_id
+    ) AS d;
+END $$;

@@ -1,0 +1,35 @@
+-- $1 leases. What their jobs need to be done, with the place of each one's lease. Null is what nearly all
+-- jobs have: the kind fetch, a key that is the URL without its scheme.
+WITH held AS (
+    -- OFFSET 0 keeps the way by index, whatever the statistics say: of a span its jobs, of a job what
+    -- it lacks.
+    SELECT n.place, l.catalog_id, j.*
+    FROM unnest($1::uuid[]) WITH ORDINALITY AS n(lease, place)
+    CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = n.lease OFFSET 0) AS p
+    CROSS JOIN LATERAL (SELECT catalog_id FROM lane WHERE id = p.lane_id OFFSET 0) AS l
+    CROSS JOIN LATERAL (
+        SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
+    ) AS j
+)
+SELECT j.place, j.id, j.attempt + 1, j.asset_id, s.role, coalesce(s.url, o.url),
+       CASE WHEN s.url IN ('http://' || s.key, 'https://' || s.key) THEN NULL
+            ELSE coalesce(o.path, s.key, o.key) END,
+       coalesce(s.range_length, s.expected_bytes), s.expected_sha256, nullif(j.kind, 'fetch'),
+       s.range_offset, r.bytes, r.sha256, o.kind, o.assembly, o.total_bytes, o.validator
+FROM held j
+CROSS JOIN LATERAL (SELECT starts FROM catalog WHERE id = j.catalog_id OFFSET 0) AS c
+LEFT JOIN segment s ON s.id = j.segment_id
+-- Of a catalog that was started once, nothing was stored before.
+LEFT JOIN LATERAL (
+    SELECT bytes, sha256 FROM result WHERE c.starts > 1 AND segment_id = j.segment_id AND done
+    OFFSET 0
+) AS r ON true
+-- What plain fetches have none of: the filter answers without a look.
+LEFT JOIN LATERAL (
+    SELECT a.kind, a.url, a.key, d.path, y.id AS assembly, y.total_bytes, y.validator
+    FROM (SELECT) AS nothing
+    LEFT JOIN asset a ON a.id = j.asset_id AND j.kind = 'resolve'
+    LEFT JOIN directory d ON d.id = j.directory_id
+    LEFT JOIN assembly y ON y.segment_id = j.whole_id
+    WHERE j.kind <> 'fetch' OR j.whole_id IS NOT NULL OFFSET 0
+) AS o ON true
