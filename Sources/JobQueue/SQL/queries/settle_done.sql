@@ -35,18 +35,12 @@ WITH held AS MATERIALIZED (
 ), noted AS (
     INSERT INTO origin_decision (origin_id, decision, reason)
     SELECT id, 'closed', 'a job succeeded' FROM well WHERE breaker <> 'closed'
-), again AS MATERIALIZED (
-    -- Whoever holds a segment's job is the only one to write its result.
-    UPDATE result r SET done = true, bytes = s.bytes, sha256 = s.sha256, failure_code = NULL,
-        failure_message = NULL, attempts = s.attempt + 1, recorded_at = now()
-    FROM settled s
-    WHERE r.segment_id = ANY(ARRAY(SELECT segment_id FROM settled))
-      AND r.segment_id = s.segment_id
-    RETURNING r.segment_id
 ), recorded AS (
     INSERT INTO result (segment_id, done, bytes, sha256, attempts)
-    SELECT segment_id, true, bytes, sha256, attempt + 1 FROM settled
-    WHERE segment_id <> ALL(ARRAY(SELECT segment_id FROM again))
+    SELECT segment_id, true, bytes, sha256, attempt + 1 FROM settled ORDER BY segment_id
+    ON CONFLICT (segment_id) DO UPDATE SET done = true, bytes = excluded.bytes,
+        sha256 = excluded.sha256, failure_code = NULL, failure_message = NULL,
+        attempts = excluded.attempts, recorded_at = excluded.recorded_at
 ), counts AS MATERIALIZED (
     SELECT asset_id, count(*) AS done, sum(bytes) AS bytes,
            coalesce(sum(bytes) FILTER (WHERE adopted), 0) AS adopted_bytes
