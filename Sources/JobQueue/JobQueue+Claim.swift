@@ -130,8 +130,12 @@ extension JobQueue {
                     jobs: jobs)
                 if isGuarded, !jobs.isEmpty {
                     let shares = try await connection.query(
-                        SQL.workerShares, [.uuid(claim.worker)])
+                        SQL.workerShares, [.uuid(claim.worker), .optionalTextArray([])])
                     grant.shares = try shares.rows.map { try OriginShare(row: $0) }
+                }
+                if !jobs.isEmpty {
+                    grant.siteShares = try await self.siteShares(
+                        of: claim.worker, keepingTo: [], connection)
                 }
                 grants.append(grant)
             }
