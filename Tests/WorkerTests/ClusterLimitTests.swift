@@ -1,5 +1,6 @@
 import CoordinatorClient
 import EventLoop
+import Glibc
 import Model
 import Synchronization
 import TestSupport
@@ -24,14 +25,6 @@ struct ClusterLimitTests {
                 limits: limits == OriginLimits() ? nil : limits))
     }
 
-    private func files(_ cluster: C, _ count: Int) throws -> [AssetSubmission] {
-        let body = C.bytes(2_000)
-        return try (0..<count).map { number in
-            cluster.origin.serve("/d/\(number)", body)
-            return try cluster.file("/d/\(number)")
-        }
-    }
-
     /// One answer in the middle is a 429 with Retry-After. No request may come while that holds. The
     /// origin cannot know which requests were on their way when it said so: what counts is what comes
     /// after every worker has been told, which is looked up in the workers, and how long that took.
@@ -40,10 +33,18 @@ struct ClusterLimitTests {
     func eightWorkers() async throws {
         try await C.with(workers: 0, leaseSeconds: 6, coordinators: 3) { cluster in
             let origin = cluster.origin
-            let (connections, requests, cooldown) = (6, 40.0, 4.0)
-            var assets = try files(cluster, 500)
-            let answeredAt = Mutex<Double?>(nil)
+            // A share of one connection, for up to six requests a second, and of five requests.
+            let (connections, requests, cooldown) = (8, 40.0, 4.0)
             let body = C.bytes(2_000)
+            var assets: [AssetSubmission] = []
+            for number in 0..<500 {
+                origin.route("/d/\(number)") { request in
+                    usleep(150_000)
+                    return request.serve(body)
+                }
+                assets.append(try cluster.file("/d/\(number)"))
+            }
+            let answeredAt = Mutex<Double?>(nil)
             origin.route("/d/middle") { request in
                 guard request.number == 1 else { return request.serve(body) }
                 answeredAt.withLock { $0 = MonotonicClock.nowSeconds }
@@ -68,14 +69,14 @@ struct ClusterLimitTests {
             let ended = try await cluster.end(of: catalog, deadlineSeconds: 180)
 
             #expect(ended.values.allSatisfy { $0.state == .completed })
-            #expect(origin.connections.peak <= connections)
-            #expect(origin.mostRequests(inSeconds: 1) <= Int(requests))
+            #expect((4...connections).contains(origin.connections.peak))
+            #expect((20...Int(requests)).contains(origin.mostRequests(inSeconds: 1)))
             let times = origin.requests.map { $0.receivedAt - answered }
             let within = times.filter { $0 > allKnow - answered + 0.1 && $0 < cooldown }
             #expect(within.isEmpty, "\(within)")
             #expect(times.contains { $0 < 0 } && times.contains { $0 > cooldown })
-            // One was refused; nothing was asked for twice but that.
-            #expect(origin.requests.count == 502)
+            // One was refused; of the others hardly any lost its share on the way.
+            #expect((502...520).contains(origin.requests.count))
             // And more than one worker had a part in it.
             let status = try await cluster.client.clusterStatus()
             #expect(status.workers.count == 8)

@@ -1,6 +1,6 @@
 -- $1 worker, $2 seconds, $3 origins that it is busy with. Renews its shares of origins that it holds
--- jobs of, and gives it its first of those that have limits since it has. Null where there are no
--- limits any more.
+-- jobs of, and gives it its first of those that have limits since it has; also of one that is left
+-- alone, because what is under way there goes on. Null where there are no limits any more.
 SELECT o.url, share_origin(o.id, $1::uuid, $2::float8) AS most
 FROM (
     SELECT origin_id FROM origin_share
@@ -12,8 +12,6 @@ FROM (
     ORDER BY origin_id
 ) AS s
 CROSS JOIN LATERAL (
-    SELECT id, url FROM origin WHERE id = s.origin_id
-      AND (cooldown_until IS NULL OR cooldown_until <= now())
-      AND jobs_held(s.origin_id, $1::uuid) > 0
+    SELECT id, url FROM origin WHERE id = s.origin_id AND jobs_held(s.origin_id, $1::uuid) > 0
     FOR UPDATE
 ) AS o
