@@ -117,6 +117,10 @@ enum Validation {
             try uuid(lease, "leases[\(index)]")
         }
         try range(heartbeat.activeTransfers, "activeTransfers", 0...1_000_000)
+        if let trouble = heartbeat.trouble {
+            try text(trouble.code.rawValue, "trouble.code", 1...100)
+            try text(trouble.message, "trouble.message", 0...WireLimits.reasonCharacters)
+        }
         try check(origins: heartbeat.origins ?? [])
         let shares = heartbeat.siteShares ?? []
         try range(shares.count, "siteShares", 0...WireLimits.sitesPerHeartbeat)

@@ -36,6 +36,8 @@ extension JobQueue {
                     [
                         .uuid(heartbeat.worker), .text(heartbeat.name),
                         .int(Int64(heartbeat.activeTransfers)), .text(progress),
+                        .optionalText(heartbeat.trouble?.code.rawValue),
+                        .optionalText(heartbeat.trouble?.message),
                     ]
                 ),
                 PostgresStatement(

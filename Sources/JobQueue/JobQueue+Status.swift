@@ -110,10 +110,12 @@ extension JobQueue {
                 catalogs: try results[0].rows.map { try CatalogStatus(row: $0, active: []) },
                 queues: try Self.queues(results[1]),
                 workers: try results[2].rows.map { row in
-                    ClusterStatus.WorkerStatus(
+                    var worker = ClusterStatus.WorkerStatus(
                         id: try row.string("id"), name: try row.string("name"),
                         activeTransfers: Int(try row.int64("active_transfers")),
                         silentSeconds: try row.double("silent_seconds"))
+                    worker.trouble = try Failure(troubleOf: row)
+                    return worker
                 })
         }
     }
@@ -141,8 +143,18 @@ extension CatalogStatus {
             state: CatalogState(rawValue: try row.string("state")) ?? .open,
             generation: Int(try row.int64("generation")), totals: totals, active: active)
         priority = Int(try row.int64("priority"))
+        trouble = try Failure(troubleOf: row)
+        troubleSeconds = try row.optionalDouble("trouble_seconds")
         notBefore = try row.optionalDouble("not_before")
         deadline = try row.optionalDouble("deadline")
+    }
+}
+
+extension Failure {
+    /// Of a row of `catalog_status.sql` or `workers_seen.sql`.
+    fileprivate init?(troubleOf row: PostgresRow) throws {
+        guard let code = try row.optionalString("trouble_code") else { return nil }
+        self.init(FailureCode(code), try row.optionalString("trouble_message") ?? "")
     }
 }
 

@@ -25,6 +25,9 @@ package enum Migrations {
         Step(
             version: 5, up: SQL.text(PackageResources.migration_0005_up_sql),
             down: SQL.text(PackageResources.migration_0005_down_sql)),
+        Step(
+            version: 6, up: SQL.text(PackageResources.migration_0006_up_sql),
+            down: SQL.text(PackageResources.migration_0006_down_sql)),
     ]
 
     /// The version that this binary works with.

@@ -133,6 +133,9 @@ extension FailureCode {
             "Do what the message says; the server log it names has more."),
         row(709, "cluster.protocol", .never, "Coordinator and client are of different versions."),
         row(710, "cluster.busy", .attempts(5), "The coordinator is at its limit; try again."),
+        row(
+            711, "cluster.noWork", .never,
+            "No worker can get work; see the logs of the coordinators. Run it again to follow it."),
     ]
 
     private static func row(

@@ -8,6 +8,10 @@ package struct CatalogStatus: Codable, Sendable {
     package var generation: Int
     /// 0 (last) to 9 (first).
     package var priority: Int?
+    /// Why nothing of it goes on, while no worker that is heard of can get work, and for how many
+    /// seconds.
+    package var trouble: Failure?
+    package var troubleSeconds: Double?
     /// When its first job may be handed out, in seconds since 1970.
     package var notBefore: Double?
     /// When it should have ended, in seconds since 1970.
@@ -175,6 +179,8 @@ package struct ClusterStatus: Codable, Sendable {
         package var activeTransfers: Int
         /// Seconds since its last heartbeat, by the database's clock.
         package var silentSeconds: Double
+        /// Why it gets no work although a coordinator answers.
+        package var trouble: Failure?
 
         package init(id: WorkerID, name: String, activeTransfers: Int, silentSeconds: Double) {
             self.id = id

@@ -306,6 +306,8 @@ package struct Heartbeat: Codable, Sendable {
     package var origins: [OriginReport]?
     /// The shares of sites that it keeps to, one a site; nil for none.
     package var siteShares: [SiteShareUse]?
+    /// Why it gets no work although a coordinator answers; nil while it gets work, or none is there.
+    package var trouble: Failure?
 
     package init(
         worker: WorkerID, leases: [LeaseID], progress: [String: TransferProgress], name: String,

@@ -32,6 +32,7 @@ extension WorkerService {
                         worker: id, queues: configuration.queues, maxJobs: wanted,
                         waitMilliseconds: Self.pollMilliseconds, lease: lease))
                 failures = 0
+                trouble.withLock { $0 = nil }
                 let grantedAt = askedAt + .seconds(grant.waitedSeconds)
                 takeOrigins(of: grant, grantedAt: grantedAt)
                 if let lease = grant.lease { await take(lease, grant, askedAt: grantedAt) }
@@ -39,6 +40,7 @@ extension WorkerService {
                 guard !isDraining else { return lease }
                 Task { await self.release(lease) }
                 failures += 1
+                note(error, isFirst: failures == 1)
                 if failures == 1 {
                     log.warning(
                         "no jobs to be had", ["error": "\(error)", "hint": error.code.row.hint])
@@ -47,6 +49,15 @@ extension WorkerService {
             }
         }
         return nil
+    }
+
+    /// Keeps for the heartbeats what a coordinator refused a request for work with. Once is nothing,
+    /// and whoever follows a catalog sees by himself that no coordinator answers.
+    private func note(_ failure: Failure, isFirst: Bool) {
+        let isTold = !isFirst && !Self.isOfTheMoment(failure.code)
+        let message = printable(String(failure.message.prefix(WireLimits.reasonCharacters / 4)))
+        let told = isTold ? Failure(failure.code, message) : nil
+        trouble.withLock { $0 = told }
     }
 
     /// Gives back a lease whose grant has not arrived and may have been made all the same: its jobs
@@ -98,6 +109,7 @@ extension WorkerService {
     /// tells every second what is under way.
     func beat() async {
         var lastBeat: HeldWork.Instant?
+        var lastTrouble: Failure?
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.tick)
             let (progress, active) = held.progress()
@@ -105,7 +117,9 @@ extension WorkerService {
             // An idle worker says that it is there every ten seconds; one that holds work asks what
             // has changed for it.
             let patience = Duration.seconds(held.isEmpty ? 10 : 1)
-            let isDue = lastBeat.map { askedAt - $0 >= patience } ?? true
+            let trouble = trouble.withLock(\.self)
+            let isNews = (trouble == nil) != (lastTrouble == nil)
+            let isDue = lastBeat.map { isNews || askedAt - $0 >= patience } ?? true
             let urgent = held.leasesToExtend()
             guard isDue || !urgent.isEmpty || needsShares() else { continue }
             lastBeat = askedAt
@@ -114,13 +128,14 @@ extension WorkerService {
                 (urgent + held.leases.filter { !urgent.contains($0) })
                     .prefix(WireLimits.leasesPerHeartbeat))
             do {
-                let answer = try await client.heartbeat(
-                    Heartbeat(
-                        worker: id, leases: leases, progress: progress,
-                        name: configuration.name, activeTransfers: active,
-                        origins: originReports(),
-                        siteShares: siteShares.withLock { $0.used }),
-                    retrySeconds: 5)
+                var heartbeat = Heartbeat(
+                    worker: id, leases: leases, progress: progress,
+                    name: configuration.name, activeTransfers: active,
+                    origins: originReports(),
+                    siteShares: siteShares.withLock { $0.used })
+                heartbeat.trouble = trouble
+                let answer = try await client.heartbeat(heartbeat, retrySeconds: 5)
+                lastTrouble = trouble
                 take(answer, asked: leases, at: askedAt)
             } catch {
                 log.debug("a heartbeat failed", ["error": "\(error)"])

@@ -67,6 +67,8 @@ package final class WorkerService: DrainableService {
     let log: Logger
     let shares = Mutex(ShareTable())
     let siteShares = Mutex(SiteShareTable())
+    /// Why the last request for work came to nothing, when a coordinator said so.
+    let trouble = Mutex<Failure?>(nil)
     private let sites = Mutex<[String: DirectoryStorage]>([:])
     private let siteFaultNotedAt = Mutex<HeldWork.Instant?>(nil)
     private let draining = ShutdownSignal()

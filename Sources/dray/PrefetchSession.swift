@@ -131,7 +131,14 @@ final class PrefetchSession: DrainableService {
         while !draining.isDraining, !Task.isCancelled {
             switch await status(of: handle, client) {
             case .success(let status):
-                display.show(status)
+                if let trouble = status.trouble, status.state == .running {
+                    display.showTrouble(
+                        "no worker can get work: \(printable(trouble.message))",
+                        relief: "the workers get work again")
+                    try Self.check(trouble, seconds: status.troubleSeconds ?? 0)
+                } else {
+                    display.show(status)
+                }
                 if status.state.isTerminal || status.state == .interrupted { return status }
                 let totals = status.totals
                 let lacking = totals.segments - totals.segmentsDone - totals.segmentsFailed
@@ -157,6 +164,18 @@ final class PrefetchSession: DrainableService {
         } catch {
             return .failure(error)
         }
+    }
+
+    /// How long it is worth waiting for a cluster whose workers are refused when they ask for work:
+    /// an operator may be about to mend it.
+    private static let mostTroubleSeconds = 60.0
+
+    private static func check(_ trouble: Failure, seconds: Double) throws(Failure) {
+        guard seconds >= mostTroubleSeconds else { return }
+        throw Failure(
+            "cluster.noWork",
+            "no worker could get work for \(HumanFormat.duration(seconds: seconds)): "
+                + "\(trouble.code.rawValue): \(trouble.message)")
     }
 
     private static func trouble(_ failure: Failure) -> String {

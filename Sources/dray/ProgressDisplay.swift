@@ -17,6 +17,7 @@ final class ProgressDisplay: Sendable {
         var meter = ProgressMeter()
         var status: CatalogStatus?
         var trouble: String?
+        var relief = ""
         /// Rows that the live lines take at present.
         var rows = 0
         var isLive = false
@@ -49,9 +50,7 @@ final class ProgressDisplay: Sendable {
     /// Takes what the coordinator says now.
     func show(_ status: CatalogStatus) {
         state.withLock { state in
-            if state.trouble != nil, mode == .plain {
-                Console.note("the coordinator answers again")
-            }
+            if state.trouble != nil, mode == .plain { Console.note(state.relief) }
             state.trouble = nil
             let elapsed = ContinuousClock.now - began
             state.meter.update(status, atSeconds: elapsed / .seconds(1))
@@ -60,11 +59,14 @@ final class ProgressDisplay: Sendable {
         }
     }
 
-    /// Says that the coordinator does not answer, once until it does.
-    func showTrouble(_ text: String) {
+    /// Says why nothing goes on, once until it does.
+    ///
+    /// - Parameter relief: what is said then.
+    func showTrouble(_ text: String, relief: String = "the coordinator answers again") {
         state.withLock { state in
             let isNew = state.trouble == nil
             state.trouble = text
+            state.relief = relief
             switch mode {
             case .quiet, .plain: if isNew { Console.note(text) }
             case .live: draw(&state)

@@ -31,11 +31,12 @@ enum StatusCommand {
                     ? [catalog.notBefore, catalog.deadline].map { $0.map(TimeOptions.text) ?? "–" }
                     : [])
         }
+        let isTroubled = status.workers.contains { $0.trouble != nil }
         let workers = status.workers.map { worker in
             [
                 printable(worker.name), HumanFormat.count(worker.activeTransfers),
                 HumanFormat.duration(seconds: max(0, worker.silentSeconds)),
-            ]
+            ] + (isTroubled ? [worker.trouble.map { printable($0.message) } ?? "–"] : [])
         }
         return [
             "dray \(printable(status.version)), schema \(status.schemaVersion)\n",
@@ -47,8 +48,9 @@ enum StatusCommand {
                     + (isTimed ? [.left, .left] : []), catalogs),
             QueueCommand.table(status.queues),
             ClusterCall.section(
-                "Workers", ["Name", "Transfers", "Last heard of"],
-                [.left, .right, .right], workers),
+                "Workers",
+                ["Name", "Transfers", "Last heard of"] + (isTroubled ? ["Gets no work"] : []),
+                [.left, .right, .right] + (isTroubled ? [.left] : []), workers),
         ].joined(separator: "\n")
     }
 }

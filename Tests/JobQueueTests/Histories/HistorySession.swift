@@ -277,6 +277,7 @@ struct HistorySession: Sendable {
             }
             seen.catalogs[number] = Snapshot.Catalog(
                 state: status.state, generation: status.generation,
+                isHeldBack: status.notBefore != nil,
                 totals: Snapshot.Totals(status.totals), assets: assets, files: files)
         }
         for job in try await cluster.database.jobs() {

@@ -5,6 +5,7 @@ struct Snapshot: Sendable {
     struct Catalog: Sendable {
         var state: CatalogState
         var generation: Int
+        var isHeldBack: Bool
         var totals: Totals
         var assets: [String: Asset]
         /// Stored files: what lies under which key.
@@ -93,6 +94,7 @@ extension QueueModel {
             guard let its = seen.catalogs[number] else { continue }
             compare("c\(number) state", catalog.state, its.state)
             compare("c\(number) generation", catalog.generation, its.generation)
+            compare("c\(number) held back", catalog.isHeldBack, its.isHeldBack)
             let listed = catalog.assets.filter { $0.value.generation >= catalog.generation }
             compare("c\(number) assets", listed.keys.sorted(), its.assets.keys.sorted())
             for (name, asset) in listed {

@@ -4,5 +4,5 @@ INSERT INTO catalog (site_id, queue_id, name, priority, not_before, deadline)
 VALUES ($1, $2, $3, $4, to_timestamp($5::float8), to_timestamp($6::float8))
 ON CONFLICT (site_id, name) DO UPDATE
 SET opened_generation = catalog.opened_generation + 1, priority = excluded.priority,
-    not_before = excluded.not_before, deadline = excluded.deadline
+    not_before = excluded.not_before, deadline = excluded.deadline, opened_at = now()
 RETURNING id, opened_generation

@@ -8,7 +8,7 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.pr
        n.bytes, n.adopted_bytes, n.retries,
        coalesce(extract(epoch FROM coalesce(c.ended_at, now()) - c.started_at), 0)::float8
            AS seconds,
-       p.received AS receiving_bytes,
+       x.trouble_code, x.trouble_message, x.trouble_seconds, p.received AS receiving_bytes,
        CASE WHEN n.segments_done + p.transfers > 0 THEN
            least(n.bytes + p.expected
                  + (n.bytes + p.expected) / (n.segments_done + p.transfers)
@@ -39,6 +39,14 @@ CROSS JOIN LATERAL (
     WHERE w.last_seen > now() - interval '15 seconds' AND a.catalog_id = c.id
       AND c.state = 'running'
 ) AS p
+-- Nothing of it goes on while no worker that is heard of gets work.
+LEFT JOIN LATERAL (
+    SELECT (array_agg(w.trouble_code ORDER BY w.trouble_since DESC))[1] AS trouble_code,
+           (array_agg(w.trouble_message ORDER BY w.trouble_since DESC))[1] AS trouble_message,
+           extract(epoch FROM now() - max(w.trouble_since))::float8 AS trouble_seconds
+    FROM worker w WHERE w.last_seen > now() - interval '30 seconds' AND c.state = 'running'
+    HAVING bool_and(w.trouble_code IS NOT NULL)
+) AS x ON true
 -- A range, so that the one is found through the index.
 WHERE c.id BETWEEN coalesce($1::bigint, 0) AND coalesce($1::bigint, 9223372036854775807)
 ORDER BY c.id DESC LIMIT 100

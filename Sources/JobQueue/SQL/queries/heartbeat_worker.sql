@@ -1,5 +1,11 @@
--- $1 worker, $2 name, $3 active transfers, $4 progress by asset.
-INSERT INTO worker (id, name, active_transfers, progress)
-VALUES ($1::uuid, $2, $3::int, $4::jsonb)
+-- $1 worker, $2 name, $3 active transfers, $4 progress by asset; $5 code and $6 message of what keeps it
+-- from getting work, or null.
+INSERT INTO worker (id, name, active_transfers, progress, trouble_code, trouble_message,
+                    trouble_since)
+VALUES ($1::uuid, $2, $3::int, $4::jsonb, $5::text, $6::text,
+        CASE WHEN $5::text IS NOT NULL THEN now() END)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, active_transfers = excluded.active_transfers,
-    progress = excluded.progress, last_seen = now()
+    progress = excluded.progress, last_seen = now(), trouble_code = excluded.trouble_code,
+    trouble_message = excluded.trouble_message,
+    trouble_since = CASE WHEN excluded.trouble_code IS NOT NULL
+                         THEN coalesce(worker.trouble_since, now()) END
