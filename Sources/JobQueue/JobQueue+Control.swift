@@ -18,7 +18,9 @@ extension JobQueue {
             ClusterStatus.QueueStatus(
                 name: try row.string("name"), storageURL: try row.string("storage_url"),
                 state: QueueState(rawValue: try row.string("state")) ?? .active,
-                waiting: Int(try row.int64("waiting")), leased: Int(try row.int64("leased")))
+                waiting: Int(try row.int64("waiting")), leased: Int(try row.int64("leased")),
+                isSiteClosed: try row.bool("closed"),
+                siteBytesPerSecond: try row.optionalInt64("bytes_per_second"))
         }
     }
 

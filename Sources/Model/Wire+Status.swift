@@ -160,11 +160,17 @@ package struct ClusterStatus: Codable, Sendable {
         package var state: QueueState
         package var waiting: Int
         package var leased: Int
+        /// Its site's schedule says that nothing is fetched now.
+        package var isSiteClosed: Bool
+        /// What its site may be fed with now; nil for no bound.
+        package var siteBytesPerSecond: Int64?
 
         package init(
             name: String, storageURL: String, state: QueueState = .active, waiting: Int,
-            leased: Int
+            leased: Int, isSiteClosed: Bool = false, siteBytesPerSecond: Int64? = nil
         ) {
+            self.isSiteClosed = isSiteClosed
+            self.siteBytesPerSecond = siteBytesPerSecond
             self.name = name
             self.storageURL = storageURL
             self.state = state

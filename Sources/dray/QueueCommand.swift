@@ -52,12 +52,14 @@ enum QueueCommand {
 
     static func table(_ queues: [ClusterStatus.QueueStatus]) -> String {
         ClusterCall.section(
-            "Queues", ["Name", "State", "Waiting", "Leased", "Storage"],
-            [.left, .left, .right, .right, .left],
+            "Queues", ["Name", "State", "Bandwidth", "Waiting", "Leased", "Storage"],
+            [.left, .left, .left, .right, .right, .left],
             queues.map { queue in
                 [
-                    printable(queue.name), queue.state.rawValue, HumanFormat.count(queue.waiting),
-                    HumanFormat.count(queue.leased), printable(redacted(url: queue.storageURL)),
+                    printable(queue.name), queue.state.rawValue,
+                    queue.isSiteClosed ? "off" : ClusterCall.rate(queue.siteBytesPerSecond),
+                    HumanFormat.count(queue.waiting), HumanFormat.count(queue.leased),
+                    printable(redacted(url: queue.storageURL)),
                 ]
             })
     }

@@ -135,6 +135,9 @@ extension EndToEnd {
                 site == "Site edge-of-a-test: off now; schedule: off in Europe/Berlin.\n")
             let sites = try await Self.run(cluster, "site")
             #expect(sites.contains("off in Europe/Berlin") && sites.contains("8MiB/s"), "\(sites)")
+            let status: ClusterStatus = try Self.read(
+                try await Self.run(cluster, "status", "--json"))
+            #expect(status.queues.map(\.isSiteClosed) == [true])
             let unknown = try await Self.run(
                 cluster, "site", "set", "edge-of-a-test", "--schedule", "off in No/Where",
                 exits: 2)
