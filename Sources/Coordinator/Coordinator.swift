@@ -208,8 +208,8 @@ package final class Coordinator: Sendable {
             } catch {
                 log.warning("folding reports failed", ["error": "\(error)"])
             }
-            // A fold costs a millisecond; under load it takes longer than it costs.
-            let rest = min(max(.milliseconds(5), (clock.now - start) * 4), .milliseconds(50))
+            // A twentieth of the time at most goes into folds.
+            let rest = min(max(.milliseconds(5), (clock.now - start) * 20), .milliseconds(200))
             try? await Task.sleep(for: rest)
             if !isPending { await reported.wait(after: version, atMost: .seconds(1)) }
         }
