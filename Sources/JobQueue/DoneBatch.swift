@@ -20,26 +20,34 @@ struct DoneBatch {
 
     mutating func add(_ report: JobQueue.DoneReport) {
         let firstLease = leases.count
-        for (place, result) in report.results.enumerated() {
-            guard let stored = result.stored else { continue }
+        entries.reserveCapacity(entries.count + report.done.count)
+        for (place, index) in report.done.enumerated() {
+            guard let stored = report.results[index].stored else { continue }
+            let name = report.results[index].lease
+            let lease: Int
             // Mostly that of the result before.
-            var lease = leases.last == result.lease ? leases.count - 1 : nil
-            lease = lease ?? leases[firstLease...].lastIndex(of: result.lease)
-            if lease == nil || leases.count == firstLease {
-                leases.append(result.lease)
+            if let known = leases[firstLease...].lastIndex(of: name) {
+                lease = known
+            } else {
+                lease = leases.count
+                leases.append(name)
                 workers.append(report.worker)
-                lease = leases.count - 1
             }
             entries.append(
                 Entry(
-                    job: result.job.rawValue, lease: (lease ?? 0) + 1, report: reports,
-                    place: place, stored: stored, isAdopted: result.adopted ?? false))
+                    job: report.results[index].job.rawValue, lease: lease + 1, report: reports,
+                    place: place, stored: stored,
+                    isAdopted: report.results[index].adopted ?? false))
         }
         reports += 1
     }
 
     /// By job, as rows are locked. Of a report that was sent twice the first one counts.
     mutating func sort() {
+        let isSorted = entries.indices.dropFirst().allSatisfy {
+            entries[$0 - 1].job < entries[$0].job
+        }
+        if isSorted { return }
         entries.sort { ($0.job, $0.report) < ($1.job, $1.report) }
     }
 
@@ -54,7 +62,7 @@ struct DoneBatch {
 
     /// Which results of each report were accepted. `places` counts from 1 and is nil for all.
     func accepted(places: [Int64]?, of all: [JobQueue.DoneReport]) -> [[Bool]] {
-        var accepted = all.map { [Bool](repeating: false, count: $0.results.count) }
+        var accepted = all.map { [Bool](repeating: false, count: $0.done.count) }
         func accept(_ entry: Entry) { accepted[entry.report][entry.place] = true }
         if let places {
             for place in places { accept(entries[Int(place) - 1]) }

@@ -2,14 +2,15 @@ package import Model
 import Postgres
 
 extension JobQueue {
-    /// Fetches of whole objects that are said to be done, of one worker; in the order of their jobs,
-    /// each job once.
+    /// Results of one worker, some of which say that a fetch of a whole object is done.
     struct DoneReport: Sendable {
         /// All go together.
         enum Place { case all }
 
         var worker: WorkerID
         var results: [JobReport]
+        /// Where those are in `results`, no job twice.
+        var done: [Int]
     }
 
     /// Records what became of leased jobs, each under its own lease: one verdict a result.
@@ -20,30 +21,51 @@ extension JobQueue {
     package func report(
         _ request: ReportRequest
     ) async throws(Failure) -> [ReportAnswer.Verdict] {
-        let done = try await reportDone(request)
-        let rest = request.results.filter { !done.contains($0.job) }
-        let settled = rest.isEmpty ? [:] : try await reportRest(rest, request.worker)
-        var seen: Set<JobID> = Set(minimumCapacity: request.results.count)
-        return request.results.map { result in
-            // A second result for the same job is stale.
-            guard seen.insert(result.job).inserted else { return .stale }
-            return done.contains(result.job) ? .accepted : settled[result.job] ?? .stale
+        let results = request.results
+        // The first result of a job counts, whatever it says.
+        let done = Self.firsts(of: results).filter { place in
+            results[place].outcome == .done && results[place].segments == nil
+                && results[place].stored?.isPlausible == true
         }
+        var verdicts = [ReportAnswer.Verdict](repeating: .stale, count: results.count)
+        var acceptedJobs: Set<JobID> = []
+        if !done.isEmpty {
+            let accepted = try await reportDone(
+                DoneReport(worker: request.worker, results: results, done: done))
+            for (place, isAccepted) in zip(done, accepted) where isAccepted {
+                verdicts[place] = .accepted
+            }
+            if done.count == results.count, !accepted.contains(false) { return verdicts }
+            for place in done where verdicts[place] == .accepted {
+                acceptedJobs.insert(results[place].job)
+            }
+        }
+        let rest = results.filter { !acceptedJobs.contains($0.job) }
+        guard !rest.isEmpty else { return verdicts }
+        var settled = try await reportRest(rest, request.worker)
+        for place in results.indices {
+            // A second result for the same job is stale.
+            guard let verdict = settled.removeValue(forKey: results[place].job) else { continue }
+            verdicts[place] = verdict
+        }
+        return verdicts
     }
 
-    /// The short way, in one statement: fetches of whole objects that are done. The answer has the
-    /// jobs that were accepted; of the others nothing is known yet.
-    private func reportDone(_ request: ReportRequest) async throws(Failure) -> Set<JobID> {
-        var firsts: Set<JobID> = Set(minimumCapacity: request.results.count)
-        // The first result of a job counts, whatever it says.
-        let results = request.results.filter { result in
-            firsts.insert(result.job).inserted && result.outcome == .done && result.segments == nil
-                && result.stored?.isPlausible == true
-        }.sorted { $0.job < $1.job }
-        guard !results.isEmpty else { return [] }
-        let accepted = try await doneReports.answer(
-            to: DoneReport(worker: request.worker, results: results), of: .all,
-            weight: results.count
+    /// Where the first result of each job is.
+    private static func firsts(of results: [JobReport]) -> [Int] {
+        let isAscending = results.indices.dropFirst().allSatisfy {
+            results[$0 - 1].job < results[$0].job
+        }
+        if isAscending { return Array(results.indices) }
+        var jobs: Set<JobID> = Set(minimumCapacity: results.count)
+        return results.indices.filter { jobs.insert(results[$0].job).inserted }
+    }
+
+    /// The short way, in one statement: fetches of whole objects that are done. Answers for each
+    /// whether it was accepted; of the others nothing is known yet.
+    private func reportDone(_ report: DoneReport) async throws(Failure) -> [Bool] {
+        try await doneReports.answer(
+            to: report, of: .all, weight: report.done.count
         ) { (reports) async throws(Failure) in
             do throws(Failure) {
                 return try await self.settle(reports)
@@ -55,11 +77,6 @@ extension JobQueue {
                 return answers
             }
         }
-        var jobs: Set<JobID> = Set(minimumCapacity: results.count)
-        for (result, isAccepted) in zip(results, accepted) where isAccepted {
-            jobs.insert(result.job)
-        }
-        return jobs
     }
 
     /// Settles reports together; for each the results that were accepted.

@@ -3,6 +3,8 @@
 // of the work of reading keys. Whatever is out of the ordinary stays an object of its own; each
 // column says at which places of the whole list its rows stand.
 
+internal import Glibc
+
 /// Fetches of whole objects, of which nothing is known but what was stored before, all or none.
 private struct FetchColumns: Decodable {
     var site: SiteID
@@ -55,7 +57,11 @@ private func schemeLength(_ url: some Collection<UInt8>) -> Int {
 private func isKey(_ key: String, of url: String) -> Bool {
     let isSame = key.utf8.withContiguousStorageIfAvailable { key in
         url.utf8.withContiguousStorageIfAvailable { url in
-            UnsafeBufferPointer(rebasing: url.dropFirst(schemeLength(url))).elementsEqual(key)
+            let scheme = schemeLength(url)
+            guard url.count == scheme + key.count, let url = url.baseAddress,
+                let start = key.baseAddress
+            else { return false }
+            return memcmp(url + scheme, start, key.count) == 0
         }
     }
     return (isSame ?? nil) ?? key.utf8.elementsEqual(keyOf(url).utf8)
