@@ -20,6 +20,7 @@ packages_of() {
         demo) printf '%s\n' nginx-light ;;
         test) printf '%s\n' curl ffmpeg nginx-light postgresql shellcheck ;;
         compare) printf '%s\n' aria2 curl nghttp2-client nginx-light python3 wget2 ;;
+        queues) printf '%s\n' postgresql-client python3 python3-venv ;;
         *) fail "unknown package group: $1" ;;
     esac
 }

@@ -12,9 +12,9 @@ struct IdleWorkers: Sendable {
     let granted: @Sendable (ContinuousClock.Instant) -> Void
 
     /// As long as a worker lets the coordinator hold its request.
-    private static let pollMilliseconds = 20_000
+    private static let pollMilliseconds = WireLimits.waitMilliseconds
     /// How often an idle worker says that it is there.
-    private static let heartbeatSeconds = 10.0
+    private static let heartbeatSeconds = Double(WireLimits.idleHeartbeatSeconds)
     /// Over how long the first requests are spread.
     static let startSeconds = 2.0
 

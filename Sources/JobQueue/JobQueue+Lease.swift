@@ -29,17 +29,26 @@ extension JobQueue {
         let progress = try Self.text(of: heartbeat.progress)
         let busy = (heartbeat.origins ?? []).filter { $0.active + $0.waiting > 0 }
         let origins = PostgresValue.optionalTextArray(busy.map(\.origin))
+        let presence = PostgresStatement(
+            SQL.heartbeatWorker,
+            [
+                .uuid(heartbeat.worker), .text(heartbeat.name),
+                .int(Int64(heartbeat.activeTransfers)), .text(progress),
+                .optionalText(heartbeat.trouble?.code.rawValue),
+                .optionalText(heartbeat.trouble?.message),
+            ])
+        let isIdle =
+            heartbeat.leases.isEmpty && busy.isEmpty && heartbeat.siteShares?.isEmpty != false
         return try await withConnection { connection in
+            if isIdle {
+                // Nothing that has to be known after a crash, and nothing to be told of.
+                _ = try await connection.pipeline([
+                    PostgresStatement(SQL.commitLater, []), presence,
+                ])
+                return HeartbeatAnswer(leases: [], seconds: seconds)
+            }
             var statements = [
-                PostgresStatement(
-                    SQL.heartbeatWorker,
-                    [
-                        .uuid(heartbeat.worker), .text(heartbeat.name),
-                        .int(Int64(heartbeat.activeTransfers)), .text(progress),
-                        .optionalText(heartbeat.trouble?.code.rawValue),
-                        .optionalText(heartbeat.trouble?.message),
-                    ]
-                ),
+                presence,
                 PostgresStatement(
                     SQL.heartbeatLeases,
                     [.uuid(heartbeat.worker), .uuidArray(heartbeat.leases), .double(seconds)]

@@ -25,6 +25,7 @@ extension SQL {
     static let catalogsRunning = text(PackageResources.catalogs_running_sql)
     static let catalogsSelected = text(PackageResources.catalogs_selected_sql)
     static let catalogsTallied = text(PackageResources.catalogs_tallied_sql)
+    static let commitLater = text(PackageResources.commit_later_sql)
     static let directoriesFromAssets = text(PackageResources.directories_from_assets_sql)
     static let filesPage = text(PackageResources.files_page_sql)
     static let heartbeatLeases = text(PackageResources.heartbeat_leases_sql)

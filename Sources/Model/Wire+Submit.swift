@@ -98,6 +98,9 @@ package enum WireLimits {
     package static let bodyBytes = 16 << 20
     /// Longest long poll in milliseconds.
     package static let waitMilliseconds = 30_000
+    /// How often an idle worker says that it is there, in seconds; half of the time for which it counts
+    /// as being there.
+    package static let idleHeartbeatSeconds = 30
     /// Points in time in seconds since 1970: up to the end of the year 9999.
     package static let pointsInTime = 1.0...253_402_300_799
     /// Longest name of an asset in bytes, when its 1,000 characters are long ones.

@@ -71,7 +71,7 @@ extension WorkerService {
     }
 
     /// How long the coordinator holds a request while there is no work.
-    static let pollMilliseconds = 20_000
+    static let pollMilliseconds = WireLimits.waitMilliseconds
 
     /// Starts everything of a grant.
     private func take(_ lease: LeaseID, _ grant: LeaseGrant, askedAt: HeldWork.Instant) async {
@@ -114,10 +114,11 @@ extension WorkerService {
             try? await Task.sleep(for: Self.tick)
             let (progress, active) = held.progress()
             let askedAt = HeldWork.Instant.now
-            // An idle worker says that it is there every ten seconds; one that holds work asks what
-            // has changed for it.
-            let patience = Duration.seconds(held.isEmpty ? 10 : 1)
             let trouble = trouble.withLock(\.self)
+            // An idle worker says now and then that it is there; one that gets no work, why; one that
+            // holds work asks what has changed for it.
+            let patience = Duration.seconds(
+                held.isEmpty ? (trouble == nil ? WireLimits.idleHeartbeatSeconds : 10) : 1)
             let isNews = (trouble == nil) != (lastTrouble == nil)
             let isDue = lastBeat.map { isNews || askedAt - $0 >= patience } ?? true
             let urgent = held.leasesToExtend()

@@ -45,6 +45,9 @@ BEGIN
     -- disk for.
     PERFORM set_config('synchronous_commit', 'off', true);
     PERFORM promote_jobs(of_queue);
+    IF NOT EXISTS (SELECT FROM lane WHERE queue_id = of_queue AND ready_since IS NOT NULL) THEN
+        RETURN;
+    END IF;
     FOR n IN 1..cardinality(to_leases) LOOP
         SELECT array_agg(o.lane_id), array_agg(o.catalog_id), array_agg(o.catalogs_left),
                array_agg(o.rank), array_agg(o.origin_id), array_agg(o.is_guarded), array_agg(true)

@@ -44,7 +44,7 @@ LEFT JOIN LATERAL (
     SELECT (array_agg(w.trouble_code ORDER BY w.trouble_since DESC))[1] AS trouble_code,
            (array_agg(w.trouble_message ORDER BY w.trouble_since DESC))[1] AS trouble_message,
            extract(epoch FROM now() - max(w.trouble_since))::float8 AS trouble_seconds
-    FROM worker w WHERE w.last_seen > now() - interval '30 seconds' AND c.state = 'running'
+    FROM worker w WHERE w.last_seen > now() - interval '60 seconds' AND c.state = 'running'
     HAVING bool_and(w.trouble_code IS NOT NULL)
 ) AS x ON true
 -- A range, so that the one is found through the index.
