@@ -193,4 +193,54 @@ import Testing
                     && own?.lease == theirs?.lease, "\(text)")
         }
     }
+
+    @Test func listsAreReadAsFoundationReadsThem() throws {
+        let assets = AssetBatch(
+            generation: 3,
+            assets: [
+                AssetSubmission(name: "a \"é\"\n", url: "http://h/a", kind: .file, key: "h/a"),
+                AssetSubmission(
+                    name: "b", url: "http://h/b", kind: .hls, key: "h/b", bytes: 12,
+                    sha256: "abc"),
+            ])
+        let segments = SegmentBatch(
+            worker: "w", job: JobID(7), lease: "l",
+            segments: [
+                ResolvedSegment(ordinal: 0, url: "http://h/0", key: "h/0", role: .media),
+                ResolvedSegment(
+                    ordinal: 1, url: "http://h/1?\\", key: "h/1", role: .playlist, bytes: 0,
+                    sha256: "d"),
+            ])
+        try Self.expectSame(assets) { ($0.generation, $0.assets) == ($1.generation, $1.assets) }
+        try Self.expectSame(segments) {
+            ($0.worker, $0.job, $0.lease, $0.segments) == ($1.worker, $1.job, $1.lease, $1.segments)
+        }
+    }
+
+    /// A message whole, as Foundation writes it, damaged at any place and cut off anywhere.
+    private static func expectSame<Message: Codable>(
+        _ message: Message, _ isSame: (Message, Message) -> Bool
+    ) throws {
+        let bytes = try WireJSON.encode(message)
+        #expect(isSame(try JSONDecoder().decode(Message.self, from: Data(bytes)), message))
+        var bodies = [bytes, Array(try JSONEncoder().encode(message))]
+        for index in bytes.indices {
+            for byte in Array("\"\\,:[]{}0-e \u{1}".utf8) {
+                bodies.append(bytes)
+                bodies[bodies.count - 1][index] = byte
+            }
+            bodies.append(Array(bytes[..<index]))
+        }
+        for body in bodies {
+            let own = try? WireJSON.decode(Message.self, from: body)
+            let theirs = try? JSONDecoder().decode(Message.self, from: Data(body))
+            let isEqual =
+                switch (own, theirs) {
+                case (nil, nil): true
+                case (let own?, let theirs?): isSame(own, theirs)
+                default: false
+                }
+            #expect(isEqual, "\(String(decoding: body, as: UTF8.self))")
+        }
+    }
 }

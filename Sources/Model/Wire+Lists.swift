@@ -1,0 +1,160 @@
+// The long lists of a submission by hand: an object an element, as Foundation writes and reads them,
+// which takes ten times as long.
+
+extension AssetBatch: WireMessage {
+    func wireBytes() -> [UInt8] {
+        var writer = WireTextWriter()
+        writer.reserve(assets.count * 250 + 100)
+        writer.raw("{\"generation\":")
+        writer.integer(Int64(generation))
+        writer.raw(",\"assets\":[")
+        for asset in assets {
+            writer.raw("{\"name\":")
+            writer.string(asset.name)
+            writer.raw(",\"url\":")
+            writer.string(asset.url)
+            writer.raw(",\"kind\":")
+            writer.string(asset.kind.rawValue)
+            writer.raw(",\"key\":")
+            writer.string(asset.key)
+            writer.content(asset.bytes, asset.sha256)
+        }
+        if !assets.isEmpty { writer.removeLast() }
+        writer.raw("]}")
+        return writer.bytes
+    }
+
+    static func reading(_ bytes: [UInt8]) -> AssetBatch? {
+        bytes.withUnsafeBufferPointer { bytes in
+            var reader = WireTextReader(bytes)
+            var generation: Int64?
+            var assets: [AssetSubmission]?
+            let isRead = reader.object { reader, name in
+                if name.isName("generation") { return reader.once(&generation) { $0.integer() } }
+                if name.isName("assets") {
+                    return reader.once(&assets) { $0.array { AssetSubmission(reading: &$0) } }
+                }
+                return false
+            }
+            guard isRead, reader.isAtEnd, let generation, let assets else { return nil }
+            return AssetBatch(generation: Int(generation), assets: assets)
+        }
+    }
+}
+
+extension AssetSubmission {
+    /// Nil for what Foundation has to read.
+    fileprivate init?(reading reader: inout WireTextReader) {
+        var name: String?
+        var url: String?
+        var kind: AssetKind?
+        var key: String?
+        var bytes: Int64?
+        var sha256: String?
+        let isRead = reader.object { reader, member in
+            if member.isName("name") { return reader.once(&name) { $0.string() } }
+            if member.isName("url") { return reader.once(&url) { $0.string() } }
+            if member.isName("kind") {
+                return reader.once(&kind) { $0.string().flatMap(AssetKind.init(rawValue:)) }
+            }
+            if member.isName("key") { return reader.once(&key) { $0.string() } }
+            if member.isName("bytes") { return reader.once(&bytes) { $0.integer() } }
+            if member.isName("sha256") { return reader.once(&sha256) { $0.string() } }
+            return false
+        }
+        guard isRead, let name, let url, let kind, let key else { return nil }
+        self.init(name: name, url: url, kind: kind, key: key, bytes: bytes, sha256: sha256)
+    }
+}
+
+extension SegmentBatch: WireMessage {
+    func wireBytes() -> [UInt8] {
+        var writer = WireTextWriter()
+        writer.reserve(segments.count * 200 + 200)
+        writer.raw("{\"worker\":")
+        writer.string(worker)
+        writer.raw(",\"job\":")
+        writer.integer(job.rawValue)
+        writer.raw(",\"lease\":")
+        writer.string(lease)
+        writer.raw(",\"segments\":[")
+        for segment in segments {
+            writer.raw("{\"ordinal\":")
+            writer.integer(Int64(segment.ordinal))
+            writer.raw(",\"url\":")
+            writer.string(segment.url)
+            writer.raw(",\"key\":")
+            writer.string(segment.key)
+            writer.raw(",\"role\":")
+            writer.string(segment.role.rawValue)
+            writer.content(segment.bytes, segment.sha256)
+        }
+        if !segments.isEmpty { writer.removeLast() }
+        writer.raw("]}")
+        return writer.bytes
+    }
+
+    static func reading(_ bytes: [UInt8]) -> SegmentBatch? {
+        bytes.withUnsafeBufferPointer { bytes in
+            var reader = WireTextReader(bytes)
+            var worker: String?
+            var job: Int64?
+            var lease: String?
+            var segments: [ResolvedSegment]?
+            let isRead = reader.object { reader, name in
+                if name.isName("worker") { return reader.once(&worker) { $0.string() } }
+                if name.isName("job") { return reader.once(&job) { $0.integer() } }
+                if name.isName("lease") { return reader.once(&lease) { $0.string() } }
+                if name.isName("segments") {
+                    return reader.once(&segments) { $0.array { ResolvedSegment(reading: &$0) } }
+                }
+                return false
+            }
+            guard isRead, reader.isAtEnd, let worker, let job, let lease, let segments else {
+                return nil
+            }
+            return SegmentBatch(worker: worker, job: JobID(job), lease: lease, segments: segments)
+        }
+    }
+}
+
+extension ResolvedSegment {
+    /// Nil for what Foundation has to read.
+    fileprivate init?(reading reader: inout WireTextReader) {
+        var ordinal: Int64?
+        var url: String?
+        var key: String?
+        var role: SegmentRole?
+        var bytes: Int64?
+        var sha256: String?
+        let isRead = reader.object { reader, member in
+            if member.isName("ordinal") { return reader.once(&ordinal) { $0.integer() } }
+            if member.isName("url") { return reader.once(&url) { $0.string() } }
+            if member.isName("key") { return reader.once(&key) { $0.string() } }
+            if member.isName("role") {
+                return reader.once(&role) { $0.string().flatMap(SegmentRole.init(rawValue:)) }
+            }
+            if member.isName("bytes") { return reader.once(&bytes) { $0.integer() } }
+            if member.isName("sha256") { return reader.once(&sha256) { $0.string() } }
+            return false
+        }
+        guard isRead, let ordinal, let url, let key, let role else { return nil }
+        self.init(
+            ordinal: Int(ordinal), url: url, key: key, role: role, bytes: bytes, sha256: sha256)
+    }
+}
+
+extension WireTextWriter {
+    /// The end of an element, with what is known of its content.
+    fileprivate mutating func content(_ length: Int64?, _ sha256: String?) {
+        if let length {
+            raw(",\"bytes\":")
+            integer(length)
+        }
+        if let sha256 {
+            raw(",\"sha256\":")
+            string(sha256)
+        }
+        raw("},")
+    }
+}
