@@ -26,3 +26,10 @@ extern const char *_Nullable strerrordesc_np(int code);
 /// syncfs(2) and fallocate(2), which unistd.h and fcntl.h show to _GNU_SOURCE only.
 extern int syncfs(int descriptor);
 extern int fallocate(int descriptor, int mode, off_t offset, off_t length);
+
+/// renameat2(2) and its flags, which stdio.h shows to _GNU_SOURCE only.
+extern int renameat2(
+    int from_directory, const char *_Nonnull from, int to_directory, const char *_Nonnull to,
+    unsigned int flags);
+static const unsigned int dray_rename_noreplace = 1;
+static const unsigned int dray_rename_exchange = 2;

@@ -77,6 +77,32 @@ extension FileDescriptor {
         }
     }
 
+    /// As `rename`, but throws EEXIST where there is something of the new name, and EINVAL where the
+    /// file system cannot do it in one step (renameat2(2), RENAME_NOREPLACE).
+    package func renameWithoutReplacing(
+        _ name: String, to directory: FileDescriptor, named newName: String
+    ) throws(SystemError) {
+        try rename(name, to: directory, named: newName, dray_rename_noreplace)
+    }
+
+    /// Lets two names change places in one step, whatever they name (renameat2(2),
+    /// RENAME_EXCHANGE). Throws EINVAL where the file system cannot do it.
+    package func exchange(
+        _ name: String, with directory: FileDescriptor, named otherName: String
+    ) throws(SystemError) {
+        try rename(name, to: directory, named: otherName, dray_rename_exchange)
+    }
+
+    private func rename(
+        _ name: String, to directory: FileDescriptor, named newName: String, _ flags: UInt32
+    ) throws(SystemError) {
+        try requireComponent(name, "rename")
+        try requireComponent(newName, "rename")
+        _ = try retrying("rename to \(newName)") {
+            renameat2(rawValue, name, directory.rawValue, newName, flags)
+        }
+    }
+
     /// Removes a file's or a symlink's name.
     package func unlink(_ name: String) throws(SystemError) {
         try requireComponent(name, "unlink")

@@ -13,8 +13,11 @@ extension DirectoryStorage {
     ///
     /// `expectedSHA256`, 64 lower-case hex digits, is the whole file's digest where a list promises
     /// one; another digest is `integrity.digestMismatch`, and the file gets no final key.
+    ///
+    /// `isOurs` is asked just before the rename; `worker.leaseLost` when the answer is false.
     package func promoteAssembly(
-        _ assembly: Assembly, key: String, expectedSHA256: String? = nil
+        _ assembly: Assembly, key: String, expectedSHA256: String? = nil,
+        isOurs: () -> Bool = { true }
     ) throws(Failure) -> StoredObject {
         try PrivateName.requireID(assembly.id)
         let key = try ObjectKey(key)
@@ -33,18 +36,25 @@ extension DirectoryStorage {
                 "integrity.digestMismatch",
                 "SHA-256 is \(stored.sha256); the list says \(expectedSHA256)")
         }
-        try promote(file, id: assembly.id, key: key, in: site)
+        try promote(file, id: assembly.id, key: key, in: site, isOurs)
         return stored
     }
 
     private func promote(
-        _ file: FileDescriptor, id: String, key: ObjectKey, in site: SiteDirectories
+        _ file: FileDescriptor, id: String, key: ObjectKey, in site: SiteDirectories,
+        _ isOurs: () -> Bool
     ) throws(Failure) {
         var parents = ParentDirectories(root: site.root)
         let directory = try parents.open(key.directory).get()
         let changed = durability == .none ? [] : parents.changed
         try asFailure { () throws(SystemError) in
             if durability != .none { try file.syncData() }
+        }
+        guard isOurs() else {
+            throw Failure(
+                "worker.leaseLost", "the job is somebody else's; \(withoutQuery(key.path)) is left")
+        }
+        try asFailure { () throws(SystemError) in
             try site.assembly.rename(id, to: directory, named: key.name)
             for parent in changed { try parent.sync() }
             if durability != .none { try directory.sync() }

@@ -8,9 +8,16 @@ extension DirectoryStorage {
     /// The whole batch shares one barrier, so larger batches are cheaper; a few hundred objects are
     /// enough and bound the open descriptors. A barrier that fails is never tried again, because the
     /// kernel has dropped the data by then: the objects it covers fail and are to be fetched anew.
-    package func commit(_ batch: [PendingObject]) -> [Result<Void, Failure>] {
+    ///
+    /// - Parameter isOurs: whether an object, by its place in the batch, is still the caller's to
+    ///   store. Asked just before each file gets its final key and, where it takes the place of
+    ///   another, just after: that one is put back where the answer was true before and is false
+    ///   then. What is not ours ends with `worker.leaseLost`.
+    package func commit(
+        _ batch: [PendingObject], isOurs: @escaping (Int) -> Bool = { _ in true }
+    ) -> [Result<Void, Failure>] {
         guard !batch.isEmpty else { return [] }
-        var commit = BatchCommit(batch: batch, durability: durability)
+        var commit = BatchCommit(batch: batch, durability: durability, isOurs: isOurs)
         do throws(Failure) {
             try commit.run(in: verifiedDirectories())
         } catch {
@@ -24,11 +31,15 @@ extension DirectoryStorage {
 private struct BatchCommit {
     let batch: [PendingObject]
     let durability: Durability
+    let isOurs: (Int) -> Bool
     private(set) var results: [Result<Void, Failure>]
 
-    init(batch: [PendingObject], durability: Durability) {
+    init(
+        batch: [PendingObject], durability: Durability, isOurs: @escaping (Int) -> Bool
+    ) {
         self.batch = batch
         self.durability = durability
+        self.isOurs = isOurs
         results = Array(repeating: .success(()), count: batch.count)
     }
 
@@ -113,8 +124,17 @@ private struct BatchCommit {
             let object = batch[index]
             if case .key(let key) = object.destination {
                 do throws(SystemError) {
-                    try object.site.temporary.rename(
-                        object.temporaryName, to: directory, named: key.name)
+                    let isPlaced = try ReplacingRename(
+                        object: object, directory: directory, name: key.name
+                    ).run { isOurs(index) }
+                    guard isPlaced else {
+                        fail(
+                            index,
+                            Failure(
+                                "worker.leaseLost",
+                                "the job is somebody else's; \(withoutQuery(key.path)) is left"))
+                        continue
+                    }
                 } catch {
                     let rename = SystemError(
                         code: error.code, operation: "rename to \(key.path)")

@@ -7,8 +7,10 @@ extension DirectoryStorage {
     /// - Parameters:
     ///   - lease, job: name the temporary file.
     ///   - chunks: the contents, in order.
+    ///   - isOurs: as `commit` asks it.
     package func writeDocument(
-        key: String, lease: LeaseID, job: JobID, chunks: some Sequence<[UInt8]>
+        key: String, lease: LeaseID, job: JobID, chunks: some Sequence<[UInt8]>,
+        isOurs: @escaping () -> Bool = { true }
     ) throws(Failure) {
         let object = try createTemporary(lease: lease, job: job, key: key)
         var offset: Int64 = 0
@@ -19,6 +21,6 @@ extension DirectoryStorage {
             }
             offset = end
         }
-        for result in commit([object]) { try result.get() }
+        for result in commit([object], isOurs: { _ in isOurs() }) { try result.get() }
     }
 }

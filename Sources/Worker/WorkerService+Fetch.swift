@@ -157,7 +157,9 @@ extension WorkerService {
     func fail(
         _ job: Job, _ lease: LeaseID, _ failure: Failure, retryAfter: Double? = nil
     ) {
-        guard failure.code != "worker.cancelled" else { return giveBack(job, lease) }
+        guard !["worker.cancelled", "worker.leaseLost"].contains(failure.code) else {
+            return giveBack(job, lease)
+        }
         noteSiteFault(failure)
         var report = JobReport(job: job.id, lease: lease, outcome: .failed)
         report.failure = failure
@@ -199,7 +201,10 @@ extension WorkerService {
         for (_, group) in Dictionary(grouping: ours, by: { ObjectIdentifier($0.storage) }) {
             guard let storage = group.first?.storage else { continue }
             let stored = group.compactMap { end in end.fetched.object.map { (end, $0) } }
-            let outcomes = storage.commit(stored.map(\.1))
+            // Asked once more at each rename: the barrier before it may take longer than the lease.
+            let outcomes = storage.commit(stored.map(\.1)) { place in
+                self.isWanted(stored[place].0.job, stored[place].0.lease)
+            }
             for ((end, _), outcome) in zip(stored, outcomes) {
                 reports.append(report(of: end, outcome))
             }
@@ -213,6 +218,9 @@ extension WorkerService {
         case .success:
             end.transfer.handle(.store)
             report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
+        case .failure(let failure) where failure.code == "worker.leaseLost":
+            end.transfer.handle(.fail)
+            report.outcome = .returned
         case .failure(let failure):
             end.transfer.handle(.fail)
             noteSiteFault(failure)

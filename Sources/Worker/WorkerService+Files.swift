@@ -15,7 +15,8 @@ extension WorkerService {
                 }
                 let storage = try self.storage(at: grant.sites[job.site.description] ?? "")
                 return try storage.promoteAssembly(
-                    assembly, key: job.key, expectedSHA256: job.sha256)
+                    assembly, key: job.key, expectedSHA256: job.sha256
+                ) { self.isWanted(job, lease) }
             }
         }
         switch result {
@@ -40,7 +41,8 @@ extension WorkerService {
                     let storage = try self.storage(at: grant.sites[job.site.description] ?? "")
                     let document = SumsDocument(directory: job.key, entries: entries)
                     try storage.writeDocument(
-                        key: document.key, lease: lease, job: job.id, chunks: document)
+                        key: document.key, lease: lease, job: job.id, chunks: document
+                    ) { self.isWanted(job, lease) }
                     return true
                 }
             }

@@ -42,6 +42,18 @@ import Testing
         } catch { return (error as? Failure)?.code }
     }
 
+    @Test func whoeverLostItsLeasePromotesNothing() throws {
+        let site = try Site()
+        let assembly = assembly()
+        for part in try #require(assembly.parts) { try write(part, to: site.storage) }
+        try site.store("h/x", [1])
+        #expect(
+            code { _ = try site.storage.promoteAssembly(assembly, key: "h/x") { false } }
+                == "worker.leaseLost")
+        #expect(try site.directory.read("h/x") == [1])
+        #expect(try site.storage.promoteAssembly(assembly, key: "h/x").bytes == assembly.totalBytes)
+    }
+
     @Test func rangesFromManyWorkersBecomeOneFile() async throws {
         let site = try Site()
         let assembly = assembly()

@@ -1,0 +1,90 @@
+import Foundation
+import Model
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+
+/// An owner that was frozen, and whose work has become somebody else's meanwhile.
+@Suite struct LostLeaseTests {
+    private func code(_ results: [Result<Void, Failure>]) -> [FailureCode?] {
+        results.map { result in
+            if case .failure(let failure) = result { failure.code } else { nil }
+        }
+    }
+
+    @Test func whatIsNotOursIsNotStored() throws {
+        let site = try Site()
+        try site.store("h/b", [1])
+        let batch = try ["h/a", "h/b", "h/c"].enumerated().map { index, key in
+            try site.pending(key, [9], job: Int64(index + 2))
+        }
+        let results = site.storage.commit(batch) { $0 == 2 }
+        #expect(code(results) == ["worker.leaseLost", "worker.leaseLost", nil])
+        #expect(try site.visibleFiles() == ["h/b", "h/c"])
+        #expect(try site.directory.read("h/b") == [1])
+        #expect(try site.privateFiles().isEmpty)
+    }
+
+    /// Frozen after its last look at the lease and before the rename: the winner comes in between.
+    @Test(arguments: Durability.allCases)
+    func whoIsFrozenBeforeItsRenameTakesNothingFromTheWinner(durability: Durability) throws {
+        let site = try Site(durability)
+        let winner = try DirectoryStorage(site.storage.url)
+        let zombie = try site.pending("h/a", [6, 6, 6])
+        let looks = Atomic<Int>(0)
+        let results = site.storage.commit([zombie]) { _ in
+            guard looks.add(1, ordering: .relaxed).newValue == 1 else { return false }
+            do {
+                let object = try winner.createTemporary(
+                    lease: UUID().uuidString.lowercased(), job: JobID(7), key: "h/a")
+                try [UInt8]([7, 7]).withUnsafeBytes { try object.write($0, at: 0) }
+                #expect(code(winner.commit([object]) { _ in true }) == [nil])
+            } catch { Issue.record(error) }
+            return true
+        }
+        #expect(code(results) == ["worker.leaseLost"])
+        #expect(looks.load(ordering: .relaxed) == 2)
+        #expect(try site.directory.read("h/a") == [7, 7])
+        #expect(try site.privateFiles().isEmpty)
+    }
+
+    @Test func whatStoodThereBeforeIsReplacedAndLeavesNothingBehind() throws {
+        let site = try Site()
+        try site.store("h/a", [1, 2, 3])
+        symlink("elsewhere", site.directory.path("h/b"))
+        let batch = [
+            try site.pending("h/a", [4], job: 2), try site.pending("h/b", [5], job: 3),
+        ]
+        #expect(code(site.storage.commit(batch) { _ in true }) == [nil, nil])
+        #expect(try site.directory.read("h/a") == [4])
+        #expect(try site.directory.read("h/b") == [5])
+        #expect(try site.privateFiles().isEmpty)
+    }
+
+    /// A third one may have replaced what the frozen one put there: its file stays.
+    @Test func aThirdOneIsNotUndone() throws {
+        let site = try Site()
+        try site.store("h/a", [1])
+        let zombie = try site.pending("h/a", [6], job: 2)
+        let looks = Atomic<Int>(0)
+        let results = site.storage.commit([zombie]) { _ in
+            guard looks.add(1, ordering: .relaxed).newValue == 2 else { return true }
+            do { try site.store("h/a", [3]) } catch { Issue.record(error) }
+            return false
+        }
+        #expect(code(results) == ["worker.leaseLost"])
+        #expect(try site.directory.read("h/a") == [3])
+        #expect(try site.privateFiles().isEmpty)
+    }
+
+    @Test func aDocumentOfALostLeaseIsNotWritten() throws {
+        let site = try Site()
+        #expect(throws: Failure.self) {
+            try site.storage.writeDocument(
+                key: "SHA256SUMS", lease: Site.lease, job: JobID(1), chunks: [[1]]
+            ) { false }
+        }
+        #expect(try site.directory.files().isEmpty)
+    }
+}
