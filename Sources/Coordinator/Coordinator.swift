@@ -228,6 +228,10 @@ package final class Coordinator: Sendable {
                 await readCooling()
                 if signal.waiterCount > 0, try await queue.hasWork() { signal.fire() }
                 if seconds % 30 == 0 { try await queue.tidy() }
+                if seconds % 60 == 0, let days = queue.settings.retentionDays {
+                    let gone = try await queue.forget(olderThanDays: days)
+                    if gone > 0 { log.info("old catalogs were forgotten", ["count": gone]) }
+                }
             } catch {
                 log.warning("housekeeping failed", ["error": "\(error)"])
             }

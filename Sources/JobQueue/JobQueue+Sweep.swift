@@ -59,6 +59,57 @@ extension JobQueue {
         }
     }
 
+    /// Forgets catalogs that ended, or were left open, more than `days` days ago, with their assets and
+    /// all that is known of these; what is stored stays. At most `transactions` bounded transactions
+    /// a call. Returns how many catalogs are gone. Safe to run on all coordinators at once.
+    @discardableResult
+    package func forget(olderThanDays days: Int, transactions: Int = 50) async throws(Failure)
+        -> Int
+    {
+        let old = try await withConnection { connection in
+            try await connection.query(SQL.catalogsOld, [.int(Int64(days))]).rows.map {
+                try $0.int64("id")
+            }
+        }
+        var left = transactions
+        var forgotten = 0
+        for catalog in old {
+            var isPending = true
+            while isPending {
+                guard left > 0 else { return forgotten }
+                left -= 1
+                isPending = try await forgetSome(of: catalog, days)
+            }
+            if try await forget(catalog, days) { forgotten += 1 }
+        }
+        return forgotten
+    }
+
+    /// False when there is nothing more to forget, or somebody else is at work on the catalog.
+    private func forgetSome(of catalog: Int64, _ days: Int) async throws(Failure) -> Bool {
+        try await transaction { connection in
+            let id: [PostgresValue] = [.int(catalog)]
+            guard try await connection.query(SQL.catalogTryLock, id).only().bool("locked") else {
+                return false
+            }
+            return try await connection.query(
+                SQL.catalogForgetAssets, id + [.int(Int64(days))]
+            ).only().int64("assets") > 0
+        }
+    }
+
+    private func forget(_ catalog: Int64, _ days: Int) async throws(Failure) -> Bool {
+        try await transaction { connection in
+            let id: [PostgresValue] = [.int(catalog)]
+            guard try await connection.query(SQL.catalogTryLock, id).only().bool("locked") else {
+                return false
+            }
+            return try await connection.query(
+                SQL.catalogForget, id + [.int(Int64(days))]
+            ).only().int64("catalogs") > 0
+        }
+    }
+
     /// Adds what reports left to the counts of catalogs and directories, which ends those that are
     /// whole; true when some catalog's lock was taken, and it has to be asked again soon.
     ///

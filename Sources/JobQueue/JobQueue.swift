@@ -16,12 +16,16 @@ package final class JobQueue: Sendable {
         /// Delays between the tries of one job.
         package var retry: RetryPolicy
         package var breaker: Breaker
+        /// After how many days catalogs that ended are forgotten, from 1; nil for never.
+        package var retentionDays: Int?
 
         package init(
             leaseSeconds: Double = 30, retry: RetryPolicy = RetryPolicy(),
-            breaker: Breaker = Breaker()
+            breaker: Breaker = Breaker(), retentionDays: Int? = nil
         ) {
             precondition((1...3_600).contains(leaseSeconds))
+            precondition((retentionDays ?? 1) > 0)
+            self.retentionDays = retentionDays
             self.leaseSeconds = leaseSeconds
             self.retry = retry
             self.breaker = breaker

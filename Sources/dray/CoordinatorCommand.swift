@@ -15,6 +15,9 @@ enum CoordinatorCommand {
             DRAY_LEASE_SECONDS, 5 to 3600, by default 30, is how long a worker holds jobs without a \
             word: what a killed worker held waits that long. Shorter leases make up for lost \
             workers sooner and bear shorter outages of coordinators and database.
+
+            DRAY_RETENTION_DAYS, 1 to 36500, is after how many days catalogs that ended are \
+            forgotten; by default they are kept.
             """,
         options: [
             CommandOption(
@@ -35,7 +38,8 @@ enum CoordinatorCommand {
                 Coordinator.Configuration(
                     databaseURL: arguments.text("database") ?? "", address: listen.address,
                     port: listen.port, token: CommonOptions.token,
-                    queue: JobQueue.Settings(leaseSeconds: try leaseSeconds())))
+                    queue: JobQueue.Settings(
+                        leaseSeconds: try leaseSeconds(), retentionDays: try retentionDays())))
             let service = CoordinatorService(coordinator: coordinator, listen: listen)
             return await runServices([[service]], graceSeconds: 10)
         } catch {
@@ -57,6 +61,19 @@ enum CoordinatorCommand {
                 hint: "Use a whole number of seconds from 5 to 3600.")
         }
         return Double(seconds)
+    }
+
+    /// `DRAY_RETENTION_DAYS`; nil when it is not set.
+    private static func retentionDays() throws(UsageError) -> Int? {
+        guard let text = DrayCommand.environment["DRAY_RETENTION_DAYS"], !text.isEmpty else {
+            return nil
+        }
+        guard let days = Int(text), (1...36_500).contains(days) else {
+            throw UsageError(
+                "DRAY_RETENTION_DAYS is '\(printable(text))'",
+                hint: "Use a whole number of days from 1 to 36500, or leave it out.")
+        }
+        return days
     }
 
     private struct CoordinatorService: Service {

@@ -129,6 +129,60 @@ import Testing
         }
     }
 
+    // MARK: Retention
+
+    @Test func oldCatalogsAreForgottenAndNothingElse() async throws {
+        try await F.with("forget") { fixture in
+            let other = [F.file("b"), F.title("t")]
+            let old = try await fixture.submit([F.file("a")], catalog: "old")
+            try await fixture.drain()
+            let young = try await fixture.submit(other, catalog: "young")
+            let open = try await fixture.queue.open(
+                CatalogSubmission(name: "open", storageURL: F.site))
+            try await fixture.queue.add([F.file("c")], to: open.id, generation: 1)
+            let reopened = try await fixture.submit([F.file("d")], catalog: "reopened")
+            let grant = try await fixture.lease()
+            _ = try await fixture.report(
+                grant.jobs.map { F.failed($0, grant, "origin.http.404") })
+            try await fixture.pool.query(
+                """
+                UPDATE catalog SET opened_at = now() - interval '8 days',
+                    ended_at = ended_at - interval '8 days'
+                WHERE name <> 'young'
+                """)
+            _ = try await fixture.queue.open(
+                CatalogSubmission(name: "reopened", storageURL: F.site))
+            #expect(try await fixture.queue.forget(olderThanDays: 9) == 0)
+            let gone = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 1...3 {
+                    group.addTask { try await fixture.queue.forget(olderThanDays: 7) }
+                }
+                return try await group.reduce(0, +)
+            }
+            #expect(gone == 2)
+            for catalog in [old, open.id] {
+                let failure = await #expect(throws: Failure.self) {
+                    try await fixture.queue.status(of: catalog)
+                }
+                #expect(failure?.code == "input.notFound")
+            }
+            for catalog in [young, reopened] {
+                #expect(try await !fixture.assets(of: catalog).isEmpty)
+            }
+            for (table, count) in [
+                ("asset", 3), ("directory", 3), ("result", 2), ("segment", 2),
+                ("lane l WHERE NOT EXISTS (SELECT FROM catalog WHERE id = l.catalog_id)", 0),
+            ] {
+                let found = try await fixture.count(table)
+                #expect(found == Int64(count), "\(table): \(found)")
+            }
+            // Wanted again, it is new.
+            let again = try await fixture.submit([F.file("a")], catalog: "old")
+            #expect(again != old)
+            #expect(try await fixture.lease().jobs.contains { $0.key.hasSuffix("a") })
+        }
+    }
+
     // MARK: The schema
 
     @Test func migrationsRunOnceHoweverManyStartThem() async throws {
@@ -145,6 +199,44 @@ import Testing
             let current = Migrations.currentVersion
             #expect(found.sorted() == [0, current, current, current])
             #expect(try await fixture.count("schema_migration") == Int64(current))
+        }
+    }
+
+    @Test func eachVersionGoesDownAndUpAgainFromManyAtOnce() async throws {
+        try await F.with("updown") { fixture in
+            func schema() async throws -> String {
+                try await fixture.pool.query(
+                    """
+                    SELECT string_agg(c.relname || '.' || a.attname || ' ' || a.atttypid::regtype, ','
+                                      ORDER BY c.relname, a.attname) AS text
+                    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+                    WHERE c.relnamespace = current_schema()::regnamespace AND NOT a.attisdropped
+                      AND c.relkind IN ('r', 'v', 'i') AND c.relname NOT LIKE 'staged%'
+                    """
+                ).firstRow?.string("text") ?? ""
+            }
+            let newest = try await schema()
+            try await fixture.submit([F.file("a"), F.title("t")])
+            for version in (0..<Migrations.currentVersion).reversed() {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 1...3 {
+                        group.addTask { try await Migrations.revert(fixture.pool, to: version) }
+                    }
+                    try await group.waitForAll()
+                }
+                #expect(try await fixture.count("schema_migration") == Int64(version))
+                // What the version below had is what the way up makes of it.
+                let found = try await withThrowingTaskGroup(of: Int.self) { group in
+                    for _ in 1...3 { group.addTask { try await Migrations.migrate(fixture.pool) } }
+                    return try await group.reduce(into: []) { $0.append($1) }
+                }
+                let current = Migrations.currentVersion
+                #expect(found.sorted() == [version, current, current])
+                #expect(try await schema() == newest, "from version \(version)")
+            }
+            // And it works.
+            try await fixture.submit([F.file("a")])
+            #expect(try await fixture.lease().jobs.map(\.kind) == [.fetch])
         }
     }
 
