@@ -56,7 +56,7 @@ package final class JobQueue: Sendable {
     let claims = GroupedCalls<Int64, Claim, LeaseGrant?>(width: 1, mostWeight: 2_000)
     /// So do reports of what was fetched.
     let doneReports = GroupedCalls<DoneReport.Place, DoneReport, [Bool]>(
-        width: 1, mostWeight: 2_000)
+        width: 2, mostWeight: 2_000)
     /// Queues by name, for a while.
     let knownQueues = Mutex<[String: QueuePlace]>([:])
 
