@@ -39,6 +39,10 @@ final class GroupedCalls<Key: Hashable & Sendable, Call: Sendable, Answer: Senda
         self.mostWeight = mostWeight
     }
 
+    /// Calls that wait for a place, and groups under way.
+    var waitingCount: Int { lines.withLock { $0.values.reduce(0) { $0 + $1.waiting.count } } }
+    var underWayCount: Int { lines.withLock { $0.values.reduce(0) { $0 + $1.underWay } } }
+
     /// The answer to `call`, out of those that `run` gives to a group: one a call, in order. What `run`
     /// throws is thrown to every member of the group.
     func answer(
