@@ -1,8 +1,8 @@
 import Model
 import Synchronization
 
-/// Runs calls together: those of one key that come while its calls are under way wait, and go as one
-/// group when a place comes free.
+/// Runs calls together: those of one key that come while a group of it is under way wait, and go as one
+/// group when it is back, or beside it as soon as they are many.
 ///
 /// A call never waits for others to come: alone it goes at once. What a group costs besides its
 /// members (a round trip, a transaction, a commit that waits for the disk) is shared by all of them,
@@ -31,7 +31,8 @@ final class GroupedCalls<Key: Hashable & Sendable, Call: Sendable, Answer: Senda
     private let lines = Mutex<[Key: Line]>([:])
 
     /// - Parameters:
-    ///   - width: groups of one key under way at a time, at least 1.
+    ///   - width: groups of one key under way at a time, at least 1. A further one begins when a
+    ///     fifth of `mostWeight` waits.
     ///   - mostWeight: of a group of more than one call, all weights together.
     init(width: Int, mostWeight: Int) {
         precondition(width > 0 && mostWeight > 0)
@@ -87,11 +88,12 @@ final class GroupedCalls<Key: Hashable & Sendable, Call: Sendable, Answer: Senda
         return try answers.get()[0]
     }
 
-    /// Takes the calls that go next out of a line, when a place is free; counts the group.
+    /// Takes the calls that go next out of a line, when it is their turn; counts the group.
     private func nextGroup(of line: inout Line?) -> [Waiter]? {
-        guard let waiting = line?.waiting, !waiting.isEmpty, line?.underWay ?? 0 < width else {
-            return nil
-        }
+        guard let waiting = line?.waiting, !waiting.isEmpty, let underWay = line?.underWay,
+            underWay < width
+        else { return nil }
+        if underWay > 0, waiting.reduce(0, { $0 + $1.weight }) < mostWeight / 5 { return nil }
         var weight = 0
         var count = 0
         for waiter in waiting {

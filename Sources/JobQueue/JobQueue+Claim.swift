@@ -41,8 +41,12 @@ extension JobQueue {
             // One queue a lease, in random order, so that none waits for another to run dry.
             for queue in queues.shuffled() where tried.insert(queue.id).inserted {
                 let grant = try await claims.answer(
-                    to: claim, of: queue.id, weight: claim.mostJobs
-                ) { (claims) async throws(Failure) in try await self.grant(claims, of: queue) }
+                    to: claim, of: queue.id, weight: max(claim.mostJobs, Self.leastWeight)
+                ) { claims in
+                    await Self.eachForItself(claims) { (claims) async throws(Failure) in
+                        try await self.grant(claims, of: queue)
+                    }
+                }.get()
                 if let grant, grant.lease != nil { return grant }
                 if grant == nil { isTrue = false }
             }
@@ -94,16 +98,17 @@ extension JobQueue {
         _ claims: [Claim], of queue: QueuePlace
     ) async throws(Failure) -> (grants: [LeaseGrant?], isWorthAnother: Bool) {
         let leases = PostgresValue.uuidArray(claims.map(\.lease))
+        let workers = PostgresValue.uuidArray(claims.map(\.worker))
         let seconds = settings.leaseSeconds
         return try await withConnection { connection in
             let results = try await connection.pipeline([
                 PostgresStatement(
                     SQL.leaseClaim,
                     [
-                        .int(queue.id), leases, .uuidArray(claims.map(\.worker)),
+                        .int(queue.id), leases, workers,
                         .int64Array(claims.map { Int64($0.mostJobs) }), .double(seconds),
                     ]),
-                PostgresStatement(SQL.leasedJobs, [leases]),
+                PostgresStatement(SQL.leasedJobs, [leases, workers, .int(queue.id)]),
             ])
             let outcome = try results[0].only()
             guard try outcome.bool(0) else {

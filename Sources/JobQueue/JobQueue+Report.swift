@@ -65,18 +65,35 @@ extension JobQueue {
     /// whether it was accepted; of the others nothing is known yet.
     private func reportDone(_ report: DoneReport) async throws(Failure) -> [Bool] {
         try await doneReports.answer(
-            to: report, of: .all, weight: report.done.count
-        ) { (reports) async throws(Failure) in
-            do throws(Failure) {
-                return try await self.settle(reports)
-            } catch {
-                // What only one of them may be to blame for, each tries for itself.
-                guard reports.count > 1, error.code == "worker.internal" else { throw error }
-                var answers: [[Bool]] = []
-                for report in reports { answers += try await self.settle([report]) }
-                return answers
+            to: report, of: .all, weight: max(report.done.count, Self.leastWeight)
+        ) { reports in
+            await Self.eachForItself(reports) { (reports) async throws(Failure) in
+                try await self.settle(reports)
+            }
+        }.get()
+    }
+
+    /// What `run` answers to all calls together, or, when one of them may be to blame that they fail,
+    /// to each alone.
+    static func eachForItself<Call, Answer>(
+        _ calls: [Call], _ run: ([Call]) async throws(Failure) -> [Answer]
+    ) async -> [Result<Answer, Failure>] {
+        do throws(Failure) {
+            return try await run(calls).map { .success($0) }
+        } catch {
+            guard calls.count > 1, error.code == "worker.internal" else {
+                return calls.map { _ in .failure(error) }
             }
         }
+        var answers: [Result<Answer, Failure>] = []
+        for call in calls {
+            do throws(Failure) {
+                answers += try await run([call]).map { .success($0) }
+            } catch {
+                answers.append(.failure(error))
+            }
+        }
+        return answers
     }
 
     /// Settles reports together; for each the results that were accepted.

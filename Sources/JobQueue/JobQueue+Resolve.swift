@@ -84,11 +84,15 @@ extension JobQueue {
                     ])
                 _ = try await connection.query(SQL.notifyWork, [])
             }
+            let place = try await connection.query(SQL.laneSite, [.int(job.lane)]).only()
+            let site = SiteID(try place.int64(1))
             let rows = try await connection.query(
-                SQL.leasedJobs, [.uuidArray([request.lease])]
+                SQL.leasedJobs,
+                [
+                    .uuidArray([request.lease]), .uuidArray([request.worker]),
+                    .int(try place.int64(0)),
+                ]
             ).rows
-            let site = SiteID(
-                try await connection.query(SQL.laneSite, [.int(job.lane)]).only().int64(0))
             let jobs = try rows.map { try Job(row: $0, site: site) }
             guard let first = jobs.first(where: { $0.id == request.job }), first.offset == 0 else {
                 return SplitAnswer(verdict: .rejected)

@@ -52,11 +52,14 @@ package final class JobQueue: Sendable {
     let areSitesBounded = Atomic<Bool>(true)
     /// Counts what was changed here.
     let siteChanges = Atomic<Int>(0)
+    /// The least that a member of a group weighs, so that a group has twenty at most.
+    static let leastWeight = 100
     /// Claims that come while another one of the same queue is under way go together.
-    let claims = GroupedCalls<Int64, Claim, LeaseGrant?>(width: 1, mostWeight: 2_000)
-    /// So do reports of what was fetched.
-    let doneReports = GroupedCalls<DoneReport.Place, DoneReport, [Bool]>(
+    let claims = GroupedCalls<Int64, Claim, Result<LeaseGrant?, Failure>>(
         width: 2, mostWeight: 2_000)
+    /// So do reports of what was fetched.
+    let doneReports = GroupedCalls<DoneReport.Place, DoneReport, Result<[Bool], Failure>>(
+        width: 3, mostWeight: 2_000)
     /// Queues by name, for a while.
     let knownQueues = Mutex<[String: QueuePlace]>([:])
 

@@ -12,7 +12,8 @@ ALTER TABLE catalog ALTER COLUMN starts SET DEFAULT 0;
 -- that another claim has locked is passed over; only a claim for one lease waits for it, when nothing
 -- else is found. A lease that exists already, because it was released before it was granted, gets
 -- nothing. Answers whether there is such a queue, whether lanes were looked at whose origin has limits, and whether a lease got
--- nothing while lanes were passed over, and how many leases got something.
+-- nothing while lanes were passed over or because an origin has limits, and how many leases got
+-- something.
 CREATE FUNCTION claim_jobs(of_queue bigint, to_leases uuid[], of_workers uuid[], mosts int[],
                            seconds float8, OUT is_known boolean, OUT is_guarded boolean,
                            OUT is_worth_another boolean, OUT granted int)
@@ -107,6 +108,12 @@ BEGIN
             is_worth_another := is_worth_another OR passed_over;
         ELSE
             granted := granted + 1;
+        END IF;
+        -- Claims that lock origins' rows lock those of one lease, so that they do not wait for each other
+        -- in a circle.
+        IF is_guarded AND n < cardinality(to_leases) THEN
+            is_worth_another := true;
+            EXIT;
         END IF;
     END LOOP;
 END $$;

@@ -1,12 +1,18 @@
--- $1 leases. What their jobs need to be done, with the place of each one's lease. Null is what nearly all
--- jobs have: the kind fetch, a key that is the URL without its scheme.
+-- $1 leases and $2 the workers that name them (pairwise), $3 queue. What the jobs need to be done that they
+-- hold of that queue, with the place of each one's lease. Null is what nearly all jobs have: the kind
+-- fetch, a key that is the URL without its scheme.
 WITH held AS (
     -- OFFSET 0 keeps the way by index, whatever the statistics say: of a span its jobs, of a job what
     -- it lacks.
     SELECT n.place, l.catalog_id, j.*
-    FROM unnest($1::uuid[]) WITH ORDINALITY AS n(lease, place)
+    FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS n(lease, worker, place)
+    CROSS JOIN LATERAL (
+        SELECT FROM lease WHERE id = n.lease AND worker_id = n.worker OFFSET 0
+    ) AS e
     CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = n.lease OFFSET 0) AS p
-    CROSS JOIN LATERAL (SELECT catalog_id FROM lane WHERE id = p.lane_id OFFSET 0) AS l
+    CROSS JOIN LATERAL (
+        SELECT catalog_id FROM lane WHERE id = p.lane_id AND queue_id = $3::bigint OFFSET 0
+    ) AS l
     CROSS JOIN LATERAL (
         SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
     ) AS j

@@ -17,7 +17,7 @@ WITH held AS MATERIALIZED (
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bool[])
         WITH ORDINALITY AS r(job, lease, bytes, sha256, adopted, place)
     JOIN held p ON p.place = r.lease AND r.job BETWEEN p.first_id AND p.last_id
-    ORDER BY r.job
+    ORDER BY r.job, r.place
 ), settled AS MATERIALIZED (
     DELETE FROM job j USING reported r
     WHERE j.lane_id = r.lane_id AND j.id = r.job AND j.kind = 'fetch' AND j.whole_id IS NULL
