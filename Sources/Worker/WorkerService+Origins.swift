@@ -59,6 +59,8 @@ extension WorkerService {
                     after: version, waitMilliseconds: Self.pollMilliseconds, retrySeconds: 0)
                 version = list.version
                 cool(list.cooling)
+                // Coordinators that differ for a moment each answer at once what the other said.
+                try? await Task.sleep(for: .milliseconds(100))
             } catch {
                 log.debug("cooldowns were not heard of", ["error": "\(error)"])
                 try? await Task.sleep(for: .seconds(1))
