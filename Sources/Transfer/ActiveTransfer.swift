@@ -353,9 +353,11 @@ extension ActiveTransfer: CurlEasyDelegate {
     private static let maximumPostponements = 100
 
     func curl(_ easy: CurlEasy, finished code: CurlCode) {
-        if isPostponed, body == .undecided, code != .ok, easy.status == 0,
-            postponements < Self.maximumPostponements
-        {
+        if isPostponed, body == .undecided, code != .ok, easy.status == 0 {
+            // Nothing was asked of the origin: this is no fault of its or of the segment's.
+            guard postponements < Self.maximumPostponements else {
+                return finish(redirects == 0 ? .noShare : .noShareBehindRedirect)
+            }
             postponements += 1
             do throws(Failure) { try loop.move(self, to: hop(to: url), later: true) } catch {
                 finish(error)

@@ -64,6 +64,8 @@ final class OriginLane: @unchecked Sendable {
     /// Nothing is asked of the origin until then, and when that was heard of.
     var cooling: (until: Double, toldAt: Double)?
     var sockets: [LaneSocket] = []
+    /// A transfer that was let start found no place: none tries again before then.
+    var crowdedUntil = 0.0
     /// When it is to be looked at again; nil when it need not be.
     var reviewAt: Double?
 
@@ -165,6 +167,7 @@ final class OriginLane: @unchecked Sendable {
             return .later(returnAt)
         }
         guard active[loop] < quotas[loop] else { return .full }
+        if crowdedUntil > now { return .later(crowdedUntil) }
         if let most = limits?.current.connections, let here = connectionQuotas?[loop] {
             let closing = sockets.filter { $0.closingUntil.map { $0 > now } ?? false }
             let closingHere = closing.count { $0.loop == loop }

@@ -247,7 +247,8 @@ extension OriginScheduler {
             lane.pending += 1
             waitingCount += 1
             if later {
-                review(lane, at: now + OriginLane.closingSeconds, &effects)
+                lane.crowdedUntil = now + OriginLane.closingSeconds
+                review(lane, at: lane.crowdedUntil, &effects)
             } else {
                 review(lane, &effects, now: now)
             }
