@@ -48,9 +48,9 @@ package struct BenchmarkOptions: Sendable {
     package static let defaultSegments = 500_000
     package static let defaultSegmentsPerTitle = 5_000
     package static let defaultOrigins = 4
-    package static let defaultClients = 4
+    package static let defaultClients = 12
     package static let defaultBatch = 100
-    package static let defaultRounds = 5
+    package static let defaultRounds = 9
     package static let defaultSeconds = 30
 
     /// The waiting jobs of the other side of `Mode.waiting`.

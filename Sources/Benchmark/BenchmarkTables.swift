@@ -12,6 +12,15 @@ struct BenchmarkTables: Sendable {
         var lane: Int64
         var lease: String
         var jobs: [Int64]
+        /// What to download, to where: as values that a worker could use.
+        var objects: [Object]
+    }
+
+    struct Object {
+        var url: String
+        var key: String
+        var bytes: Int64?
+        var sha256: String?
     }
 
     // MARK: The ceiling
@@ -29,7 +38,14 @@ struct BenchmarkTables: Sendable {
             PostgresStatement(ceilingLock, [.int(lane)]),
             PostgresStatement(ceilingClaim, [.int(lane), .int(most), .uuid(lease)]),
         ])
-        return Claim(lane: lane, lease: lease, jobs: try results[1].rows.map { try $0.int64(0) })
+        let rows = results[1].rows
+        return Claim(
+            lane: lane, lease: lease, jobs: try rows.map { try $0.int64(0) },
+            objects: try rows.map {
+                Object(
+                    url: try $0.string(1), key: try $0.string(2), bytes: try $0.optionalInt64(3),
+                    sha256: try $0.optionalString(4))
+            })
     }
 
     /// Records claimed jobs as done with the least of SQL; how many were.

@@ -16,15 +16,26 @@ struct LoadResult: Sendable {
     var perSecond: Double { seconds > 0 ? Double(segments) / seconds : 0 }
 }
 
-/// Works segments off with a number of clients at once, each claiming a batch and completing it.
+/// Works segments off with a number of clients at once, each claiming batches and completing them.
 protocol Load: Sendable {
+    /// Jobs that a client holds.
+    associatedtype Claim: Sendable
+
     var clients: Int { get }
 
     /// Jobs claimed at a time.
     var batch: Int { get }
 
-    /// Claims up to `most` jobs and completes them; 0 segments when there was nothing to claim.
-    func claimAndComplete(_ most: Int, client: Int) async throws -> LoadResult
+    /// A client claims its next jobs while what became of the last ones is on its way.
+    var claimsAhead: Bool { get }
+
+    /// Claims up to `most` jobs; nil when there was nothing to claim. `times` gets how long it took.
+    func claim(
+        _ most: Int, client: Int, _ times: inout Samples
+    ) async throws -> (claim: Claim, segments: Int)?
+
+    /// Completes what was claimed; throws when not all of it was.
+    func complete(_ claim: Claim, client: Int) async throws
 }
 
 extension Load {
@@ -34,18 +45,7 @@ extension Load {
         let start = ContinuousClock.now
         var total = try await withThrowingTaskGroup(of: LoadResult.self) { group in
             for client in 0..<clients {
-                group.addTask {
-                    var own = LoadResult()
-                    while let most = left.take(batch) {
-                        try Task.checkCancellation()
-                        let one = try await claimAndComplete(most, client: client)
-                        own.claims.add(one.claims)
-                        own.segments += one.segments
-                        left.giveBack(most - one.segments)
-                        guard one.segments > 0 else { break }
-                    }
-                    return own
-                }
+                group.addTask { try await work(off: left, client: client) }
             }
             return try await group.reduce(into: LoadResult()) { sum, one in
                 sum.segments += one.segments
@@ -59,6 +59,25 @@ extension Load {
                 "the queue ran dry: \(total.segments) of \(segments) segments were there")
         }
         return total
+    }
+
+    private func work(off left: Budget, client: Int) async throws -> LoadResult {
+        try await withThrowingTaskGroup(of: Void.self) { completing in
+            var own = LoadResult()
+            while let most = left.take(batch) {
+                try Task.checkCancellation()
+                let claimed = try await claim(most, client: client, &own.claims)
+                left.giveBack(most - (claimed?.segments ?? 0))
+                guard let claimed else { break }
+                own.segments += claimed.segments
+                // One at a time: the last one's end is waited for before the next begins.
+                try await completing.next()
+                completing.addTask { try await complete(claimed.claim, client: client) }
+                if !claimsAhead { try await completing.next() }
+            }
+            try await completing.waitForAll()
+            return own
+        }
     }
 }
 
@@ -90,21 +109,27 @@ struct CeilingLoad: Load {
 
     var clients: Int { connections.count }
 
-    func claimAndComplete(_ most: Int, client: Int) async throws -> LoadResult {
-        var result = LoadResult()
+    /// A connection does one thing at a time.
+    var claimsAhead: Bool { false }
+
+    func claim(
+        _ most: Int, client: Int, _ times: inout Samples
+    ) async throws -> (claim: BenchmarkTables.Claim, segments: Int)? {
         for step in lanes.indices {
             let lane = lanes[(client + step) % lanes.count]
             let start = ContinuousClock.now
             let claim = try await BenchmarkTables.claim(most, of: lane, on: connections[client])
-            result.claims.add(start.duration(to: .now).inSeconds)
-            guard !claim.jobs.isEmpty else { continue }
-            result.segments = try await BenchmarkTables.complete(claim, on: connections[client])
-            guard result.segments == claim.jobs.count else {
-                throw Failure("worker.internal", "the ceiling's claims overlap")
-            }
-            return result
+            times.add(start.duration(to: .now).inSeconds)
+            if !claim.jobs.isEmpty { return (claim, claim.jobs.count) }
         }
-        return result
+        return nil
+    }
+
+    func complete(_ claim: BenchmarkTables.Claim, client: Int) async throws {
+        let count = try await BenchmarkTables.complete(claim, on: connections[client])
+        guard count == claim.jobs.count else {
+            throw Failure("worker.internal", "the ceiling's claims overlap")
+        }
     }
 }
 
@@ -117,6 +142,12 @@ struct APILoad: Load {
     let workers: [WorkerID]
 
     var clients: Int { workers.count }
+    var claimsAhead: Bool { true }
+
+    struct Claim: Sendable {
+        var lease: LeaseID
+        var jobs: [Job]
+    }
 
     init(client: CoordinatorClient, queue: String, batch: Int, clients: Int) {
         self.client = client
@@ -126,22 +157,23 @@ struct APILoad: Load {
     }
 
     /// Lists of digests are written off without being asked for: their jobs count nothing.
-    func claimAndComplete(_ most: Int, client number: Int) async throws -> LoadResult {
-        var result = LoadResult()
-        while true {
-            let start = ContinuousClock.now
-            let grant = try await client.lease(
-                LeaseRequest(
-                    worker: workers[number], queues: [queue], maxJobs: most, waitMilliseconds: 0))
-            result.claims.add(start.duration(to: .now).inSeconds)
-            guard let lease = grant.lease else { return result }
-            let request = ReportRequest(
-                worker: workers[number], results: grant.jobs.map { Self.report($0, lease) })
-            let answer = try await client.report(request)
-            try expectAccepted(answer.answers)
-            result.segments = grant.jobs.reduce(0) { $0 + ($1.kind == .fetch ? 1 : 0) }
-            if result.segments > 0 { return result }
-        }
+    func claim(
+        _ most: Int, client number: Int, _ times: inout Samples
+    ) async throws -> (claim: Claim, segments: Int)? {
+        let start = ContinuousClock.now
+        let grant = try await client.lease(
+            LeaseRequest(
+                worker: workers[number], queues: [queue], maxJobs: most, waitMilliseconds: 0))
+        times.add(start.duration(to: .now).inSeconds)
+        guard let lease = grant.lease else { return nil }
+        let segments = grant.jobs.count { $0.kind == .fetch }
+        return (Claim(lease: lease, jobs: grant.jobs), segments)
+    }
+
+    func complete(_ claim: Claim, client number: Int) async throws {
+        let request = ReportRequest(
+            worker: workers[number], results: claim.jobs.map { Self.report($0, claim.lease) })
+        try expectAccepted(try await client.report(request).answers)
     }
 
     static func report(_ job: Job, _ lease: LeaseID) -> JobReport {

@@ -1,5 +1,6 @@
 package import Model
 import Postgres
+import Synchronization
 
 extension JobQueue {
     /// Results of one worker, some of which say that a fetch of a whole object is done.
@@ -103,11 +104,30 @@ extension JobQueue {
         batch.sort()
         let values = batch.values
         let places = try await withConnection { connection in
-            let row = try await connection.query(SQL.settleDone, values).only()
-            return try row.optionalInt64Array(1)
+            try await self.settleDone(values, connection)
         }
         return batch.accepted(places: places, of: reports)
     }
+
+    /// Nearly all segments have no result yet, and a plain insert costs a sixth less than one that
+    /// asks. Where one is refused nothing was written; segments that are done again come in runs.
+    private func settleDone(
+        _ values: [PostgresValue], _ connection: PostgresConnection
+    ) async throws -> [Int64]? {
+        if replacingCalls.load(ordering: .relaxed) <= 0 {
+            do throws(PostgresError) {
+                return try await connection.query(SQL.settleDone, values).only()
+                    .optionalInt64Array(1)
+            } catch {
+                guard error.sqlState == "23505" else { throw error }
+                replacingCalls.store(Self.replacingRun, ordering: .relaxed)
+            }
+        }
+        replacingCalls.subtract(1, ordering: .relaxed)
+        return try await connection.query(SQL.settleDoneAgain, values).only().optionalInt64Array(1)
+    }
+
+    private static let replacingRun = 100
 
     /// The long way, by what each job is; those that are missing from the answer are stale.
     private func reportRest(

@@ -6,8 +6,8 @@ extension JobQueue {
     package func addSegments(
         _ batch: SegmentBatch
     ) async throws(Failure) -> ReportAnswer.Verdict {
-        let rows = try batch.segments.map { segment throws(Failure) in
-            (segment, try originURL(of: segment.url))
+        let origins = try batch.segments.map { segment throws(Failure) in
+            try originURL(of: segment.url)
         }
         return try await transaction { connection in
             guard
@@ -17,19 +17,63 @@ extension JobQueue {
                 return .stale
             }
             guard job.kind == .resolve else { return .rejected }
-            _ = try await connection.simple(SQL.segmentsStage)
-            let values = rows.lazy.map { segment, origin in
-                [
-                    .int(segment.ordinal), .text(segment.url), .text(segment.key),
-                    .text(segment.role.rawValue), .optionalInt(segment.bytes),
-                    .optionalText(segment.sha256), .text(origin),
-                ] as [PostgresValue]
+            let ordinals = batch.segments.map(\.ordinal)
+            guard let first = ordinals.min(), let last = ordinals.max() else { return .accepted }
+            // The job is locked: nobody else lists segments of its asset.
+            let isKnown = try await connection.query(
+                SQL.segmentsAreKnown, [.int(job.asset), .int(first), .int(last)]
+            ).only().bool(0)
+            if isKnown {
+                try await Self.merge(batch.segments, origins, into: job.asset, connection)
+            } else {
+                try await Self.copy(batch.segments, origins, into: job.asset, connection)
             }
-            try await connection.copyIn(SQL.segmentsCopy, rows: values)
-            _ = try await connection.query(SQL.originsFromSegments, [])
-            _ = try await connection.query(SQL.segmentsMerge, [.int(job.asset)])
             return .accepted
         }
+    }
+
+    /// Stores segments none of which was there before.
+    private static func copy(
+        _ segments: [ResolvedSegment], _ origins: [String], into asset: Int64,
+        _ connection: PostgresConnection
+    ) async throws {
+        let urls = PostgresValue.textArray(Set(origins).sorted())
+        // The second statement sees those that somebody else has just made.
+        let results = try await connection.pipeline([
+            PostgresStatement(SQL.originsMade, [urls]), PostgresStatement(SQL.originsNamed, [urls]),
+        ])
+        var ids: [String: Int64] = [:]
+        for row in results[1].rows { ids[try row.string(1)] = try row.int64(0) }
+        let rows = try zip(segments, origins).map { segment, origin in
+            guard let id = ids[origin] else {
+                throw Failure("worker.internal", "The origin \(origin) is gone.")
+            }
+            return (segment, id)
+        }
+        try await connection.copyIn(
+            SQL.segmentsCopy,
+            rows: rows.lazy.map { columns(of: $0) + [.int(asset), .int($1)] })
+    }
+
+    /// Stores segments some of which an earlier try of the job, or an earlier start, has stored.
+    private static func merge(
+        _ segments: [ResolvedSegment], _ origins: [String], into asset: Int64,
+        _ connection: PostgresConnection
+    ) async throws {
+        _ = try await connection.simple(SQL.segmentsStage)
+        try await connection.copyIn(
+            SQL.segmentsStageCopy,
+            rows: zip(segments, origins).lazy.map { columns(of: $0) + [.text($1)] })
+        _ = try await connection.query(SQL.originsFromSegments, [])
+        _ = try await connection.query(SQL.segmentsMerge, [.int(asset)])
+    }
+
+    private static func columns(of segment: ResolvedSegment) -> [PostgresValue] {
+        [
+            .int(segment.ordinal), .text(segment.url), .text(segment.key),
+            .text(segment.role.rawValue), .optionalInt(segment.bytes),
+            .optionalText(segment.sha256),
+        ]
     }
 
     /// Ends a resolve job: its asset has `segments` segments, all sent before, and each gets a job.

@@ -60,6 +60,8 @@ package final class JobQueue: Sendable {
     /// So do reports of what was fetched.
     let doneReports = GroupedCalls<DoneReport.Place, DoneReport, Result<[Bool], Failure>>(
         width: 3, mostWeight: 2_000)
+    /// How many more reports are taken to be of segments that have results already.
+    let replacingCalls = Atomic<Int>(0)
     /// Queues by name, for a while.
     let knownQueues = Mutex<[String: QueuePlace]>([:])
 

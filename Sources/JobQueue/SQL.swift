@@ -14,6 +14,18 @@ enum SQL {
         return text
     }
 
+    /// Reports of results whose segments may have results already, which the plain statement refuses.
+    static let settleDoneAgain = text(
+        PackageResources.settle_done_sql,
+        [("replacingResults", fragment(PackageResources.fragment_replacing_results_sql))])
+    static let settleDone = text(PackageResources.settle_done_sql, [("replacingResults", "")])
+
+    private static func text(_ bytes: [UInt8], _ values: [(String, String)]) -> String {
+        values.reduce(into: String(decoding: bytes, as: UTF8.self)) { text, value in
+            text = text.replacing("{{\(value.0)}}", with: value.1)
+        }
+    }
+
     private static let substitutions: [(String, String)] = [
         ("settleFetches", fragment(PackageResources.fragment_settle_fetches_sql)),
         ("heldJobs", fragment(PackageResources.fragment_held_jobs_sql)),

@@ -25,7 +25,15 @@ package struct CopyEncoder: Sendable {
 
     package mutating func field(_ text: String) {
         separate()
-        for byte in text.utf8 { appendEscaped(byte) }
+        let isPlain: Void? = text.utf8.withContiguousStorageIfAvailable { utf8 in
+            // Nearly all text is: copied at once, not byte by byte.
+            if utf8.contains(where: Self.needsEscape) {
+                for byte in utf8 { appendEscaped(byte) }
+            } else {
+                bytes.append(contentsOf: utf8)
+            }
+        }
+        if isPlain == nil { for byte in text.utf8 { appendEscaped(byte) } }
     }
 
     package mutating func field(_ value: PostgresValue) {
@@ -58,6 +66,10 @@ package struct CopyEncoder: Sendable {
     private mutating func separate() {
         if !isAtRowStart { bytes.append(UInt8(ascii: "\t")) }
         isAtRowStart = false
+    }
+
+    private static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\\")
     }
 
     private mutating func appendEscaped(_ byte: UInt8) {

@@ -1,6 +1,29 @@
 DROP FUNCTION claim_jobs;
 ALTER TABLE catalog DROP COLUMN starts;
 
+-- Grants up to `most` jobs of a lane, whose row the caller has locked, to a lease. Returns how many.
+CREATE FUNCTION claim_lane(of_lane bigint, to_lease uuid, most int) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+    place bigint;
+    found_first bigint;
+    found_last bigint;
+    n int;
+BEGIN
+    SELECT coalesce((SELECT last_id FROM span WHERE lane_id = of_lane
+                     ORDER BY last_id DESC LIMIT 1), 0) INTO place;
+    SELECT min(id), max(id), count(*) INTO found_first, found_last, n
+    FROM (SELECT id FROM job WHERE lane_id = of_lane AND id > place ORDER BY id LIMIT most) AS j;
+    IF n > 0 THEN
+        INSERT INTO span (lane_id, first_id, last_id, lease_id, jobs)
+        VALUES (of_lane, found_first, found_last, to_lease, n);
+    END IF;
+    IF n < most THEN
+        UPDATE lane SET ready_since = NULL WHERE id = of_lane;
+    END IF;
+    RETURN n;
+END $$;
+
 -- Claims up to `most` jobs of a queue under a new lease and answers with what they need to be done,
 -- in the order of their lanes. Catalogs of one level share what is claimed; what they leave goes to
 -- the next level. A lane that another claim has locked is passed over, unless nothing else is found.

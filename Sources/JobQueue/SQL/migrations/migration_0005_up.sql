@@ -1,6 +1,6 @@
 -- Claims for several workers at once: what a claim costs besides its jobs is shared among them, and
 -- what the jobs need is read by a statement of its own.
-DROP FUNCTION claim_jobs;
+DROP FUNCTION claim_jobs, claim_lane;
 
 -- How often the catalog was started. Before the second time nothing of it was stored, and jobs need not
 -- look for it.
@@ -11,9 +11,9 @@ ALTER TABLE catalog ALTER COLUMN starts SET DEFAULT 0;
 -- Catalogs of one level share what a lease claims; what they leave goes to the next level. A lane
 -- that another claim has locked is passed over; only a claim for one lease waits for it, when nothing
 -- else is found. A lease that exists already, because it was released before it was granted, gets
--- nothing. Answers whether there is such a queue, whether lanes were looked at whose origin has limits, and whether a lease got
--- nothing while lanes were passed over or because an origin has limits, and how many leases got
--- something.
+-- nothing. Answers whether there is such a queue, whether lanes were looked at whose origin has limits,
+-- whether a lease got nothing while lanes were passed over or because an origin has limits, and how
+-- many leases got something.
 CREATE FUNCTION claim_jobs(of_queue bigint, to_leases uuid[], of_workers uuid[], mosts int[],
                            seconds float8, OUT is_known boolean, OUT is_guarded boolean,
                            OUT is_worth_another boolean, OUT granted int)
@@ -33,33 +33,53 @@ DECLARE
     allowance int;
     passed_over boolean;
     is_open boolean[];
+    -- Where the lanes of the same catalog and rank begin that lane i is among, and how many they are.
+    firsts int[];
+    counts int[];
+    i int;
     is_active boolean;
+    is_due boolean;
+    is_ready boolean;
+    setting text;
+    is_ours boolean;
 BEGIN
     is_guarded := false;
     is_worth_another := false;
     granted := 0;
-    SELECT q.state <> 'paused' AND NOT t.closed INTO is_active
+    -- What a claim costs is mostly its statements: one looks at all that may end it early.
+    SELECT q.state <> 'paused' AND NOT t.closed,
+           EXISTS (SELECT FROM delayed_job WHERE queue_id = of_queue AND available_at <= now()),
+           EXISTS (SELECT FROM lane WHERE queue_id = of_queue AND ready_since IS NOT NULL)
+    INTO is_active, is_due, is_ready
     FROM queue q JOIN site t ON t.id = q.site_id WHERE q.id = of_queue;
     is_known := FOUND;
-    IF is_active IS NOT TRUE THEN RETURN; END IF;
+    IF is_active IS NOT TRUE OR NOT (is_due OR is_ready) THEN RETURN; END IF;
     -- A claim that a crash of the server takes back is a lease that was lost: nothing to wait for the
     -- disk for.
-    PERFORM set_config('synchronous_commit', 'off', true);
-    PERFORM promote_jobs(of_queue);
-    IF NOT EXISTS (SELECT FROM lane WHERE queue_id = of_queue AND ready_since IS NOT NULL) THEN
-        RETURN;
-    END IF;
+    setting := set_config('synchronous_commit', 'off', true);
+    IF is_due THEN PERFORM promote_jobs(of_queue); END IF;
+    -- One order for all: what these claims themselves change of it is in `is_open`.
+    SELECT array_agg(o.lane_id), array_agg(o.catalog_id), array_agg(o.catalogs_left),
+           array_agg(o.rank), array_agg(o.origin_id), array_agg(o.is_guarded), array_agg(true)
+    INTO lanes, catalogs, lefts, ranks, origins, guarded, is_open
+    FROM claim_order(of_queue) AS o;
+    IF lanes IS NULL THEN RETURN; END IF;
+    is_guarded := true = ANY(guarded);
+    firsts := ARRAY[1];
+    FOR i IN 2..cardinality(lanes) LOOP
+        firsts[i] := CASE WHEN catalogs[i] = catalogs[i - 1] AND ranks[i] = ranks[i - 1]
+                          THEN firsts[i - 1] ELSE i END;
+    END LOOP;
+    FOR i IN REVERSE cardinality(lanes)..1 LOOP
+        counts[i] := CASE WHEN i < cardinality(lanes) AND firsts[i + 1] = firsts[i]
+                          THEN counts[i + 1] ELSE i - firsts[i] + 1 END;
+    END LOOP;
     FOR n IN 1..cardinality(to_leases) LOOP
-        SELECT array_agg(o.lane_id), array_agg(o.catalog_id), array_agg(o.catalogs_left),
-               array_agg(o.rank), array_agg(o.origin_id), array_agg(o.is_guarded), array_agg(true)
-        INTO lanes, catalogs, lefts, ranks, origins, guarded, is_open
-        FROM claim_order(of_queue) AS o;
-        EXIT WHEN lanes IS NULL;
+        EXIT WHEN NOT true = ANY(is_open);
         INSERT INTO lease (id, worker_id, expires_at)
         VALUES (to_leases[n], of_workers[n], now() + make_interval(secs => seconds))
         ON CONFLICT DO NOTHING;
         CONTINUE WHEN NOT FOUND;
-        is_guarded := is_guarded OR true = ANY(guarded);
         most := mosts[n];
         remaining := most;
         passed_over := false;
@@ -70,11 +90,13 @@ BEGIN
             EXIT WHEN pass = 3
                 AND (remaining < most OR NOT passed_over OR cardinality(to_leases) > 1);
             quota := remaining;
-            FOR i IN 1..cardinality(lanes) LOOP
+            FOR place IN 1..cardinality(lanes) LOOP
                 EXIT WHEN remaining = 0 OR (pass = 3 AND remaining < most);
-                IF pass = 1 AND (i = 1 OR catalogs[i] <> catalogs[i - 1]) THEN
-                    quota := ceil(remaining::float8 / lefts[i]);
+                IF pass = 1 AND (place = 1 OR catalogs[place] <> catalogs[place - 1]) THEN
+                    quota := ceil(remaining::float8 / lefts[place]);
                 END IF;
+                -- Each lease begins at another one of lanes that are equal.
+                i := firsts[place] + (place - firsts[place] + n - 1) % counts[place];
                 want := least(quota, remaining);
                 -- A manifest becomes many jobs: a tenth of what is claimed, unless there is nothing
                 -- else.
@@ -84,10 +106,19 @@ BEGIN
                 CONTINUE WHEN want = 0 OR NOT is_open[i];
                 IF pass < 3 THEN
                     PERFORM FROM lane WHERE id = lanes[i] FOR UPDATE SKIP LOCKED;
+                    is_ours := FOUND;
                 ELSE
-                    PERFORM FROM lane WHERE id = lanes[i] FOR UPDATE;
+                    -- Another claim is done in no time. A catalog that is being started is not, and
+                    -- says so when it is.
+                    BEGIN
+                        PERFORM set_config('lock_timeout', '500ms', true);
+                        PERFORM FROM lane WHERE id = lanes[i] FOR UPDATE;
+                        is_ours := FOUND;
+                    EXCEPTION WHEN lock_not_available THEN
+                        is_ours := false;
+                    END;
                 END IF;
-                IF NOT FOUND THEN
+                IF NOT is_ours THEN
                     passed_over := true;
                     CONTINUE;
                 END IF;
@@ -97,7 +128,21 @@ BEGIN
                     want := least(want, allowance);
                     CONTINUE WHEN want = 0;
                 END IF;
-                got := claim_lane(lanes[i], to_leases[n], want);
+                -- By a statement after the one that locks, which sees what was claimed before. Jobs
+                -- behind the last span are free; the span takes some of them all at once.
+                INSERT INTO span (lane_id, first_id, last_id, lease_id, jobs)
+                SELECT lanes[i], min(j.id), max(j.id), to_leases[n], count(*)
+                FROM (SELECT id FROM job
+                      WHERE lane_id = lanes[i] AND id > coalesce(
+                          (SELECT last_id FROM span WHERE lane_id = lanes[i]
+                           ORDER BY last_id DESC LIMIT 1), 0)
+                      ORDER BY id LIMIT want) AS j
+                HAVING count(*) > 0
+                RETURNING jobs INTO got;
+                got := coalesce(got, 0);
+                IF got < want THEN
+                    UPDATE lane SET ready_since = NULL WHERE id = lanes[i];
+                END IF;
                 is_open[i] := is_open[i] AND got = want;
                 remaining := remaining - got;
                 IF pass = 1 THEN quota := quota - got; ELSE quota := remaining; END IF;

@@ -1,1 +1,2 @@
-COPY staged_segment FROM STDIN
+COPY segment (ordinal, url, key, role, expected_bytes, expected_sha256, asset_id, origin_id)
+FROM STDIN

@@ -37,10 +37,7 @@ WITH held AS MATERIALIZED (
     SELECT id, 'closed', 'a job succeeded' FROM well WHERE breaker <> 'closed'
 ), recorded AS (
     INSERT INTO result (segment_id, done, bytes, sha256, attempts)
-    SELECT segment_id, true, bytes, sha256, attempt + 1 FROM settled ORDER BY segment_id
-    ON CONFLICT (segment_id) DO UPDATE SET done = true, bytes = excluded.bytes,
-        sha256 = excluded.sha256, failure_code = NULL, failure_message = NULL,
-        attempts = excluded.attempts, recorded_at = excluded.recorded_at
+    SELECT segment_id, true, bytes, sha256, attempt + 1 FROM settled {{replacingResults}}
 ), counts AS MATERIALIZED (
     SELECT asset_id, count(*) AS done, sum(bytes) AS bytes,
            coalesce(sum(bytes) FILTER (WHERE adopted), 0) AS adopted_bytes

@@ -1,0 +1,1 @@
+COPY staged_segment FROM STDIN
