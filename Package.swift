@@ -67,8 +67,9 @@ let package = Package(
         .executableTarget(
             name: "dray",
             dependencies: [
-                "Benchmark", "Model", "Catalog", "CoordinatorClient", "Coordinator", "Worker",
-                "Embedded", "EventLoop", "JobQueue", "Postgres", "Storage", "Runtime",
+                "Benchmark", "Model", "Catalog", "CoordinatorClient", "Coordinator", "Digest",
+                "Worker", "Embedded", "EventLoop", "JobQueue", "Postgres", "Storage", "Runtime",
+                "Transfer",
             ],
             swiftSettings: settings),
 

@@ -165,6 +165,12 @@ static inline long dray_easy_response_code(CURL *easy) {
     return curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &value) == CURLE_OK ? value : 0;
 }
 
+/// One of CURL_HTTP_VERSION_…; 0 before there is an answer.
+static inline long dray_easy_http_version(CURL *easy) {
+    long value = 0;
+    return curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &value) == CURLE_OK ? value : 0;
+}
+
 static inline long dray_easy_os_errno(CURL *easy) {
     long value = 0;
     return curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &value) == CURLE_OK ? value : 0;

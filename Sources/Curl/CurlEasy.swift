@@ -178,6 +178,17 @@ package final class CurlEasy {
     /// The status of the last answer; 0 before there is one.
     package var status: Int { dray_easy_response_code(handle) }
 
+    /// The version of HTTP that the last answer came by: "1.0", "1.1", "2", "3"; nil before one.
+    package var httpVersion: String? {
+        switch dray_easy_http_version(handle) {
+        case Int(CURL_HTTP_VERSION_1_0): "1.0"
+        case Int(CURL_HTTP_VERSION_1_1): "1.1"
+        case Int(CURL_HTTP_VERSION_2_0): "2"
+        case Int(CURL_HTTP_VERSION_3): "3"
+        default: nil
+        }
+    }
+
     /// The `Content-Length` of the last answer; nil when it has none.
     package var contentLength: Int64? {
         let length = dray_easy_content_length(handle)

@@ -36,7 +36,7 @@ extension FailureCode {
         row(105, "input.url", .never, "Use an http or https URL without control characters."),
         row(106, "input.field", .never, "Give the field a value in the range that is named."),
         row(107, "input.tooLarge", .never, "Split the input; the limit is in the message."),
-        row(108, "input.destination", .never, "Name a directory that can be written."),
+        row(108, "input.destination", .never, "Name a place that can be written."),
         row(110, "input.notFound", .never, "Check the name or number; `dray status` lists them."),
         row(111, "input.method", .never, "Use one of the methods that the answer allows."),
         row(112, "input.draining", .never, "Wait for `dray queue resume`, or use another site."),

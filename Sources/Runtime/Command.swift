@@ -23,16 +23,19 @@ package struct CommandOption: Sendable {
 
     /// Without the dashes: `report`.
     package let name: String
+    /// `o` for `-o` as well.
+    package let short: Character?
     package let kind: Kind
     package let isRequired: Bool
     package let isRepeatable: Bool
     package let help: String
 
     package init(
-        _ name: String, _ kind: Kind, required: Bool = false, repeatable: Bool = false,
-        help: String
+        _ name: String, short: Character? = nil, _ kind: Kind, required: Bool = false,
+        repeatable: Bool = false, help: String
     ) {
         self.name = name
+        self.short = short
         self.kind = kind
         isRequired = required
         isRepeatable = repeatable
@@ -45,6 +48,9 @@ package struct CommandOption: Sendable {
         case .text(let placeholder), .integer(let placeholder, _): placeholder
         }
     }
+
+    /// `-o, --output FILE`
+    var listed: String { short.map { "-\($0), \(synopsis)" } ?? synopsis }
 
     /// `--report FILE`
     var synopsis: String { placeholder.map { "--\(name) \($0)" } ?? "--\(name)" }

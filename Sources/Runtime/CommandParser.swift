@@ -7,8 +7,8 @@ package enum ParsedCommand: Sendable {
 
 /// Reads a command line against a command tree.
 ///
-/// GNU conventions: `--name value` or `--name=value`, options and operands in any order, `--` ends
-/// the options, a lone `-` is an operand.
+/// GNU conventions: `--name value` or `--name=value`, `-n value` where an option has a letter, options
+/// and operands in any order, `--` ends the options, a lone `-` is an operand.
 package struct CommandParser: Sendable {
     private let root: Command
     private let version: String
@@ -74,14 +74,17 @@ package struct CommandParser: Sendable {
         into arguments: inout Arguments
     ) throws(UsageError) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        let name = parts[0].hasPrefix("--") ? String(parts[0].dropFirst(2)) : ""
-        guard let option = command.options.first(where: { $0.name == name }) else {
+        let option = command.options.first { option in
+            parts[0] == "--\(option.name)" || option.short.map { word == "-\($0)" } == true
+        }
+        guard let option else {
             let candidates = command.options.map { "--\($0.name)" } + ["--help"]
             throw UsageError(
                 "unknown option '\(printable(String(parts[0])))'",
                 hint: Self.suggestion(for: String(parts[0]), from: candidates)
                     ?? "`\(path.joined(separator: " ")) --help` lists the options.")
         }
+        let name = option.name
         if !option.isRepeatable, arguments.values[name] != nil {
             throw UsageError("--\(name) was given twice", hint: "Give it once.")
         }

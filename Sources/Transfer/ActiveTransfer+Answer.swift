@@ -28,7 +28,11 @@ extension ActiveTransfer {
         } else {
             try checkLength()
         }
-        if case .object(let open) = request.destination { object = try open(wantedBytes) }
+        switch request.destination {
+        case .object(let open): object = try open(wantedBytes)
+        case .sink(let open): sink = try open(wantedBytes)
+        case .memory: break
+        }
     }
 
     /// 200 for the whole object, 206 for a range. A 200 for a range is judged by `checkRange`.

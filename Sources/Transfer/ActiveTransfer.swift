@@ -49,6 +49,7 @@ final class ActiveTransfer {
     var wantedBytes: Int64?
     var isFirstPart = false
     var object: PendingObject?
+    var sink: (any TransferSink)?
     var memory: [UInt8] = []
     var start: [UInt8] = []
     private var hasher = SHA256Hasher()
@@ -167,12 +168,25 @@ final class ActiveTransfer {
         hasher.update(bytes)
         if let object {
             try object.write(bytes, at: (request.range?.offset ?? 0) + received)
+        } else if let sink {
+            try write(bytes, to: sink)
         } else {
             memory.append(contentsOf: bytes)
         }
         received += Int64(bytes.count)
         transfer.add(receivedBytes: bytes.count)
         lane.add(receivedBytes: bytes.count)
+    }
+
+    private func write(
+        _ bytes: UnsafeRawBufferPointer, to sink: any TransferSink
+    ) throws(Failure) {
+        let began = MonotonicClock.nowSeconds
+        try sink.write(bytes, at: (request.range?.offset ?? 0) + received)
+        // A pipe that nobody reads from is no slow origin.
+        if let start = windowStartedAt {
+            windowStartedAt = start + MonotonicClock.nowSeconds - began
+        }
     }
 
     private func sniff(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
@@ -247,6 +261,7 @@ final class ActiveTransfer {
         var result = result
         let status = easy.status
         result.httpStatus = status > 0 ? status : nil
+        result.httpVersion = easy.httpVersion
         result.timings = easy.timings
         loop.finish(self, result)
     }

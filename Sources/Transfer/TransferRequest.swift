@@ -48,6 +48,9 @@ package struct TransferRequest: Sendable {
         case object(open: @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject)
         /// Into memory; `maximumBytes` should be small.
         case memory
+        /// Into what the caller has opened, which it ends itself, however the transfer ended. Called
+        /// like `open` of an object; several parts of one object may share a sink.
+        case sink(open: @Sendable (_ bytes: Int64?) throws(Failure) -> any TransferSink)
     }
 
     /// Bytes of an object that may be known already.
@@ -84,6 +87,13 @@ package struct TransferRequest: Sendable {
 
         package init() {}
     }
+}
+
+/// A place for bytes that is no site's storage.
+package protocol TransferSink: Sendable {
+    /// Takes bytes of the body at their offset in the whole object, on a loop. May block, which holds
+    /// up the loop's other transfers: time spent so is not counted as the origin's.
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure)
 }
 
 /// An object that is worth fetching in parts.

@@ -7,10 +7,16 @@ package struct TransferResult: Sendable {
     package var outcome: Result<Fetched, Failure>
     /// The last answer's status; nil when there was none.
     package var httpStatus: Int?
+    /// The last answer's: "1.1", "2"; nil when there was none.
+    package var httpVersion: String?
     /// What the origin asked for with `Retry-After`, 0 to 3,600.
     package var retryAfterSeconds: Double?
     /// Of the last request, when there were redirects.
     package var timings = CurlEasy.Timings()
+
+    package var connectSeconds: Double { timings.connectSeconds }
+    package var firstByteSeconds: Double { timings.firstByteSeconds }
+    package var totalSeconds: Double { timings.totalSeconds }
 
     package init(_ outcome: Result<Fetched, Failure>) { self.outcome = outcome }
 }

@@ -138,7 +138,7 @@ final class ProgressDisplay: Sendable {
 
     private static func erasure(_ rows: Int) -> String { frame([], over: rows) }
 
-    private static func terminalSize() -> (columns: Int, rows: Int) {
+    static func terminalSize() -> (columns: Int, rows: Int) {
         var size = winsize()
         guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
             return (80, 24)

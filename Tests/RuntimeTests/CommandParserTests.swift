@@ -11,7 +11,8 @@ import Testing
                     operands: [CommandOperand("LIST", help: "What to fetch.")],
                     options: [
                         CommandOption(
-                            "to", .text(placeholder: "DEST"), required: true, help: "Where to."),
+                            "to", short: "t", .text(placeholder: "DEST"), required: true,
+                            help: "Where to."),
                         CommandOption(
                             "workers", .integer(placeholder: "N", range: 1...64), help: "How many."),
                         CommandOption(
@@ -58,6 +59,7 @@ import Testing
     @Test func doubleDashEndsTheOptionsAndADashIsAnOperand() throws {
         #expect(try arguments("fetch", "--to", "x", "--", "--odd").operands == ["--odd"])
         #expect(try arguments("fetch", "--to", "x", "-").operands == ["-"])
+        #expect(try arguments("fetch", "-t", "-", "l").text("to") == "-")
     }
 
     @Test(arguments: [

@@ -30,7 +30,8 @@ import Testing
     @Test func helpAndVersion() async throws {
         for words in [
             [], ["--help"], ["prefetch", "--help"], ["up", "--help"], ["coordinator", "--help"],
-            ["worker", "--help"], ["database", "--help"], ["database", "migrate", "--help"],
+            ["worker", "--help"], ["fetch", "--help"], ["database", "--help"],
+            ["database", "migrate", "--help"],
             ["status", "--help"], ["benchmark", "--help"], ["benchmark", "queue", "--help"],
         ] {
             let answer = try await dray(words)

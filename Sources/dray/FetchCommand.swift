@@ -1,0 +1,122 @@
+import Catalog
+import Digest
+import Glibc
+import Model
+import Runtime
+import Transfer
+
+/// `dray fetch`: one file, by the engine that the workers use.
+enum FetchCommand {
+    static let command = Command(
+        "fetch", summary: "Fetch one URL to a file or to stdout, without a cluster.",
+        discussion: """
+            The transfer is made as a worker makes it: the same bounds on time and size, the same \
+            rules for redirects and addresses. FILE appears when it is whole; until then nothing \
+            under its name is touched.
+
+            Exit codes: 0 fetched, 1 the origin or the way to it failed, 2 bad usage or a FILE that \
+            cannot be written, 130 interrupted.
+            """,
+        operands: [CommandOperand("URL", help: "http or https.")],
+        options: [
+            CommandOption(
+                "output", short: "o", .text(placeholder: "FILE"),
+                help: "Where to; - is stdout. Default: the last part of the URL's path, when there "
+                    + "is no such file yet."),
+            CommandOption(
+                "header", .text(placeholder: "LINE"), repeatable: true,
+                help: "'Name: value', for the URL's origin alone; may be given more than once."),
+            CommandOption(
+                "expect-sha256", .text(placeholder: "HEX"),
+                help: "Fail, and keep no file, when the SHA-256 is another."),
+            CommandOption(
+                "connections", .integer(placeholder: "N", range: 1...64),
+                help: "Fetch a file of more than 16 MiB in parts, N at a time, where the origin "
+                    + "does ranges. Default: 1."),
+            CommandOption("json", .flag, help: "Print the result as JSON on stdout."),
+            CommandOption("quiet", .flag, help: "Show nothing but errors."),
+        ]
+    ) { arguments in
+        do {
+            try LogOutput.configure(
+                environment: DrayCommand.environment, defaultLevel: .warning)
+            return try await run(arguments)
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    private static func run(_ arguments: Arguments) async throws -> ExitCode {
+        let isJSON = arguments.flag("json")
+        let isQuiet = arguments.flag("quiet")
+        if isJSON, arguments.text("output") == "-" {
+            throw UsageError("--json and -o - both write to stdout", hint: "Name a file with -o.")
+        }
+        let session = try FetchSession(try plan(arguments))
+        let group = ServiceGroup(
+            stages: [[session]], graceSeconds: 5, signals: try ProcessSignals.stream())
+        _ = try await group.run()
+        guard let report = session.report else { return .interrupted }
+        if isJSON { Console.write(try report.json()) }
+        if let failure = report.failure {
+            if failure.code == "worker.cancelled" {
+                Console.note("interrupted; nothing is kept")
+                return .interrupted
+            }
+            let ending = Console.fail(failure)
+            return ending == .usage ? .usage : .someFailed
+        }
+        if !isQuiet { for line in report.lines { Console.note(line) } }
+        return .success
+    }
+
+    /// Checks all that can be checked before anything is asked of anybody.
+    private static func plan(_ arguments: Arguments) throws -> FetchSession.Plan {
+        let text = arguments.operands[0]
+        let url: WebURL
+        do throws(WebURLError) { url = try WebURL(text) } catch { throw error.failure(given: text) }
+        let sha256 = arguments.text("expect-sha256")
+        if let sha256, SHA256Digest(hex: sha256.lowercased()) == nil {
+            throw UsageError("--expect-sha256 is no SHA-256", hint: "It has 64 hex digits.")
+        }
+        var headers: [RequestHeader] = []
+        for line in arguments.texts("header") {
+            do throws(Failure) { headers.append(try RequestHeader(line: line)) } catch {
+                throw UsageError(
+                    "--header: \(printable(error.message))", hint: "Write 'Name: value'.")
+            }
+        }
+        let connections = arguments.integer("connections") ?? 1
+        var options = TransferEngine.Options()
+        options.loops = min(options.loops, connections)
+        options.connections = connections
+        let given = arguments.text("output")
+        let path = try given ?? name(of: url)
+        var plan = FetchSession.Plan(
+            url: url, output: try FetchOutput(path, mustBeNew: given == nil), headers: headers,
+            expectedSHA256: sha256?.lowercased(), connections: connections, engine: options)
+        let environment = DrayCommand.environment
+        let isLive =
+            ProgressDisplay.mode(isQuiet: arguments.flag("quiet"), environment: environment)
+            == .live
+        // Bytes and a bar would be written over each other.
+        if isLive, path != "-" || isatty(STDOUT_FILENO) == 0 {
+            plan.progress = FetchProgress(
+                name: printable(path), style: TerminalStyle(environment: environment))
+        }
+        return plan
+    }
+
+    /// The file's name where none is given: of the URL's path alone, as a site's key is.
+    private static func name(of url: WebURL) throws(Failure) -> String {
+        let end = url.text.firstIndex(of: "?") ?? url.text.endIndex
+        let key: SiteKey
+        do {
+            key = try SiteKey(try WebURL(String(url.text[..<end])))
+        } catch {
+            throw Failure(
+                "input.destination", "the URL's path ends in no name for a file; use -o FILE")
+        }
+        return key.text.split(separator: "/").last.map(String.init) ?? "index.html"
+    }
+}

@@ -1,0 +1,57 @@
+import FoundationEssentials
+import Model
+import Runtime
+
+/// What became of one `dray fetch`, as JSON and as people read it.
+struct FetchReport: Encodable, Sendable {
+    /// Without user and query, which may be secret; the same for `finalURL`.
+    var url: String
+    /// After redirects.
+    var finalURL: String?
+    /// nil for stdout.
+    var file: String?
+    var bytes: Int64 = 0
+    var sha256: String?
+    /// The digest was compared with one that was expected.
+    var verified = false
+    /// From the start of the command's work to the last byte.
+    var seconds = 0.0
+    /// Of the last request, from its start; 0 when a connection was there already.
+    var connectSeconds: Double?
+    var firstByteSeconds: Double?
+    var bytesPerSecond: Double?
+    var status: Int?
+    var httpVersion: String?
+    var contentType: String?
+    var etag: String?
+    var lastModified: String?
+    /// In how many it was fetched.
+    var parts = 1
+    var failure: Failure?
+
+    /// The lines that say what was fetched.
+    var lines: [String] {
+        var words = "\(HumanFormat.bytes(bytes)) in \(HumanFormat.duration(seconds: seconds))"
+        if let bytesPerSecond {
+            words += ", \(HumanFormat.rate(bytesPerSecond: bytesPerSecond))"
+        }
+        if let firstByteSeconds {
+            words += ", first byte after \(Self.milliseconds(firstByteSeconds))"
+        }
+        if let httpVersion { words += ", HTTP/\(httpVersion)" }
+        let digest = sha256.map { "SHA-256 \($0)\(verified ? ", as expected" : "")" }
+        return ["\(printable(file ?? "stdout")): \(words)"] + (digest.map { [$0] } ?? [])
+    }
+
+    private static func milliseconds(_ seconds: Double) -> String {
+        let value = seconds * 1_000
+        return "\(HumanFormat.fixed(value, places: value < 10 ? 1 : 0)) ms"
+    }
+
+    /// One line, keys sorted.
+    func json() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self) + "\n"
+    }
+}
