@@ -1,4 +1,5 @@
 import Curl
+import Model
 import Testing
 
 @testable import Transfer
@@ -93,6 +94,8 @@ struct AddressPolicyTests {
         arguments: [
             "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "127.0.0.1", "127.1.2.3",
             "100.64.0.1", "::1", "fd12::1", "fc00::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1",
+            "192.0.0.1", "198.18.0.1", "198.19.255.255",
+            "fec0::1", "2001:0:1::", "::ffff:0:10.0.0.1",
         ])
     func conditional(literal: String) throws {
         let address = try #require(PeerAddress(literal))
@@ -103,11 +106,43 @@ struct AddressPolicyTests {
     @Test(
         "public addresses are admitted",
         arguments: [
-            "1.1.1.1", "172.32.0.1", "192.0.2.1", "169.253.1.1", "100.128.0.1", "2001:db8::1",
+            "1.1.1.1", "172.32.0.1", "192.0.2.1", "169.253.1.1", "100.128.0.1", "192.0.1.1",
+            "198.20.0.1", "2001:db8::1",
             "2606:4700::1111", "64:ff9b::101:101",
         ])
     func admitted(literal: String) throws {
         let address = try #require(PeerAddress(literal))
         #expect(AddressPolicy(allowsPrivate: false).admits(address))
+    }
+
+    @Test("the longest block decides, and what is never admitted stays so")
+    func lists() throws {
+        let policy = AddressPolicy(
+            allowsPrivate: false,
+            allowed: try ["10.1.0.0/16", "fd00::/8", "169.254.0.0/16", "8.8.8.8", "1.1.0.0/16"]
+                .map { try AddressBlock($0) },
+            denied: try ["10.1.2.0/24", "8.8.0.0/16", "1.1.0.0/16", "::ffff:9.9.9.0/120"]
+                .map { try AddressBlock($0) })
+        let cases = [
+            ("10.1.0.1", true), ("::ffff:10.1.0.1", true), ("10.1.2.3", false),
+            ("::ffff:10.1.2.3", false), ("10.2.0.1", false), ("fd12::1", true),
+            ("169.254.169.254", false), ("fd00:ec2::254", false), ("8.8.8.8", true),
+            ("8.8.4.4", false), ("64:ff9b::808:404", false), ("1.1.1.1", false),
+            ("9.9.9.9", false), ("9.9.8.9", true), ("2606:4700::1111", true),
+        ]
+        for (literal, isAdmitted) in cases {
+            let address = try #require(PeerAddress(literal))
+            #expect(policy.admits(address) == isAdmitted, "\(literal)")
+        }
+    }
+
+    @Test(
+        "what is no block is refused",
+        arguments: [
+            "", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/08", "10.1.2.3/8", "10.0.0/8",
+            "2001:db8::/129", "2001:db8::1/32", "host", "0x7f.1", "10.0.0.0/8/8",
+        ])
+    func noBlocks(text: String) throws {
+        #expect(throws: Failure.self) { try AddressBlock(text) }
     }
 }

@@ -1,0 +1,66 @@
+internal import Curl
+package import Model
+
+/// A range of addresses, `10.0.0.0/8` or `2001:db8::/32` (RFC 4632, 3.1); an address alone is a block
+/// of one.
+package struct AddressBlock: Sendable, Hashable {
+    /// 4 or 16 bytes; those behind the prefix are 0.
+    let bytes: [UInt8]
+    /// Of the prefix.
+    let bits: Int
+
+    /// Throws `input.field` for anything else, for bits behind the prefix too: `10.1.2.3/8` is more
+    /// likely a mistake than a block.
+    package init(_ text: String) throws(Failure) {
+        let halves = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        var bytes: [UInt8]
+        switch PeerAddress(String(halves[0])) {
+        case .v4(let address): bytes = address
+        case .v6(let address): bytes = address
+        case .other, nil: throw Self.failure(text, "is no address block")
+        }
+        var bits = bytes.count * 8
+        if halves.count == 2 {
+            let digits = halves[1]
+            guard let given = Int(digits), String(given) == digits, (0...bits).contains(given)
+            else { throw Self.failure(text, "has no prefix length from 0 to \(bits)") }
+            bits = given
+        }
+        // What is judged is the IPv4 address inside.
+        if bytes.count == 16, bits >= 96, bytes.starts(with: Self.mappedPrefix) {
+            bytes = Array(bytes[12...])
+            bits -= 96
+        }
+        guard bytes.indices.allSatisfy({ bytes[$0] & ~Self.mask(bits, $0) == 0 }) else {
+            throw Self.failure(text, "has bits behind its prefix")
+        }
+        self.bytes = bytes
+        self.bits = bits
+    }
+
+    /// Of a list that is known to be right.
+    init(_ bytes: [UInt8], _ bits: Int) {
+        self.bytes = bytes + Array(repeating: 0, count: (bytes.count <= 4 ? 4 : 16) - bytes.count)
+        self.bits = bits
+    }
+
+    /// Whether it holds an address of its own family, 4 or 16 bytes.
+    func contains(_ address: some RandomAccessCollection<UInt8>) -> Bool {
+        guard address.count == bytes.count else { return false }
+        return zip(address, bytes).enumerated().allSatisfy { index, pair in
+            (pair.0 ^ pair.1) & Self.mask(bits, index) == 0
+        }
+    }
+
+    private static let mappedPrefix: [UInt8] = Array(repeating: 0, count: 10) + [0xFF, 0xFF]
+
+    /// The bits of byte `index` that lie in a prefix.
+    private static func mask(_ bits: Int, _ index: Int) -> UInt8 {
+        let left = min(max(bits - index * 8, 0), 8)
+        return left == 0 ? 0 : 0xFF << UInt8(8 - left)
+    }
+
+    private static func failure(_ text: String, _ what: String) -> Failure {
+        Failure("input.field", "'\(text.prefix(100))' \(what); write 10.0.0.0/8 or 2001:db8::/32")
+    }
+}
