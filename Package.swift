@@ -56,7 +56,9 @@ let package = Package(
         library(
             "Worker",
             ["Model", "Catalog", "CoordinatorClient", "Transfer", "Storage", "Runtime"]),
-        library("Embedded", ["Model", "JobQueue", "Coordinator", "Worker", "Runtime"]),
+        library(
+            "Embedded",
+            ["Model", "JobQueue", "Coordinator", "Worker", "Runtime", "Transfer"]),
         .target(
             name: "Benchmark",
             dependencies: [

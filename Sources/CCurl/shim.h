@@ -34,7 +34,12 @@ DRAY_EASY_STRING(dray_easy_set_range, CURLOPT_RANGE)
 DRAY_EASY_STRING(dray_easy_set_user_agent, CURLOPT_USERAGENT)
 DRAY_EASY_STRING(dray_easy_set_protocols, CURLOPT_PROTOCOLS_STR)
 DRAY_EASY_STRING(dray_easy_set_proxy, CURLOPT_PROXY)
+DRAY_EASY_STRING(dray_easy_set_no_proxy, CURLOPT_NOPROXY)
 DRAY_EASY_STRING(dray_easy_set_ca_file, CURLOPT_CAINFO)
+DRAY_EASY_STRING(dray_easy_set_ca_path, CURLOPT_CAPATH)
+DRAY_EASY_STRING(dray_easy_set_certificate, CURLOPT_SSLCERT)
+DRAY_EASY_STRING(dray_easy_set_certificate_key, CURLOPT_SSLKEY)
+DRAY_EASY_STRING(dray_easy_set_key_password, CURLOPT_KEYPASSWD)
 
 #undef DRAY_EASY_STRING
 
@@ -54,6 +59,8 @@ DRAY_EASY_LONG(dray_easy_set_connect_timeout_ms, CURLOPT_CONNECTTIMEOUT_MS)
 DRAY_EASY_LONG(dray_easy_set_timeout_ms, CURLOPT_TIMEOUT_MS)
 DRAY_EASY_LONG(dray_easy_set_http_content_decoding, CURLOPT_HTTP_CONTENT_DECODING)
 DRAY_EASY_LONG(dray_easy_set_dns_cache_timeout, CURLOPT_DNS_CACHE_TIMEOUT)
+DRAY_EASY_LONG(dray_easy_set_http_version, CURLOPT_HTTP_VERSION)
+DRAY_EASY_LONG(dray_easy_set_pipe_wait, CURLOPT_PIPEWAIT)
 
 #undef DRAY_EASY_LONG
 
@@ -94,6 +101,19 @@ static inline CURLcode dray_easy_set_open_socket(
     CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
     if (code != CURLE_OK) return code;
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, user);
+}
+
+/// Called with each header line and the status line; to take fewer bytes than given ends the transfer.
+static inline CURLcode dray_easy_set_header_callback(
+    CURL *easy, dray_write_callback callback, void *_Nullable user) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, callback);
+    if (code != CURLE_OK) return code;
+    return curl_easy_setopt(easy, CURLOPT_HEADERDATA, user);
+}
+
+/// Borrows `list`, "HOST:PORT:ADDRESS" each, until it is replaced.
+static inline CURLcode dray_easy_set_resolve(CURL *easy, struct curl_slist *_Nullable list) {
+    return curl_easy_setopt(easy, CURLOPT_RESOLVE, list);
 }
 
 typedef int (*dray_close_socket_callback)(void *_Nullable user, curl_socket_t socket);
@@ -163,6 +183,18 @@ static inline void *_Nullable dray_easy_private(CURL *easy) {
 static inline long dray_easy_response_code(CURL *easy) {
     long value = 0;
     return curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &value) == CURLE_OK ? value : 0;
+}
+
+/// The file of certificate authorities that is set; NULL for none. Valid until it is set anew.
+static inline const char *_Nullable dray_easy_ca_file(CURL *easy) {
+    char *value = NULL;
+    return curl_easy_getinfo(easy, CURLINFO_CAINFO, &value) == CURLE_OK ? value : NULL;
+}
+
+/// The same for their directory.
+static inline const char *_Nullable dray_easy_ca_path(CURL *easy) {
+    char *value = NULL;
+    return curl_easy_getinfo(easy, CURLINFO_CAPATH, &value) == CURLE_OK ? value : NULL;
 }
 
 /// One of CURL_HTTP_VERSION_…; 0 before there is an answer.

@@ -25,8 +25,8 @@ extension CurlEasyDelegate {
 /// One easy handle, used for one request after another; confined to one loop.
 ///
 /// Settings that all requests share are made once, at the start; a request sets only what differs.
-/// Redirects are never followed, proxies and netrc never used: which host is spoken to with which
-/// credentials is the owner's decision.
+/// Redirects are never followed, netrc and the environment's proxies never used: which host is spoken
+/// to with which credentials is the owner's decision.
 package final class CurlEasy {
     package enum Flow {
         case proceed
@@ -45,6 +45,13 @@ package final class CurlEasy {
     /// The multi handle it is in.
     weak var multi: CurlMulti?
     private var bufferBytes: Int
+    private let authorities: CurlProfile.Authorities
+    private var profile: CurlProfile?
+    /// Borrowed by libcurl.
+    private var resolutions: CurlHeaders?
+    /// Of the answers to the request under way; and what they may come to.
+    fileprivate var headerBytes = 0
+    fileprivate var maximumHeaderBytes = 300 << 10
     /// Whose `onClose` hears of the connections that this handle opens.
     private var closeUser: UnsafeMutableRawPointer?
 
@@ -64,6 +71,7 @@ package final class CurlEasy {
             throw CurlError(.outOfMemory, "curl_easy_init")
         }
         self.handle = handle
+        authorities = CurlProfile.Authorities(of: handle)
         bufferBytes = options.bufferBytes
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -76,10 +84,12 @@ package final class CurlEasy {
             dray_easy_set_http_content_decoding(handle, 0),
             dray_easy_set_protocols(handle, "http,https"),
             dray_easy_set_proxy(handle, ""),
+            dray_easy_set_no_proxy(handle, ""),
             dray_easy_set_user_agent(handle, options.userAgent),
             dray_easy_set_buffer_size(handle, options.bufferBytes),
             options.caFile.map { dray_easy_set_ca_file(handle, $0) } ?? CURLE_OK,
             dray_easy_set_write(handle, writeCallback, user),
+            dray_easy_set_header_callback(handle, headerCallback, user),
             dray_easy_set_open_socket(handle, openSocketCallback, user),
             dray_easy_set_prerequest(handle, prerequestCallback, user),
         ]
@@ -106,6 +116,23 @@ package final class CurlEasy {
             url.utf8.dropFirst(scheme.count).starts(with: "://".utf8)
         else { throw CurlError(.unsupportedProtocol, "a URL that is not http or https") }
         try check(dray_easy_set_url(handle, url), "URL")
+    }
+
+    /// Sets all that requests to one origin have in common.
+    package func setProfile(_ profile: CurlProfile) throws(CurlError) {
+        guard profile !== self.profile else { return }
+        // Set in part, it is nobody's.
+        self.profile = nil
+        try profile.apply(to: handle, builtIn: authorities)
+        maximumHeaderBytes = profile.settings.maximumHeaderBytes
+        self.profile = profile
+    }
+
+    /// Has a host and port lead to `address`, a literal, from the next request on.
+    package func setResolution(host: String, port: Int, address: String) throws(CurlError) {
+        let list = try CurlHeaders(["\(host):\(port):\(address)"])
+        try check(dray_easy_set_resolve(handle, list.list), "resolution")
+        resolutions = list
     }
 
     /// The bytes asked for, "0-99", or nil for all.
@@ -233,7 +260,14 @@ package final class CurlEasy {
         }
     }
 
-    func clearError() { errorText.pointee = 0 }
+    /// The answer's header was longer than it may be.
+    package var hasTooLongHeader: Bool { headerBytes > maximumHeaderBytes }
+
+    /// Forgets what was said of the request before.
+    func begin() {
+        errorText.pointee = 0
+        headerBytes = 0
+    }
 }
 
 /// Header lines of a request, as libcurl keeps them; confined to one loop.
@@ -270,6 +304,13 @@ private let writeCallback: dray_write_callback = { bytes, size, count, user in
     case .pause: return dray_write_pause()
     case .abort, nil: return dray_write_error()
     }
+}
+
+private let headerCallback: dray_write_callback = { _, size, count, user in
+    guard let user else { return 0 }
+    let easy = Unmanaged<CurlEasy>.fromOpaque(user).takeUnretainedValue()
+    easy.headerBytes += size * count
+    return easy.hasTooLongHeader ? 0 : size * count
 }
 
 private let openSocketCallback: dray_open_socket_callback = { user, _, address in

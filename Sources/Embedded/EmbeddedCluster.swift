@@ -4,6 +4,7 @@ import JobQueue
 package import Model
 package import Runtime
 import Synchronization
+package import Transfer
 import Worker
 
 /// A whole cluster in one process: PostgreSQL, a coordinator and workers, which speak HTTP with each
@@ -30,6 +31,9 @@ package final class EmbeddedCluster: Sendable {
         /// Longest that transfers under way may take when the cluster is stopped, in seconds.
         package var drainSeconds: Double
         package var environment: [String: String]
+        /// What workers' transfers may connect to, and how they ask origins.
+        package var addressPolicy = AddressPolicy()
+        package var origins = OriginSettingsTable()
 
         package init(
             statePath: String, workers: Int, connectionsPerWorker: Int, address: String,
@@ -167,12 +171,13 @@ private final class WorkerRunner: DrainableService {
     }
 
     func start() async throws {
-        let made = try WorkerService(
-            WorkerService.Configuration(
-                coordinators: [coordinator.url], token: configuration.token,
-                connections: configuration.connectionsPerWorker,
-                name: "embedded-\(getpid())-\(name)",
-                drainSeconds: configuration.drainSeconds))
+        var settings = WorkerService.Configuration(
+            coordinators: [coordinator.url], token: configuration.token,
+            connections: configuration.connectionsPerWorker,
+            name: "embedded-\(getpid())-\(name)", drainSeconds: configuration.drainSeconds)
+        settings.addressPolicy = configuration.addressPolicy
+        settings.origins = configuration.origins
+        let made = try WorkerService(settings)
         worker.withLock { $0 = made }
     }
 

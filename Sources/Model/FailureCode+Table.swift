@@ -51,7 +51,9 @@ extension FailureCode {
         row(207, "origin.redirectLimit", .never, "More than 5 redirects; use the final URL."),
         row(208, "origin.redirectRefused", .never, "A redirect must lead to http or https."),
         row(209, "origin.tooLarge", .never, "The body is larger than the limit for its role."),
-        row(210, "origin.addressDenied", .never, "The address policy does not admit this host."),
+        row(
+            210, "origin.addressDenied", .never,
+            "If the address is meant, allow it: --allow-addresses."),
         row(
             211, "origin.encoding", .never, "The origin compressed a body that was asked for plain."
         ),

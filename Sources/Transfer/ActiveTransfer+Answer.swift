@@ -9,6 +9,7 @@ extension ActiveTransfer {
     func decide() throws(Failure) {
         received = 0
         if lane.isLimited { loop.answered(self) }
+        learnVersion()
         guard isWantedStatus else {
             body = .discarded
             return
@@ -88,9 +89,8 @@ extension ActiveTransfer {
         if let expected = request.expectedBytes, length != expected {
             throw problem("content.lengthMismatch", "\(length) bytes, expected \(expected)")
         }
-        guard length <= request.maximumBytes else {
-            throw problem(
-                "origin.tooLarge", "\(length) bytes, more than \(request.maximumBytes)")
+        guard length <= maximumBytes else {
+            throw problem("origin.tooLarge", "\(length) bytes, more than \(maximumBytes)")
         }
         wantedBytes = length
         if let part = request.splitAbove, length > part, let onLarge = request.onLarge,
@@ -168,6 +168,11 @@ extension ActiveTransfer {
     func transportFailure(_ code: CurlCode) -> Failure {
         if deniedAddress, code == .couldNotConnect {
             return problem("origin.addressDenied", "the address policy does not admit it")
+        }
+        if easy.hasTooLongHeader {
+            return problem(
+                "origin.protocol",
+                "a header of more than \(profile.maximumHeaderBytes) bytes")
         }
         let detail = easy.errorDetail
         return problem(failureCode(code), detail.isEmpty ? code.message : detail)

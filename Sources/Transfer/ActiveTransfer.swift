@@ -27,6 +27,8 @@ final class ActiveTransfer {
     unowned let loop: TransferLoop
     /// Where the transfer counts: the origin of `url`.
     private(set) var lane: OriginLane
+    /// The settings of that origin.
+    private(set) var profile: OriginProfile
     var request: TransferRequest { transfer.request }
 
     var url: String
@@ -66,6 +68,7 @@ final class ActiveTransfer {
         self.easy = easy
         self.loop = loop
         url = transfer.request.url
+        profile = loop.profiles.profile(of: lane.origin, url: url)
         startedAt = waiting.hop?.startedAt ?? MonotonicClock.nowSeconds
         try Self.check(transfer.request)
         if let hop = waiting.hop { go(on: hop, waiting.lane) }
@@ -75,6 +78,7 @@ final class ActiveTransfer {
     func go(on hop: Hop, _ lane: OriginLane) {
         self.lane = lane
         url = hop.url
+        profile = loop.profiles.profile(of: lane.origin, url: url)
         redirects = hop.redirects
         isAtOrigin = hop.isAtOrigin
         postponements = hop.postponements
@@ -106,14 +110,16 @@ final class ActiveTransfer {
         isPostponed = false
         windowStartedAt = nil
         requestedAt = MonotonicClock.nowSeconds
-        let headers = try loop.headers(headerLines())
-        let milliseconds = Int(max(request.timeouts.connect * 1000, 1))
+        let headers = try loop.headers(headerLines(), of: profile)
+        let milliseconds = Int(max(timeouts.connect * 1000, 1))
         try asFailure { () throws(CurlError) in
             try easy.setURL(url)
+            try easy.setProfile(curlProfile)
             try easy.setHeaders(headers)
             try easy.setConnectTimeout(milliseconds: milliseconds)
             try easy.setBuffer(bytes: bufferBytes)
         }
+        try checkHost()
         transfer.handle(redirects == 0 ? .connect : .redirect)
         try loop.add(easy)
     }
@@ -125,7 +131,7 @@ final class ActiveTransfer {
     var boundedRate: Double? { meters.compactMap(\.rate).min() }
 
     /// There is a bound to its bytes a second.
-    private var isBounded: Bool {
+    var isBounded: Bool {
         lane.meter.isBounded || transfer.siteMeter?.isBounded == true
     }
 
@@ -161,8 +167,8 @@ final class ActiveTransfer {
             }
             bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(Int(wantedBytes - received)))
         }
-        guard received + Int64(bytes.count) <= request.maximumBytes else {
-            throw problem("origin.tooLarge", "more than \(request.maximumBytes) bytes")
+        guard received + Int64(bytes.count) <= maximumBytes else {
+            throw problem("origin.tooLarge", "more than \(maximumBytes) bytes")
         }
         try sniff(bytes)
         hasher.update(bytes)
@@ -306,7 +312,7 @@ final class ActiveTransfer {
 
     /// Why the transfer has taken too long, if it has.
     func overdue(now: Double) -> Failure? {
-        let timeouts = request.timeouts
+        let timeouts = timeouts
         if let total = timeouts.total, now - startedAt > total {
             return problem("origin.timeout", "not finished after \(total) s")
         }
@@ -348,7 +354,8 @@ extension ActiveTransfer: CurlEasyDelegate {
     }
 
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
-        let isAdmitted = loop.options.addressPolicy.admits(address)
+        // A proxy is the operator's own; what is behind it this socket does not tell.
+        let isAdmitted = profile.usesProxy || loop.options.addressPolicy.admits(address)
         // Several addresses may be tried: one that is admitted is enough.
         deniedAddress = !isAdmitted
         guard isAdmitted, lane.isLimited else { return isAdmitted }

@@ -43,6 +43,7 @@ final class OriginLane: @unchecked Sendable {
 
     private let received = Atomic<Int64>(0)
     private let limited = Atomic<Bool>(false)
+    private let http1 = Atomic<Bool>(false)
     /// The limit to the bytes a second.
     let meter = ByteMeter()
 
@@ -98,6 +99,13 @@ final class OriginLane: @unchecked Sendable {
     var isLimited: Bool {
         get { limited.load(ordering: .relaxed) }
         set { limited.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Its last answer came by HTTP/1, over TLS: nothing is gained by waiting for a connection that
+    /// is being made, in case it could be shared.
+    var speaksHTTP1: Bool {
+        get { http1.load(ordering: .relaxed) }
+        set { http1.store(newValue, ordering: .relaxed) }
     }
 
     // MARK: Places

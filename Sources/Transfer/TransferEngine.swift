@@ -18,10 +18,15 @@ package final class TransferEngine: Sendable {
         /// Of these, to one host and port; 0 is no limit of its own.
         package var hostConnections = 0
         package var addressPolicy = AddressPolicy()
+        /// How origins are asked.
+        package var origins = OriginSettingsTable()
         /// libcurl's receive buffer, 1 KiB to 512 KiB a connection.
         package var bufferBytes = 128 << 10
         /// A PEM file of certificate authorities in place of the system's.
         package var caFile: String?
+        /// Where a host and port lead to, a literal address, in place of what its name resolves to;
+        /// nil for that. Asked for each request.
+        package var resolve: (@Sendable (_ host: String, _ port: Int) -> String?)?
         /// How often timeouts are looked at.
         package var tickSeconds = 0.5
 
@@ -41,6 +46,7 @@ package final class TransferEngine: Sendable {
         }
         let count = max(min(options.loops, options.connections), 1)
         scheduler = OriginScheduler(loops: count, connections: options.connections)
+        let profiles = OriginProfiles(options.origins, caFile: options.caFile)
         var loops: [TransferLoop] = []
         for index in 0..<count {
             // The first loops take the remainder.
@@ -49,7 +55,8 @@ package final class TransferEngine: Sendable {
                 loops.append(
                     TransferLoop(
                         loop: try EventLoop(name: "transfer-\(index)"), index: index,
-                        capacity: max(share, 1), scheduler: scheduler, options: options))
+                        capacity: max(share, 1), scheduler: scheduler, profiles: profiles,
+                        options: options))
             } catch {
                 for loop in loops { loop.shutdown() }
                 throw Failure("worker.internal", "an event loop: \(error)")

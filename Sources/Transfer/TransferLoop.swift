@@ -11,6 +11,7 @@ final class TransferLoop: @unchecked Sendable {
     let loop: EventLoop
     let index: Int
     let scheduler: OriginScheduler
+    let profiles: OriginProfiles
     let options: TransferEngine.Options
     private let capacity: Int
     /// Slots without a transfer, for other threads to look at.
@@ -27,7 +28,8 @@ final class TransferLoop: @unchecked Sendable {
     /// Calls the scheduler's `tick`, on the engine's first loop.
     private var limitTimer: LoopTimer?
     private var limitTimerAt = Double.infinity
-    private var plainHeaders: CurlHeaders?
+    /// Of requests that have none of their own, by profile.
+    private var plainHeaders: [ObjectIdentifier: CurlHeaders] = [:]
     /// The lane of each open connection.
     var sockets: [Int32: OriginLane] = [:]
     let meters = PausedTransfers()
@@ -36,12 +38,13 @@ final class TransferLoop: @unchecked Sendable {
 
     init(
         loop: EventLoop, index: Int, capacity: Int, scheduler: OriginScheduler,
-        options: TransferEngine.Options
+        profiles: OriginProfiles, options: TransferEngine.Options
     ) {
         self.loop = loop
         self.index = index
         self.capacity = capacity
         self.scheduler = scheduler
+        self.profiles = profiles
         self.options = options
         free = Atomic(capacity)
     }
@@ -99,7 +102,7 @@ final class TransferLoop: @unchecked Sendable {
             multi?.close()
             multi = nil
             idle.removeAll()
-            plainHeaders = nil
+            plainHeaders = [:]
             for timer in [ticker, limitTimer, meterTimer] { timer?.cancel() }
             (ticker, limitTimer, meterTimer) = (nil, nil, nil)
         }
@@ -162,7 +165,6 @@ final class TransferLoop: @unchecked Sendable {
         if let easy = idle.popLast() { return easy }
         var settings = CurlEasy.Options(userAgent: "dray/\(drayVersion)")
         settings.bufferBytes = options.bufferBytes
-        settings.caFile = options.caFile
         return try asFailure { () throws(CurlError) in try CurlEasy(options: settings) }
     }
 
@@ -188,13 +190,17 @@ final class TransferLoop: @unchecked Sendable {
         return made
     }
 
-    /// The header lines of a plain request, shared by all.
-    func headers(_ lines: [String]) throws(Failure) -> CurlHeaders {
-        if lines.isEmpty, let plainHeaders { return plainHeaders }
+    /// The header lines of a request: those of its origin, but for what its own replace. Those of
+    /// plain requests are shared.
+    func headers(_ lines: [String], of profile: OriginProfile) throws(Failure) -> CurlHeaders {
+        let place = ObjectIdentifier(profile)
+        if lines.isEmpty, let known = plainHeaders[place] { return known }
+        let own = Set(lines.map { $0.prefix { $0 != ":" }.lowercased() })
+        let common = profile.headers.filter { !own.contains($0.name.lowercased()) }.map(\.line)
         let made = try asFailure { () throws(CurlError) in
-            try CurlHeaders(["Accept-Encoding: identity"] + lines)
+            try CurlHeaders(["Accept-Encoding: identity"] + common + lines)
         }
-        if lines.isEmpty { plainHeaders = made }
+        if lines.isEmpty { plainHeaders[place] = made }
         return made
     }
 

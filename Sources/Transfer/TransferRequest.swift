@@ -23,7 +23,13 @@ package struct TransferRequest: Sendable {
     package var maximumBytes: Int64 = 16 << 40
     /// A web page is never what was asked for, whatever the URL ends in.
     package var isManifest = false
-    package var timeouts = Timeouts()
+    /// In place of the origin's own; nil for those.
+    package var ownTimeouts: TransferTimeouts?
+    /// The same: to set one of them is to set all.
+    package var timeouts: TransferTimeouts {
+        get { ownTimeouts ?? TransferTimeouts() }
+        set { ownTimeouts = newValue }
+    }
     /// Splits a whole object that turns out longer than this, in bytes; see `onLarge`.
     package var splitAbove: Int64?
     /// Called once, on a loop, when an object is to be split: the transfer then ends with the first
@@ -71,21 +77,6 @@ package struct TransferRequest: Sendable {
             self.totalBytes = totalBytes
             self.validator = validator
         }
-    }
-
-    /// Bounds on time, in seconds.
-    package struct Timeouts: Sendable, Hashable {
-        /// Name lookup, connect and TLS handshake.
-        package var connect = 10.0
-        /// From the connection to the answer's header.
-        package var firstByte = 30.0
-        /// Slower than `lowSpeedBytesPerSecond` for this long.
-        package var lowSpeed = 30.0
-        package var lowSpeedBytesPerSecond = 1_024.0
-        /// The whole transfer, redirects included; nil for no bound of its own.
-        package var total: Double?
-
-        package init() {}
     }
 }
 

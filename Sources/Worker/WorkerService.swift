@@ -4,7 +4,7 @@ package import Model
 import Runtime
 package import Storage
 import Synchronization
-import Transfer
+package import Transfer
 
 /// A worker: leases batches of jobs, downloads, hashes, stores and reports.
 ///
@@ -26,6 +26,10 @@ package final class WorkerService: DrainableService {
         package var partBytes: Int64
         /// Longest that work in hand may take after `drain`, in seconds.
         package var drainSeconds: Double
+        /// What transfers may connect to.
+        package var addressPolicy = AddressPolicy()
+        /// How origins are asked. They stay with this process.
+        package var origins = OriginSettingsTable()
 
         package init(
             coordinators: [String], token: String?, queues: [String] = [], connections: Int = 32,
@@ -83,6 +87,8 @@ package final class WorkerService: DrainableService {
             token: configuration.token)
         var options = TransferEngine.Options()
         options.connections = configuration.connections
+        options.addressPolicy = configuration.addressPolicy
+        options.origins = configuration.origins
         engine = try TransferEngine(options: options)
     }
 

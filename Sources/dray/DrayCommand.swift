@@ -14,10 +14,13 @@ enum DrayCommand {
 
             Environment:
 
-              DRAY_COORDINATOR   URL of the cluster to use, several separated by commas
-              DRAY_TOKEN         the cluster's token
-              DRAY_LOG           debug, info, warning or error
-              DRAY_LOG_FORMAT    text or json
+              DRAY_COORDINATOR      URL of the cluster to use, several separated by commas
+              DRAY_TOKEN            the cluster's token
+              DRAY_ORIGIN_SETTINGS  a JSON file with the settings of origins
+              DRAY_ALLOW_ADDRESSES  private addresses that transfers may connect to
+              DRAY_DENY_ADDRESSES   addresses that they may not
+              DRAY_LOG              debug, info, warning or error
+              DRAY_LOG_FORMAT       text or json
 
             Exit codes:
 

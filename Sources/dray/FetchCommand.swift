@@ -35,7 +35,7 @@ enum FetchCommand {
                     + "does ranges. Default: 1."),
             CommandOption("json", .flag, help: "Print the result as JSON on stdout."),
             CommandOption("quiet", .flag, help: "Show nothing but errors."),
-        ]
+        ] + TransferOptions.all
     ) { arguments in
         do {
             try LogOutput.configure(
@@ -90,6 +90,8 @@ enum FetchCommand {
         var options = TransferEngine.Options()
         options.loops = min(options.loops, connections)
         options.connections = connections
+        options.addressPolicy = try TransferOptions.addressPolicy(arguments, allowsPrivate: true)
+        options.origins = try TransferOptions.origins(arguments)
         let given = arguments.text("output")
         let path = try given ?? name(of: url)
         var plan = FetchSession.Plan(

@@ -31,7 +31,7 @@ enum PrefetchCommand {
                 "report", .text(placeholder: "FILE"),
                 help: "Write a JSON report: every asset, file, length and SHA-256."),
             CommandOption("quiet", .flag, help: "Show nothing but errors."),
-        ]
+        ] + TransferOptions.all
     ) { arguments in
         do {
             try LogOutput.configure(
@@ -137,7 +137,8 @@ enum PrefetchCommand {
 
     /// A cluster has its own workers and state: the same command line serves on a laptop and there.
     private static func noteEmbeddedOptions(_ arguments: Arguments) {
-        for option in ["state", "workers", "connections"] where arguments.text(option) != nil {
+        let options = ["state", "workers", "connections"] + TransferOptions.all.map(\.name)
+        for option in options where arguments.text(option) != nil {
             Console.note(
                 "--\(option) is for the private cluster; passed over, because DRAY_COORDINATOR is set"
             )
@@ -154,9 +155,9 @@ enum PrefetchCommand {
 
     private static func configuration(
         _ arguments: Arguments
-    ) throws(Failure) -> EmbeddedCluster.Configuration {
+    ) throws -> EmbeddedCluster.Configuration {
         let environment = DrayCommand.environment
-        return EmbeddedCluster.Configuration(
+        var configuration = EmbeddedCluster.Configuration(
             statePath: try CommonOptions.statePath(arguments),
             workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
             connectionsPerWorker: arguments.integer("connections")
@@ -164,5 +165,9 @@ enum PrefetchCommand {
             address: "127.0.0.1", port: 0, token: EmbeddedCluster.randomToken(),
             interruptsOthers: true, drainSeconds: CommonOptions.drainSeconds,
             environment: environment)
+        configuration.addressPolicy = try TransferOptions.addressPolicy(
+            arguments, allowsPrivate: true)
+        configuration.origins = try TransferOptions.origins(arguments)
+        return configuration
     }
 }

@@ -9,6 +9,9 @@ enum UpCommand {
         discussion: """
             Ctrl-C, SIGTERM or SIGHUP drains the workers and stops everything in order; a second one \
             stops at once. What was submitted goes on when the cluster is started again.
+
+            Listening beyond loopback, it fetches what others ask for: private and loopback addresses \
+            are refused then unless --allow-addresses holds them.
             """,
         options: [
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
@@ -16,7 +19,7 @@ enum UpCommand {
                 "listen", .text(placeholder: "ADDR:PORT"),
                 help: "Where the coordinator listens. Default: \(CommonOptions.defaultListen). "
                     + "Beyond loopback DRAY_TOKEN must be set."),
-        ]
+        ] + TransferOptions.all
     ) { arguments in
         do {
             let environment = DrayCommand.environment
@@ -25,15 +28,18 @@ enum UpCommand {
                 arguments.text("listen") ?? CommonOptions.defaultListen)
             try listen.check(token: CommonOptions.token)
             try listen.checkFree()
-            let cluster = try await EmbeddedCluster.prepare(
-                EmbeddedCluster.Configuration(
-                    statePath: try CommonOptions.statePath(arguments),
-                    workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
-                    connectionsPerWorker: arguments.integer("connections")
-                        ?? CommonOptions.defaultConnections,
-                    address: listen.address, port: listen.port, token: CommonOptions.token,
-                    interruptsOthers: false, drainSeconds: CommonOptions.drainSeconds,
-                    environment: environment))
+            var configuration = EmbeddedCluster.Configuration(
+                statePath: try CommonOptions.statePath(arguments),
+                workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
+                connectionsPerWorker: arguments.integer("connections")
+                    ?? CommonOptions.defaultConnections,
+                address: listen.address, port: listen.port, token: CommonOptions.token,
+                interruptsOthers: false, drainSeconds: CommonOptions.drainSeconds,
+                environment: environment)
+            configuration.addressPolicy = try TransferOptions.addressPolicy(
+                arguments, allowsPrivate: listen.isLoopback)
+            configuration.origins = try TransferOptions.origins(arguments)
+            let cluster = try await EmbeddedCluster.prepare(configuration)
             let announcer = Announcer(cluster)
             return await runServices(
                 cluster.stages + [[announcer]], graceSeconds: CommonOptions.drainSeconds + 6)

@@ -11,6 +11,9 @@ enum WorkerCommand {
             A worker needs no database and keeps nothing: start and stop as many as the work wants. \
             SIGTERM or Ctrl-C drains it: transfers under way are finished, the rest given back. \
             While no coordinator answers, it goes on trying.
+
+            It fetches what others ask for, so private and loopback addresses are refused unless \
+            --allow-addresses holds them; link-local and metadata addresses always are.
             """,
         options: [
             CommandOption(
@@ -25,7 +28,7 @@ enum WorkerCommand {
                 "connections", .integer(placeholder: "N", range: 1...1_000),
                 help: "Transfers at a time, 1 to 1000. Default: "
                     + "\(CommonOptions.defaultConnections)."),
-        ]
+        ] + TransferOptions.all
     ) { arguments in
         do {
             try LogOutput.configure(environment: DrayCommand.environment, defaultLevel: .info)
@@ -35,13 +38,16 @@ enum WorkerCommand {
                     "--coordinator is missing",
                     hint: "Write --coordinator URL, or set DRAY_COORDINATOR.")
             }
-            let worker = try WorkerService(
-                WorkerService.Configuration(
-                    coordinators: coordinator.split(separator: ",").map(String.init),
-                    token: CommonOptions.token, queues: arguments.texts("queue"),
-                    connections: arguments.integer("connections")
-                        ?? CommonOptions.defaultConnections,
-                    name: "\(hostName)-\(getpid())", drainSeconds: CommonOptions.drainSeconds))
+            var configuration = WorkerService.Configuration(
+                coordinators: coordinator.split(separator: ",").map(String.init),
+                token: CommonOptions.token, queues: arguments.texts("queue"),
+                connections: arguments.integer("connections")
+                    ?? CommonOptions.defaultConnections,
+                name: "\(hostName)-\(getpid())", drainSeconds: CommonOptions.drainSeconds)
+            configuration.addressPolicy = try TransferOptions.addressPolicy(
+                arguments, allowsPrivate: false)
+            configuration.origins = try TransferOptions.origins(arguments)
+            let worker = try WorkerService(configuration)
             return await runServices(
                 [[worker]], graceSeconds: CommonOptions.drainSeconds + 6)
         } catch {

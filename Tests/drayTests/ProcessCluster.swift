@@ -18,8 +18,13 @@ final class ProcessCluster {
     private(set) var workers: [ChildProcess] = []
     private let leaseSeconds: Int
 
-    /// - Parameter connections: transfers that each worker has under way.
-    init(coordinators: Int, workers: Int, connections: Int, leaseSeconds: Int) async throws {
+    /// - Parameters:
+    ///   - connections: transfers that each worker has under way.
+    ///   - workerOptions: what lets workers ask the tests' origins, on loopback.
+    init(
+        coordinators: Int, workers: Int, connections: Int, leaseSeconds: Int,
+        workerOptions: [String] = ["--allow-addresses", "127.0.0.0/8"]
+    ) async throws {
         self.leaseSeconds = leaseSeconds
         postgres = try await PostgresServer(isDurable: true)
         for _ in 0..<coordinators {
@@ -27,9 +32,9 @@ final class ProcessCluster {
         }
         for _ in 0..<workers {
             self.workers.append(
-                try DrayProcess.start([
-                    "worker", "--coordinator", urls, "--connections", "\(connections)",
-                ]))
+                try DrayProcess.start(
+                    ["worker", "--coordinator", urls, "--connections", "\(connections)"]
+                        + workerOptions))
         }
         try await waitUntil(deadlineSeconds: 30, "the first heartbeat of \(workers) workers") {
             try await status().workers.count == workers

@@ -1,0 +1,68 @@
+import Model
+
+/// Values of fields, checked where they stand. A message names the field and what it allows; what
+/// was given is repeated only where it cannot be a secret.
+extension JSONCursor {
+    func fieldFailure(
+        at offset: Int, _ path: String, _ given: String, allowed: String
+    ) -> Failure {
+        Failure(
+            "input.field",
+            "\(TextPosition(bytes, offset)): field \(path): \(given), allowed \(allowed)")
+    }
+
+    func unknownField(_ name: String, at place: Int, in path: String, allowed: String) -> Failure {
+        let field = path.isEmpty ? Redaction.shown(name) : "\(path).\(Redaction.shown(name))"
+        return fieldFailure(at: place, field, "is not known here", allowed: allowed)
+    }
+
+    mutating func expect(_ kind: Kind, _ path: String) throws(Failure) {
+        let given = try peek()
+        if given != kind {
+            throw fieldFailure(
+                at: index, path, "given \(given.rawValue)", allowed: kind.rawValue)
+        }
+    }
+
+    /// A string of 1 to `limit` bytes without control characters.
+    mutating func plainText(_ path: String, limit: Int = 8_192) throws(Failure) -> String {
+        try expect(.string, path)
+        let start = index
+        let text = try string()
+        let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+        guard isPlain, (1...limit).contains(text.utf8.count) else {
+            throw fieldFailure(
+                at: start, path, text.isEmpty ? "is empty" : "cannot be used",
+                allowed: "1 to \(limit) bytes without control characters")
+        }
+        return text
+    }
+
+    mutating func wholeNumber(
+        _ path: String, _ allowed: ClosedRange<Int64>
+    ) throws(Failure) -> Int64 {
+        try expect(.number, path)
+        let start = index
+        let text = try number()
+        guard let value = Int64(text), allowed.contains(value) else {
+            throw fieldFailure(
+                at: start, path, "given \(text.prefix(40))",
+                allowed: "a whole number, \(allowed.lowerBound) to \(allowed.upperBound)")
+        }
+        return value
+    }
+
+    mutating func decimalNumber(
+        _ path: String, _ allowed: ClosedRange<Double>
+    ) throws(Failure) -> Double {
+        try expect(.number, path)
+        let start = index
+        let text = try number()
+        guard let value = Double(text), allowed.contains(value) else {
+            throw fieldFailure(
+                at: start, path, "given \(text.prefix(40))",
+                allowed: "a number, \(allowed.lowerBound) to \(allowed.upperBound)")
+        }
+        return value
+    }
+}

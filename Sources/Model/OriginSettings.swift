@@ -1,0 +1,134 @@
+/// How one origin is asked: what its operator wants to see, and what it is to be trusted with.
+///
+/// A value that is nil is `default`'s, or else Dray's own. Settings stay with the process that asks:
+/// they are never sent to a coordinator, stored or logged.
+package struct OriginSettings: Sendable, Hashable {
+    package var headers: [RequestHeader] = []
+    package var authorization: Authorization?
+    package var clientCertificate: ClientCertificate?
+    /// A PEM file of certificate authorities in place of the system's.
+    package var caFile: String?
+    /// A URL of scheme http, https, socks5 or socks5h, with user and password where it wants them.
+    package var proxy: String?
+    package var http: HTTPVersion?
+    package var userAgent: String?
+    package var connectSeconds: Double?
+    package var firstByteSeconds: Double?
+    package var lowSpeedSeconds: Double?
+    package var lowSpeedBytesPerSecond: Double?
+    package var totalSeconds: Double?
+    /// A body beyond it fails.
+    package var maximumBytes: Int64?
+    /// Status line and headers of one answer beyond it fail.
+    package var maximumHeaderBytes: Int?
+
+    package init() {}
+
+    /// What is sent as `Authorization`.
+    package enum Authorization: Sendable, Hashable {
+        /// RFC 6750.
+        case bearer(String)
+        /// RFC 7617; the user has no colon.
+        case basic(user: String, password: String)
+    }
+
+    /// PEM files; the key may lie in the certificate's.
+    package struct ClientCertificate: Sendable, Hashable {
+        package var certificate: String
+        package var key: String?
+        /// Of the key.
+        package var password: String?
+
+        package init(certificate: String, key: String? = nil, password: String? = nil) {
+            self.certificate = certificate
+            self.key = key
+            self.password = password
+        }
+    }
+
+    package enum HTTPVersion: String, Sendable, CaseIterable {
+        case http1 = "1.1"
+        /// Over TLS, where the origin offers it.
+        case http2 = "2"
+        /// Without asking first, over plain TCP as well.
+        case http2PriorKnowledge = "2-prior-knowledge"
+    }
+
+    /// Holds what must not be read by others.
+    package var hasSecrets: Bool {
+        authorization != nil || !headers.isEmpty || clientCertificate?.password != nil
+            || proxy?.contains("@") == true
+    }
+
+    fileprivate mutating func resolveFiles(
+        _ resolve: (String) throws(Failure) -> String
+    ) throws(Failure) {
+        if let file = caFile { caFile = try resolve(file) }
+        guard var files = clientCertificate else { return }
+        files.certificate = try resolve(files.certificate)
+        if let key = files.key { files.key = try resolve(key) }
+        clientCertificate = files
+    }
+
+    /// These settings where they say something, `base` where they do not. Headers are `base`'s as
+    /// well, but for those of the same name.
+    package func over(_ base: OriginSettings) -> OriginSettings {
+        var result = self
+        let own = Set(headers.map { $0.name.lowercased() })
+        result.headers = base.headers.filter { !own.contains($0.name.lowercased()) } + headers
+        result.authorization = authorization ?? base.authorization
+        result.clientCertificate = clientCertificate ?? base.clientCertificate
+        result.caFile = caFile ?? base.caFile
+        result.proxy = proxy ?? base.proxy
+        result.http = http ?? base.http
+        result.userAgent = userAgent ?? base.userAgent
+        result.connectSeconds = connectSeconds ?? base.connectSeconds
+        result.firstByteSeconds = firstByteSeconds ?? base.firstByteSeconds
+        result.lowSpeedSeconds = lowSpeedSeconds ?? base.lowSpeedSeconds
+        result.lowSpeedBytesPerSecond = lowSpeedBytesPerSecond ?? base.lowSpeedBytesPerSecond
+        result.totalSeconds = totalSeconds ?? base.totalSeconds
+        result.maximumBytes = maximumBytes ?? base.maximumBytes
+        result.maximumHeaderBytes = maximumHeaderBytes ?? base.maximumHeaderBytes
+        return result
+    }
+
+    package var timeouts: TransferTimeouts {
+        var timeouts = TransferTimeouts()
+        timeouts.connect = connectSeconds ?? timeouts.connect
+        timeouts.firstByte = firstByteSeconds ?? timeouts.firstByte
+        timeouts.lowSpeed = lowSpeedSeconds ?? timeouts.lowSpeed
+        timeouts.lowSpeedBytesPerSecond = lowSpeedBytesPerSecond ?? timeouts.lowSpeedBytesPerSecond
+        timeouts.total = totalSeconds
+        return timeouts
+    }
+}
+
+/// The settings of all origins that have some.
+package struct OriginSettingsTable: Sendable, Hashable {
+    /// For every origin, those with settings of their own included.
+    package var standard = OriginSettings()
+    /// By name, as `originName(of:)` makes it; what `standard` says is in them already.
+    package private(set) var byOrigin: [String: OriginSettings] = [:]
+
+    package init() {}
+
+    /// Settings of single origins, without those that they take over from `standard`.
+    package init(standard: OriginSettings, origins: [String: OriginSettings]) {
+        self.standard = standard
+        byOrigin = origins.mapValues { $0.over(standard) }
+    }
+
+    /// Replaces the paths of files by what `resolve` makes of them.
+    package mutating func resolveFiles(
+        _ resolve: (String) throws(Failure) -> String
+    ) throws(Failure) {
+        try standard.resolveFiles(resolve)
+        for origin in byOrigin.keys.sorted() {
+            try byOrigin[origin]?.resolveFiles(resolve)
+        }
+    }
+
+    package var hasSecrets: Bool {
+        standard.hasSecrets || byOrigin.values.contains { $0.hasSecrets }
+    }
+}
