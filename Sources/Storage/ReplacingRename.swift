@@ -1,5 +1,6 @@
 internal import FileSystem
 internal import Glibc
+internal import Model
 
 /// Gives an object its final key, so that an owner who was frozen in the middle takes nothing away
 /// from whoever came after him.
@@ -14,13 +15,18 @@ struct ReplacingRename {
     let directory: FileDescriptor
     let name: String
 
+    private var temporary: FileDescriptor { object.site.temporary }
+
     /// False when the object is not ours (any more); the key is then as it was.
+    ///
+    /// Throws what a call said. Where that leaves another's file under the temporary name, the object
+    /// is ended, so that nothing removes it.
     func run(isOurs: () -> Bool) throws(SystemError) -> Bool {
         // Somebody else may put a file there, or take it away, between two of the steps.
         for _ in 1...Self.mostTries {
             guard isOurs() else { return false }
             do throws(SystemError) {
-                try object.site.temporary.renameWithoutReplacing(
+                try temporary.renameWithoutReplacing(
                     object.temporaryName, to: directory, named: name)
                 return true
             } catch {
@@ -30,34 +36,87 @@ struct ReplacingRename {
             do throws(SystemError) {
                 // Of a directory, the plain rename says what is wrong.
                 if try directory.status(of: name).kind == .directory { break }
-                try object.site.temporary.exchange(
-                    object.temporaryName, with: directory, named: name)
+                try exchange()
             } catch {
                 if Self.isUnsupported(error) { break }
                 guard error.code == ENOENT else { throw error }
                 continue
             }
+            // From now on the temporary name is another's, whom nothing may remove unasked.
+            _ = object.settle()
             let isKept = isOurs()
-            if !isKept { try putBack() }
+            if !isKept, try !putBack() { return false }
             // What stood there before, or our own. What is left behind is swept later.
-            try? object.site.temporary.unlink(object.temporaryName)
+            try? temporary.unlink(object.temporaryName)
             return isKept
         }
         guard isOurs() else { return false }
-        try object.site.temporary.rename(object.temporaryName, to: directory, named: name)
+        try temporary.rename(object.temporaryName, to: directory, named: name)
         return true
     }
 
     private static let mostTries = 4
 
-    /// Unless a third one has replaced ours by now.
-    private func putBack() throws(SystemError) {
-        let there = try directory.status(of: name).identity
-        guard try object.descriptor.status().identity == there else { return }
-        try object.site.temporary.exchange(object.temporaryName, with: directory, named: name)
+    private func exchange() throws(SystemError) {
+        try temporary.exchange(object.temporaryName, with: directory, named: name)
     }
 
     private static func isUnsupported(_ error: SystemError) -> Bool {
         [EINVAL, ENOSYS, EOPNOTSUPP].contains(error.code)
+    }
+}
+
+/// Putting back what was taken away.
+extension ReplacingRename {
+    /// True when the file under the temporary name is nobody's any more: ours, or one that somebody
+    /// who came after us has replaced. False when that is not known: whoever has ours may put it
+    /// back yet, and is frozen himself.
+    private func putBack() throws(SystemError) -> Bool {
+        let ours = try object.descriptor.status().identity
+        for _ in 1...Self.mostLooks {
+            if try temporary.status(of: object.temporaryName).identity == ours { return true }
+            if try standsUnderKey(ours) {
+                try exchange(for: ours)
+            } else if try object.descriptor.status().links == 0 {
+                // Whoever replaced ours has kept his: what we took away is older than that.
+                return true
+            } else {
+                usleep(1_000)
+            }
+        }
+        return false
+    }
+
+    /// A thousandth of a second apart.
+    private static let mostLooks = 200
+
+    private func standsUnderKey(_ file: FileStatus.Identity) throws(SystemError) -> Bool {
+        do throws(SystemError) {
+            return try directory.status(of: name).identity == file
+        } catch {
+            if error.code == ENOENT { return false }
+            throw error
+        }
+    }
+
+    /// Takes our file back for what is under the temporary name. Where another one stood there by then,
+    /// that one is put back in turn, for as long as others come in between.
+    private func exchange(for ours: FileStatus.Identity) throws(SystemError) {
+        var expected = ours
+        while true {
+            let given = try temporary.status(of: object.temporaryName).identity
+            try exchangeInSpiteOfErrors()
+            let taken = try temporary.status(of: object.temporaryName).identity
+            if taken == expected || taken == ours { return }
+            expected = given
+        }
+    }
+
+    /// One that fails is worth another: another's file hangs on it.
+    private func exchangeInSpiteOfErrors() throws(SystemError) {
+        for _ in 1..<Self.mostTries {
+            do throws(SystemError) { return try exchange() } catch { usleep(1_000) }
+        }
+        try exchange()
     }
 }

@@ -78,6 +78,72 @@ import Testing
         #expect(try site.privateFiles().isEmpty)
     }
 
+    /// Whatever the order of their exchanges, those that lost their leases remove nothing of the winner's.
+    @Test func manyThatLostTheirLeasesRemoveNothing() async throws {
+        let site = try Site(.none)
+        for round in 0..<100 {
+            let key = "h/\(round)"
+            let winner = [UInt8](repeating: UInt8(round), count: 5)
+            try site.store(key, winner)
+            let zombies = try (0..<3).map { number in
+                try site.pending(key, [6], job: Int64(round * 10 + number + 2))
+            }
+            await withTaskGroup { group in
+                for zombie in zombies {
+                    group.addTask {
+                        let looks = Atomic<Int>(0)
+                        let results = site.storage.commit([zombie]) { _ in
+                            looks.add(1, ordering: .relaxed).newValue == 1
+                        }
+                        #expect(code(results) == ["worker.leaseLost"])
+                    }
+                }
+            }
+            // Those that were kept from running may have given up.
+            let kept = try ([key] + site.privateFiles()).map { try site.directory.read($0) }
+            #expect(kept.contains(winner))
+        }
+    }
+
+    /// One waits in vain for another that is frozen between its two exchanges.
+    @Test func whoCannotPutBackLeavesTheWinnersFileForTheSweep() async throws {
+        let site = try Site()
+        try site.store("h/a", [7, 7])
+        let (first, second) = (
+            try site.pending("h/a", [6], job: 2), try site.pending("h/a", [5], job: 3)
+        )
+        let looks = Atomic<Int>(0)
+        let secondLooks = Atomic<Int>(0)
+        let ended = DispatchSemaphore(value: 0)
+        let secondIsIn = DispatchSemaphore(value: 0)
+        let results = site.storage.commit([first]) { _ in
+            guard looks.add(1, ordering: .relaxed).newValue == 2 else { return true }
+            DispatchQueue.global().async {
+                let results = site.storage.commit([second]) { _ in
+                    guard secondLooks.add(1, ordering: .relaxed).newValue == 2 else { return true }
+                    secondIsIn.signal()
+                    ended.wait()
+                    return false
+                }
+                #expect(code(results) == ["worker.leaseLost"])
+                secondIsIn.signal()
+            }
+            secondIsIn.wait()
+            return false
+        }
+        #expect(code(results) == ["worker.leaseLost"])
+        #expect(try site.directory.read("h/a") == [5])
+        ended.signal()
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                secondIsIn.wait()
+                continuation.resume()
+            }
+        }
+        let left = try site.privateFiles()
+        #expect(try left.map { try site.directory.read($0) } == [[7, 7]])
+    }
+
     @Test func aDocumentOfALostLeaseIsNotWritten() throws {
         let site = try Site()
         #expect(throws: Failure.self) {
