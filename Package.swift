@@ -58,7 +58,7 @@ let package = Package(
             ["Model", "Catalog", "CoordinatorClient", "Transfer", "Storage", "Runtime"]),
         library(
             "Embedded",
-            ["Model", "JobQueue", "Coordinator", "Worker", "Runtime", "Transfer"]),
+            ["Model", "JobQueue", "Coordinator", "Storage", "Worker", "Runtime", "Transfer"]),
         .target(
             name: "Benchmark",
             dependencies: [

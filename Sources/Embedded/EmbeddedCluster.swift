@@ -3,6 +3,7 @@ import Glibc
 import JobQueue
 package import Model
 package import Runtime
+package import Storage
 import Synchronization
 package import Transfer
 import Worker
@@ -19,6 +20,8 @@ package final class EmbeddedCluster: Sendable {
         package var workers: Int
         /// Transfers that each worker has under way.
         package var connectionsPerWorker: Int
+        /// When the workers' files count as stored.
+        package var durability: Durability
         /// An IP address for the coordinator to listen on.
         package var address: String
         /// 0 takes any free port.
@@ -36,13 +39,15 @@ package final class EmbeddedCluster: Sendable {
         package var origins = OriginSettingsTable()
 
         package init(
-            statePath: String, workers: Int, connectionsPerWorker: Int, address: String,
-            port: Int, token: String?, interruptsOthers: Bool, drainSeconds: Double,
+            statePath: String, workers: Int, connectionsPerWorker: Int,
+            durability: Durability = .batch, address: String, port: Int, token: String?,
+            interruptsOthers: Bool, drainSeconds: Double,
             environment: [String: String]
         ) {
             self.statePath = statePath
             self.workers = workers
             self.connectionsPerWorker = connectionsPerWorker
+            self.durability = durability
             self.address = address
             self.port = port
             self.token = token
@@ -174,7 +179,8 @@ private final class WorkerRunner: DrainableService {
         var settings = WorkerService.Configuration(
             coordinators: [coordinator.url], token: configuration.token,
             connections: configuration.connectionsPerWorker,
-            name: "embedded-\(getpid())-\(name)", drainSeconds: configuration.drainSeconds)
+            name: "embedded-\(getpid())-\(name)", durability: configuration.durability,
+            drainSeconds: configuration.drainSeconds)
         settings.addressPolicy = configuration.addressPolicy
         settings.origins = configuration.origins
         let made = try WorkerService(settings)

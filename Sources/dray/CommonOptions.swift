@@ -1,6 +1,7 @@
 import Embedded
 import Model
 import Runtime
+import Storage
 
 /// Options that several commands have.
 enum CommonOptions {
@@ -16,6 +17,11 @@ enum CommonOptions {
         help: "Transfers that each worker has under way, 1 to 1000. Default: "
             + "\(defaultConnections).")
 
+    static let durability = CommandOption(
+        "durability", .text(placeholder: "WHEN"),
+        help: "When files count as stored: batch, after one sync for many of them; file, after one "
+            + "each; none, at once, and a power cut may lose them. Default: batch.")
+
     static let defaultWorkers = 1
     static let defaultConnections = 32
     /// How long transfers under way may go on after the first signal, in seconds: less than the 30
@@ -27,6 +33,17 @@ enum CommonOptions {
     static func statePath(_ arguments: Arguments) throws(Failure) -> String {
         if let path = arguments.text("state") { return path }
         return try StateDirectory.defaultPath(environment: DrayCommand.environment)
+    }
+
+    /// `--durability`, by default `batch`.
+    static func durability(_ arguments: Arguments) throws(UsageError) -> Durability {
+        guard let text = arguments.text("durability") else { return .batch }
+        guard let durability = Durability(rawValue: text) else {
+            throw UsageError(
+                "--durability is '\(printable(String(text.prefix(40))))'",
+                hint: "Write batch, file or none.")
+        }
+        return durability
     }
 
     /// `DRAY_TOKEN`, nil when it is not set or empty.

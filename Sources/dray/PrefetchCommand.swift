@@ -27,6 +27,7 @@ enum PrefetchCommand {
                 help: "The catalog's name. Default: the JSON catalog's own, else LIST's."),
             TimeOptions.notBefore, TimeOptions.deadline,
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
+            CommonOptions.durability,
             CommandOption(
                 "report", .text(placeholder: "FILE"),
                 help: "Write a JSON report: every asset, file, length and SHA-256."),
@@ -50,6 +51,7 @@ enum PrefetchCommand {
         let destination =
             remote == nil
             ? try Destination(local: destinationText) : try Destination(remote: destinationText)
+        _ = try CommonOptions.durability(arguments)
         if let path = arguments.text("report") { try ReportWriter.check(path) }
         let notBefore = try TimeOptions.time("not-before", arguments)
         let deadline = try TimeOptions.time("deadline", arguments)
@@ -137,7 +139,8 @@ enum PrefetchCommand {
 
     /// A cluster has its own workers and state: the same command line serves on a laptop and there.
     private static func noteEmbeddedOptions(_ arguments: Arguments) {
-        let options = ["state", "workers", "connections"] + TransferOptions.all.map(\.name)
+        let options =
+            ["state", "workers", "connections", "durability"] + TransferOptions.all.map(\.name)
         for option in options where arguments.text(option) != nil {
             Console.note(
                 "--\(option) is for the private cluster; passed over, because DRAY_COORDINATOR is set"
@@ -162,7 +165,8 @@ enum PrefetchCommand {
             workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
             connectionsPerWorker: arguments.integer("connections")
                 ?? CommonOptions.defaultConnections,
-            address: "127.0.0.1", port: 0, token: EmbeddedCluster.randomToken(),
+            durability: try CommonOptions.durability(arguments), address: "127.0.0.1", port: 0,
+            token: EmbeddedCluster.randomToken(),
             interruptsOthers: true, drainSeconds: CommonOptions.drainSeconds,
             environment: environment)
         configuration.addressPolicy = try TransferOptions.addressPolicy(

@@ -15,6 +15,7 @@ enum UpCommand {
             """,
         options: [
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
+            CommonOptions.durability,
             CommandOption(
                 "listen", .text(placeholder: "ADDR:PORT"),
                 help: "Where the coordinator listens. Default: \(CommonOptions.defaultListen). "
@@ -33,6 +34,7 @@ enum UpCommand {
                 workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
                 connectionsPerWorker: arguments.integer("connections")
                     ?? CommonOptions.defaultConnections,
+                durability: try CommonOptions.durability(arguments),
                 address: listen.address, port: listen.port, token: CommonOptions.token,
                 interruptsOthers: false, drainSeconds: CommonOptions.drainSeconds,
                 environment: environment)

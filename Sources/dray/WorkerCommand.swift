@@ -28,6 +28,7 @@ enum WorkerCommand {
                 "connections", .integer(placeholder: "N", range: 1...1_000),
                 help: "Transfers at a time, 1 to 1000. Default: "
                     + "\(CommonOptions.defaultConnections)."),
+            CommonOptions.durability,
         ] + TransferOptions.all
     ) { arguments in
         do {
@@ -43,7 +44,9 @@ enum WorkerCommand {
                 token: CommonOptions.token, queues: arguments.texts("queue"),
                 connections: arguments.integer("connections")
                     ?? CommonOptions.defaultConnections,
-                name: "\(hostName)-\(getpid())", drainSeconds: CommonOptions.drainSeconds)
+                name: "\(hostName)-\(getpid())",
+                durability: try CommonOptions.durability(arguments),
+                drainSeconds: CommonOptions.drainSeconds)
             configuration.addressPolicy = try TransferOptions.addressPolicy(
                 arguments, allowsPrivate: false)
             configuration.origins = try TransferOptions.origins(arguments)
