@@ -222,6 +222,7 @@ package final class Coordinator: Sendable {
         while !Task.isCancelled {
             do {
                 try await queue.applySchedules(all: seconds % 30 == 0)
+                try await queue.watchSites()
                 await readSiteBounds()
                 let ended = try await queue.sweep()
                 if ended > 0 { log.warning("leases ran out", ["jobs": ended]) }

@@ -75,8 +75,20 @@ extension Validation {
     /// The settings with their schedule read; a zone that there is not is refused here.
     static func check(_ settings: SiteSettings) throws(Failure) -> TransferSchedule? {
         try text(settings.site, "site", 1...2_048)
-        guard settings.schedule != nil || settings.maximumBytesPerSecond != nil else {
-            throw wrong("schedule, maximumBytesPerSecond", "neither", "at least one of them")
+        guard
+            settings.schedule != nil || settings.maximumBytesPerSecond != nil
+                || settings.floorBytes != nil || settings.quotaBytes != nil
+                || settings.resumes == true
+        else {
+            throw wrong(
+                "schedule, maximumBytesPerSecond, floorBytes, quotaBytes, resumes", "none",
+                "at least one of them")
+        }
+        for (field, bytes) in [
+            ("floorBytes", settings.floorBytes), ("quotaBytes", settings.quotaBytes),
+        ] {
+            guard let bytes, !(0...1 << 60).contains(bytes) else { continue }
+            throw wrong(field, "\(bytes)", "0 to \(1 << 60)")
         }
         if let most = settings.maximumBytesPerSecond, most != 0 {
             try bandwidth(most, "maximumBytesPerSecond")

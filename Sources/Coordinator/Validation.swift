@@ -124,6 +124,11 @@ enum Validation {
         try check(origins: heartbeat.origins ?? [])
         let shares = heartbeat.siteShares ?? []
         try range(shares.count, "siteShares", 0...WireLimits.sitesPerHeartbeat)
+        let sites = heartbeat.sites ?? []
+        try range(sites.count, "sites", 0...WireLimits.sitesPerHeartbeat)
+        for sighting in sites where (sighting.availableBytes ?? 0) < 0 {
+            throw wrong("sites", "\(sighting.availableBytes ?? 0) bytes", "0 or more")
+        }
         try range(heartbeat.progress.count, "progress", 0...10_000)
         for (asset, progress) in heartbeat.progress {
             let isSane =

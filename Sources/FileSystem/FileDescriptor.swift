@@ -52,16 +52,18 @@ extension FileDescriptor {
 
     /// Reserves blocks for a range without changing the file's length.
     ///
-    /// Does nothing where the file system cannot; throws when it has no room.
-    package func reserve(offset: Int64, length: Int64) throws(SystemError) {
-        guard length > 0 else { return }
+    /// Answers false where the file system cannot; throws when it has no room.
+    package func reserve(offset: Int64, length: Int64) throws(SystemError) -> Bool {
+        guard length > 0 else { return false }
         do throws(SystemError) {
             _ = try retrying("fallocate") {
                 fallocate(rawValue, FALLOC_FL_KEEP_SIZE, off_t(offset), off_t(length))
             }
+            return true
         } catch {
-            // Anything else says "not here": tried best effort, the writes will tell.
-            if [ENOSPC, EDQUOT, EFBIG].contains(error.code) { throw error }
+            // Anything but these says "not here": tried best effort, the writes will tell.
+            if [ENOSPC, EDQUOT, EFBIG, EIO, EROFS].contains(error.code) { throw error }
+            return false
         }
     }
 }

@@ -141,6 +141,7 @@ extension JobQueue {
                 if !jobs.isEmpty {
                     grant.siteShares = try await self.siteShares(
                         of: claim.worker, keepingTo: [], connection)
+                    grant.siteSpace = try await self.space(of: queue.site, connection)
                 }
                 grants.append(grant)
             }

@@ -20,7 +20,8 @@ extension JobQueue {
                 state: QueueState(rawValue: try row.string("state")) ?? .active,
                 waiting: Int(try row.int64("waiting")), leased: Int(try row.int64("leased")),
                 isSiteClosed: try row.bool("closed"),
-                siteBytesPerSecond: try row.optionalInt64("bytes_per_second"))
+                siteBytesPerSecond: try row.optionalInt64("bytes_per_second"),
+                siteFault: try Failure(faultOf: row))
         }
     }
 
@@ -79,18 +80,38 @@ extension JobQueue {
             guard let row = before.firstRow else {
                 throw Failure("input.notFound", "There is no site \(settings.site.prefix(100)).")
             }
-            let given = settings.maximumBytesPerSecond
-            let maximum =
-                given == nil
-                ? try row.optionalInt64("max_bytes_per_second") : given == 0 ? nil : given
+            let maximum = try Self.bound(
+                settings.maximumBytesPerSecond, row, "max_bytes_per_second")
             let text = try schedule ?? row.string("schedule")
             let site = try row.int64("id")
+            let (floor, quota) = (
+                try Self.bound(settings.floorBytes, row, "floor_bytes"),
+                try Self.bound(settings.quotaBytes, row, "quota_bytes")
+            )
             _ = try await connection.query(
-                SQL.siteSet, [.int(site), .text(text), .optionalInt(maximum)])
+                SQL.siteSet,
+                [
+                    .int(site), .text(text), .optionalInt(maximum), .optionalInt(floor),
+                    .optionalInt(quota),
+                ])
+            if settings.resumes == true {
+                _ = try await connection.query(SQL.siteResume, [.int(site)])
+            }
+            // A site goes on at once when its quota leaves room again.
+            _ = try await connection.query(SQL.sitesQuota, [])
+            _ = try await connection.query(SQL.notifySites, [])
             try await Self.apply(
                 text, maximum, to: site, now: try row.double("now"), connection)
             return try SiteStatus(row: try await connection.query(SQL.sitesStatus, named).only())
         }
+    }
+
+    /// What was given, else what `row` has; 0 is none.
+    private static func bound(
+        _ given: Int64?, _ row: PostgresRow, _ column: PostgresColumn
+    ) throws -> Int64? {
+        guard let given else { return try row.optionalInt64(column) }
+        return given == 0 ? nil : given
     }
 
     /// Puts in force what the schedules of sites say now, by the database's clock: of those whose
@@ -145,5 +166,19 @@ extension SiteStatus {
             isClosed: try row.bool("closed"),
             bytesPerSecond: try row.optionalInt64("bytes_per_second"),
             nextChange: try row.optionalDouble("next_change"))
+        floorBytes = try row.optionalInt64("floor_bytes")
+        quotaBytes = try row.optionalInt64("quota_bytes")
+        usedBytes = try row.int64("used_bytes")
+        availableBytes = try row.optionalInt64("available_bytes")
+        fault = try Failure(faultOf: row)
+        faultSince = try row.optionalDouble("fault_since")
+    }
+}
+
+extension Failure {
+    /// Of a row of `sites_status.sql` or `queues_status.sql`.
+    fileprivate init?(faultOf row: PostgresRow) throws {
+        guard let code = try row.optionalString("fault_code") else { return nil }
+        self.init(FailureCode(code), try row.optionalString("fault_message") ?? "")
     }
 }

@@ -39,6 +39,7 @@ extension JobQueue {
             ])
         let isIdle =
             heartbeat.leases.isEmpty && busy.isEmpty && heartbeat.siteShares?.isEmpty != false
+            && heartbeat.sites?.isEmpty != false
         return try await withConnection { connection in
             if isIdle {
                 // Nothing that has to be known after a crash, and nothing to be told of.
@@ -77,6 +78,7 @@ extension JobQueue {
             answer.shares = shares.isEmpty ? nil : shares
             answer.siteShares = try await self.siteShares(
                 of: heartbeat.worker, keepingTo: heartbeat.siteShares ?? [], connection)
+            try await self.note(heartbeat.sites ?? [], connection)
             return answer
         }
     }

@@ -228,6 +228,7 @@ extension JobQueue {
             if try await carryOut(step, connection) { wakes = true }
         }
         if wakes { _ = try await connection.query(SQL.notifyWork, []) }
+        if !plan.siteFailures.lanes.isEmpty { try await fail(plan.siteFailures, connection) }
     }
 
     /// Ends the jobs of directories whose digests are written; those that missed something are
@@ -281,13 +282,13 @@ extension JobQueue {
             guard first else { return false }
             try await settleAsset(asset, failure, verifiesFailed: 1, connection)
             return false
-        case .reset(let whole, let seconds):
+        case .reset(let whole, let seconds, let counts):
             // The job that reports it is one of them, so this runs twice at least.
             while try await connection.query(
                 SQL.assemblyJobs, [.int(whole)]
             ).only().int64("jobs") > 0 {}
             _ = try await connection.query(
-                SQL.assemblyReset, [.int(whole), .double(seconds)])
+                SQL.assemblyReset, [.int(whole), .double(seconds), .int(counts ? 0 : 1)])
             return false
         case .verified(let job, let stored):
             _ = try await connection.query(

@@ -4,22 +4,25 @@ import Synchronization
 
 /// What sites may be fed with, shared out among the workers that hold jobs of them.
 extension JobQueue {
-    /// Finds out whether any site has a bandwidth to share out; as long as none has, claims and
-    /// heartbeats do not ask for shares.
+    /// Finds out whether any site has a bandwidth to share out, or a bound to its room; as long as none
+    /// has, claims and heartbeats do not ask for them.
     package func readSiteBounds() async throws(Failure) {
         let version = siteChanges.load(ordering: .sequentiallyConsistent)
-        let isAny = try await withConnection { connection in
-            try await connection.query(SQL.sitesBounded, []).only().bool(0)
+        let (isFedSlowly, isNarrow) = try await withConnection { connection in
+            let row = try await connection.query(SQL.sitesBounded, []).only()
+            return (try row.bool(0), try row.bool(1))
         }
-        areSitesBounded.store(isAny, ordering: .sequentiallyConsistent)
+        areSitesBounded.store(isFedSlowly, ordering: .sequentiallyConsistent)
+        areSitesNarrow.store(isNarrow, ordering: .sequentiallyConsistent)
         // Somebody else knew better meanwhile.
         if siteChanges.load(ordering: .sequentiallyConsistent) != version { sitesChanged() }
     }
 
-    /// Has shares asked for until it is known that there are none.
+    /// Has shares and bounds asked for until it is known that there are none.
     func sitesChanged() {
         siteChanges.wrappingAdd(1, ordering: .sequentiallyConsistent)
         areSitesBounded.store(true, ordering: .sequentiallyConsistent)
+        areSitesNarrow.store(true, ordering: .sequentiallyConsistent)
     }
 
     /// A worker's shares of the sites that it holds jobs of, and of those whose shares it says that it

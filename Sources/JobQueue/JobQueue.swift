@@ -50,6 +50,8 @@ package final class JobQueue: Sendable {
     private let random: Mutex<SeededRandom>
     /// Whether any site may have a bandwidth to share out, as far as was last heard of.
     let areSitesBounded = Atomic<Bool>(true)
+    /// Whether any site may have a bound to its room, or a fault.
+    let areSitesNarrow = Atomic<Bool>(true)
     /// Counts what was changed here.
     let siteChanges = Atomic<Int>(0)
     /// The least that a member of a group weighs, so that a group has twenty at most.

@@ -28,6 +28,9 @@ package enum Migrations {
         Step(
             version: 6, up: SQL.text(PackageResources.migration_0006_up_sql),
             down: SQL.text(PackageResources.migration_0006_down_sql)),
+        Step(
+            version: 7, up: SQL.text(PackageResources.migration_0007_up_sql),
+            down: SQL.text(PackageResources.migration_0007_down_sql)),
     ]
 
     /// The version that this binary works with.

@@ -51,6 +51,20 @@ struct ReportPlan {
         var codes: [String?] = []
     }
 
+    /// Sites that cannot be written, by a lane of each: parallel columns, a lane once.
+    struct SiteFailures {
+        var lanes: [Int64] = []
+        var codes: [String?] = []
+        var messages: [String?] = []
+
+        mutating func add(_ lane: Int64, _ failure: Failure) {
+            guard !lanes.contains(lane) else { return }
+            lanes.append(lane)
+            codes.append(failure.code.rawValue)
+            messages.append(failure.message)
+        }
+    }
+
     /// Directories whose digests are written, or were given up: parallel columns.
     struct Sums {
         var lanes: [Int64] = []
@@ -64,7 +78,8 @@ struct ReportPlan {
         case resolveFailed(HeldJob, Failure)
         case partDone(whole: Int64)
         case partFailed(whole: Int64, asset: Int64, Failure)
-        case reset(whole: Int64, seconds: Double)
+        /// - counts: whether the try that ends so uses up an attempt.
+        case reset(whole: Int64, seconds: Double, counts: Bool)
         case verified(HeldJob, StoredObject)
         case verifyFailed(HeldJob, Failure)
         case cooldown(lane: Int64, seconds: Double, reason: String)
@@ -74,6 +89,7 @@ struct ReportPlan {
     var retried = Retried()
     var sums = Sums()
     var originFailures = OriginFailures()
+    var siteFailures = SiteFailures()
     var steps: [Step] = []
     /// Files that are fetched anew: once, whatever the number of their parts that ask for it.
     private var resets: Set<Int64> = []
@@ -149,14 +165,20 @@ struct ReportPlan {
         }
         switch failure.code.row.retry {
         case .siteFault:
-            retry(
-                job, seconds: max(wait, Self.siteFaultSeconds), attempts: job.attempt - 1,
-                counts: true)
+            siteFailures.add(job.lane, failure)
+            let seconds = max(wait, Self.siteFaultSeconds)
+            if let whole = wholeToRefetch(job, failure.code) {
+                if resets.insert(whole).inserted {
+                    steps.append(.reset(whole: whole, seconds: seconds, counts: false))
+                }
+            } else {
+                retry(job, seconds: seconds, attempts: job.attempt - 1, counts: true)
+            }
         case .attempts(let most):
             if let whole = wholeToRefetch(job, failure.code) {
                 guard (job.wholeAttempt ?? job.attempt) < most else { return giveUp(job, failure) }
                 if resets.insert(whole).inserted {
-                    steps.append(.reset(whole: whole, seconds: wait))
+                    steps.append(.reset(whole: whole, seconds: wait, counts: true))
                 }
             } else if job.attempt < most
                 && !(job.originIsGivenUp && failure.code.speaksAgainstOrigin)
@@ -177,7 +199,8 @@ struct ReportPlan {
     private func wholeToRefetch(_ job: HeldJob, _ code: FailureCode) -> Int64? {
         switch (job.kind, code) {
         case (.fetch, "content.changed"), (.fetch, "origin.http.416"): job.parent
-        case (.verify, "integrity.assemblyMismatch"), (.verify, "integrity.digestMismatch"):
+        case (.verify, "integrity.assemblyMismatch"), (.verify, "integrity.digestMismatch"),
+            (.verify, "storage.syncFailed"):
             job.segment
         default: nil
         }

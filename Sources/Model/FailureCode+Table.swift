@@ -112,6 +112,12 @@ extension FailureCode {
         row(504, "storage.pathConflict", .never, "One URL's file is another URL's folder."),
         row(505, "storage.pathRefused", .never, "The path would leave the site; check the URL."),
         row(506, "storage.unreachable", .never, "The worker does not know this kind of storage."),
+        row(
+            507, "storage.quota", .siteFault,
+            "Raise the quota with dray site set --quota, or remove what is not needed."),
+        row(
+            508, "storage.syncFailed", .siteFault,
+            "The disk dropped what was written; it is fetched anew. Look at the system's log."),
         // 6xx: the worker and its lease.
         row(600, "worker.lost", .attempts(5), "The worker vanished while it held the job."),
         row(601, "worker.cancelled", .never, "The work was cancelled."),

@@ -69,7 +69,8 @@ private func isKey(_ key: String, of url: String) -> Bool {
 
 extension LeaseGrant: ColumnMessage {
     private enum CodingKeys: String, CodingKey {
-        case lease, seconds, waitedSeconds, sites, jobs, fetches, shares, cooling, siteShares
+        case lease, seconds, waitedSeconds, sites, jobs, fetches, shares, cooling, siteShares,
+            siteSpace
     }
 
     static var columnsName: StaticString { "fetches" }
@@ -89,6 +90,7 @@ extension LeaseGrant: ColumnMessage {
         if let shares, !shares.isEmpty { try container.encode(shares, forKey: .shares) }
         if let cooling, !cooling.isEmpty { try container.encode(cooling, forKey: .cooling) }
         try container.encodeIfPresent(siteShares, forKey: .siteShares)
+        try container.encodeIfPresent(siteSpace, forKey: .siteSpace)
     }
 
     package init(from decoder: any Decoder) throws {
@@ -106,6 +108,7 @@ extension LeaseGrant: ColumnMessage {
         shares = try container.decodeIfPresent([OriginShare].self, forKey: .shares)
         cooling = try container.decodeIfPresent([OriginCooldown].self, forKey: .cooling)
         siteShares = try container.decodeIfPresent([SiteShare].self, forKey: .siteShares)
+        siteSpace = try container.decodeIfPresent([SiteSpace].self, forKey: .siteSpace)
     }
 
     func columnGroups() -> [[Int]] {

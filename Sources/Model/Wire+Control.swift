@@ -279,6 +279,12 @@ package struct SiteSettings: Codable, Hashable, Sendable {
     package var schedule: String?
     /// The most bytes a second whatever the schedule says, within `Bandwidth.allowed`; 0 for no bound.
     package var maximumBytesPerSecond: Int64?
+    /// Bytes of its file system that stay free; 0 for none.
+    package var floorBytes: Int64?
+    /// The most bytes that its catalogs may hold; 0 for no quota.
+    package var quotaBytes: Int64?
+    /// The site's fault is taken to be mended: its work goes on at once.
+    package var resumes: Bool?
 
     package init(site: String, schedule: String? = nil, maximumBytesPerSecond: Int64? = nil) {
         self.site = site
@@ -301,6 +307,15 @@ package struct SiteStatus: Codable, Hashable, Sendable {
     package var bytesPerSecond: Int64?
     /// When something else will be in force; nil when that is not known to come.
     package var nextChange: Double?
+    package var floorBytes: Int64?
+    package var quotaBytes: Int64?
+    /// What its catalogs hold; an object that two of them have counts twice.
+    package var usedBytes: Int64?
+    /// Free bytes of its file system, as workers saw them last; nil before.
+    package var availableBytes: Int64?
+    /// Why it cannot be written, and since when, in seconds since 1970; its work waits.
+    package var fault: Failure?
+    package var faultSince: Double?
     /// What each worker has of the bound, as far as it may count on it now.
     package var shares: [Share]
 

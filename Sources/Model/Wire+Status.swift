@@ -8,8 +8,8 @@ package struct CatalogStatus: Codable, Sendable {
     package var generation: Int
     /// 0 (last) to 9 (first).
     package var priority: Int?
-    /// Why nothing of it goes on, while no worker that is heard of can get work, and for how many
-    /// seconds.
+    /// Why nothing of it goes on, while its site cannot be written or no worker that is heard of can
+    /// get work, and for how many seconds.
     package var trouble: Failure?
     package var troubleSeconds: Double?
     /// When its first job may be handed out, in seconds since 1970.
@@ -164,11 +164,15 @@ package struct ClusterStatus: Codable, Sendable {
         package var isSiteClosed: Bool
         /// What its site may be fed with now; nil for no bound.
         package var siteBytesPerSecond: Int64?
+        /// Why its site cannot be written; its work waits.
+        package var siteFault: Failure?
 
         package init(
             name: String, storageURL: String, state: QueueState = .active, waiting: Int,
-            leased: Int, isSiteClosed: Bool = false, siteBytesPerSecond: Int64? = nil
+            leased: Int, isSiteClosed: Bool = false, siteBytesPerSecond: Int64? = nil,
+            siteFault: Failure? = nil
         ) {
+            self.siteFault = siteFault
             self.isSiteClosed = isSiteClosed
             self.siteBytesPerSecond = siteBytesPerSecond
             self.name = name

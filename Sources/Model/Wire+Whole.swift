@@ -52,7 +52,7 @@ extension LeaseRequest: WireMessage {
 extension LeaseGrant {
     func writeRest(to writer: inout WireTextWriter) -> Bool {
         guard shares?.isEmpty != false, cooling?.isEmpty != false, siteShares == nil,
-            seconds.isFinite, waitedSeconds.isFinite
+            siteSpace == nil, seconds.isFinite, waitedSeconds.isFinite
         else { return false }
         if let lease {
             writer.raw("\"lease\":")

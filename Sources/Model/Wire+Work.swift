@@ -41,6 +41,8 @@ package struct LeaseGrant: Codable, Sendable {
     package var cooling: [OriginCooldown]?
     /// The worker's share of the site of its jobs; nil for no bound.
     package var siteShares: [SiteShare]?
+    /// Bounds to the room at the site of its jobs; nil for none.
+    package var siteSpace: [SiteSpace]?
 
     package init(lease: LeaseID?, seconds: Double, sites: [String: String], jobs: [Job]) {
         self.lease = lease
@@ -306,6 +308,8 @@ package struct Heartbeat: Codable, Sendable {
     package var origins: [OriginReport]?
     /// The shares of sites that it keeps to, one a site; nil for none.
     package var siteShares: [SiteShareUse]?
+    /// What it sees of the sites that it holds jobs of; nil for nothing to say.
+    package var sites: [SiteSighting]?
     /// Why it gets no work although a coordinator answers; nil while it gets work, or none is there.
     package var trouble: Failure?
 

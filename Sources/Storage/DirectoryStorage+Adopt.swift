@@ -10,35 +10,42 @@ extension DirectoryStorage {
     /// Only a regular file reached without a symlink is looked at; whatever goes wrong on the way
     /// answers false, and the commit of a fetched object will say what. Reads the whole file.
     package func adopt(key: String, expected: StoredObject) -> Bool {
+        adopt(key: key, bytes: expected.bytes, sha256: expected.sha256) != nil
+    }
+
+    /// As above, of any length where `bytes` is nil; answers what lies there, nil where it is not
+    /// adopted.
+    package func adopt(key: String, bytes: Int64?, sha256: String) -> StoredObject? {
         do throws(Failure) {
             let key = try ObjectKey(key)
             let site = try verifiedDirectories()
-            guard let file = try openRegular(key.path, in: site.root, bytes: expected.bytes) else {
-                return false
+            guard let file = try openRegular(key.path, in: site.root, bytes: bytes) else {
+                return nil
             }
             var hasher = SHA256Hasher()
+            let length = try asFailure { () throws(SystemError) in try file.status().bytes }
             let isWhole = try asFailure { () throws(SystemError) in
-                try file.forEachBlock(offset: 0, length: expected.bytes) { hasher.update($0) }
+                try file.forEachBlock(offset: 0, length: length) { hasher.update($0) }
             }
-            guard isWhole, hasher.finish() == SHA256Digest(hex: expected.sha256) else {
-                return false
-            }
+            let digest = hasher.finish()
+            guard isWhole, digest == SHA256Digest(hex: sha256) else { return nil }
             try makeDurable(file, key: key, in: site)
-            return true
+            return StoredObject(bytes: length, sha256: digest.description)
         } catch {
-            return false
+            return nil
         }
     }
 
-    /// Opens a regular file of exactly `bytes` to read; nil when there is none of that name.
+    /// Opens a regular file to read, of exactly `bytes` where they are given; nil when there is none of
+    /// that name.
     func openRegular(
-        _ path: String, in directory: FileDescriptor, bytes: Int64
+        _ path: String, in directory: FileDescriptor, bytes: Int64?
     ) throws(Failure) -> FileDescriptor? {
         do throws(SystemError) {
             // Not blocking: a FIFO of that name would otherwise wait for a writer.
             let file = try directory.open(path, O_RDONLY | O_NONBLOCK)
             let status = try file.status()
-            return status.kind == .regular && status.bytes == bytes ? file : nil
+            return status.kind == .regular && status.bytes == bytes ?? status.bytes ? file : nil
         } catch {
             if [ENOENT, ENOTDIR, ELOOP].contains(error.code) { return nil }
             throw Failure(error)

@@ -2,11 +2,12 @@ internal import Digest
 internal import FileSystem
 internal import Glibc
 package import Model
+import Synchronization
 
 extension DirectoryStorage {
     /// Checks an assembled file against its parts and gives it its final key.
     ///
-    /// Reads the file once. Throws `integrity.assemblyMismatch` when the parts do not cover the file
+    /// Reads the file once, unless its ranges were written here in their order. Throws `integrity.assemblyMismatch` when the parts do not cover the file
     /// or the bytes of one are not what was recorded; the assembly then stays, for that part to be
     /// fetched again. A file that already has its final key (the report was lost after the rename)
     /// is checked in its place and answered as success.
@@ -30,14 +31,29 @@ extension DirectoryStorage {
             guard error.code == ENOENT else { throw Failure(error) }
             return try confirmPromoted(assembly, parts: parts, key: key, in: site)
         }
-        let stored = try Self.hash(file, parts: parts, totalBytes: assembly.totalBytes)
+        let stored: StoredObject
+        if let written = written(assembly) {
+            stored = written
+        } else {
+            stored = try Self.hash(file, parts: parts, assembly.totalBytes)
+        }
         if let expectedSHA256, expectedSHA256 != stored.sha256 {
             throw Failure(
                 "integrity.digestMismatch",
                 "SHA-256 is \(stored.sha256); the list says \(expectedSHA256)")
         }
         try promote(file, id: assembly.id, key: key, in: site, isOurs)
+        orderedDigests.withLock { $0.remove(assembly.id) }
         return stored
+    }
+
+    /// What was written here as the ranges came, in their order; nil when that is not known.
+    private func written(_ assembly: Assembly) -> StoredObject? {
+        let chain = orderedDigests.withLock { $0[assembly.id] }
+        guard let whole = chain?.whole(of: assembly.totalBytes, parts: assembly.parts ?? []) else {
+            return nil
+        }
+        return StoredObject(bytes: assembly.totalBytes, sha256: whole.description)
     }
 
     private func promote(
@@ -47,8 +63,12 @@ extension DirectoryStorage {
         var parents = ParentDirectories(root: site.root)
         let directory = try parents.open(key.directory).get()
         let changed = durability == .none ? [] : parents.changed
-        try asFailure { () throws(SystemError) in
-            if durability != .none { try file.syncData() }
+        do throws(Failure) {
+            try sync { () throws(SystemError) in try file.syncData() }
+        } catch {
+            // What the disk has dropped must not be found by another try.
+            try? site.assembly.unlink(id)
+            throw error
         }
         guard isOurs() else {
             throw Failure(
@@ -56,8 +76,21 @@ extension DirectoryStorage {
         }
         try asFailure { () throws(SystemError) in
             try site.assembly.rename(id, to: directory, named: key.name)
+        }
+        try sync { () throws(SystemError) in
             for parent in changed { try parent.sync() }
-            if durability != .none { try directory.sync() }
+            try directory.sync()
+        }
+    }
+
+    /// Runs a barrier, unless the site wants none. One that fails is never tried again: the kernel has
+    /// dropped the data by then and would answer success.
+    private func sync(_ barrier: () throws(SystemError) -> Void) throws(Failure) {
+        guard durability != .none else { return }
+        do throws(SystemError) {
+            try barrier()
+        } catch {
+            throw Failure("storage.syncFailed", Failure(error).message)
         }
     }
 
@@ -68,8 +101,12 @@ extension DirectoryStorage {
         guard let file = try openRegular(key.path, in: site.root, bytes: assembly.totalBytes) else {
             throw Self.mismatch("neither the assembly nor its whole file is at the site")
         }
-        let stored = try Self.hash(file, parts: parts, totalBytes: assembly.totalBytes)
-        try makeDurable(file, key: key, in: site)
+        let stored = try Self.hash(file, parts: parts, assembly.totalBytes)
+        do throws(Failure) {
+            try makeDurable(file, key: key, in: site)
+        } catch {
+            throw Failure("storage.syncFailed", error.message)
+        }
         return stored
     }
 
@@ -102,7 +139,7 @@ extension DirectoryStorage {
     }
 
     private static func hash(
-        _ file: FileDescriptor, parts: [CheckedPart], totalBytes: Int64
+        _ file: FileDescriptor, parts: [CheckedPart], _ totalBytes: Int64
     ) throws(Failure) -> StoredObject {
         let status = try asFailure { () throws(SystemError) in try file.status() }
         guard status.kind == .regular, status.bytes == totalBytes else {

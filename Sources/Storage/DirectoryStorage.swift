@@ -14,6 +14,8 @@ import Synchronization
 package final class DirectoryStorage: Sendable {
     package let url: StorageURL
     let durability: Durability
+    let bounds: SpaceBounds
+    let orderedDigests = Mutex(OrderedDigests())
     private let opened: Mutex<SiteDirectories>
 
     /// Opens the site's root, made with its missing parents, and proves by a probe file that it can
@@ -21,7 +23,9 @@ package final class DirectoryStorage: Sendable {
     package init(_ url: StorageURL, durability: Durability = .batch) throws(Failure) {
         self.url = url
         self.durability = durability
-        opened = Mutex(try SiteDirectories(path: url.path))
+        let bounds = SpaceBounds()
+        self.bounds = bounds
+        opened = Mutex(try SiteDirectories(path: url.path, bounds: bounds))
     }
 
     /// Bytes that may still be written to the site's file system.
@@ -37,8 +41,8 @@ package final class DirectoryStorage: Sendable {
     /// - Parameters:
     ///   - lease, job: name the temporary file, so that an attempt which lost its lease cannot touch
     ///     the next attempt's.
-    ///   - reservingBytes: reserves blocks, so that a full disk is found before the download; 0 or
-    ///     an unknown length reserves none.
+    ///   - reservingBytes: looks for room and reserves blocks, so that a full disk is found before
+    ///     the download; 0 or an unknown length reserves none.
     package func createTemporary(
         lease: LeaseID, job: JobID, key: String, reservingBytes: Int64 = 0
     ) throws(Failure) -> PendingObject {
@@ -64,8 +68,11 @@ package final class DirectoryStorage: Sendable {
     /// Opens the shared file of an assembly to write one range of it.
     ///
     /// The file is made by whoever comes first and never cut short.
+    ///
+    /// - Parameter isFirstTry: nobody else has ever written the range. Where that is so of all ranges, and
+    ///   each begins here after the one before it has ended, the whole file's digest is known at its end.
     package func openAssembly(
-        id: String, offset: Int64, length: Int64
+        id: String, offset: Int64, length: Int64, isFirstTry: Bool = false
     ) throws(Failure) -> PendingObject {
         try PrivateName.requireID(id)
         let (site, file) = try openPrivate { (site) throws(SystemError) in
@@ -74,6 +81,12 @@ package final class DirectoryStorage: Sendable {
         let part = PendingObject(
             destination: .assembly(id: id), descriptor: file, site: site, temporaryName: id)
         try Self.reserve(length, at: offset, of: part)
+        if isFirstTry,
+            let chain = orderedDigests.withLock({ $0.chain(id, at: offset) }),
+            chain.begin(offset: offset, length: length)
+        {
+            part.follow(chain, offset: offset, length: length)
+        }
         return part
     }
 
@@ -90,10 +103,12 @@ package final class DirectoryStorage: Sendable {
     private static func reserve(
         _ bytes: Int64, at offset: Int64, of object: PendingObject
     ) throws(Failure) {
-        guard bytes >= 1 << 20 else { return }
-        try asFailure { () throws(SystemError) in
+        try object.site.bounds.check(bytes, in: object.site.root)
+        guard bytes >= SpaceBounds.worthLooking else { return }
+        let isReserved = try asFailure { () throws(SystemError) in
             try object.descriptor.reserve(offset: offset, length: bytes)
         }
+        if isReserved { object.markReserved() }
     }
 
     // MARK: - The site's directories
@@ -123,7 +138,7 @@ package final class DirectoryStorage: Sendable {
     }
 
     private func reopen() throws(Failure) -> SiteDirectories {
-        let site = try SiteDirectories(path: url.path)
+        let site = try SiteDirectories(path: url.path, bounds: bounds)
         opened.withLock { $0 = site }
         return site
     }

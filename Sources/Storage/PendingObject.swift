@@ -21,6 +21,11 @@ package final class PendingObject: Sendable {
     /// batch was open before anything of that batch was written, so it hears of all of them.
     let ordinal: UInt64
     private let isSettled = Atomic<Bool>(false)
+    /// Of a range that goes on where the one before it ended.
+    private let chain = Mutex<(digest: OrderedDigest, offset: Int64, length: Int64)?>(nil)
+    private let isReserved = Atomic<Bool>(false)
+    /// Bytes written since the file system's room was looked at.
+    private let unlooked = Atomic<Int>(0)
 
     private static let nextOrdinal = Atomic<UInt64>(0)
 
@@ -43,11 +48,32 @@ package final class PendingObject: Sendable {
     /// discarded.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure) {
         try asFailure { () throws(SystemError) in try descriptor.write(bytes, at: offset) }
+        chain.withLock { $0 }?.digest.update(bytes, at: offset)
+        guard !isReserved.load(ordering: .relaxed) else { return }
+        if unlooked.add(bytes.count, ordering: .relaxed).newValue >= SpaceBounds.stepBytes {
+            unlooked.store(0, ordering: .relaxed)
+            try site.bounds.check(0, in: site.root)
+        }
+    }
+
+    /// Its room is its own: what others leave free does not matter to it.
+    func markReserved() { isReserved.store(true, ordering: .relaxed) }
+
+    /// Has the bytes added to the digest of the whole file.
+    func follow(_ digest: OrderedDigest, offset: Int64, length: Int64) {
+        chain.withLock { $0 = (digest, offset, length) }
+    }
+
+    /// Notes the SHA-256 of what was written, before the commit of a range.
+    package func note(sha256: String) {
+        guard let (digest, offset, length) = chain.withLock({ $0 }) else { return }
+        digest.note(offset: offset, length: length, sha256: sha256)
     }
 
     /// Removes the temporary file unless the object was committed; does nothing the second time.
     package func discard() {
         guard settle() else { return }
+        chain.withLock { $0 }?.digest.breakOff()
         // Best effort: what is left behind is swept later.
         if case .key = destination { try? site.temporary.unlink(temporaryName) }
     }

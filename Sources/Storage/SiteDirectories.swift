@@ -10,12 +10,15 @@ final class SiteDirectories: Sendable {
     let temporary: FileDescriptor
     /// `.dray/assembly`
     let assembly: FileDescriptor
+    /// Those of the storage, however often its root is opened.
+    let bounds: SpaceBounds
 
     /// Opens the root, made with its missing parents, and proves that it can be written.
     ///
     /// The root and its parents may be symlinks: they are the operator's. Dray's own directories may
     /// not, and only their owner reads them: a web server on the edge serves nothing unfinished.
-    init(path: String) throws(Failure) {
+    init(path: String, bounds: SpaceBounds) throws(Failure) {
+        self.bounds = bounds
         root = try Self.openRoot(path)
         let descriptor = root
         rootIdentity = try asFailure { () throws(SystemError) in try descriptor.status().identity }
@@ -25,17 +28,20 @@ final class SiteDirectories: Sendable {
         _ = try Self.probe(in: temporary)
     }
 
-    /// Writes and removes a small file; answers its modification time, which is the file system's
-    /// own idea of now.
-    static func probe(in directory: FileDescriptor) throws(Failure) -> Double {
+    /// Writes and removes a file; answers its modification time, which is the file system's own idea
+    /// of now.
+    static func probe(
+        in directory: FileDescriptor, bytes: Int = 1, isDurable: Bool = false
+    ) throws(Failure) -> Double {
         let name = "probe-\(getpid())-\(UInt64.random(in: 0...UInt64.max))"
         return try asFailure { () throws(SystemError) in
             let file = try directory.open(name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
             defer { try? directory.unlink(name) }
-            var byte: UInt8 = 0
-            try withUnsafeBytes(of: &byte) { (bytes) throws(SystemError) in
-                try file.write(bytes, at: 0)
+            let zeros = [UInt8](repeating: 0, count: bytes)
+            try zeros.withUnsafeBufferPointer { (bytes) throws(SystemError) in
+                try file.write(UnsafeRawBufferPointer(bytes), at: 0)
             }
+            if isDurable { try file.syncData() }
             return try file.status().modifiedSeconds
         }
     }

@@ -26,6 +26,7 @@ final class HeldWork: Sendable {
 
     private struct Entry {
         var asset: AssetID
+        var site: SiteID
         var transfer: Transfer?
         var expectedBytes: Int64?
         /// Still to be downloaded, as against to be stored or reported.
@@ -69,7 +70,7 @@ final class HeldWork: Sendable {
     func add(_ lease: LeaseID, _ jobs: [Job], seconds: Double, askedAt: Instant) {
         state.withLock { state in
             state.remove(lease)
-            let entries = jobs.map { ($0.id, Entry(asset: $0.asset)) }
+            let entries = jobs.map { ($0.id, Entry(asset: $0.asset, site: $0.site)) }
             state.leases[lease] = Lease(
                 deadline: askedAt + .seconds(seconds), grantedAt: askedAt,
                 entries: Dictionary(entries) { first, _ in first })
@@ -194,11 +195,12 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// Transfers that no connection has been given yet.
-    func queuedTransfers() -> [Transfer] {
+    /// Transfers that no connection has been given yet, of one site or of all.
+    func queuedTransfers(of site: SiteID? = nil) -> [Transfer] {
         state.withLock { state in
-            state.leases.values.flatMap { $0.entries.values.compactMap(\.transfer) }
-                .filter { $0.state == .queued }
+            state.leases.values.flatMap(\.entries.values)
+                .filter { site == nil || $0.site == site }
+                .compactMap(\.transfer).filter { $0.state == .queued }
         }
     }
 }

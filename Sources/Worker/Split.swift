@@ -19,6 +19,7 @@ final class Split: Sendable {
 
     private struct State {
         var assembly: String?
+        var totalBytes: Int64 = 0
         var request: Task<Answer, Never>?
     }
 
@@ -38,6 +39,9 @@ final class Split: Sendable {
     /// The assembly that the first part is written to; nil while the object is whole.
     var assembly: String? { state.withLock { $0.assembly } }
 
+    /// The length of the whole; 0 before it is known.
+    var totalBytes: Int64 { state.withLock { $0.totalBytes } }
+
     /// Tells the coordinator, so that others can begin with the other parts.
     func begin(
         _ large: LargeObject,
@@ -49,6 +53,7 @@ final class Split: Sendable {
             totalBytes: large.totalBytes, partBytes: partBytes, validator: large.validator)
         state.withLock { state in
             state.assembly = assembly
+            state.totalBytes = large.totalBytes
             state.request = Task { await Self.ask(request, send) }
         }
     }

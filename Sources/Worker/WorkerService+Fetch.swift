@@ -9,8 +9,9 @@ import Transfer
 extension WorkerService {
     /// Starts fetches of one site: what lies there already is adopted, the rest is downloaded.
     func fetch(_ jobs: [Job], _ lease: LeaseID, storage: DirectoryStorage) async {
-        let known = jobs.filter { $0.known != nil }
-        submit(jobs.filter { $0.known == nil }, lease, storage)
+        let known = jobs.filter { Self.promised($0) != nil }
+        let unknown = jobs.filter { Self.promised($0) == nil }
+        submit(await withRoom(unknown, lease, storage), lease, storage)
         guard !known.isEmpty else { return }
         // Hashing what is there is work for the disk and one core; transfers go on meanwhile.
         Task {
@@ -23,24 +24,34 @@ extension WorkerService {
 
     private static let adoptionBatch = 64
 
+    /// What would lie under the key if it were there: what was stored before, or what the list
+    /// promises.
+    private static func promised(_ job: Job) -> (bytes: Int64?, sha256: String)? {
+        if let known = job.known { return (known.bytes, known.sha256) }
+        guard job.assembly == nil, let sha256 = job.sha256 else { return nil }
+        return (job.length, sha256)
+    }
+
     private func adopt(_ jobs: [Job], _ lease: LeaseID, _ storage: DirectoryStorage) async {
-        let isThere = await blocking.run {
-            jobs.map { job in
-                self.held.isHeld(lease)
-                    && job.known.map { storage.adopt(key: job.key, expected: $0) } == true
+        let there = await blocking.run {
+            jobs.map { job -> StoredObject? in
+                guard self.held.isHeld(lease), let promised = Self.promised(job) else { return nil }
+                return storage.adopt(
+                    key: job.key, bytes: promised.bytes, sha256: promised.sha256)
             }
         }
         var adopted: [JobReport] = []
-        for (job, isThere) in zip(jobs, isThere) where isThere {
+        for (job, stored) in zip(jobs, there) where stored != nil {
             var report = JobReport(job: job.id, lease: lease, outcome: .done)
-            report.stored = job.known
+            report.stored = stored
             report.adopted = true
             adopted.append(report)
             held.downloaded(job.id, lease)
         }
         reports.push(contentsOf: adopted)
         pace.ended(adopted.count)
-        submit(zip(jobs, isThere).filter { !$0.1 }.map(\.0), lease, storage)
+        let missing = zip(jobs, there).filter { $0.1 == nil }.map(\.0)
+        submit(await withRoom(missing, lease, storage), lease, storage)
     }
 
     private func submit(_ jobs: [Job], _ lease: LeaseID, _ storage: DirectoryStorage) {
@@ -76,10 +87,13 @@ extension WorkerService {
         let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
             self.held.setExpected(bytes, of: job.id, lease)
             if let assembly = job.assembly, let offset = job.offset, let length = job.length {
-                return try storage.openAssembly(id: assembly.id, offset: offset, length: length)
+                return try storage.openAssembly(
+                    id: assembly.id, offset: offset, length: length, isFirstTry: job.attempt == 1)
             }
             if let assembly = split.assembly {
-                return try storage.openAssembly(id: assembly, offset: 0, length: bytes ?? 0)
+                try storage.checkSpace(for: split.totalBytes)
+                return try storage.openAssembly(
+                    id: assembly, offset: 0, length: bytes ?? 0, isFirstTry: true)
             }
             return try storage.createTemporary(
                 lease: lease, job: job.id, key: job.key, reservingBytes: bytes ?? 0)
@@ -160,7 +174,7 @@ extension WorkerService {
         guard !["worker.cancelled", "worker.leaseLost"].contains(failure.code) else {
             return giveBack(job, lease)
         }
-        noteSiteFault(failure)
+        noteSiteFault(failure, at: job.site)
         var report = JobReport(job: job.id, lease: lease, outcome: .failed)
         report.failure = failure
         report.retryAfterSeconds = retryAfter
@@ -201,6 +215,7 @@ extension WorkerService {
         for (_, group) in Dictionary(grouping: ours, by: { ObjectIdentifier($0.storage) }) {
             guard let storage = group.first?.storage else { continue }
             let stored = group.compactMap { end in end.fetched.object.map { (end, $0) } }
+            for (end, object) in stored { object.note(sha256: end.fetched.sha256) }
             // Asked once more at each rename: the barrier before it may take longer than the lease.
             let outcomes = storage.commit(stored.map(\.1)) { place in
                 self.isWanted(stored[place].0.job, stored[place].0.lease)
@@ -223,7 +238,7 @@ extension WorkerService {
             report.outcome = .returned
         case .failure(let failure):
             end.transfer.handle(.fail)
-            noteSiteFault(failure)
+            noteSiteFault(failure, at: end.job.site)
             report.outcome = .failed
             report.failure = failure
         }

@@ -89,9 +89,10 @@ extension WorkerService {
         for (site, jobs) in groups {
             do {
                 let url = grant.sites[site.description] ?? ""
+                let space = grant.siteSpace?.first { $0.site == site }
                 // Opening a site proves that it can be written; the disk may be slow.
                 let opened = await blocking.run { () -> Result<_, Failure> in
-                    Result { () throws(Failure) in try self.storage(at: url) }
+                    Result { () throws(Failure) in try self.open(site, at: url, space) }
                 }
                 await fetch(jobs, lease, storage: try opened.get())
             } catch {
@@ -119,7 +120,8 @@ extension WorkerService {
             // holds work asks what has changed for it.
             let patience = Duration.seconds(
                 held.isEmpty ? (trouble == nil ? WireLimits.idleHeartbeatSeconds : 10) : 1)
-            let isNews = (trouble == nil) != (lastTrouble == nil)
+            let isNews =
+                (trouble == nil) != (lastTrouble == nil) || sitesInUse.withLock { $0.hasNews }
             let isDue = lastBeat.map { isNews || askedAt - $0 >= patience } ?? true
             let urgent = held.leasesToExtend()
             guard isDue || !urgent.isEmpty || needsShares() else { continue }
@@ -128,6 +130,7 @@ extension WorkerService {
             let leases = Array(
                 (urgent + held.leases.filter { !urgent.contains($0) })
                     .prefix(WireLimits.leasesPerHeartbeat))
+            let sightings = await sightings()
             do {
                 var heartbeat = Heartbeat(
                     worker: id, leases: leases, progress: progress,
@@ -135,10 +138,12 @@ extension WorkerService {
                     origins: originReports(),
                     siteShares: siteShares.withLock { $0.used })
                 heartbeat.trouble = trouble
+                heartbeat.sites = sightings
                 let answer = try await client.heartbeat(heartbeat, retrySeconds: 5)
                 lastTrouble = trouble
                 take(answer, asked: leases, at: askedAt)
             } catch {
+                untold(sightings)
                 log.debug("a heartbeat failed", ["error": "\(error)"])
             }
         }

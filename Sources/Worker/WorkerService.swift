@@ -74,7 +74,8 @@ package final class WorkerService: DrainableService {
     /// Why the last request for work came to nothing, when a coordinator said so.
     let trouble = Mutex<Failure?>(nil)
     private let sites = Mutex<[String: DirectoryStorage]>([:])
-    private let siteFaultNotedAt = Mutex<HeldWork.Instant?>(nil)
+    let sitesInUse = Mutex(SiteTable())
+    let siteFaultNotedAt = Mutex<HeldWork.Instant?>(nil)
     private let draining = ShutdownSignal()
     private let leasing = Mutex<Task<LeaseID?, Never>?>(nil)
 
@@ -179,21 +180,5 @@ package final class WorkerService: DrainableService {
             sites[url] = opened
             return opened
         }
-    }
-
-    /// Says what keeps a site from being written, once a minute: its jobs only wait, and would do so
-    /// without a word.
-    func noteSiteFault(_ failure: Failure) {
-        guard case .siteFault = failure.code.row.retry else { return }
-        let now = HeldWork.Instant.now
-        let isDue = siteFaultNotedAt.withLock { last in
-            if let last, now - last < .seconds(60) { return false }
-            last = now
-            return true
-        }
-        guard isDue else { return }
-        log.warning(
-            "a site cannot be written; its work waits",
-            ["code": failure.code, "error": failure.message, "hint": failure.code.row.hint])
     }
 }

@@ -131,7 +131,14 @@ final class PrefetchSession: DrainableService {
         while !draining.isDraining, !Task.isCancelled {
             switch await status(of: handle, client) {
             case .success(let status):
-                if let trouble = status.trouble, status.state == .running {
+                if let trouble = status.trouble, status.state == .running,
+                    case .siteFault = trouble.code.row.retry
+                {
+                    display.showTrouble(
+                        "the site cannot be written, its work waits: "
+                            + QueueCommand.text(ofFault: trouble),
+                        relief: "the site can be written again")
+                } else if let trouble = status.trouble, status.state == .running {
                     display.showTrouble(
                         "no worker can get work: \(printable(trouble.message))",
                         relief: "the workers get work again")

@@ -51,16 +51,24 @@ enum QueueCommand {
     }
 
     static func table(_ queues: [ClusterStatus.QueueStatus]) -> String {
-        ClusterCall.section(
-            "Queues", ["Name", "State", "Bandwidth", "Waiting", "Leased", "Storage"],
-            [.left, .left, .left, .right, .right, .left],
+        let isFaulty = queues.contains { $0.siteFault != nil }
+        return ClusterCall.section(
+            "Queues",
+            ["Name", "State", "Bandwidth", "Waiting", "Leased", "Storage"]
+                + (isFaulty ? ["Cannot be written"] : []),
+            [.left, .left, .left, .right, .right, .left] + (isFaulty ? [.left] : []),
             queues.map { queue in
                 [
                     printable(queue.name), queue.state.rawValue,
                     queue.isSiteClosed ? "off" : ClusterCall.rate(queue.siteBytesPerSecond),
                     HumanFormat.count(queue.waiting), HumanFormat.count(queue.leased),
                     printable(redacted(url: queue.storageURL)),
-                ]
+                ] + (isFaulty ? [queue.siteFault.map { text(ofFault: $0) } ?? "–"] : [])
             })
+    }
+
+    /// `storage.full: pwrite: No space left on device`
+    static func text(ofFault fault: Failure) -> String {
+        "\(fault.code.rawValue): \(printable(fault.message))"
     }
 }

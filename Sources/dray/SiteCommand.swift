@@ -2,17 +2,18 @@ import CoordinatorClient
 import Model
 import Runtime
 
-/// `dray site`: shows the sites, and sets when and how fast they are fed.
+/// `dray site`: shows the sites, and sets when and how fast they are fed, and how much they may hold.
 enum SiteCommand {
     static let command = Command(
-        "site", summary: "Show the sites of a cluster; set when and how fast they are fed.",
+        "site",
+        summary: "Show the sites of a cluster; set when, how fast and how far they are fed.",
         discussion: "Without a command, lists the sites. \(ClusterCall.place)",
         subcommands: [
             Command(
                 "list", summary: "List the sites, their schedules and what is in force now.",
                 options: [ClusterCall.json], action: list),
             Command(
-                "set", summary: "Set a site's schedule or the most it may be fed with.",
+                "set", summary: "Set a site's schedule, the most it may be fed with, and its room.",
                 discussion: """
                     A schedule has windows of the week or the calendar, the first that holds decides, \
                     and what holds otherwise:
@@ -23,6 +24,9 @@ enum SiteCommand {
 
                     The bandwidth is shared by all workers that write to the site. The time zone is \
                     UTC if none is named.
+
+                    Sizes are written 500GB, 1.5TiB or in bytes. A site that is full, over its \
+                    quota or cannot be written is paused, and goes on by itself.
                     """,
                 operands: [
                     CommandOperand("NAME", help: "The site's queue, or its storage URL.")
@@ -36,9 +40,33 @@ enum SiteCommand {
                         help:
                             "The most, whatever the schedule says: 200Mbit/s; `unlimited` for none."
                     ),
+                    CommandOption(
+                        "floor", .text(placeholder: "SIZE"),
+                        help: "What stays free of its file system; `none` for nothing."),
+                    CommandOption(
+                        "quota", .text(placeholder: "SIZE"),
+                        help: "The most its catalogs may hold together; `none` for no quota."),
                     ClusterCall.json,
                 ], action: set),
+            Command(
+                "resume", summary: "Let a site that could not be written go on at once.",
+                discussion: "It would do so by itself, a minute after it was mended at the latest.",
+                operands: [
+                    CommandOperand("NAME", help: "The site's queue, or its storage URL.")
+                ], options: [ClusterCall.json], action: resume),
         ], options: [ClusterCall.json], action: list)
+
+    @Sendable private static func resume(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run { client in
+            var settings = SiteSettings(site: arguments.operands[0])
+            settings.resumes = true
+            let status = try await client.configure(
+                settings, retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(status, arguments) {
+                "Site \(printable(status.queue)) goes on.\n"
+            }
+        }
+    }
 
     @Sendable private static func set(_ arguments: Arguments) async -> ExitCode {
         await ClusterCall.run { client in
@@ -62,10 +90,28 @@ enum SiteCommand {
         if arguments.text("maximum") != nil {
             settings.maximumBytesPerSecond = try ClusterCall.rate("maximum", arguments) ?? 0
         }
-        guard settings.schedule != nil || settings.maximumBytesPerSecond != nil else {
-            throw UsageError("nothing to set", hint: "Give --schedule, --maximum or both.")
+        settings.floorBytes = try size("floor", arguments)
+        settings.quotaBytes = try size("quota", arguments)
+        guard
+            settings.schedule != nil || settings.maximumBytesPerSecond != nil
+                || settings.floorBytes != nil || settings.quotaBytes != nil
+        else {
+            throw UsageError(
+                "nothing to set", hint: "Give --schedule, --maximum, --floor or --quota.")
         }
         return settings
+    }
+
+    /// `--name SIZE` in bytes; 0 for `none`, nil when it was not given.
+    private static func size(_ name: String, _ arguments: Arguments) throws(UsageError) -> Int64? {
+        guard let text = arguments.text(name) else { return nil }
+        if text == "none" { return 0 }
+        guard let bytes = ByteCount.parse(text), (1...1 << 60).contains(bytes) else {
+            throw UsageError(
+                "--\(name) is '\(printable(String(text.prefix(40))))'",
+                hint: "Write 500GB, 1.5TiB, a number of bytes, or none.")
+        }
+        return bytes
     }
 
     @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {
@@ -76,18 +122,30 @@ enum SiteCommand {
     }
 
     static func table(_ list: SiteList) -> String {
-        ClusterCall.section(
-            "Sites", ["Queue", "Now", "Workers", "Changes in", "Maximum", "Schedule", "Storage"],
-            [.left, .left, .right, .right, .left, .left, .left],
+        // Columns that few need, only where one has something in them.
+        let isBounded = list.sites.contains { $0.floorBytes != nil || $0.quotaBytes != nil }
+        let isFaulty = list.sites.contains { $0.fault != nil }
+        return ClusterCall.section(
+            "Sites",
+            ["Queue", "Now", "Workers", "Changes in", "Maximum", "Free"]
+                + (isBounded ? ["Floor", "Used", "Quota"] : []) + ["Schedule", "Storage"]
+                + (isFaulty ? ["Cannot be written"] : []),
+            [.left, .left, .right, .right, .left, .right]
+                + (isBounded ? [.right, .right, .right] : []) + [.left, .left]
+                + (isFaulty ? [.left] : []),
             list.sites.map { site in
-                [
+                let room = isBounded ? [site.floorBytes, site.usedBytes, site.quotaBytes] : []
+                return [
                     printable(site.queue), now(site), shares(site),
                     site.nextChange.map { HumanFormat.duration(seconds: max(0, $0 - list.now)) }
                         ?? "–",
-                    ClusterCall.rate(site.maximumBytesPerSecond),
+                    ClusterCall.rate(site.maximumBytesPerSecond), bytes(site.availableBytes),
+                ] + room.map(bytes) + [
                     site.schedule.isEmpty ? "none" : printable(site.schedule),
                     printable(redacted(url: site.storageURL)),
                 ]
+                    + (isFaulty
+                        ? [site.fault.map { QueueCommand.text(ofFault: $0) } ?? "–"] : [])
             })
     }
 
@@ -96,8 +154,10 @@ enum SiteCommand {
         site.bytesPerSecond == nil ? "–" : HumanFormat.count(site.shares.count)
     }
 
+    private static func bytes(_ count: Int64?) -> String { count.map(HumanFormat.bytes) ?? "–" }
+
     /// What is in force.
     private static func now(_ site: SiteStatus) -> String {
-        site.isClosed ? "off" : ClusterCall.rate(site.bytesPerSecond)
+        site.fault != nil ? "paused" : site.isClosed ? "off" : ClusterCall.rate(site.bytesPerSecond)
     }
 }

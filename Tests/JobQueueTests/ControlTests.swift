@@ -142,7 +142,8 @@ import Testing
             // As if it had been worked out half a day ago.
             func forget(_ change: String) async throws {
                 try await fixture.pool.query(
-                    "UPDATE site SET closed = true, bytes_per_second = 5, next_change = \(change)")
+                    "UPDATE site SET schedule_closed = true, bytes_per_second = 5, next_change = \(change)"
+                )
             }
             try await forget("now() + interval '1 hour'")
             try await fixture.queue.applySchedules(all: false)

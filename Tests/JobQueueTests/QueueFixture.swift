@@ -183,9 +183,10 @@ struct QueueFixture {
         while try await queue.fold() { await Task.yield() }
     }
 
-    /// Lets every job that waits for its next try be due.
+    /// Lets every job that waits for its next try be due, and every site be mended.
     func skipDelays() async throws {
         try await pool.query("UPDATE delayed_job SET available_at = now()")
+        try await pool.query("UPDATE site SET fault_code = NULL")
     }
 
     func count(_ sql: String) async throws -> Int64 {

@@ -93,6 +93,32 @@ import Testing
         }
     }
 
+    @Test func aFileThatTheDiskDroppedIsFetchedAnewAndUsesUpNoAttempt() async throws {
+        try await F.with("syncFailed") { fixture in
+            let catalog = try await fixture.submit([F.file("large")])
+            for _ in 1...6 {
+                let grant = try await fixture.lease()
+                #expect(grant.jobs.map(\.attempt) == [1] && grant.jobs[0].assembly == nil)
+                let request = Self.request(
+                    fixture, grant, total: 2 * Self.part, assembly: F.newID())
+                #expect(try await fixture.queue.split(request).verdict == .accepted)
+                let other = try await fixture.lease()
+                _ = try await fixture.report([
+                    F.done(grant.jobs[0], grant, bytes: Self.part),
+                    F.done(other.jobs[0], other, bytes: Self.part),
+                ])
+                let verify = try await fixture.lease()
+                #expect(verify.jobs.map(\.kind) == [.verify])
+                _ = try await fixture.report([
+                    F.failed(verify.jobs[0], verify, "storage.syncFailed")
+                ])
+                #expect(try await fixture.assets(of: catalog)[0].bytes == 0)
+                try await fixture.skipDelays()
+            }
+            #expect(try await fixture.assets(of: catalog)[0].state == .inProgress)
+        }
+    }
+
     @Test func partsThatAskTogetherForANewStartGetOne() async throws {
         try await F.with("together") { fixture in
             let catalog = try await fixture.submit([F.file("large")])

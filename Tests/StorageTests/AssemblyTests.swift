@@ -104,6 +104,31 @@ import Testing
         #expect(try site.storage.promoteAssembly(assembly, key: "h/x").bytes == assembly.totalBytes)
     }
 
+    /// Ranges in their order, but for what ends the chain: the file is read, and is right all the same.
+    @Test(arguments: ["ordered", "second try", "discarded", "another digest"])
+    func theDigestOfTheWholeIsThatOfTheFile(how: String) throws {
+        let site = try Site()
+        let assembly = assembly()
+        let parts = try #require(assembly.parts)
+        for (index, part) in parts.enumerated() {
+            if how == "discarded", index == 3 {
+                try site.storage.openAssembly(
+                    id: Self.id, offset: part.offset, length: part.length, isFirstTry: true
+                ).discard()
+            }
+            let object = try site.storage.openAssembly(
+                id: Self.id, offset: part.offset, length: part.length,
+                isFirstTry: how != "second try" || index != 5)
+            let bytes = Self.content[Int(part.offset)..<Int(part.offset + part.length)]
+            try bytes.withUnsafeBytes { try object.write($0, at: part.offset) }
+            object.note(sha256: how == "another digest" ? "" : part.sha256)
+            for result in site.storage.commit([object]) { try result.get() }
+        }
+        #expect(
+            try site.storage.promoteAssembly(assembly, key: "h/x") == Site.expected(Self.content))
+        #expect(try site.directory.read("h/x") == Self.content)
+    }
+
     @Test func partsMustCoverTheFile() throws {
         let site = try Site()
         let whole = assembly()

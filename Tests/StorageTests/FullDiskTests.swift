@@ -5,30 +5,6 @@ import Storage
 import TestSupport
 import Testing
 
-/// A small tmpfs, mounted for one test.
-private final class SmallFileSystem: Sendable {
-    let directory: TemporaryDirectory
-
-    init(options: String) async throws {
-        directory = try TemporaryDirectory("mount")
-        try await ChildProcess.run(
-            ["mount", "-t", "tmpfs", "-o", options, "dray-test", directory.path])
-    }
-
-    func remount(_ options: String) async throws {
-        try await ChildProcess.run(["mount", "-o", "remount,\(options)", directory.path])
-    }
-
-    /// Lazily, so that a test's open descriptors do not keep it.
-    deinit { umount2(directory.path, 2) }
-
-    /// Whether this process may mount: root outside of a confined container.
-    static func isAllowed() async -> Bool {
-        guard geteuid() == 0 else { return false }
-        return (try? await SmallFileSystem(options: "size=64k")) != nil
-    }
-}
-
 @Suite(.enabled("needs root that may mount a tmpfs") { await SmallFileSystem.isAllowed() })
 struct FullDiskTests {
     private func code(_ body: () throws -> Void) -> FailureCode? {
@@ -67,6 +43,20 @@ struct FullDiskTests {
         let part = code { _ = try storage.openAssembly(id: "part", offset: 0, length: 4 << 20) }
         #expect(part == "storage.full")
         #expect(try disk.directory.files() == [".dray/assembly/part"])
+    }
+
+    @Test func theProbeSaysWhetherThereIsRoomAgain() async throws {
+        let disk = try await SmallFileSystem(options: "size=4m")
+        let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
+        try storage.probe()
+        let filler = [UInt8](repeating: 1, count: (4 << 20) - (200 << 10))
+        try disk.directory.write(filler, to: "filler")
+        #expect(code { try storage.probe() } == "storage.full")
+        try await disk.remount("ro")
+        #expect(code { try storage.probe() } == "storage.readOnly")
+        try await disk.remount("rw,size=8m")
+        try storage.probe()
+        #expect(try disk.directory.files() == ["filler"])
     }
 
     @Test func noRoomForAFolderFailsThatObjectAlone() async throws {

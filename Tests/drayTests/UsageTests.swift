@@ -57,6 +57,13 @@ import Testing
         (["prefetch", "good.txt", "--to", "s3://bucket/x"], "file:///"),
         (["prefetch", "good.txt", "--to", "edge", "--report", "no/r.json"], "--report no/r.json"),
         (
+            ["prefetch", "good.txt", "--to", "edge", "--durability", "maybe"],
+            "--durability is 'maybe'"
+        ),
+        (["worker", "--coordinator", "http://h", "--durability", "x"], "--durability is 'x'"),
+        (["site", "set", "edge", "--floor", "lots"], "--floor is 'lots'"),
+        (["site", "set", "edge", "--quota", "0"], "--quota is '0'"),
+        (
             [
                 "prefetch", "good.txt", "--to", "edge", "--report",
                 String(repeating: "r", count: 250),

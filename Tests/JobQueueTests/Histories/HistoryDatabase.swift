@@ -17,11 +17,12 @@ struct HistoryDatabase: Sendable {
             [.textArray(leases)])
     }
 
-    /// Lets delays and cooldowns be over.
+    /// Lets delays and cooldowns be over, and sites be mended.
     func makeDue() async throws {
         try await pool.query(
             "UPDATE delayed_job SET available_at = now() WHERE available_at > now()")
         try await pool.query("UPDATE origin SET cooldown_until = NULL WHERE cooldown_until > now()")
+        try await pool.query("UPDATE site SET fault_code = NULL")
     }
 
     /// Makes delays longer than any history, so that none ends by itself.

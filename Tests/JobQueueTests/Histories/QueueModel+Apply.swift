@@ -39,6 +39,7 @@ extension QueueModel {
         case .due:
             for work in jobs.keys { jobs[work]?.isDelayed = false }
             coolingOrigins = []
+            faultySites = []
             return .exactly(.nothing)
         }
     }
@@ -54,7 +55,7 @@ extension QueueModel {
             let isCooling = origin(of: work).map(coolingOrigins.contains) ?? false
             // A verification asks nothing of the origin; whether it waits all the same is not said.
             guard wanted.isEmpty || wanted.contains(site), queues[site] != .paused,
-                catalogs[work.catalog]?.isHeldBack == false,
+                !faultySites.contains(site), catalogs[work.catalog]?.isHeldBack == false,
                 !isCooling || work.kind == .verify
             else { continue }
             permitted.append(granted(work, attempt: job.attempt + 1))

@@ -26,6 +26,7 @@ extension QueueModel {
         var retried: [(work: Work, refund: Int, isDelayed: Bool)] = []
         var returned: [Work] = []
         var rare: [Rare] = []
+        var faultySites: Set<Int> = []
         private var resets: Set<Work> = []
 
         /// Decides between another try and the end, as the failure table says.
@@ -36,7 +37,9 @@ extension QueueModel {
             let isAsked = (retryAfter ?? 0) > 0
             if isAsked { rare.append(.cooldown(work)) }
             switch code.row.retry {
-            case .siteFault: retried.append((work, 1, true))
+            case .siteFault:
+                retried.append((work, 1, true))
+                faultySites.insert(model.site(of: work))
             case .attempts(let most):
                 let segment = work.asset.flatMap { model[$0]?.segments[work.ordinal] }
                 if let assembly = segment?.assembly, asksForTheWhole(work, code) {
@@ -152,6 +155,7 @@ extension QueueModel {
                 catalogs[work.catalog]?.sumsRetries += 1
             }
         }
+        faultySites.formUnion(plan.faultySites)
         for work in plan.returned { wait(work, refund: 1, isDelayed: false) }
         for step in plan.rare {
             guard carryOut(step) else { return false }

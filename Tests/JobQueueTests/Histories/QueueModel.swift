@@ -11,6 +11,8 @@ struct QueueModel: Equatable, Sendable {
     var leases: [Int: Lease] = [:]
     /// Origins that asked to be left alone.
     var coolingOrigins: Set<String> = []
+    /// Sites that could not be written: nothing of them is handed out.
+    var faultySites: Set<Int> = []
     /// By site; made with the site's first catalog.
     var queues: [Int: QueueState] = [:]
 
@@ -177,7 +179,9 @@ extension QueueModel {
     }
 
     /// Whether something waits for time to pass.
-    var isWaiting: Bool { !coolingOrigins.isEmpty || jobs.values.contains(where: \.isDelayed) }
+    var isWaiting: Bool {
+        !coolingOrigins.isEmpty || !faultySites.isEmpty || jobs.values.contains(where: \.isDelayed)
+    }
 
     /// Whether a lease holds work.
     func holdsWork(_ lease: Int) -> Bool { jobs.values.contains { $0.hold?.lease == lease } }

@@ -1,4 +1,4 @@
--- $1 segment of the whole file, $2 seconds to wait. Its parts do not belong to
+-- $1 segment of the whole file, $2 seconds to wait, $3 the tries that do not count. Its parts do not belong to
 -- one version of the object: they go, and the file is fetched from its start again.
 WITH parts AS (
     DELETE FROM segment WHERE parent_id = $1::bigint RETURNING id
@@ -33,7 +33,7 @@ WITH parts AS (
 ), queued AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              segment_id, kind, attempt, available_at)
-    SELECT c.queue_id, c.id, n.origin_id, 1, n.priority, n.id, $1::bigint, 'fetch', n.attempt,
+    SELECT c.queue_id, c.id, n.origin_id, 1, n.priority, n.id, $1::bigint, 'fetch', n.attempt - $3::smallint,
            now() + make_interval(secs => $2::float8)
     FROM counted n JOIN catalog c ON c.id = n.catalog_id
 )

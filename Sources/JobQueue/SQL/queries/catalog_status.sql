@@ -8,7 +8,11 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.pr
        n.bytes, n.adopted_bytes, n.retries,
        coalesce(extract(epoch FROM coalesce(c.ended_at, now()) - c.started_at), 0)::float8
            AS seconds,
-       x.trouble_code, x.trouble_message, x.trouble_seconds, p.received AS receiving_bytes,
+       CASE WHEN f.code IS NULL THEN x.trouble_code ELSE f.code END AS trouble_code,
+       CASE WHEN f.code IS NULL THEN x.trouble_message ELSE t.fault_message END AS trouble_message,
+       CASE WHEN f.code IS NULL THEN x.trouble_seconds
+            ELSE extract(epoch FROM now() - t.fault_since)::float8 END AS trouble_seconds,
+       p.received AS receiving_bytes,
        CASE WHEN n.segments_done + p.transfers > 0 THEN
            least(n.bytes + p.expected
                  + (n.bytes + p.expected) / (n.segments_done + p.transfers)
@@ -39,7 +43,9 @@ CROSS JOIN LATERAL (
     WHERE w.last_seen > now() - interval '15 seconds' AND a.catalog_id = c.id
       AND c.state = 'running'
 ) AS p
--- Nothing of it goes on while no worker that is heard of gets work.
+-- Nothing of it goes on while its site cannot be written.
+CROSS JOIN LATERAL (SELECT CASE WHEN c.state = 'running' THEN t.fault_code END AS code) AS f
+-- Nor while no worker that is heard of gets work.
 LEFT JOIN LATERAL (
     SELECT (array_agg(w.trouble_code ORDER BY w.trouble_since DESC))[1] AS trouble_code,
            (array_agg(w.trouble_message ORDER BY w.trouble_since DESC))[1] AS trouble_message,

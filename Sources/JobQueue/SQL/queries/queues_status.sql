@@ -1,7 +1,8 @@
 -- What is leased is counted; what waits is what its running catalogs lack beyond that, because there
 -- may be millions of it.
 SELECT q.name, t.storage_url, q.state, greatest(n.lacking - coalesce(h.jobs, 0), 0) AS waiting,
-       coalesce(h.jobs, 0) AS leased, t.closed, t.bytes_per_second
+       coalesce(h.jobs, 0) AS leased, t.schedule_closed AS closed, t.bytes_per_second,
+       t.fault_code, t.fault_message
 FROM queue q
 JOIN site t ON t.id = q.site_id
 CROSS JOIN LATERAL (

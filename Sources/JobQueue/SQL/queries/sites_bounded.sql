@@ -1,2 +1,6 @@
--- Whether any site has a bandwidth in force.
-SELECT EXISTS (SELECT FROM site WHERE bytes_per_second IS NOT NULL) AS is_any
+-- Whether any site has a bandwidth in force, and whether any has a bound to its room or cannot be
+-- written.
+SELECT coalesce(bool_or(bytes_per_second IS NOT NULL), false) AS is_fed_slowly,
+       coalesce(bool_or(floor_bytes IS NOT NULL OR quota_bytes IS NOT NULL
+                        OR fault_code IS NOT NULL), false) AS is_narrow
+FROM site

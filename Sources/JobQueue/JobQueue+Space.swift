@@ -1,0 +1,63 @@
+package import Model
+import Postgres
+import Synchronization
+
+/// Room at sites: what is left alone, and sites that cannot be written.
+extension JobQueue {
+    /// Lets sites that cannot be written be tried again when their time has come, and pauses those
+    /// whose quota is used up. Safe to run on all coordinators at once.
+    package func watchSites() async throws(Failure) {
+        guard areSitesNarrow.load(ordering: .relaxed) else { return }
+        try await withConnection { connection in
+            let tried = try await connection.query(SQL.sitesRetry, []).rows.count
+            let changed = try await connection.query(SQL.sitesQuota, []).rows.count
+            guard tried + changed > 0 else { return }
+            self.sitesChanged()
+            _ = try await connection.query(SQL.notifySites, [])
+        }
+    }
+
+    /// What a worker has to know of a site's room; nil for nothing.
+    func space(
+        of site: SiteID, _ connection: PostgresConnection
+    ) async throws -> [SiteSpace]? {
+        guard areSitesNarrow.load(ordering: .relaxed) else { return nil }
+        let row = try await connection.query(SQL.siteBounds, [.int(site.rawValue)]).only()
+        let space = SiteSpace(
+            site: site, floorBytes: try row.int64(0), quotaLeftBytes: try row.optionalInt64(1),
+            isTried: try row.bool(2))
+        let isWide = space.floorBytes == 0 && space.quotaLeftBytes == nil && !space.isTried
+        return isWide ? nil : [space]
+    }
+
+    /// Notes what a worker saw of sites; those that it could write to after a fault go on.
+    func note(_ seen: [SiteSighting], _ connection: PostgresConnection) async throws {
+        guard !seen.isEmpty else { return }
+        let healed = try await connection.query(
+            SQL.sitesSeen,
+            [
+                .int64Array(seen.map(\.site.rawValue)),
+                .optionalIntArray(seen.map(\.availableBytes)), .boolArray(seen.map(\.isSound)),
+            ]
+        ).rows
+        guard !healed.isEmpty else { return }
+        sitesChanged()
+        _ = try await connection.query(SQL.notifySites, [])
+    }
+
+    /// Pauses sites that cannot be written.
+    func fail(
+        _ failures: ReportPlan.SiteFailures, _ connection: PostgresConnection
+    ) async throws {
+        let paused = try await connection.query(
+            SQL.sitesFailed,
+            [
+                .int64Array(failures.lanes), .optionalTextArray(failures.codes),
+                .optionalTextArray(failures.messages),
+            ]
+        ).rows
+        guard !paused.isEmpty else { return }
+        sitesChanged()
+        _ = try await connection.query(SQL.notifySites, [])
+    }
+}

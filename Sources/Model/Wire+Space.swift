@@ -1,0 +1,33 @@
+/// What a worker has to know of the room at one site; it stands in a lease.
+package struct SiteSpace: Codable, Hashable, Sendable {
+    package var site: SiteID
+    /// Bytes of its file system that are to stay free; 0 for none.
+    package var floorBytes: Int64
+    /// The longest object that the site's quota has room for; nil for no quota.
+    package var quotaLeftBytes: Int64?
+    /// The site could not be written: the worker tries it before it asks an origin for anything, and
+    /// says in a heartbeat when it could.
+    package var isTried: Bool
+
+    package init(site: SiteID, floorBytes: Int64, quotaLeftBytes: Int64?, isTried: Bool) {
+        self.site = site
+        self.floorBytes = floorBytes
+        self.quotaLeftBytes = quotaLeftBytes
+        self.isTried = isTried
+    }
+}
+
+/// What a worker sees of a site that it holds jobs of; it stands in a heartbeat.
+package struct SiteSighting: Codable, Hashable, Sendable {
+    package var site: SiteID
+    /// Free bytes of its file system, 0 or more; nil when they cannot be told.
+    package var availableBytes: Int64?
+    /// The worker has just written there, because a lease asked it to try.
+    package var isSound: Bool
+
+    package init(site: SiteID, availableBytes: Int64?, isSound: Bool) {
+        self.site = site
+        self.availableBytes = availableBytes
+        self.isSound = isSound
+    }
+}

@@ -1,0 +1,92 @@
+internal import Digest
+import Model
+import Synchronization
+
+/// The digest of a file whose ranges this process alone writes, one after the other, from the first
+/// byte to the last: it needs no second read. Safe from any thread.
+///
+/// Anything else (a range that begins before the one before it has ended, is written twice, or is
+/// discarded) ends the chain, and the file is read when it is whole.
+final class OrderedDigest: Sendable {
+    private struct State: ~Copyable {
+        var hasher = SHA256Hasher()
+        /// Where the next byte belongs.
+        var position: Int64 = 0
+        /// The end of the range that is being written.
+        var end: Int64?
+        var parts: [Assembly.Part] = []
+        var isBroken = false
+        var whole: SHA256Digest?
+    }
+
+    private let state = Mutex(State())
+
+    /// Whether a range goes on where the one before it ended; its bytes are then added by `update`.
+    func begin(offset: Int64, length: Int64) -> Bool {
+        state.withLock { state in
+            guard !state.isBroken, state.end == nil, state.position == offset, length > 0 else {
+                return false
+            }
+            state.end = offset + length
+            return true
+        }
+    }
+
+    /// Adds bytes of the range that has begun.
+    func update(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
+        state.withLock { state in
+            guard !state.isBroken, let end = state.end, offset == state.position,
+                Int64(bytes.count) <= end - offset
+            else {
+                state.isBroken = true
+                return
+            }
+            state.hasher.update(bytes)
+            state.position += Int64(bytes.count)
+            if state.position == end { state.end = nil }
+        }
+    }
+
+    /// Notes the digest of a range that was written whole.
+    func note(offset: Int64, length: Int64, sha256: String) {
+        state.withLock { state in
+            state.parts.append(Assembly.Part(offset: offset, length: length, sha256: sha256))
+        }
+    }
+
+    func breakOff() { state.withLock { $0.isBroken = true } }
+
+    /// The digest of the whole file, when its parts are those that were written here; nil otherwise.
+    func whole(of totalBytes: Int64, parts: [Assembly.Part]) -> SHA256Digest? {
+        state.withLock { state in
+            guard !state.isBroken, state.position == totalBytes, state.end == nil,
+                state.parts.sorted(by: { $0.offset < $1.offset }) == parts
+            else { return nil }
+            if let whole = state.whole { return whole }
+            let whole = state.hasher.finish()
+            state.whole = whole
+            return whole
+        }
+    }
+}
+
+/// The chains of the files that were begun last. A value.
+struct OrderedDigests {
+    private var chains: [(id: String, chain: OrderedDigest)] = []
+    /// About 500 bytes each.
+    private static let most = 64
+
+    /// The chain of an assembly; begun with its first byte.
+    mutating func chain(_ id: String, at offset: Int64) -> OrderedDigest? {
+        if let known = self[id] { return known }
+        guard offset == 0 else { return nil }
+        if chains.count >= Self.most { chains.removeFirst() }
+        let chain = OrderedDigest()
+        chains.append((id, chain))
+        return chain
+    }
+
+    subscript(id: String) -> OrderedDigest? { chains.first { $0.id == id }?.chain }
+
+    mutating func remove(_ id: String) { chains.removeAll { $0.id == id } }
+}

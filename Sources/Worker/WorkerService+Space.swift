@@ -1,0 +1,113 @@
+import CoordinatorClient
+import Model
+import Runtime
+import Storage
+import Synchronization
+import Transfer
+
+/// The sites that a worker stores to, and what it says of them. A value.
+struct SiteTable {
+    private(set) var storages: [SiteID: DirectoryStorage] = [:]
+    /// Tried because a lease asked for it, and found well; not yet told.
+    private var sound: Set<SiteID> = []
+    private var toldAt: HeldWork.Instant?
+
+    /// Somebody waits for what is to be told.
+    var hasNews: Bool { !sound.isEmpty }
+
+    mutating func take(_ storage: DirectoryStorage, of site: SiteID, isSound: Bool) {
+        storages[site] = storage
+        if isSound { sound.insert(site) }
+    }
+
+    mutating func failed(_ site: SiteID) { sound.remove(site) }
+
+    /// Told to no coordinator after all.
+    mutating func untold(_ sites: Set<SiteID>) { sound.formUnion(sites) }
+
+    /// What is to be told now: what was found well at once, what is free now and then.
+    mutating func due(
+        now: HeldWork.Instant = .now
+    ) -> (storages: [SiteID: DirectoryStorage], sound: Set<SiteID>) {
+        let isTime = toldAt.map { now - $0 >= .seconds(10) } ?? true
+        defer { sound = [] }
+        if isTime { toldAt = now }
+        return (isTime ? storages : storages.filter { sound.contains($0.key) }, sound)
+    }
+}
+
+extension WorkerService {
+    /// Opens a site for the jobs of a grant, as `space` asks for: tries first whether it can be
+    /// written, where it could not. Blocks.
+    func open(
+        _ site: SiteID, at url: String, _ space: SiteSpace?
+    ) throws(Failure) -> DirectoryStorage {
+        let storage = try storage(at: url)
+        storage.setBounds(
+            floorBytes: max(space?.floorBytes ?? 0, 0),
+            quotaLeftBytes: space?.quotaLeftBytes.map { max($0, 0) })
+        let isTried = space?.isTried == true
+        if isTried { try storage.probe() }
+        sitesInUse.withLock { $0.take(storage, of: site, isSound: isTried) }
+        return storage
+    }
+
+    /// Those jobs that there is room for, as far as their lengths are known; the others fail before an
+    /// origin is asked.
+    func withRoom(
+        _ jobs: [Job], _ lease: LeaseID, _ storage: DirectoryStorage
+    ) async -> [Job] {
+        guard jobs.contains(where: { $0.length != nil && $0.assembly == nil }) else { return jobs }
+        let failures = await blocking.run {
+            jobs.map { job -> Failure? in
+                guard let length = job.length, job.assembly == nil else { return nil }
+                do throws(Failure) { try storage.checkSpace(for: length) } catch { return error }
+                return nil
+            }
+        }
+        for (job, failure) in zip(jobs, failures) {
+            if let failure { fail(job, lease, failure) }
+        }
+        return zip(jobs, failures).filter { $0.1 == nil }.map(\.0)
+    }
+
+    /// What a heartbeat says of sites; nil for nothing.
+    func sightings() async -> [SiteSighting]? {
+        guard !held.isEmpty || sitesInUse.withLock({ $0.hasNews }) else { return nil }
+        let due = sitesInUse.withLock { $0.due() }
+        guard !due.storages.isEmpty else { return nil }
+        let seen = await blocking.run {
+            due.storages.map { site, storage in
+                SiteSighting(
+                    site: site, availableBytes: try? storage.availableBytes(),
+                    isSound: due.sound.contains(site))
+            }
+        }
+        return Array(
+            seen.sorted { $0.isSound && !$1.isSound }.prefix(WireLimits.sitesPerHeartbeat))
+    }
+
+    /// A heartbeat with these did not arrive.
+    func untold(_ sightings: [SiteSighting]?) {
+        let sound = Set((sightings ?? []).filter(\.isSound).map(\.site))
+        if !sound.isEmpty { sitesInUse.withLock { $0.untold(sound) } }
+    }
+
+    /// Takes note of what keeps a site from being written: what has not begun for it is given back, and
+    /// the log says so, once a minute.
+    func noteSiteFault(_ failure: Failure, at site: SiteID) {
+        guard case .siteFault = failure.code.row.retry else { return }
+        sitesInUse.withLock { $0.failed(site) }
+        for transfer in held.queuedTransfers(of: site) { engine.cancel(transfer) }
+        let now = HeldWork.Instant.now
+        let isDue = siteFaultNotedAt.withLock { last in
+            if let last, now - last < .seconds(60) { return false }
+            last = now
+            return true
+        }
+        guard isDue else { return }
+        log.warning(
+            "a site cannot be written; its work waits",
+            ["code": failure.code, "error": failure.message, "hint": failure.code.row.hint])
+    }
+}

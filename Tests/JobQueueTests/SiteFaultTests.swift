@@ -1,0 +1,148 @@
+import Model
+import Postgres
+import TestSupport
+import Testing
+
+@testable import JobQueue
+
+/// Sites that are full or broken, their floors and their quotas.
+@Suite(.timeLimit(.minutes(2))) struct SiteFaultTests {
+    typealias F = QueueFixture
+
+    private func site(_ fixture: F) async throws -> SiteStatus {
+        try #require(try await fixture.queue.sites().sites.first { $0.storageURL == F.site })
+    }
+
+    /// Fails the first of the jobs with the code and gives the others back.
+    private func fail(
+        _ grant: LeaseGrant, _ fixture: F, _ code: FailureCode = "storage.full"
+    ) async throws {
+        let results = grant.jobs.enumerated().map { place, job in
+            place == 0
+                ? F.failed(job, grant, code)
+                : JobReport(job: job.id, lease: grant.lease ?? "", outcome: .returned)
+        }
+        _ = try await fixture.report(results)
+    }
+
+    private func letTimePass(_ fixture: F) async throws {
+        try await fixture.pool.query(
+            "UPDATE site SET fault_retry_at = now() WHERE fault_retry_at < 'infinity'")
+        try await fixture.pool.query("UPDATE delayed_job SET available_at = now()")
+        try await fixture.queue.watchSites()
+    }
+
+    private func sees(_ fixture: F, isSound: Bool) async throws {
+        var heartbeat = Heartbeat(
+            worker: fixture.worker, leases: [], progress: [:], name: "w", activeTransfers: 0)
+        heartbeat.sites = [
+            SiteSighting(site: try await site(fixture).id, availableBytes: 5_000, isSound: isSound)
+        ]
+        _ = try await fixture.queue.heartbeat(heartbeat)
+    }
+
+    @Test func anotherSiteGoesOn() async throws {
+        try await F.with("faultElsewhere") { fixture in
+            try await fixture.submit((0..<3).map { F.file("f\($0)") })
+            let grant = try await fixture.lease()
+            try await fixture.submit([F.file("x")], catalog: "other", site: "file:///srv/other")
+            try await fail(grant, fixture)
+            let other = try await fixture.lease()
+            #expect(other.jobs.map(\.key) == [F.file("x").key])
+            #expect(try await fixture.lease().lease == nil)
+        }
+    }
+
+    @Test func theReasonIsShownAndTheSiteGoesOnByItself() async throws {
+        try await F.with("faultShown") { fixture in
+            let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
+            try await fail(try await fixture.lease(), fixture)
+            #expect(try await fixture.lease(as: F.newID()).lease == nil)
+            #expect(try await !fixture.queue.hasWork())
+            let shown = try await fixture.queue.status(of: catalog)
+            #expect(shown.trouble == Failure("storage.full", "it did not work"))
+            #expect(try #require(shown.troubleSeconds) >= 0)
+            #expect(
+                try await fixture.queue.clusterStatus().queues.map(\.siteFault?.code)
+                    == ["storage.full"])
+            // What a worker says that was not asked to try changes nothing.
+            try await sees(fixture, isSound: true)
+            #expect(try await fixture.lease().lease == nil)
+
+            try await letTimePass(fixture)
+            let tried = try await fixture.lease()
+            #expect(tried.jobs.map(\.attempt) == [1, 1, 1])
+            #expect(tried.siteSpace?.map(\.isTried) == [true])
+            #expect(try await site(fixture).fault != nil)
+            try await sees(fixture, isSound: false)
+            #expect(try await site(fixture).fault != nil)
+            try await sees(fixture, isSound: true)
+            let healed = try await site(fixture)
+            #expect(healed.fault == nil && healed.availableBytes == 5_000)
+            _ = try await fixture.report(tried.jobs.map { F.done($0, tried) })
+            #expect(try await fixture.drain().allSatisfy { $0.kind == .sums })
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+
+    @Test func triesComeLessOftenAndResumeLetsItGoOnAtOnce() async throws {
+        try await F.with("faultAgain") { fixture in
+            try await fixture.submit([F.file("a")])
+            var seconds: [Int64] = []
+            for _ in 1...6 {
+                try await fail(try await fixture.lease(), fixture, "storage.io")
+                // A failure that comes late is no news.
+                seconds.append(
+                    try await fixture.pool.query(
+                        """
+                        SELECT round(extract(epoch FROM fault_retry_at - now()))::bigint FROM site
+                        """
+                    ).only().int64(0))
+                try await letTimePass(fixture)
+            }
+            // By the clock of the database, which has gone on a little.
+            for (wait, whole) in zip(seconds, [5, 10, 20, 40, 60, 60] as [Int64]) {
+                #expect((max(whole - 4, 1)...whole).contains(wait), "\(seconds)")
+            }
+            try await fail(try await fixture.lease(), fixture, "storage.io")
+            try await fixture.pool.query("UPDATE delayed_job SET available_at = now()")
+            #expect(try await fixture.lease().lease == nil)
+            var settings = SiteSettings(site: F.site)
+            settings.resumes = true
+            #expect(try await fixture.queue.configure(settings).fault == nil)
+            let grant = try await fixture.lease()
+            #expect(grant.jobs.map(\.attempt) == [1])
+            #expect(grant.siteSpace == nil)
+        }
+    }
+
+    @Test func aSiteWhoseQuotaIsUsedUpWaitsUntilThereIsMore() async throws {
+        try await F.with("quota") { fixture in
+            try await fixture.submit((0..<4).map { F.file("f\($0)") })
+            var settings = SiteSettings(site: F.site)
+            settings.quotaBytes = 25
+            settings.floorBytes = 7
+            #expect(try await fixture.queue.configure(settings).quotaBytes == 25)
+            let first = try await fixture.lease(3)
+            #expect(first.siteSpace?.map(\.quotaLeftBytes) == [25])
+            #expect(first.siteSpace?.map(\.floorBytes) == [7])
+            _ = try await fixture.report(first.jobs.map { F.done($0, first) })
+            try await fixture.queue.watchSites()
+            let full = try await site(fixture)
+            #expect(full.fault?.code == "storage.quota" && full.usedBytes == 30)
+            #expect(try await fixture.lease().lease == nil)
+            // Time alone changes nothing.
+            try await letTimePass(fixture)
+            #expect(try await fixture.lease().lease == nil)
+            settings.quotaBytes = 100
+            settings.floorBytes = nil
+            let wider = try await fixture.queue.configure(settings)
+            #expect(wider.fault == nil && wider.floorBytes == 7)
+            #expect(try await fixture.lease().siteSpace?.map(\.quotaLeftBytes) == [70])
+            settings.quotaBytes = 0
+            settings.floorBytes = 0
+            let unbounded = try await fixture.queue.configure(settings)
+            #expect(unbounded.quotaBytes == nil && unbounded.floorBytes == nil)
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import Model
+import Storage
+import TestSupport
+import Testing
+
+/// What a site leaves alone: its floor of free bytes, and what its quota leaves.
+@Suite struct SpaceTests {
+    private func code(_ body: () throws -> Void) -> FailureCode? {
+        do {
+            try body()
+            return nil
+        } catch { return (error as? Failure)?.code }
+    }
+
+    /// More than any file system has.
+    private static let everything: Int64 = 1 << 60
+
+    @Test func nothingBeginsBelowTheFloor() throws {
+        let site = try Site()
+        site.storage.setBounds(floorBytes: Self.everything, quotaLeftBytes: nil)
+        #expect(site.codeOfStoring("h/a") == "storage.full")
+        #expect(
+            code { _ = try site.storage.openAssembly(id: "part", offset: 0, length: 5) }
+                == "storage.full")
+        #expect(code { try site.storage.probe() } == "storage.full")
+        #expect(code { try site.storage.checkSpace(for: 0) } == "storage.full")
+        #expect(try site.visibleFiles().isEmpty)
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: nil)
+        try site.storage.probe()
+        try site.store("h/a", [1])
+        #expect(try site.privateFiles() == [".dray/assembly/part"])
+    }
+
+    @Test func theFloorIsOfWhatIsLeftAfterwards() throws {
+        let site = try Site()
+        let free = try site.storage.availableBytes()
+        site.storage.setBounds(floorBytes: free / 2, quotaLeftBytes: nil)
+        try site.storage.checkSpace(for: free / 4)
+        #expect(code { try site.storage.checkSpace(for: free / 4 * 3) } == "storage.full")
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: nil)
+        #expect(code { try site.storage.checkSpace(for: Self.everything) } == "storage.full")
+    }
+
+    @Test func anObjectOfUnknownLengthIsStoppedWhileItGrows() throws {
+        let site = try Site(in: "/dev/shm")
+        let object = try site.storage.createTemporary(
+            lease: Site.lease, job: JobID(1), key: "h/long")
+        site.storage.setBounds(floorBytes: Self.everything, quotaLeftBytes: nil)
+        let block = [UInt8](repeating: 1, count: 1 << 20)
+        var written: Int64 = 0
+        let stopped = code {
+            while written < 64 << 20 {
+                try block.withUnsafeBytes { try object.write($0, at: written) }
+                written += 1 << 20
+            }
+        }
+        #expect(stopped == "storage.full")
+        #expect(written < 32 << 20)
+    }
+
+    @Test func whatHasItsRoomReservedGoesOn() throws {
+        let site = try Site(in: "/dev/shm")
+        let bytes = 20 << 20
+        let object = try site.storage.createTemporary(
+            lease: Site.lease, job: JobID(1), key: "h/long", reservingBytes: Int64(bytes))
+        site.storage.setBounds(floorBytes: Self.everything, quotaLeftBytes: nil)
+        try [UInt8](repeating: 1, count: bytes).withUnsafeBytes { try object.write($0, at: 0) }
+        for result in site.storage.commit([object]) { try result.get() }
+    }
+
+    @Test func anObjectLongerThanTheQuotaLeavesDoesNotBegin() throws {
+        let site = try Site()
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 100)
+        #expect(code { try site.storage.checkSpace(for: 101) } == "storage.quota")
+        try site.storage.checkSpace(for: 100)
+    }
+}

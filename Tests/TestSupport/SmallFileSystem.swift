@@ -1,0 +1,26 @@
+internal import Glibc
+
+/// A small tmpfs, mounted for one test.
+package final class SmallFileSystem: Sendable {
+    package let directory: TemporaryDirectory
+
+    /// - Parameter options: as mount(8) takes them for a tmpfs: `size=1m`.
+    package init(options: String) async throws {
+        directory = try TemporaryDirectory("mount")
+        try await ChildProcess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "dray-test", directory.path])
+    }
+
+    package func remount(_ options: String) async throws {
+        try await ChildProcess.run(["mount", "-o", "remount,\(options)", directory.path])
+    }
+
+    /// Lazily, so that a test's open descriptors do not keep it.
+    deinit { umount2(directory.path, 2) }
+
+    /// Whether this process may mount: root outside of a confined container.
+    package static func isAllowed() async -> Bool {
+        guard geteuid() == 0 else { return false }
+        return (try? await SmallFileSystem(options: "size=64k")) != nil
+    }
+}

@@ -1,0 +1,103 @@
+import CoordinatorClient
+import Model
+import TestSupport
+import Testing
+
+@testable import Worker
+
+/// A site without room: its work waits, and goes on by itself.
+@Suite(.timeLimit(.minutes(5))) struct SiteSpaceTests {
+    typealias C = Cluster
+
+    /// Names the site, which its first catalog has made known.
+    private func set(
+        _ cluster: C, floor: Int64? = nil, quota: Int64? = nil, resumes: Bool? = nil
+    ) async throws {
+        var settings = SiteSettings(site: "file://\(cluster.edge.path)")
+        settings.floorBytes = floor
+        settings.quotaBytes = quota
+        settings.resumes = resumes
+        _ = try await cluster.client.configure(settings)
+    }
+
+    private func site(_ cluster: C) async throws -> SiteStatus {
+        try #require(try await cluster.client.sites().sites.first)
+    }
+
+    /// A site that is known, with files of an origin that are to come.
+    private func prepare(_ cluster: C, files: Int = 20) async throws -> [AssetSubmission] {
+        cluster.origin.serve("/first", [1])
+        let first = try await cluster.run([try cluster.file("/first")], catalog: "first")
+        #expect(first["/first"]?.state == .completed)
+        return try (0..<files).map { number in
+            cluster.origin.serve("/d/\(number)", C.bytes(2_000, seed: UInt64(number)))
+            return try cluster.file("/d/\(number)")
+        }
+    }
+
+    @Test func belowTheFloorNothingIsFetchedAndAfterwardsEverything() async throws {
+        try await C.with(workers: 2) { cluster in
+            let assets = try await prepare(cluster)
+            try await set(cluster, floor: 1 << 60)
+            let catalog = try await cluster.submit(assets)
+            try await waitUntil(deadlineSeconds: 60, "the fault") {
+                try await site(cluster).fault?.code == "storage.full"
+            }
+            let status = try await cluster.client.status(of: catalog)
+            #expect(status.trouble?.code == "storage.full" && status.state == .running)
+            #expect(status.totals.bytes == 0)
+            #expect(try cluster.storedPaths() == ["/first"])
+            try await set(cluster, floor: 0)
+            let ended = try await cluster.end(of: catalog, deadlineSeconds: 150)
+            #expect(ended.values.allSatisfy { $0.state == .completed && $0.failure == nil })
+            try await waitUntil(deadlineSeconds: 60, "the end of the fault") {
+                try await site(cluster).fault == nil
+            }
+            #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
+    @Test func resumeLetsItGoOnAtOnce() async throws {
+        try await C.with { cluster in
+            let assets = try await prepare(cluster)
+            try await set(cluster, floor: 1 << 60)
+            let catalog = try await cluster.submit(assets)
+            try await waitUntil(deadlineSeconds: 60, "the fault") {
+                try await site(cluster).fault != nil
+            }
+            try await set(cluster, floor: 0, resumes: true)
+            let ended = try await cluster.end(of: catalog, deadlineSeconds: 150)
+            #expect(ended.values.allSatisfy { $0.state == .completed })
+        }
+    }
+
+    @Test func aFileThatDoesNotFitAsksTheOriginForNothing() async throws {
+        try await C.with { cluster in
+            _ = try await prepare(cluster, files: 0)
+            cluster.origin.serve("/huge", [1, 2, 3])
+            let catalog = try await cluster.submit([
+                try cluster.file("/huge", bytes: 16 << 40)
+            ])
+            try await waitUntil(deadlineSeconds: 60, "the fault") {
+                try await site(cluster).fault?.code == "storage.full"
+            }
+            #expect(!cluster.origin.requests.contains { $0.target == "/huge" })
+            #expect(try await cluster.client.status(of: catalog).totals.failed == 0)
+        }
+    }
+
+    @Test func aQuotaHoldsWhatIsToComeUntilItIsRaised() async throws {
+        try await C.with { cluster in
+            let assets = try await prepare(cluster)
+            try await set(cluster, quota: 1)
+            try await waitUntil(deadlineSeconds: 60, "the fault") {
+                try await site(cluster).fault?.code == "storage.quota"
+            }
+            let catalog = try await cluster.submit(assets)
+            #expect(try await cluster.client.status(of: catalog).trouble?.code == "storage.quota")
+            try await set(cluster, quota: 1 << 30)
+            let ended = try await cluster.end(of: catalog, deadlineSeconds: 150)
+            #expect(ended.values.allSatisfy { $0.state == .completed && $0.retries == 0 })
+        }
+    }
+}
