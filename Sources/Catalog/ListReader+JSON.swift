@@ -5,9 +5,9 @@ extension ListReader {
     ///
     /// Either an object, `{"name": "…", "priority": 0 to 9, "assets": […]}`, of which only `assets` is
     /// required, or the array alone. An asset is an object, `{"url": "…", "name": "…",
-    /// "kind": "file" | "hls" | "dash", "sha256": "64 hex digits", "bytes": 0…}`, of which only
-    /// `url` is required, or a string, its URL. `sha256` and `bytes` are for files only. A field
-    /// that is not listed here is refused, as a misspelt one would otherwise be lost in silence.
+    /// "kind": "file" | "hls" | "dash", "sha256": "64 hex digits", "bytes": 0…, "mirrors": ["…"]}`,
+    /// of which only `url` is required, or a string, its URL. `sha256`, `bytes` and `mirrors` are
+    /// for files only. A field that is not listed here is refused, as a misspelt one would otherwise be lost in silence.
     mutating func readJSON(_ bytes: [UInt8]) throws(Failure) -> [AssetSubmission] {
         var decoder = ListDecoder(names: names)
         var cursor = JSONCursor(bytes)
@@ -123,9 +123,11 @@ private struct ListDecoder {
             case "kind": fields.kind = try kind(&cursor, field)
             case "sha256": fields.sha256 = try sha256(&cursor, field)
             case "bytes": fields.bytes = try integer(&cursor, field, 0...Int64.max)
+            case "mirrors": fields.mirrors = try mirrors(&cursor, field)
             default:
                 throw unknown(
-                    cursor, name, place, path: path + ".", "url, name, kind, sha256, bytes")
+                    cursor, name, place, path: path + ".",
+                    "url, name, kind, sha256, bytes, mirrors")
             }
         }
         guard let url = fields.url else {
@@ -138,8 +140,9 @@ private struct ListDecoder {
         asset.kind = fields.kind ?? asset.kind
         asset.bytes = fields.bytes
         asset.sha256 = fields.sha256
+        asset.mirrors = fields.mirrors
         if asset.kind != .file {
-            for name in ["sha256", "bytes"] {
+            for name in ["sha256", "bytes", "mirrors"] {
                 guard let place = fields.places[name] else { continue }
                 throw fieldFailure(
                     cursor, place, "\(path).\(name)", "given for a title of kind \(asset.kind)",
@@ -155,6 +158,7 @@ private struct ListDecoder {
         var kind: AssetKind?
         var sha256: String?
         var bytes: Int64?
+        var mirrors: [String]?
         /// Where each field's value starts.
         var places: [String: Int] = [:]
     }
@@ -185,6 +189,23 @@ private struct ListDecoder {
                 "\(TextPosition(cursor.bytes, start)): field \(path): \(error.detail), given "
                     + "\"\(Redaction.shown(text))\", allowed an http or https URL")
         }
+    }
+
+    private func mirrors(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> [String] {
+        try expect(&cursor, .array, path)
+        let start = cursor.index
+        var mirrors: [String] = []
+        try cursor.array { (cursor) throws(Failure) in
+            mirrors.append(try url(&cursor, "\(path)[\(mirrors.count)]").text)
+        }
+        guard (1...WireLimits.mirrorsPerAsset).contains(mirrors.count) else {
+            throw fieldFailure(
+                cursor, start, path, "names \(mirrors.count) URLs",
+                "1 to \(WireLimits.mirrorsPerAsset)")
+        }
+        return mirrors
     }
 
     private func name(

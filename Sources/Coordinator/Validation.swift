@@ -37,7 +37,17 @@ enum Validation {
             try key(asset.key, "\(field).key")
             try length(asset.bytes, "\(field).bytes")
             try digest(asset.sha256, "\(field).sha256")
+            try mirrors(asset, "\(field).mirrors")
         }
+    }
+
+    private static func mirrors(_ asset: AssetSubmission, _ field: String) throws(Failure) {
+        guard let mirrors = asset.mirrors else { return }
+        guard asset.kind == .file else {
+            throw wrong(field, "given for a title", "for kind file only")
+        }
+        try range(mirrors.count, field, 1...WireLimits.mirrorsPerAsset)
+        for (index, mirror) in mirrors.enumerated() { try url(mirror, "\(field)[\(index)]") }
     }
 
     static func check(_ request: LeaseRequest) throws(Failure) {

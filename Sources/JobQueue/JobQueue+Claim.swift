@@ -193,6 +193,7 @@ extension Job {
         if let bytes = try row.optionalInt64(11), let digest = try row.optionalString(12) {
             known = StoredObject(bytes: bytes, sha256: digest)
         }
+        mirrors = try row.optionalString(17)?.split(separator: "\n").map(String.init)
         if kind == .resolve {
             assetKind = try row.optionalString(13).flatMap(AssetKind.init(rawValue:))
         }

@@ -53,7 +53,7 @@ extension JobQueue {
             (asset, try originURL(of: asset.url))
         }
         try await transaction { connection in
-            let site = try await Self.lock(catalog, generation: generation, connection).siteID
+            let row = try await Self.lock(catalog, generation: generation, connection)
             _ = try await connection.query(SQL.planInBulk, [])
             _ = try await connection.simple(SQL.assetsStage)
             let values = rows.lazy.enumerated().map { position, row in
@@ -61,14 +61,17 @@ extension JobQueue {
                     .int(position), .text(row.0.name), .text(row.0.url),
                     .text(row.0.kind.rawValue), .text(row.0.key), .optionalInt(row.0.bytes),
                     .optionalText(row.0.sha256), .text(row.1), .text(directory(of: row.0.key)),
+                    .optionalText(row.0.mirrors?.joined(separator: "\n")),
                 ] as [PostgresValue]
             }
             try await connection.copyIn(SQL.assetsCopy, rows: values)
             _ = try await connection.query(SQL.originsFromAssets, [])
             _ = try await connection.query(
-                SQL.directoriesFromAssets, [.int(catalog.rawValue), .int(site)])
+                SQL.directoriesFromAssets, [.int(catalog.rawValue), .int(row.siteID)])
             _ = try await connection.query(
                 SQL.assetsMerge, [.int(catalog.rawValue), .int(Int64(generation))])
+            guard row.hasMirrors || assets.contains(where: { $0.mirrors != nil }) else { return }
+            _ = try await connection.query(SQL.mirrorsMerge, [.int(catalog.rawValue)])
         }
     }
 
@@ -155,6 +158,7 @@ extension JobQueue {
         var queueState: String
         var generation: Int
         var state: CatalogState
+        var hasMirrors: Bool
     }
 
     /// Takes the catalog's lock and checks that `generation` is still the one last opened.
@@ -175,7 +179,8 @@ extension JobQueue {
             siteID: try row.int64("site_id"), queueID: try row.int64("queue_id"),
             queueState: try row.string("queue_state"),
             generation: Int(try row.int64("generation")),
-            state: CatalogState(rawValue: try row.string("state")) ?? .open)
+            state: CatalogState(rawValue: try row.string("state")) ?? .open,
+            hasMirrors: try row.bool("has_mirrors"))
     }
 
     static func unknown(_ catalog: CatalogID) -> Failure {

@@ -31,6 +31,9 @@ package enum Migrations {
         Step(
             version: 7, up: SQL.text(PackageResources.migration_0007_up_sql),
             down: SQL.text(PackageResources.migration_0007_down_sql)),
+        Step(
+            version: 8, up: SQL.text(PackageResources.migration_0008_up_sql),
+            down: SQL.text(PackageResources.migration_0008_down_sql)),
     ]
 
     /// The version that this binary works with.

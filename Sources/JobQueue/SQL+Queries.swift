@@ -50,6 +50,7 @@ extension SQL {
     static let leasedJobs = text(PackageResources.leased_jobs_sql)
     static let leasesForget = text(PackageResources.leases_forget_sql)
     static let leasesSweep = text(PackageResources.leases_sweep_sql)
+    static let mirrorsMerge = text(PackageResources.mirrors_merge_sql)
     static let notifySites = text(PackageResources.notify_sites_sql)
     static let notifyWork = text(PackageResources.notify_work_sql)
     static let originCooldown = text(PackageResources.origin_cooldown_sql)

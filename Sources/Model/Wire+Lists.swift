@@ -17,6 +17,11 @@ extension AssetBatch: WireMessage {
             writer.string(asset.kind.rawValue)
             writer.raw(",\"key\":")
             writer.string(asset.key)
+            if let mirrors = asset.mirrors {
+                writer.raw(",")
+                writer.column("\"mirrors\":", Array(mirrors.indices)) { $0.string(mirrors[$1]) }
+                writer.removeLast()
+            }
             writer.content(asset.bytes, asset.sha256)
         }
         if !assets.isEmpty { writer.removeLast() }
@@ -51,6 +56,7 @@ extension AssetSubmission {
         var key: String?
         var bytes: Int64?
         var sha256: String?
+        var mirrors: [String]?
         let isRead = reader.object { reader, member in
             if member.isName("name") { return reader.once(&name) { $0.string() } }
             if member.isName("url") { return reader.once(&url) { $0.string() } }
@@ -60,10 +66,14 @@ extension AssetSubmission {
             if member.isName("key") { return reader.once(&key) { $0.string() } }
             if member.isName("bytes") { return reader.once(&bytes) { $0.integer() } }
             if member.isName("sha256") { return reader.once(&sha256) { $0.string() } }
+            if member.isName("mirrors") {
+                return reader.once(&mirrors) { $0.array { $0.string() } }
+            }
             return false
         }
         guard isRead, let name, let url, let kind, let key else { return nil }
         self.init(name: name, url: url, kind: kind, key: key, bytes: bytes, sha256: sha256)
+        self.mirrors = mirrors
     }
 }
 

@@ -50,6 +50,9 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
     package var bytes: Int64?
     /// Expected SHA-256, 64 lower-case hex digits; `file` assets only.
     package var sha256: String?
+    /// Other URLs of the same bytes, `WireLimits.mirrorsPerAsset` at most; `file` assets only. Nil for
+    /// none.
+    package var mirrors: [String]?
 
     package init(
         name: String, url: String, kind: AssetKind, key: String, bytes: Int64? = nil,
@@ -85,6 +88,7 @@ package struct CatalogStart: Codable, Sendable {
 /// Bounds of the wire format; a request beyond one is answered 413 or 400 with its code.
 package enum WireLimits {
     package static let assetsPerRequest = 5_000
+    package static let mirrorsPerAsset = 7
     package static let jobsPerLease = 1_000
     package static let resultsPerReport = 1_000
     package static let segmentsPerRequest = 5_000

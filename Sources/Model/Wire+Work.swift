@@ -87,6 +87,8 @@ package struct Job: Codable, Hashable, Sendable {
     package var sha256: String?
     /// fetch of a part, verify: the file being assembled.
     package var assembly: Assembly?
+    /// fetch of a whole file: other URLs of the same bytes; nil for none.
+    package var mirrors: [String]?
     /// fetch: what was stored under the key before; adopted when it still lies there.
     package var known: StoredObject?
 

@@ -196,6 +196,12 @@ final class OriginScheduler: Sendable {
         }
     }
 
+    func coolingOrigins(now: Double) -> Set<String> {
+        state.withLock { state in
+            Set(state.limited.filter { ($0.cooling?.until ?? 0) > now }.map(\.origin))
+        }
+    }
+
     /// Whether any origin is left alone.
     var isAnyCooling: Bool { state.withLock { $0.limited.contains { $0.cooling != nil } } }
 

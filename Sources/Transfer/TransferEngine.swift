@@ -131,6 +131,11 @@ package final class TransferEngine: Sendable {
         carryOut(scheduler.warm(origins, toldUntil: now - secondsAgo, now: now))
     }
 
+    /// The origins that are left alone now.
+    package var coolingOrigins: Set<String> {
+        scheduler.coolingOrigins(now: MonotonicClock.nowSeconds)
+    }
+
     /// Whether any origin is left alone.
     package var isAnyCooling: Bool { scheduler.isAnyCooling }
 

@@ -66,19 +66,33 @@ extension WorkerService {
                 giveBack(job, lease)
                 continue
             }
-            let split = Split(
-                worker: id, job: job, lease: lease, partBytes: configuration.partBytes)
-            let request = request(for: job, lease, storage, split)
-            let transfer = engine.submit(request) { transfer, result in
-                self.end(job, lease, storage, transfer, result, split)
-            }
-            held.setTransfer(transfer, of: job.id, lease)
-            // While it was being submitted.
-            if held.isCancelled(job.id, lease) { engine.cancel(transfer) }
+            start(job, lease, storage, course(of: job))
         }
         if isDraining {
             for transfer in held.queuedTransfers() { engine.cancel(transfer) }
         }
+    }
+
+    private func start(
+        _ job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ course: MirrorCourse
+    ) {
+        let split = Split(
+            worker: id, job: job, lease: lease, partBytes: configuration.partBytes)
+        var request = request(for: job, lease, storage, split)
+        request.url = course.url
+        // Its parts would ask other origins, for which its validator is nothing.
+        if course.hasMirrors { request.splitAbove = nil }
+        let transfer = engine.submit(request) { transfer, result in
+            var course = course
+            self.note(result, course)
+            if self.goesOn(job, lease, result, &course) {
+                return self.start(job, lease, storage, course)
+            }
+            self.end(job, lease, storage, transfer, result, split, course)
+        }
+        held.setTransfer(transfer, of: job.id, lease)
+        // While it was being submitted.
+        if held.isCancelled(job.id, lease) { engine.cancel(transfer) }
     }
 
     private func request(
@@ -123,7 +137,7 @@ extension WorkerService {
     /// Takes a transfer's result from its loop's thread; must not block.
     private func end(
         _ job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ transfer: Transfer,
-        _ result: TransferResult, _ split: Split
+        _ result: TransferResult, _ split: Split, _ course: MirrorCourse
     ) {
         held.downloaded(job.id, lease)
         switch result.outcome {
@@ -133,8 +147,10 @@ extension WorkerService {
             // A split that is on its way must not overtake the failure: the job changes under it.
             Task {
                 _ = await split.answer()
-                let failure = Self.ofSegment(failure, role: job.role)
-                self.fail(job, lease, failure, retryAfter: result.retryAfterSeconds)
+                let (failure, isMain) = course.result(failure)
+                self.fail(
+                    job, lease, Self.ofSegment(failure, role: job.role),
+                    retryAfter: isMain ? result.retryAfterSeconds : nil)
             }
         case .success(let fetched):
             defer { pace.ended(1) }

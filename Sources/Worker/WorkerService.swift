@@ -71,6 +71,7 @@ package final class WorkerService: DrainableService {
     let log: Logger
     let shares = Mutex(ShareTable())
     let siteShares = Mutex(SiteShareTable())
+    let mirrors = Mutex(MirrorTable())
     /// Why the last request for work came to nothing, when a coordinator said so.
     let trouble = Mutex<Failure?>(nil)
     private let sites = Mutex<[String: DirectoryStorage]>([:])

@@ -269,6 +269,7 @@ struct SubmissionBatch {
     mutating func add(_ asset: AssetSubmission) -> AssetBatch? {
         assets.append(asset)
         bytes += asset.name.utf8.count + asset.url.utf8.count + asset.key.utf8.count + 200
+        bytes += (asset.mirrors ?? []).reduce(0) { $0 + $1.utf8.count + 4 }
         let isFull = assets.count >= WireLimits.assetsPerRequest || bytes >= Self.mostBytes
         return isFull ? takeRest() : nil
     }

@@ -124,6 +124,22 @@ import Testing
 
     // MARK: JSON catalogs
 
+    @Test func aFileMayHaveMirrors() throws {
+        let text = #"[{"url": "http://h/1", "mirrors": ["HTTPS://M/1", "http://n/1?x"]}]"#
+        #expect(try Self.read(text)[0].mirrors == ["https://m/1", "http://n/1?x"])
+        for (mirrors, what) in [
+            ("[]", "names 0 URLs"), (#"["ftp://h/1"]"#, "[0].mirrors[0]"),
+            ("[1]", "[0].mirrors[0]"),
+            (#""http://h""#, "[0].mirrors"), (#"["http://u:p@h/"]"#, "user name"),
+            ("[" + (0..<8).map { "\"http://h/\($0)\"" }.joined(separator: ",") + "]", "names 8"),
+        ] {
+            let failure = Self.failure("[{\"url\": \"http://h/1\", \"mirrors\": \(mirrors)}]")
+            #expect(failure?.message.contains(what) == true, "\(failure?.message ?? "")")
+        }
+        let title = #"[{"url": "http://h/1.m3u8", "mirrors": ["http://m/1.m3u8"]}]"#
+        #expect(Self.failure(title)?.message.contains("for kind file only") == true)
+    }
+
     @Test(arguments: [1, 5, 1 << 16])
     func aCatalogIsRead(piece: Int) throws {
         let digest = String(repeating: "aB", count: 32)

@@ -195,7 +195,7 @@ import Testing
     }
 
     @Test func listsAreReadAsFoundationReadsThem() throws {
-        let assets = AssetBatch(
+        var assets = AssetBatch(
             generation: 3,
             assets: [
                 AssetSubmission(name: "a \"é\"\n", url: "http://h/a", kind: .file, key: "h/a"),
@@ -203,6 +203,7 @@ import Testing
                     name: "b", url: "http://h/b", kind: .hls, key: "h/b", bytes: 12,
                     sha256: "abc"),
             ])
+        assets.assets[1].mirrors = ["http://m/b", "http://n/b?\\"]
         let segments = SegmentBatch(
             worker: "w", job: JobID(7), lease: "l",
             segments: [

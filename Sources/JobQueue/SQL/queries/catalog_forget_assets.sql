@@ -14,6 +14,8 @@ WITH chosen AS MATERIALIZED (
     ) AS b WHERE before < 20000
 ), assets AS (
     DELETE FROM asset USING chosen WHERE asset.id = chosen.id RETURNING 1
+), mirrors AS (
+    DELETE FROM mirror USING chosen WHERE mirror.asset_id = chosen.id
 ), segments AS (
     DELETE FROM segment USING chosen WHERE segment.asset_id = chosen.id RETURNING segment.id
 ), results AS (

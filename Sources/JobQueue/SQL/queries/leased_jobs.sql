@@ -21,15 +21,22 @@ SELECT j.place, j.id, j.attempt + 1, j.asset_id, s.role, coalesce(s.url, o.url),
        CASE WHEN s.url IN ('http://' || s.key, 'https://' || s.key) THEN NULL
             ELSE coalesce(o.path, s.key, o.key) END,
        coalesce(s.range_length, s.expected_bytes), s.expected_sha256, nullif(j.kind, 'fetch'),
-       s.range_offset, r.bytes, r.sha256, o.kind, o.assembly, o.total_bytes, o.validator
+       s.range_offset, r.bytes, r.sha256, o.kind, o.assembly, o.total_bytes, o.validator,
+       m.urls
 FROM held j
-CROSS JOIN LATERAL (SELECT starts FROM catalog WHERE id = j.catalog_id OFFSET 0) AS c
+CROSS JOIN LATERAL (SELECT starts, has_mirrors FROM catalog WHERE id = j.catalog_id OFFSET 0) AS c
 LEFT JOIN segment s ON s.id = j.segment_id
 -- Of a catalog that was started once, nothing was stored before.
 LEFT JOIN LATERAL (
     SELECT bytes, sha256 FROM result WHERE c.starts > 1 AND segment_id = j.segment_id AND done
     OFFSET 0
 ) AS r ON true
+-- Parts of a file come from where its first part came from.
+LEFT JOIN LATERAL (
+    SELECT array_to_string(urls, E'\n') AS urls FROM mirror
+    WHERE c.has_mirrors AND asset_id = j.asset_id AND j.kind = 'fetch' AND j.whole_id IS NULL
+    OFFSET 0
+) AS m ON true
 -- What plain fetches have none of: the filter answers without a look.
 LEFT JOIN LATERAL (
     SELECT a.kind, a.url, a.key, d.path, y.id AS assembly, y.total_bytes, y.validator

@@ -1,0 +1,2 @@
+ALTER TABLE catalog DROP COLUMN has_mirrors;
+DROP TABLE mirror;

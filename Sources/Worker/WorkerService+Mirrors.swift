@@ -1,0 +1,51 @@
+import Model
+import Synchronization
+import Transfer
+
+/// Files that several origins have.
+extension WorkerService {
+    /// The way through a job's URLs: only its own where it has no mirrors.
+    func course(of job: Job) -> MirrorCourse {
+        guard let others = job.mirrors, !others.isEmpty else {
+            return MirrorCourse([job.url], main: job.url)
+        }
+        let cooling = engine.coolingOrigins
+        let urls = mirrors.withLock { table in
+            table.order([job.url] + others, cooling: cooling, now: Self.nowSeconds)
+        }
+        return MirrorCourse(urls, main: job.url)
+    }
+
+    /// Remembers how a mirrored file's origin did.
+    func note(_ result: TransferResult, _ course: MirrorCourse) {
+        guard course.hasMirrors else { return }
+        let now = Self.nowSeconds
+        mirrors.withLock { table in
+            switch result.outcome {
+            case .success(let fetched):
+                let seconds = max(result.totalSeconds, 0.001)
+                table.succeeded(
+                    course.url, bytesPerSecond: Double(fetched.bytes) / seconds, now: now)
+            case .failure(let failure) where failure.code.speaksAgainstOrigin:
+                table.failed(course.url, now: now)
+            case .failure: break
+            }
+        }
+    }
+
+    /// Turns to a file's next mirror after a failure of the one before, while the job is wanted.
+    func goesOn(
+        _ job: Job, _ lease: LeaseID, _ result: TransferResult, _ course: inout MirrorCourse
+    ) -> Bool {
+        guard case .failure(let failure) = result.outcome, course.hasMirrors,
+            course.advance(after: failure)
+        else { return false }
+        return !isDraining && held.isHeld(lease) && !held.isCancelled(job.id, lease)
+    }
+
+    private static var nowSeconds: Double {
+        (ContinuousClock.now - mirrorEpoch) / .seconds(1)
+    }
+}
+
+private let mirrorEpoch = ContinuousClock.now

@@ -1,0 +1,45 @@
+import JobQueue
+import Model
+import Testing
+
+/// Mirrors go with the job, and are what the last list said.
+@Suite struct MirrorTests {
+    typealias F = QueueFixture
+
+    private func file(_ name: String, mirrors: [String]?) -> AssetSubmission {
+        var asset = F.file(name)
+        asset.mirrors = mirrors
+        return asset
+    }
+
+    @Test func theyAreHandedOutWithTheirFileAlone() async throws {
+        try await F.with("mirrors") { fixture in
+            let urls = ["https://one.test/a?x=1", "http://two.test/a"]
+            let catalog = try await fixture.submit([file("a", mirrors: urls), F.file("b")])
+            let grant = try await fixture.lease()
+            let mirrors = Dictionary(
+                uniqueKeysWithValues: grant.jobs.map { ($0.key, $0.mirrors) })
+            #expect(mirrors["origin.test/files/a"] == urls)
+            #expect(mirrors["origin.test/files/b"] == .some(nil))
+            _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
+            try await fixture.drain()
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+
+    @Test func anotherListReplacesThemAndFetchesNothingAnew() async throws {
+        try await F.with("mirrors_again") { fixture in
+            try await fixture.submit([file("a", mirrors: ["http://one.test/a"])])
+            try await fixture.drain()
+            for mirrors in [["http://two.test/a"], nil] {
+                try await fixture.submit([file("a", mirrors: mirrors)])
+                let grant = try await fixture.lease()
+                #expect(grant.jobs.map(\.mirrors) == [mirrors])
+                #expect(grant.jobs.allSatisfy { $0.known != nil })
+                _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
+                try await fixture.drain()
+            }
+            #expect(try await fixture.count("mirror") == 0)
+        }
+    }
+}
