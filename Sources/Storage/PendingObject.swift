@@ -24,6 +24,7 @@ package final class PendingObject: Sendable {
     /// Of a range that goes on where the one before it ended.
     private let chain = Mutex<(digest: OrderedDigest, offset: Int64, length: Int64)?>(nil)
     private let isReserved = Atomic<Bool>(false)
+    private let isDisowned = Atomic<Bool>(false)
     /// Bytes written since the file system's room was looked at.
     private let unlooked = Atomic<Int>(0)
 
@@ -75,8 +76,13 @@ package final class PendingObject: Sendable {
         guard settle() else { return }
         chain.withLock { $0 }?.digest.breakOff()
         // Best effort: what is left behind is swept later.
-        if case .key = destination { try? site.temporary.unlink(temporaryName) }
+        if case .key = destination, !isDisowned.load(ordering: .acquiring) {
+            try? site.temporary.unlink(temporaryName)
+        }
     }
+
+    /// The temporary name may be another's file from now on: the object does not remove it.
+    func disown() { isDisowned.store(true, ordering: .releasing) }
 
     /// True for the one caller that ends the object.
     func settle() -> Bool { !isSettled.exchange(true, ordering: .acquiringAndReleasing) }

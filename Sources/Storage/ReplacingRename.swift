@@ -19,8 +19,8 @@ struct ReplacingRename {
 
     /// False when the object is not ours (any more); the key is then as it was.
     ///
-    /// Throws what a call said. Where that leaves another's file under the temporary name, the object
-    /// is ended, so that nothing removes it.
+    /// Throws what a call said. Where that leaves another's file under the temporary name, nothing
+    /// removes it.
     func run(isOurs: () -> Bool) throws(SystemError) -> Bool {
         // Somebody else may put a file there, or take it away, between two of the steps.
         for _ in 1...Self.mostTries {
@@ -43,7 +43,7 @@ struct ReplacingRename {
                 continue
             }
             // From now on the temporary name is another's, whom nothing may remove unasked.
-            _ = object.settle()
+            object.disown()
             let isKept = isOurs()
             if !isKept, try !putBack() { return false }
             // What stood there before, or our own. What is left behind is swept later.

@@ -98,6 +98,35 @@ import Testing
         }
     }
 
+    /// Put there by somebody else, before anything was ever stored for the catalog.
+    @Test func whatTheListPromisesAndLiesThereIsNotFetched() async throws {
+        try await C.with { cluster in
+            let body = C.bytes(100_000)
+            let paths = ["/f/whole", "/f/unmeasured", "/f/damaged", "/f/longer", "/f/missing"]
+            for path in paths { cluster.origin.serve(path, body) }
+            var damaged = body
+            damaged[50_000] ^= 1
+            try cluster.edge.write(body, to: cluster.root + "/f/whole")
+            try cluster.edge.write(body, to: cluster.root + "/f/unmeasured")
+            try cluster.edge.write(damaged, to: cluster.root + "/f/damaged")
+            try cluster.edge.write(body + [1], to: cluster.root + "/f/longer")
+            let catalog = try await cluster.submit(
+                try paths.map { path in
+                    try cluster.file(
+                        path, bytes: path == "/f/unmeasured" ? nil : 100_000,
+                        sha256: C.sha256(body))
+                })
+            let ended = try await cluster.end(of: catalog)
+            #expect(ended.values.allSatisfy { $0.state == .completed }, "\(ended)")
+            #expect(
+                paths.map { cluster.origin.count($0) } == [0, 0, 1, 1, 1])
+            for path in paths { #expect(cluster.stored(path) == body) }
+            let totals = try await cluster.client.status(of: catalog).totals
+            #expect(totals.bytes == 500_000 && totals.adoptedBytes == 200_000)
+            #expect(try await cluster.checkSums("/f") == 5)
+        }
+    }
+
     @Test func theListSaysWhatWasStoredLastUnderAKeyOfTwoCatalogs() async throws {
         try await C.with { cluster in
             let (old, new) = (C.bytes(5_000, seed: 1), C.bytes(6_000, seed: 2))

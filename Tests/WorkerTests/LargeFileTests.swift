@@ -121,6 +121,24 @@ import Testing
         }
     }
 
+    /// One part after the other, at one worker: the digest of the whole is computed on the way.
+    @Test(arguments: [nil, C.sha256(body), String(repeating: "0", count: 64)])
+    func oneConnectionFetchesThePartsInTheirOrder(sha256: String?) async throws {
+        try await C.with(workers: 0) { cluster in
+            cluster.origin.serve(Self.path, Self.body, etag: "\"v1\"")
+            try cluster.startWorker(connections: 1, partBytes: Self.partBytes)
+            let catalog = try await cluster.submit([try cluster.file(Self.path, sha256: sha256)])
+            let ended = try await cluster.end(of: catalog)
+            guard sha256 == nil || sha256 == C.sha256(Self.body) else {
+                #expect(ended[Self.path]?.failure?.code == "integrity.digestMismatch")
+                return
+            }
+            #expect(ended[Self.path]?.state == .completed)
+            #expect(cluster.stored(Self.path) == Self.body)
+            #expect(try await cluster.checkSums("/large") == 1)
+        }
+    }
+
     @Test func aWrongDigestOfAWholeFileIsFoundAfterItsParts() async throws {
         try await C.with(partBytes: Self.partBytes) { cluster in
             cluster.origin.serve(Self.path, Self.body, etag: "\"v1\"")
