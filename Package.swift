@@ -63,7 +63,7 @@ let package = Package(
             name: "Benchmark",
             dependencies: [
                 "CoordinatorClient", "Embedded", "EventLoop", "JobQueue", "Model", "Postgres",
-                "Runtime",
+                "Runtime", "Storage", "Transfer",
             ],
             resources: [.embedInCode("SQL")], swiftSettings: settings),
         .executableTarget(

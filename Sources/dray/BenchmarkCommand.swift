@@ -20,7 +20,8 @@ enum BenchmarkCommand {
                     ceiling), and through the HTTP API. --waiting, --idle-transaction, --wake-ups \
                     and --idle-workers measure something else instead.
                     """,
-                options: options, action: run)
+                options: options, action: run),
+            BenchmarkTransferCommand.command,
         ])
 
     private static let options = [
@@ -151,7 +152,7 @@ enum BenchmarkCommand {
         return "/var/tmp"
     }
 
-    private static func json(_ report: any BenchmarkReport) throws -> String {
+    static func json(_ report: any BenchmarkReport) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(report), as: UTF8.self) + "\n"
