@@ -1,7 +1,7 @@
 import Dispatch
 import Glibc
 package import Model
-package import Runtime
+import Runtime
 package import Storage
 import Synchronization
 package import Transfer

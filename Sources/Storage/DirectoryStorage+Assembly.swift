@@ -5,6 +5,28 @@ package import Model
 import Synchronization
 
 extension DirectoryStorage {
+    /// Makes the file of an object that has been written to in part an assembly's, and answers with the
+    /// object that goes on with it; the other one is ended. Nobody else may know of `id` yet.
+    package func makeAssembly(
+        of object: PendingObject, id: String
+    ) throws(Failure) -> PendingObject {
+        try PrivateName.requireID(id)
+        guard object.settle() else { throw Failure("worker.internal", "the object has ended") }
+        do throws(SystemError) {
+            try object.site.temporary.rename(
+                object.temporaryName, to: object.site.assembly, named: id)
+        } catch {
+            try? object.site.temporary.unlink(object.temporaryName)
+            throw Failure(error)
+        }
+        // As old as its descriptor: it hears of every error since.
+        let moved = PendingObject(
+            destination: .assembly(id: id), descriptor: object.descriptor, site: object.site,
+            temporaryName: id, ordinal: object.ordinal)
+        moved.takeRoom(of: object)
+        return moved
+    }
+
     /// Checks an assembled file against its parts and gives it its final key.
     ///
     /// Reads the file once, unless its ranges were written here in their order. Throws `integrity.assemblyMismatch` when the parts do not cover the file

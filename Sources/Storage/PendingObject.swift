@@ -32,13 +32,14 @@ package final class PendingObject: Sendable {
 
     init(
         destination: Destination, descriptor: FileDescriptor, site: SiteDirectories,
-        temporaryName: String
+        temporaryName: String, ordinal: UInt64? = nil
     ) {
         self.destination = destination
         self.descriptor = descriptor
         self.site = site
         self.temporaryName = temporaryName
-        ordinal = Self.nextOrdinal.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue
+        self.ordinal =
+            ordinal ?? Self.nextOrdinal.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue
     }
 
     deinit { discard() }
@@ -59,6 +60,11 @@ package final class PendingObject: Sendable {
 
     /// Its room is its own: what others leave free does not matter to it.
     func markReserved() { isReserved.store(true, ordering: .relaxed) }
+
+    /// Goes on with the file of another object.
+    func takeRoom(of other: PendingObject) {
+        isReserved.store(other.isReserved.load(ordering: .relaxed), ordering: .relaxed)
+    }
 
     /// Has the bytes added to the digest of the whole file.
     func follow(_ digest: OrderedDigest, offset: Int64, length: Int64) {

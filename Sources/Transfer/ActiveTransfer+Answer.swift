@@ -1,4 +1,5 @@
 internal import Curl
+internal import EventLoop
 internal import Glibc
 internal import Model
 
@@ -96,11 +97,32 @@ extension ActiveTransfer {
         if let part = request.splitAbove, length > part, let onLarge = request.onLarge,
             let validator = splitValidator()
         {
+            let large = LargeObject(totalBytes: length, validator: validator)
+            guard request.splitBelowBytesPerSecond.isInfinite else {
+                splitCandidate = (part, large, MonotonicClock.nowSeconds)
+                return
+            }
             isFirstPart = true
             wantedBytes = part
-            onLarge(LargeObject(totalBytes: length, validator: validator))
+            _ = try onLarge(large, nil)
         }
     }
+
+    /// Splits a large object when its first bytes have come slowly; a fast connection has it whole,
+    /// and needs no second reading for its digest. `count` bytes come next.
+    func considerSplit(next count: Int) throws(Failure) {
+        guard let (part, large, startedAt) = splitCandidate else { return }
+        let seconds = MonotonicClock.nowSeconds - startedAt
+        guard seconds >= Self.splitJudgingSeconds || received + Int64(count) > part else { return }
+        splitCandidate = nil
+        guard Double(received) < request.splitBelowBytesPerSecond * seconds, received < part
+        else { return }
+        isFirstPart = true
+        wantedBytes = part
+        if let moved = try request.onLarge?(large, object) { object = moved }
+    }
+
+    private static let splitJudgingSeconds = 0.25
 
     /// What the parts of this object would have to share; nil when it cannot be fetched in parts.
     private func splitValidator() -> String? {

@@ -50,6 +50,9 @@ final class ActiveTransfer {
     /// Where the body must end: the range, the first part, the expected length; nil when unknown.
     var wantedBytes: Int64?
     var isFirstPart = false
+    /// A large object that may still be split: where its first part would end, and since when it
+    /// comes.
+    var splitCandidate: (part: Int64, large: LargeObject, startedAt: Double)?
     var object: PendingObject?
     var sink: (any TransferSink)?
     var memory: [UInt8] = []
@@ -159,6 +162,7 @@ final class ActiveTransfer {
             guard received <= Self.discardedBytesLimit else { throw .discardedEnough }
             return
         }
+        if splitCandidate != nil { try considerSplit(next: bytes.count) }
         var bytes = bytes
         if let wantedBytes, received + Int64(bytes.count) > wantedBytes {
             guard isFirstPart else {

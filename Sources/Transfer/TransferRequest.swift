@@ -34,7 +34,14 @@ package struct TransferRequest: Sendable {
     package var splitAbove: Int64?
     /// Called once, on a loop, when an object is to be split: the transfer then ends with the first
     /// `splitAbove` bytes only, and `isFirstPart` in its result. Must not block.
-    package var onLarge: (@Sendable (LargeObject) -> Void)?
+    ///
+    /// When bytes have been written before that was decided, it gets the object they went to, and
+    /// answers with the one that the rest of the first part goes to.
+    package var onLarge:
+        (@Sendable (LargeObject, PendingObject?) throws(Failure) -> PendingObject?)?
+    /// A connection that is this fast or faster, in bytes a second, fetches a large object alone:
+    /// judged by its first quarter second. Infinite to split in any case, with the header.
+    package var splitBelowBytesPerSecond = Double.infinity
     /// "Name: value" lines beyond those that every request has. They are for the URL's origin alone:
     /// a redirect to another one drops them.
     package var headers: [String] = []

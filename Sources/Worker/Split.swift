@@ -42,12 +42,14 @@ final class Split: Sendable {
     /// The length of the whole; 0 before it is known.
     var totalBytes: Int64 { state.withLock { $0.totalBytes } }
 
+    /// A name for the assembly.
+    func name() -> String { UUID().uuidString.lowercased() }
+
     /// Tells the coordinator, so that others can begin with the other parts.
     func begin(
-        _ large: LargeObject,
+        _ large: LargeObject, _ assembly: String,
         _ send: @escaping @Sendable (SplitRequest) async throws(Failure) -> SplitAnswer
     ) {
-        let assembly = UUID().uuidString.lowercased()
         let request = SplitRequest(
             worker: worker, job: job.id, lease: lease, assembly: assembly,
             totalBytes: large.totalBytes, partBytes: partBytes, validator: large.validator)

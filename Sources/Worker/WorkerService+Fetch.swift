@@ -125,10 +125,17 @@ extension WorkerService {
             request.expectedBytes = job.length
             request.expectedSHA256 = job.sha256
             request.splitAbove = configuration.partBytes
-            request.onLarge = { large in
-                split.begin(large) { (request) async throws(Failure) in
+            request.splitBelowBytesPerSecond = configuration.splitBelowBytesPerSecond
+            request.onLarge = { (large, object) throws(Failure) in
+                let assembly = split.name()
+                // Before anybody else can make a file of that name.
+                let moved = try object.map { (object) throws(Failure) in
+                    try storage.makeAssembly(of: object, id: assembly)
+                }
+                split.begin(large, assembly) { (request) async throws(Failure) in
                     try await self.client.split(request)
                 }
+                return moved
             }
         }
         return request

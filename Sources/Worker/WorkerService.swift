@@ -24,6 +24,9 @@ package final class WorkerService: DrainableService {
         package var durability: Durability
         /// Files larger than this are fetched in parts of this size, in bytes.
         package var partBytes: Int64
+        /// A connection that is this fast fetches a large file alone, in bytes a second; infinite for
+        /// parts in any case.
+        package var splitBelowBytesPerSecond: Double
         /// Longest that work in hand may take after `drain`, in seconds.
         package var drainSeconds: Double
         /// What transfers may connect to.
@@ -34,7 +37,7 @@ package final class WorkerService: DrainableService {
         package init(
             coordinators: [String], token: String?, queues: [String] = [], connections: Int = 32,
             name: String, durability: Durability = .batch, partBytes: Int64 = 64 << 20,
-            drainSeconds: Double = 20
+            splitBelowBytesPerSecond: Double = 200e6, drainSeconds: Double = 20
         ) {
             self.coordinators = coordinators
             self.token = token
@@ -43,6 +46,7 @@ package final class WorkerService: DrainableService {
             self.name = name
             self.durability = durability
             self.partBytes = partBytes
+            self.splitBelowBytesPerSecond = splitBelowBytesPerSecond
             self.drainSeconds = drainSeconds
         }
     }

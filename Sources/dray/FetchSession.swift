@@ -82,7 +82,10 @@ final class FetchSession: DrainableService {
         request.expectedSHA256 = plan.expectedSHA256
         if plan.connections > 1, plan.output.takesParts {
             request.splitAbove = Self.partBytes
-            request.onLarge = { sender.yield($0) }
+            request.onLarge = { large, _ in
+                sender.yield(large)
+                return nil
+            }
         }
         let whole = request
         async let first = transfer(whole) { sender.finish() }

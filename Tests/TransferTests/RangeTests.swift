@@ -132,7 +132,10 @@ struct RangeTests {
         request.splitAbove = 100_001
         request.expectedSHA256 = sha256(body)
         let seen = Seen<LargeObject>()
-        request.onLarge = { seen.append($0) }
+        request.onLarge = { large, _ in
+            seen.append(large)
+            return nil
+        }
         let fetched = try await fetcher.fetch(request).outcome.get()
         return (fetched, seen.all)
     }
@@ -173,7 +176,10 @@ struct RangeTests {
         origin.serve("/exact", exact, etag: "\"v1\"")
         var request = fetcher.request(origin.url("/exact"))
         request.splitAbove = 100_001
-        request.onLarge = { _ in Issue.record("split at the limit") }
+        request.onLarge = { _, _ in
+            Issue.record("split at the limit")
+            return nil
+        }
         let fetched = try await fetcher.fetch(request).outcome.get()
         #expect(!fetched.isFirstPart)
         #expect(fetched.bytes == 100_001)

@@ -59,12 +59,15 @@ final class Cluster {
     /// Runs a test with a cluster and `workers` workers, and stops everything.
     static func with(
         workers: Int = 1, leaseSeconds: Double = 30, partBytes: Int64 = 64 << 20,
+        splitBelow: Double = .infinity,
         coordinators: Int = 1, _ body: (Cluster) async throws -> Void
     ) async throws {
         let cluster = try await Cluster(leaseSeconds: leaseSeconds, coordinators: coordinators)
         let result: Result<Void, any Error>
         do {
-            for _ in 0..<workers { try cluster.startWorker(partBytes: partBytes) }
+            for _ in 0..<workers {
+                try cluster.startWorker(partBytes: partBytes, splitBelow: splitBelow)
+            }
             try await body(cluster)
             result = .success(())
         } catch {
@@ -87,13 +90,14 @@ final class Cluster {
     @discardableResult
     func startWorker(
         port: Int? = nil, connections: Int = 8, partBytes: Int64 = 64 << 20,
-        drainSeconds: Double = 20
+        splitBelow: Double = .infinity, drainSeconds: Double = 20
     ) throws -> RunningWorker {
         let service = try WorkerService(
             WorkerService.Configuration(
                 coordinators: ["http://127.0.0.1:\(port ?? self.port)"], token: nil,
                 connections: connections, name: "w\(workers.count)", durability: .none,
-                partBytes: partBytes, drainSeconds: drainSeconds))
+                partBytes: partBytes, splitBelowBytesPerSecond: splitBelow,
+                drainSeconds: drainSeconds))
         let worker = RunningWorker(service: service, task: Task { try await service.run() })
         workers.append(worker)
         return worker

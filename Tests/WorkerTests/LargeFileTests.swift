@@ -39,6 +39,32 @@ import Testing
         }
     }
 
+    /// No connection is as fast as that: it is split once its first bytes are stored.
+    @Test func aFileThatComesSlowlyIsSplitOnItsWay() async throws {
+        try await C.with(workers: 2, partBytes: Self.partBytes, splitBelow: 1e15) { cluster in
+            cluster.origin.serve(Self.path, Self.body, etag: "\"v1\"")
+            let ended = try await cluster.run([
+                try cluster.file(Self.path, sha256: C.sha256(Self.body))
+            ])
+            #expect(ended[Self.path]?.state == .completed)
+            #expect(cluster.stored(Self.path) == Self.body)
+            #expect(Set(Self.ranges(cluster)).count == 5)
+            #expect(cluster.origin.count(Self.path) == 6)
+            #expect(try await cluster.checkSums("/large") == 1)
+            #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
+    @Test func aFileThatComesFastComesInOne() async throws {
+        try await C.with(workers: 2, partBytes: Self.partBytes, splitBelow: 1) { cluster in
+            cluster.origin.serve(Self.path, Self.body, etag: "\"v1\"")
+            let ended = try await cluster.run([try cluster.file(Self.path)])
+            #expect(ended[Self.path]?.state == .completed)
+            #expect(cluster.stored(Self.path) == Self.body)
+            #expect(cluster.origin.count(Self.path) == 1 && Self.ranges(cluster).isEmpty)
+        }
+    }
+
     @Test(arguments: [nil, "W/\"weak\""])
     func withoutAStrongValidatorAFileIsFetchedInOne(etag: String?) async throws {
         try await C.with(partBytes: Self.partBytes) { cluster in
