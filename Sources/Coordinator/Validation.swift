@@ -47,7 +47,13 @@ enum Validation {
             throw wrong(field, "given for a title", "for kind file only")
         }
         try range(mirrors.count, field, 1...WireLimits.mirrorsPerAsset)
-        for (index, mirror) in mirrors.enumerated() { try url(mirror, "\(field)[\(index)]") }
+        for (index, mirror) in mirrors.enumerated() {
+            try url(mirror, "\(field)[\(index)]")
+            guard originName(of: mirror, allowsUserInfo: false) != nil else {
+                throw wrong(
+                    "\(field)[\(index)]", redacted(url: mirror), "a URL without credentials")
+            }
+        }
     }
 
     static func check(_ request: LeaseRequest) throws(Failure) {

@@ -31,7 +31,7 @@ struct FetchReport: Encodable, Sendable {
 
     /// The lines that say what was fetched.
     var lines: [String] {
-        var words = "\(HumanFormat.bytes(bytes)) in \(HumanFormat.duration(seconds: seconds))"
+        var words = "\(HumanFormat.bytes(bytes)) in \(Self.duration(seconds))"
         if let bytesPerSecond {
             words += ", \(HumanFormat.rate(bytesPerSecond: bytesPerSecond))"
         }
@@ -41,6 +41,11 @@ struct FetchReport: Encodable, Sendable {
         if let httpVersion { words += ", HTTP/\(httpVersion)" }
         let digest = sha256.map { "SHA-256 \($0)\(verified ? ", as expected" : "")" }
         return ["\(printable(file ?? "stdout")): \(words)"] + (digest.map { [$0] } ?? [])
+    }
+
+    private static func duration(_ seconds: Double) -> String {
+        guard seconds < 10 else { return HumanFormat.duration(seconds: seconds) }
+        return "\(HumanFormat.fixed(seconds, places: seconds < 1 ? 3 : 2)) s"
     }
 
     private static func milliseconds(_ seconds: Double) -> String {

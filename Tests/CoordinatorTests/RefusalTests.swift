@@ -189,6 +189,16 @@ import Testing
         asset(
             #""name":"a","kind":"file","key":"h/a","url":"http://h/a","bytes":9223372036854775807"#),
         asset(#""name":"a","kind":"file","key":"h/a","url":"http://h/a","sha256":"abc""#),
+        asset(#""name":"a","kind":"file","key":"h/a","url":"http://h/a","mirrors":[]"#),
+        asset(#""name":"a","kind":"file","key":"h/a","url":"http://h/a","mirrors":["m/a"]"#),
+        asset(
+            #""name":"a","kind":"file","key":"h/a","url":"http://h/a","mirrors":["http://m/\na"]"#),
+        asset(
+            #""name":"a","kind":"file","key":"h/a","url":"http://h/a","mirrors":["http://u:p@m/"]"#),
+        asset(
+            #""name":"a","kind":"file","key":"h/a","url":"http://h/a","mirrors":["a","a","a","a","#
+                + #""a","a","a","a"]"#),
+        asset(#""name":"a","kind":"hls","key":"h/a","url":"http://h/a","mirrors":["http://m/"]"#),
         asset(
             #""name":"a","kind":"file","key":"h/a","url":"http://h/a","sha256":"\#(zeros.dropLast())G""#
         ),

@@ -26,7 +26,8 @@ struct MirrorTests {
             cluster.origin.route("/missing", .init(404))
             cluster.origin.route("/cut", FaultOrigin.Response(body: body).cut(after: 3))
             cluster.origin.route("/other", .init(text: "other bytes!!!"))
-            let paths = ["/busy", "/missing", "/cut", "/other"]
+            cluster.origin.route("/page.mp4", .htmlPage())
+            let paths = ["/busy", "/missing", "/cut", "/other", "/page.mp4"]
             for path in paths { mirror.route(path, .init(body: body)) }
             let assets = try await cluster.run(
                 try paths.map { path in

@@ -37,6 +37,20 @@ import Testing
         return status
     }
 
+    @Test func aFetchsLineShowsBytesTotalRateAndTimeLeft() {
+        var progress = FetchProgress(name: "film.mp4", style: plain)
+        let first = progress.line(bytes: 0, expected: nil, seconds: 0, columns: 100)
+        #expect(first.contains("film.mp4") && first.contains("–"))
+        let line = progress.line(bytes: 25 << 20, expected: 100 << 20, seconds: 1, columns: 100)
+        #expect(line.contains(" 25%") && line.contains("25.0 MiB of 100 MiB"))
+        #expect(line.contains("25.0 MiB/s") && line.contains("0:03 left"))
+        let almost = progress.line(
+            bytes: 100 << 20 - 1, expected: 100 << 20, seconds: 2, columns: 60)
+        #expect(almost.contains(" 99%") && TextLayout.width(almost) <= 60)
+        #expect(
+            progress.line(bytes: 0, expected: 0, seconds: 3, columns: 100).contains("100%"))
+    }
+
     @Test func linesShowWhatIsKnown() {
         var meter = ProgressMeter()
         meter.update(status(), atSeconds: 0)
