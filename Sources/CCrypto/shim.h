@@ -1,2 +1,3 @@
 #pragma once
 #include <openssl/evp.h>
+#include "crc32c.h"

@@ -10,12 +10,17 @@ struct DigestContext: ~Copyable {
     private let handle: DigestHandle
     private let algorithm: DigestAlgorithm
 
+    /// - Parameter algorithm: one that `isAvailable`, and is libcrypto's.
     init(_ algorithm: DigestAlgorithm) {
         self.algorithm = algorithm
         handle = DigestPool.shared(algorithm).take()
     }
 
     deinit { DigestPool.shared(algorithm).give(handle) }
+
+    static func isAvailable(_ algorithm: DigestAlgorithm) -> Bool {
+        algorithm.libcryptoName == nil || DigestPool.shared(algorithm).isAvailable
+    }
 
     func update(_ bytes: UnsafeRawBufferPointer) {
         guard let address = bytes.baseAddress, !bytes.isEmpty else { return }
@@ -32,6 +37,13 @@ struct DigestContext: ~Copyable {
         let result = EVP_DigestFinal_ex(handle.context, start, nil)
         precondition(result == 1, "libcrypto refused to finish a digest")
         handle.restart()
+    }
+
+    /// Goes on from where another context of the same algorithm is.
+    func copy(_ other: borrowing DigestContext) {
+        precondition(algorithm == other.algorithm)
+        let result = EVP_MD_CTX_copy_ex(handle.context, other.handle.context)
+        precondition(result == 1, "libcrypto refused to copy a digest")
     }
 }
 
@@ -54,27 +66,35 @@ private final class DigestPool: Sendable {
     /// More idle contexts than this are freed; about 400 bytes each.
     static let idleLimit = 512
 
+    private static let pools = DigestAlgorithm.allCases.map { DigestPool($0) }
+    /// Of all but one transfer, and so without a search.
     private static let sha256 = DigestPool(.sha256)
 
-    private let algorithm: DigestAlgorithm
+    private let name: String
+    let isAvailable: Bool
     private let idle = Mutex<[DigestHandle]>([])
 
-    private init(_ algorithm: DigestAlgorithm) { self.algorithm = algorithm }
+    private init(_ algorithm: DigestAlgorithm) {
+        name = algorithm.libcryptoName ?? ""
+        let method = EVP_MD_fetch(nil, name, nil)
+        isAvailable = method != nil
+        EVP_MD_free(method)
+    }
 
     static func shared(_ algorithm: DigestAlgorithm) -> DigestPool {
-        switch algorithm {
-        case .sha256: sha256
-        }
+        guard algorithm != .sha256, let index = DigestAlgorithm.allCases.firstIndex(of: algorithm)
+        else { return sha256 }
+        return pools[index]
     }
 
     func take() -> DigestHandle {
         if let handle = idle.withLock({ $0.popLast() }) { return handle }
         // The context keeps the fetched algorithm alive; it is fetched again only when the pool
         // is empty.
-        guard let method = EVP_MD_fetch(nil, algorithm.rawValue, nil),
+        guard let method = EVP_MD_fetch(nil, name, nil),
             let context = EVP_MD_CTX_new(),
             EVP_DigestInit_ex2(context, method, nil) == 1
-        else { preconditionFailure("libcrypto offers no \(algorithm.rawValue)") }
+        else { preconditionFailure("libcrypto offers no \(name)") }
         EVP_MD_free(method)
         return DigestHandle(context: context)
     }

@@ -14,4 +14,11 @@ package struct SHA256Hasher: ~Copyable, Sendable {
     package mutating func finish() -> SHA256Digest {
         SHA256Digest(filling: { context.finish(into: $0) })
     }
+
+    /// The digest of what was added up to now; more may follow.
+    package func soFar() -> SHA256Digest {
+        let copy = DigestContext(.sha256)
+        copy.copy(context)
+        return SHA256Digest(filling: { copy.finish(into: $0) })
+    }
 }
