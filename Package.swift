@@ -55,7 +55,7 @@ let package = Package(
         library("Coordinator", ["Model", "HTTPServer", "JobQueue", "Runtime"]),
         library(
             "Worker",
-            ["Model", "Catalog", "CoordinatorClient", "Transfer", "Storage", "Runtime"]),
+            ["Model", "Catalog", "CoordinatorClient", "Digest", "Transfer", "Storage", "Runtime"]),
         library(
             "Embedded",
             ["Model", "JobQueue", "Coordinator", "Storage", "Worker", "Runtime", "Transfer"]),
@@ -91,7 +91,7 @@ let package = Package(
         tests("Model", ["Runtime"]),
         tests("Catalog", ["Model"]),
         tests("Storage", ["Model", "Digest"]),
-        tests("Transfer", ["Model", "Storage", "Digest"]),
+        tests("Transfer", ["Model", "Storage", "Digest", "Runtime"]),
         tests("JobQueue", ["EventLoop", "Model", "Postgres", "Runtime"]),
         tests("CoordinatorClient", ["Model", "HTTPServer"]),
         tests("Coordinator", ["Model", "CoordinatorClient", "JobQueue"]),

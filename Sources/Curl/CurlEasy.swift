@@ -228,6 +228,15 @@ package final class CurlEasy {
         return String(validatingCString: value)
     }
 
+    /// All `name` headers of the last answer, in order, without surrounding space.
+    package func headers(_ name: String) -> [String] {
+        var values: [String] = []
+        while let value = dray_easy_header(handle, name, values.count) {
+            values.append(String(validatingCString: value) ?? "")
+        }
+        return values
+    }
+
     /// What libcurl says of the transfer that failed; may hold host names, never headers.
     package var errorDetail: String { String(cString: errorText) }
 

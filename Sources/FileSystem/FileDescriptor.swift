@@ -50,6 +50,11 @@ extension FileDescriptor {
         try retrying("pread") { pread(rawValue, buffer.baseAddress, buffer.count, off_t(offset)) }
     }
 
+    /// Cuts the file short, or fills it with zeros, to `bytes`; reserved blocks beyond are given up.
+    package func truncate(to bytes: Int64) throws(SystemError) {
+        _ = try retrying("ftruncate") { ftruncate(rawValue, off_t(bytes)) }
+    }
+
     /// Reserves blocks for a range without changing the file's length.
     ///
     /// Answers false where the file system cannot; throws when it has no room.

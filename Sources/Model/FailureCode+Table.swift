@@ -60,6 +60,9 @@ extension FailureCode {
         row(
             212, "origin.limited", .attempts(8),
             "A redirect led to an origin whose limits are used up; raise them or wait."),
+        row(
+            213, "origin.rangeIgnored", .attempts(4),
+            "The origin promises ranges and serves none; the file is fetched in one."),
         row(240, "origin.http.400", .never, "The origin refuses the request; check the URL."),
         row(241, "origin.http.401", .never, "The origin wants credentials."),
         row(242, "origin.http.403", .never, "The origin refuses; a signed URL may have run out."),

@@ -1,4 +1,4 @@
-internal import Digest
+package import Digest
 internal import FileSystem
 internal import Glibc
 package import Model
@@ -23,6 +23,8 @@ extension DirectoryStorage {
         let moved = PendingObject(
             destination: .assembly(id: id), descriptor: object.descriptor, site: object.site,
             temporaryName: id, ordinal: object.ordinal)
+        // It is to be gone on with as a part, if at all.
+        object.removeRecord()
         moved.takeRoom(of: object)
         return moved
     }
@@ -37,10 +39,12 @@ extension DirectoryStorage {
     /// `expectedSHA256`, 64 lower-case hex digits, is the whole file's digest where a list promises
     /// one; another digest is `integrity.digestMismatch`, and the file gets no final key.
     ///
+    /// `digests` are what it names besides.
+    ///
     /// `isOurs` is asked just before the rename; `worker.leaseLost` when the answer is false.
     package func promoteAssembly(
         _ assembly: Assembly, key: String, expectedSHA256: String? = nil,
-        isOurs: () -> Bool = { true }
+        digests: [ExpectedDigest] = [], isOurs: () -> Bool = { true }
     ) throws(Failure) -> StoredObject {
         try PrivateName.requireID(assembly.id)
         let key = try ObjectKey(key)
@@ -54,10 +58,10 @@ extension DirectoryStorage {
             return try confirmPromoted(assembly, parts: parts, key: key, in: site)
         }
         let stored: StoredObject
-        if let written = written(assembly) {
+        if digests.isEmpty, let written = written(assembly) {
             stored = written
         } else {
-            stored = try Self.hash(file, parts: parts, assembly.totalBytes)
+            stored = try Self.hash(file, parts: parts, assembly.totalBytes, digests)
         }
         if let expectedSHA256, expectedSHA256 != stored.sha256 {
             throw Failure(
@@ -161,13 +165,14 @@ extension DirectoryStorage {
     }
 
     private static func hash(
-        _ file: FileDescriptor, parts: [CheckedPart], _ totalBytes: Int64
+        _ file: FileDescriptor, parts: [CheckedPart], _ totalBytes: Int64,
+        _ digests: [ExpectedDigest] = []
     ) throws(Failure) -> StoredObject {
         let status = try asFailure { () throws(SystemError) in try file.status() }
         guard status.kind == .regular, status.bytes == totalBytes else {
             throw mismatch("the file has \(status.bytes) of \(totalBytes) bytes")
         }
-        var whole = SHA256Hasher()
+        var whole = DigestSet(digests.map(\.algorithm))
         var single = SHA256Hasher()
         for part in parts {
             let isThere = try asFailure { () throws(SystemError) in
@@ -180,7 +185,17 @@ extension DirectoryStorage {
                 throw mismatch("the bytes of the part at \(part.offset) are not those recorded")
             }
         }
-        return StoredObject(bytes: totalBytes, sha256: whole.finish().description)
+        let computed = whole.finish()
+        for digest in digests {
+            let given = computed.others.first { $0.algorithm == digest.algorithm }
+            guard given == digest else {
+                throw Failure(
+                    "integrity.digestMismatch",
+                    "\(digest.algorithm.title) is \(given?.hex ?? "not to be had"); the list says "
+                        + digest.hex)
+            }
+        }
+        return StoredObject(bytes: totalBytes, sha256: computed.sha256.description)
     }
 
     private static func mismatch(_ message: String) -> Failure {

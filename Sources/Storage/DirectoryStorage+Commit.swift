@@ -142,7 +142,7 @@ private struct BatchCommit {
                     continue
                 }
             }
-            _ = object.settle()
+            if object.settle() { object.removeRecord() }
             entered[ObjectIdentifier(directory), default: (directory, [])].objects.append(index)
         }
         return entered

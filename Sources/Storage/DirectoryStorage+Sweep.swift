@@ -2,8 +2,8 @@ internal import FileSystem
 package import Model
 
 extension DirectoryStorage {
-    /// Removes temporary objects and assemblies that nobody has written to for so long; answers how
-    /// many.
+    /// Removes temporary objects, assemblies and records of partial bodies that nobody has written to
+    /// for so long; answers how many.
     ///
     /// Ages are by the file system's own clock, which may be another machine's. Several workers may
     /// sweep at once.
@@ -14,7 +14,7 @@ extension DirectoryStorage {
         let site = try verifiedDirectories()
         let now = try SiteDirectories.probe(in: site.temporary)
         var removed = 0
-        for directory in [site.temporary, site.assembly] {
+        for directory in [site.temporary, site.assembly, site.partial] {
             let names = try asFailure { () throws(SystemError) in try directory.names() }
             for name in names {
                 guard let status = try? directory.status(of: name), status.kind == .regular,

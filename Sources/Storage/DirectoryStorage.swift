@@ -76,7 +76,7 @@ package final class DirectoryStorage: Sendable {
     ) throws(Failure) -> PendingObject {
         try PrivateName.requireID(id)
         let (site, file) = try openPrivate { (site) throws(SystemError) in
-            try site.assembly.open(id, O_WRONLY | O_CREAT, mode: 0o666)
+            try site.assembly.open(id, O_RDWR | O_CREAT, mode: 0o666)
         }
         let part = PendingObject(
             destination: .assembly(id: id), descriptor: file, site: site, temporaryName: id)
@@ -100,7 +100,7 @@ package final class DirectoryStorage: Sendable {
     }
 
     /// Small objects are not worth the call: their first write finds out as early.
-    private static func reserve(
+    static func reserve(
         _ bytes: Int64, at offset: Int64, of object: PendingObject
     ) throws(Failure) {
         try object.site.bounds.check(bytes, in: object.site.root)

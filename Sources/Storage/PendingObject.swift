@@ -27,6 +27,8 @@ package final class PendingObject: Sendable {
     private let isDisowned = Atomic<Bool>(false)
     /// Bytes written since the file system's room was looked at.
     private let unlooked = Atomic<Int>(0)
+    /// Its file in `.dray/partial`, once there is one.
+    private let recordName = Mutex<String?>(nil)
 
     private static let nextOrdinal = Atomic<UInt64>(0)
 
@@ -85,6 +87,13 @@ package final class PendingObject: Sendable {
         if case .key = destination, !isDisowned.load(ordering: .acquiring) {
             try? site.temporary.unlink(temporaryName)
         }
+        removeRecord()
+    }
+
+    /// Ends the object and leaves its file and its record where they are, for a later attempt.
+    package func leave() {
+        guard settle() else { return }
+        chain.withLock { $0 }?.digest.breakOff()
     }
 
     /// The temporary name may be another's file from now on: the object does not remove it.
@@ -92,4 +101,13 @@ package final class PendingObject: Sendable {
 
     /// True for the one caller that ends the object.
     func settle() -> Bool { !isSettled.exchange(true, ordering: .acquiringAndReleasing) }
+
+    /// Notes where it is written down how far the object is.
+    func setRecord(_ name: String) { recordName.withLock { $0 = name } }
+
+    /// Forgets how far the object is: it is whole, or gone.
+    func removeRecord() {
+        guard let name = recordName.withLock({ $0.take() }) else { return }
+        try? site.partial.unlink(name)
+    }
 }

@@ -10,6 +10,8 @@ final class SiteDirectories: Sendable {
     let temporary: FileDescriptor
     /// `.dray/assembly`
     let assembly: FileDescriptor
+    /// `.dray/partial`
+    let partial: FileDescriptor
     /// Those of the storage, however often its root is opened.
     let bounds: SpaceBounds
 
@@ -25,6 +27,7 @@ final class SiteDirectories: Sendable {
         let own = try Self.openOrMake(ObjectKey.privateDirectory, in: root, mode: 0o700)
         temporary = try Self.openOrMake("tmp", in: own, mode: 0o700)
         assembly = try Self.openOrMake("assembly", in: own, mode: 0o700)
+        partial = try Self.openOrMake("partial", in: own, mode: 0o700)
         _ = try Self.probe(in: temporary)
     }
 

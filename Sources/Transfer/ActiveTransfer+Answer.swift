@@ -2,6 +2,7 @@ internal import Curl
 internal import EventLoop
 internal import Glibc
 internal import Model
+internal import Storage
 
 extension ActiveTransfer {
     /// Judges the header of an answer: whether its body is wanted, and where it goes.
@@ -9,13 +10,13 @@ extension ActiveTransfer {
     /// Called with the first byte of the body, or at the end of an answer without one.
     func decide() throws(Failure) {
         received = 0
+        resumedBytes = 0
         if lane.isLimited { loop.answered(self) }
         learnVersion()
         guard isWantedStatus else {
             body = .discarded
             return
         }
-        transfer.handle(.receive)
         body = .wanted
         let contentType = easy.header("Content-Type")
         if refusesPage(typed: contentType) {
@@ -24,16 +25,57 @@ extension ActiveTransfer {
         if let encoding = easy.header("Content-Encoding"), encoding.lowercased() != "identity" {
             throw problem("origin.encoding", "Content-Encoding is \(encoding.prefix(40))")
         }
+        try checkLengthHeader()
+        expected = request.expectedDigests
         if let range = request.range {
-            try checkRange(range, contentType: contentType)
+            try checkRange(range)
             wantedBytes = range.length
+            if let partial { try goOn(with: partial) } else { try begin() }
+        } else if let partial, try isRest(of: partial) {
+            expected += partial.record.digests
+            wantedBytes = partial.record.totalBytes
+            try checkRest(partial.record.totalBytes)
+            try goOn(with: partial)
         } else {
+            expected += stated
             try checkLength()
+            try begin()
         }
-        switch request.destination {
-        case .object(let open): object = try open(wantedBytes)
-        case .sink(let open): sink = try open(wantedBytes)
-        case .memory: break
+        setResumable()
+        transfer.handle(.receive)
+    }
+
+    /// libcurl takes the digits that a length begins with, and the last of several lengths; who
+    /// guesses may cut a body short (RFC 9112, 6.3).
+    private func checkLengthHeader() throws(Failure) {
+        let lengths = easy.headers("Content-Length")
+        let isOne = lengths.allSatisfy { length in
+            length == lengths.first && length.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
+                && Int64(length) != nil
+        }
+        guard isOne else {
+            throw problem("origin.protocol", "a Content-Length that is no number, or several")
+        }
+    }
+
+    /// The list's word holds for an object that is gone on with as well.
+    private func checkRest(_ totalBytes: Int64) throws(Failure) {
+        if let expected = request.expectedBytes, totalBytes != expected {
+            throw problem("content.lengthMismatch", "\(totalBytes) bytes, expected \(expected)")
+        }
+        guard totalBytes <= request.maximumBytes else {
+            throw problem(
+                "origin.tooLarge", "\(totalBytes) bytes, more than \(request.maximumBytes)")
+        }
+    }
+
+    /// Ends the transfer, or asks once more where that is what the failure means.
+    func end(with failure: Failure) {
+        guard failure == .askAgain else { return finish(failure) }
+        do throws(Failure) {
+            try loop.move(self, to: hop(to: url), later: false)
+        } catch {
+            finish(error)
         }
     }
 
@@ -41,45 +83,47 @@ extension ActiveTransfer {
     private var isWantedStatus: Bool {
         switch easy.status {
         case 200, 203: true
-        case 206: request.range != nil
+        case 206: request.range != nil || partial != nil
         default: false
         }
     }
 
-    private func checkRange(
-        _ range: TransferRequest.ByteRange, contentType: String?
-    ) throws(Failure) {
-        guard easy.status == 206 else {
-            // With If-Range it says that the object is another one; without, that the origin does
-            // not do ranges. The bytes are not those asked for in either case.
-            throw problem("content.changed", "the whole object came where a range was asked for")
-        }
+    private func checkRange(_ range: TransferRequest.ByteRange) throws(Failure) {
+        guard easy.status == 206 else { throw wholeForRange(range) }
         guard let text = easy.header("Content-Range"), let given = ContentRange(text) else {
             throw problem("origin.protocol", "a 206 without a Content-Range that can be used")
         }
-        let end = range.offset + range.length - 1
-        guard given.start == range.offset, given.end == end else {
+        let done = partial?.record.bytes ?? 0
+        let (start, end) = (range.offset + done, range.offset + range.length - 1)
+        guard given.start == start, given.end == end else {
             throw problem(
                 "origin.protocol",
-                "bytes \(given.start)-\(given.end) where \(range.offset)-\(end) were asked for")
+                "bytes \(given.start)-\(given.end) where \(start)-\(end) were asked for")
         }
         if let total = range.totalBytes, given.total != total {
             throw problem("content.changed", "\(given.total) bytes in all, \(total) before")
         }
-        if let length = easy.contentLength, length != range.length {
-            throw problem("content.lengthMismatch", "\(length) bytes for \(range.length)")
+        if let length = easy.contentLength, length != range.length - done {
+            throw problem("content.lengthMismatch", "\(length) bytes for \(range.length - done)")
         }
-        try checkValidator(range)
+        // Not every origin honours If-Range as it should, so what it answers is compared as well.
+        if let validator = range.validator, !isUnchanged(validator) {
+            throw problem("content.changed", "the validator is another than before")
+        }
     }
 
-    /// Not every origin honours If-Range as it should, so what it answers is compared as well.
-    private func checkValidator(_ range: TransferRequest.ByteRange) throws(Failure) {
-        guard let validator = range.validator else { return }
-        let isETag = Validator.isStrongETag(validator)
-        let name = isETag ? "ETag" : "Last-Modified"
-        if let given = easy.header(name), given != validator {
-            throw problem("content.changed", "\(name) is another than before")
+    /// What a 200 means where a range was asked for: the bytes are not those, in any case.
+    private func wholeForRange(_ range: TransferRequest.ByteRange) -> Failure {
+        let isSame =
+            range.validator.map(isUnchanged) == true && easy.contentLength == range.totalBytes
+        guard isSame else {
+            return problem("content.changed", "the whole object came where a range was asked for")
         }
+        guard omissions.ifRange else {
+            omissions.ifRange = true
+            return .askAgain
+        }
+        return problem("origin.rangeIgnored", "the whole object comes whatever range is asked for")
     }
 
     private func checkLength() throws(Failure) {
@@ -139,6 +183,11 @@ extension ActiveTransfer {
     /// Follows a redirect, or ends with the failure that the status means.
     func conclude() {
         let status = easy.status
+        if status == 416, partial != nil {
+            // It is shorter than what lies there, or another.
+            omissions.partial = true
+            if request.range == nil { return end(with: .askAgain) }
+        }
         let location = [301, 302, 303, 307, 308].contains(status) ? easy.header("Location") : nil
         guard let location else {
             let retryAfter = RetryAfter.seconds(

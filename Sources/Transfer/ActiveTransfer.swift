@@ -57,7 +57,16 @@ final class ActiveTransfer {
     var sink: (any TransferSink)?
     var memory: [UInt8] = []
     var start: [UInt8] = []
-    private var hasher = SHA256Hasher()
+    var digests = DigestSet()
+    /// What the list and the answer say of the whole body.
+    var expected: [ExpectedDigest] = []
+    /// Bytes of the body that lay there before.
+    var resumedBytes: Int64 = 0
+    var omissions = Omissions()
+    /// What the body under way can be gone on with by; nil when it cannot.
+    var leaving: PartialRecord?
+    /// How many bytes there will be when their number is written down.
+    var nextNote = Int64.max
 
     /// On the monotonic clock, in seconds.
     private let startedAt: Double
@@ -85,13 +94,14 @@ final class ActiveTransfer {
         redirects = hop.redirects
         isAtOrigin = hop.isAtOrigin
         postponements = hop.postponements
+        omissions = hop.omissions
     }
 
     /// Where the transfer is, to go on from.
     func hop(to url: String) -> Hop {
         Hop(
             url: url, redirects: redirects, isAtOrigin: isAtOrigin, startedAt: startedAt,
-            postponements: postponements)
+            postponements: postponements, omissions: omissions)
     }
 
     private static func check(_ request: TransferRequest) throws(Failure) {
@@ -109,6 +119,7 @@ final class ActiveTransfer {
     func connect() throws(Failure) {
         easy.delegate = self
         body = .undecided
+        failure = nil
         deniedAddress = false
         isPostponed = false
         windowStartedAt = nil
@@ -145,12 +156,7 @@ final class ActiveTransfer {
     }
 
     private func headerLines() -> [String] {
-        var lines = isAtOrigin ? request.headers : []
-        if let range = request.range {
-            lines.append("Range: bytes=\(range.offset)-\(range.offset + range.length - 1)")
-            if let validator = range.validator { lines.append("If-Range: \(validator)") }
-        }
-        return lines
+        (isAtOrigin ? request.headers : []) + rangeLines
     }
 
     // MARK: The body
@@ -175,7 +181,7 @@ final class ActiveTransfer {
             throw problem("origin.tooLarge", "more than \(maximumBytes) bytes")
         }
         try sniff(bytes)
-        hasher.update(bytes)
+        digests.update(bytes)
         if let object {
             try object.write(bytes, at: (request.range?.offset ?? 0) + received)
         } else if let sink {
@@ -186,6 +192,7 @@ final class ActiveTransfer {
         received += Int64(bytes.count)
         transfer.add(receivedBytes: bytes.count)
         lane.add(receivedBytes: bytes.count)
+        if received >= nextNote { note() }
     }
 
     private func write(
@@ -200,7 +207,7 @@ final class ActiveTransfer {
     }
 
     private func sniff(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-        guard refusesPages, start.count < WebPage.sniffBytes else { return }
+        guard refusesPages, start.count < WebPage.sniffBytes, resumedBytes == 0 else { return }
         start.append(contentsOf: bytes.prefix(WebPage.sniffBytes - start.count))
         if WebPage.isStart(start) {
             throw problem("content.unexpectedType", "an HTML page")
@@ -226,32 +233,6 @@ final class ActiveTransfer {
 
     // MARK: The end
 
-    /// Checks what was received against what was promised, and hands it on.
-    func check() throws(Failure) -> Fetched {
-        if let wantedBytes, received < wantedBytes {
-            throw problem(
-                request.range == nil ? "content.lengthMismatch" : "origin.truncated",
-                "\(received) of \(wantedBytes) bytes")
-        }
-        let digest = hasher.finish()
-        transfer.handle(.end)
-        if let expected = request.expectedSHA256, !isFirstPart,
-            SHA256Digest(hex: expected) != digest
-        {
-            throw problem(
-                "integrity.digestMismatch", "SHA-256 is \(digest), expected \(expected)")
-        }
-        transfer.handle(.agree)
-        var fetched = Fetched(bytes: received, sha256: digest.description, finalURL: url)
-        fetched.object = object
-        if case .memory = request.destination { fetched.body = memory }
-        fetched.isFirstPart = isFirstPart
-        fetched.etag = easy.header("ETag")
-        fetched.lastModified = easy.header("Last-Modified")
-        fetched.contentType = easy.header("Content-Type")
-        return fetched
-    }
-
     /// Ends the transfer now, from outside of libcurl's callbacks.
     func end(_ failure: Failure) {
         loop.remove(easy)
@@ -259,10 +240,9 @@ final class ActiveTransfer {
     }
 
     func finish(_ failure: Failure, retryAfterSeconds: Double? = nil) {
-        object?.discard()
-        object = nil
         transfer.handle(.fail)
         var result = TransferResult(.failure(failure))
+        result.left = leave(after: failure)
         result.retryAfterSeconds = retryAfterSeconds
         finish(result)
     }
@@ -279,7 +259,8 @@ final class ActiveTransfer {
     /// Keeps an answer whose body is complete.
     private func succeed() {
         do throws(Failure) {
-            finish(TransferResult(.success(try check())))
+            let fetched = try check()
+            finish(TransferResult(.success(fetched)))
         } catch {
             finish(error)
         }
@@ -390,11 +371,11 @@ extension ActiveTransfer: CurlEasyDelegate {
             }
             return
         }
-        if let failure, failure != .discardedEnough { return finish(failure) }
+        if let failure, failure != .discardedEnough { return end(with: failure) }
         if isFirstPart, received == wantedBytes { return succeed() }
         // An answer without a body is judged here.
         if body == .undecided, code == .ok {
-            do throws(Failure) { try decide() } catch { return finish(error) }
+            do throws(Failure) { try decide() } catch { return end(with: error) }
         }
         switch body {
         case .wanted where code == .ok: succeed()

@@ -18,6 +18,7 @@ struct Hop {
     var startedAt: Double
     /// How often there was no connection to be had after all.
     var postponements = 0
+    var omissions = Omissions()
 }
 
 /// A connection to an origin, from its socket's making until it counts no more.

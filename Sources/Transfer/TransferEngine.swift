@@ -214,7 +214,9 @@ extension Transfer {
     /// Ends a transfer that no loop has.
     func cancelUnstarted(_ failure: Failure = .cancelled) {
         handle(.fail)
-        completion(self, TransferResult(.failure(failure)))
+        var result = TransferResult(.failure(failure))
+        result.left = request.resumption?.partial.map { LeftBody($0) }
+        completion(self, result)
     }
 }
 

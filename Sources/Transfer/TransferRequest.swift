@@ -1,3 +1,4 @@
+package import Digest
 package import Model
 package import Storage
 
@@ -19,6 +20,10 @@ package struct TransferRequest: Sendable {
     package var expectedBytes: Int64?
     /// The digest of what is asked for, 64 hex digits, where one is promised.
     package var expectedSHA256: String?
+    /// Digests of the whole object by further algorithms.
+    package var furtherDigests: [ExpectedDigest] = []
+    /// How a body that breaks off is gone on with; nil for not at all.
+    package var resumption: Resumption?
     /// A body beyond it fails with `origin.tooLarge`.
     package var maximumBytes: Int64 = 16 << 40
     /// A web page is never what was asked for, whatever the URL ends in.
@@ -51,6 +56,14 @@ package struct TransferRequest: Sendable {
         self.group = group
         self.destination = destination
         self.role = role
+    }
+
+    /// All that is promised of the whole object.
+    var expectedDigests: [ExpectedDigest] {
+        guard let digest = expectedSHA256.flatMap({ ExpectedDigest(.sha256, hex: $0) }) else {
+            return furtherDigests
+        }
+        return [digest] + furtherDigests
     }
 
     /// Where the bytes go.

@@ -11,6 +11,9 @@ package struct TransferResult: Sendable {
     package var httpVersion: String?
     /// What the origin asked for with `Retry-After`, 0 to 3,600.
     package var retryAfterSeconds: Double?
+    /// Of a failure: what the next attempt can go on with, for the owner to keep; dropped, it is
+    /// discarded.
+    package var left: LeftBody?
     /// Of the last request, when there were redirects.
     package var timings = CurlEasy.Timings()
 
@@ -26,6 +29,8 @@ package struct Fetched: Sendable {
     package var bytes: Int64
     /// Of these bytes; 64 lower-case hex digits.
     package var sha256: String
+    /// A digest that the list or the origin states was compared, and agrees.
+    package var isVerified = false
     /// For a destination in storage: to be committed, or discarded.
     package var object: PendingObject?
     /// For a destination in memory.

@@ -1,0 +1,239 @@
+package import Digest
+internal import FileSystem
+internal import Glibc
+package import Model
+import Synchronization
+
+/// The start of a body that an earlier attempt left, in the hands of one attempt.
+package final class PartialBody: Sendable {
+    package let object: PendingObject
+    package let record: PartialRecord
+    private let digests: Mutex<DigestSet?>
+
+    package init(
+        object: PendingObject, record: PartialRecord, digests: consuming sending DigestSet
+    ) {
+        self.object = object
+        self.record = record
+        self.digests = Mutex(consume digests)
+    }
+
+    /// The digests of the bytes that lie there, to go on with; nil the second time.
+    package func takeDigests() -> DigestSet? { digests.withLock { $0.take() } }
+}
+
+extension DirectoryStorage {
+    /// What lies at the site unfinished; one listing of one directory.
+    package func partials() throws(Failure) -> PartialIndex {
+        let site = try verifiedDirectories()
+        var index = PartialIndex()
+        for name in try asFailure({ () throws(SystemError) in try site.partial.names() }) {
+            guard name.utf8.count > PartialIdentity.nameBytes + 1 else { continue }
+            index.records[String(name.prefix(PartialIdentity.nameBytes)), default: []].append(name)
+        }
+        return index
+    }
+
+    /// Writes down how far an object is, so that it can be gone on with when this process is killed.
+    ///
+    /// Best effort: where it cannot be written, the next attempt starts over.
+    package func note(
+        _ record: PartialRecord, of object: PendingObject, as identity: PartialIdentity,
+        lease: LeaseID, job: JobID
+    ) {
+        try? write(PartialRecordText(record, isClosed: false), of: object, identity, lease, job)
+    }
+
+    /// Ends an object and keeps what it has for a later attempt, of any worker.
+    package func keep(
+        _ record: PartialRecord, of object: PendingObject, as identity: PartialIdentity,
+        lease: LeaseID, job: JobID
+    ) {
+        do throws(Failure) {
+            // After the last write: who finds the record closed may take the file for its own.
+            try write(PartialRecordText(record, isClosed: true), of: object, identity, lease, job)
+            object.leave()
+        } catch {
+            object.discard()
+        }
+    }
+
+    private func write(
+        _ text: PartialRecordText, of object: PendingObject, _ identity: PartialIdentity,
+        _ lease: LeaseID, _ job: JobID
+    ) throws(Failure) {
+        let name = "\(identity.name)-\(try PrivateName.temporary(lease: lease, job: job))"
+        let bytes = text.bytes
+        guard bytes.count <= PartialRecordText.maximumBytes else {
+            throw Failure("storage.io", "a record of \(bytes.count) bytes")
+        }
+        try asFailure { () throws(SystemError) in
+            // Written over, never first emptied: a record that is there stays there.
+            let file = try object.site.partial.open(name, O_WRONLY | O_CREAT, mode: 0o600)
+            try bytes.withUnsafeBufferPointer { (bytes) throws(SystemError) in
+                try file.write(UnsafeRawBufferPointer(bytes), at: 0)
+            }
+            try file.truncate(to: Int64(bytes.count))
+        }
+        object.setRecord(name)
+    }
+
+    // MARK: - Going on
+
+    /// What a partial body is to be gone on with as.
+    package enum PartialPlace: Sendable {
+        case key(String)
+        case range(assembly: String, offset: Int64, length: Int64)
+    }
+
+    /// Takes over what an earlier attempt left of an object; nil when there is nothing of use.
+    ///
+    /// Reads the bytes once, to go on with their digests. A file that its writer has closed is given
+    /// the new lease's name, in one step, so that one of several takers has it. One that was never
+    /// closed may still be written to, by a worker that was frozen: its bytes are copied. `digests`
+    /// are those wanted besides SHA-256 and what the record names.
+    package func takePartial(
+        _ identity: PartialIdentity, of index: PartialIndex, lease: LeaseID, job: JobID,
+        place: PartialPlace, digests: some Sequence<DigestAlgorithm> = []
+    ) -> PartialBody? {
+        guard let names = index.records[identity.name], let site = try? verifiedDirectories()
+        else { return nil }
+        var found: [(name: String, text: PartialRecordText)] = []
+        for name in names {
+            guard let bytes = try? Self.readSmall(name, in: site.partial) else { continue }
+            if let text = PartialRecordText(bytes) {
+                found.append((name, text))
+            } else {
+                try? site.partial.unlink(name)
+            }
+        }
+        found.sort { $0.text.record.bytes > $1.text.record.bytes }
+        for (name, text) in found {
+            let taker = PartialTaker(
+                storage: self, site: site, name: name, text: text, lease: lease, job: job,
+                algorithms: Set(digests).union(text.record.digests.map(\.algorithm)))
+            guard let body = taker.take(place) else { continue }
+            // The new record first: killed in between, the next attempt finds one of them.
+            note(body.record, of: body.object, as: identity, lease: lease, job: job)
+            taker.removeRecord()
+            return body
+        }
+        return nil
+    }
+
+    private static func readSmall(
+        _ name: String, in directory: FileDescriptor
+    ) throws(SystemError) -> [UInt8] {
+        let file = try directory.open(name, O_RDONLY | O_NONBLOCK)
+        var bytes = [UInt8](repeating: 0, count: PartialRecordText.maximumBytes)
+        let count = try bytes.withUnsafeMutableBufferPointer { (buffer) throws(SystemError) in
+            try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+        }
+        return Array(bytes.prefix(count))
+    }
+}
+
+/// One try to take a partial body over.
+private struct PartialTaker {
+    let storage: DirectoryStorage
+    let site: SiteDirectories
+    /// The record's.
+    let name: String
+    let text: PartialRecordText
+    let lease: LeaseID
+    let job: JobID
+    let algorithms: Set<DigestAlgorithm>
+
+    /// What the earlier attempt called its temporary file.
+    private var temporaryName: String {
+        String(name.dropFirst(PartialIdentity.nameBytes + 1))
+    }
+
+    /// An earlier attempt at the same job: its lease is over, whether or not it knows.
+    private var isOfThisJob: Bool { temporaryName.hasSuffix("-\(job)") }
+
+    func take(_ place: DirectoryStorage.PartialPlace) -> PartialBody? {
+        switch place {
+        case .range(let assembly, let offset, let length):
+            takeRange(assembly, offset, length)
+        case .key(let key): text.isClosed ? rename(to: key) : copy(to: key)
+        }
+    }
+
+    /// The old record says nothing any more. One of another job that is under way stays.
+    func removeRecord() {
+        guard text.isClosed || isOfThisJob,
+            let own = try? PrivateName.temporary(lease: lease, job: job),
+            own != temporaryName
+        else { return }
+        try? site.partial.unlink(name)
+    }
+
+    /// The bytes stay where all attempts at the range write; the whole file is hashed once more
+    /// before it gets its final key.
+    private func takeRange(_ assembly: String, _ offset: Int64, _ length: Int64) -> PartialBody? {
+        guard text.record.bytes < length,
+            let object = try? storage.openAssembly(id: assembly, offset: offset, length: length)
+        else { return nil }
+        var digests = DigestSet(algorithms)
+        guard hash(object.descriptor, at: offset, into: &digests) else {
+            object.leave()
+            return nil
+        }
+        return PartialBody(object: object, record: text.record, digests: digests)
+    }
+
+    private func rename(to key: String) -> PartialBody? {
+        do throws(Failure) {
+            let key = try ObjectKey(key)
+            let own = try PrivateName.temporary(lease: lease, job: job)
+            let file = try asFailure { () throws(SystemError) in
+                try site.temporary.rename(temporaryName, to: site.temporary, named: own)
+                return try site.temporary.open(own, O_RDWR | O_NONBLOCK)
+            }
+            let object = PendingObject(
+                destination: .key(key), descriptor: file, site: site, temporaryName: own)
+            var digests = DigestSet(algorithms)
+            // An object that is dropped here takes its file along.
+            guard hash(file, at: 0, into: &digests) else {
+                removeRecord()
+                return nil
+            }
+            try asFailure { () throws(SystemError) in try file.truncate(to: text.record.bytes) }
+            try DirectoryStorage.reserve(text.record.totalBytes, at: 0, of: object)
+            return PartialBody(object: object, record: text.record, digests: digests)
+        } catch {
+            // Its file is gone: taken by another, or swept.
+            removeRecord()
+            return nil
+        }
+    }
+
+    private func copy(to key: String) -> PartialBody? {
+        guard let file = try? site.temporary.open(temporaryName, O_RDONLY | O_NONBLOCK),
+            let object = try? storage.createTemporary(
+                lease: lease, job: job, key: key, reservingBytes: text.record.totalBytes)
+        else { return nil }
+        var digests = DigestSet(algorithms)
+        guard hash(file, at: 0, into: &digests, copyingTo: object) else { return nil }
+        if isOfThisJob, temporaryName != object.temporaryName {
+            try? site.temporary.unlink(temporaryName)
+        }
+        return PartialBody(object: object, record: text.record, digests: digests)
+    }
+
+    /// Adds the recorded bytes to `digests`; false when they are not what was recorded.
+    private func hash(
+        _ file: FileDescriptor, at offset: Int64, into digests: inout DigestSet,
+        copyingTo object: PendingObject? = nil
+    ) -> Bool {
+        var position: Int64 = 0
+        var isCopied = true
+        let isThere = try? file.forEachBlock(offset: offset, length: text.record.bytes) { block in
+            digests.update(block)
+            if let object, (try? object.write(block, at: position)) == nil { isCopied = false }
+            position += Int64(block.count)
+        }
+        return isThere == true && isCopied && digests.sha256SoFar() == text.record.sha256
+    }
+}

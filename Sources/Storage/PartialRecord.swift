@@ -1,0 +1,125 @@
+package import Digest
+
+/// What is known of a body that has not come to its end: which bytes lie there, and of what.
+///
+/// Nothing in it is taken on trust when it is read again: the bytes are hashed anew and compared, so
+/// that neither a power cut nor another writer makes wrong bytes of a partial body.
+package struct PartialRecord: Hashable, Sendable {
+    /// Bytes from the start of what was asked for, which is the whole object or one range of it.
+    package var bytes: Int64
+    /// Of these bytes.
+    package var sha256: SHA256Digest
+    /// Length of the whole object.
+    package var totalBytes: Int64
+    /// The strong ETag or the Last-Modified date that the object had.
+    package var validator: String
+    /// Tells the URL that the body came from in the end: validators of two URLs say nothing of each
+    /// other.
+    package var source: SHA256Digest
+    /// What the origin said of the whole object.
+    package var digests: [ExpectedDigest]
+
+    package init(
+        bytes: Int64, sha256: SHA256Digest, totalBytes: Int64, validator: String,
+        source: SHA256Digest, digests: [ExpectedDigest] = []
+    ) {
+        self.bytes = bytes
+        self.sha256 = sha256
+        self.totalBytes = totalBytes
+        self.validator = validator
+        self.source = source
+        self.digests = digests
+    }
+}
+
+/// What a partial body is the start of; two attempts that fetch the same have the same one.
+package struct PartialIdentity: Hashable, Sendable {
+    /// 32 hex digits.
+    let name: String
+
+    /// A whole object, by what was asked for and where it is to lie.
+    package init(url: String, key: String) {
+        self.init("object\n\(url)\n\(key)")
+    }
+
+    /// A range of a large file.
+    package init(assembly: String, offset: Int64, length: Int64) {
+        self.init("range\n\(assembly)\n\(offset)\n\(length)")
+    }
+
+    private init(_ text: String) {
+        name = String(SHA256Digest(hashing: Array(text.utf8)).description.prefix(Self.nameBytes))
+    }
+
+    static let nameBytes = 32
+}
+
+/// The partial bodies that lay at a site at one moment.
+package struct PartialIndex: Sendable {
+    /// Names of the records of each.
+    var records: [String: [String]] = [:]
+
+    /// Nothing.
+    package init() {}
+
+    package var isEmpty: Bool { records.isEmpty }
+
+    package func contains(_ identity: PartialIdentity) -> Bool { records[identity.name] != nil }
+}
+
+/// The text of a record: a line a field, the same length however much has come.
+struct PartialRecordText {
+    static let maximumBytes = 16 << 10
+    private static let head = "dray partial 1"
+
+    /// The writer has ended: nobody writes to the file any more.
+    var isClosed: Bool
+    var record: PartialRecord
+
+    init(_ record: PartialRecord, isClosed: Bool) {
+        self.record = record
+        self.isClosed = isClosed
+    }
+
+    var bytes: [UInt8] {
+        let digits = String(record.bytes)
+        let lines =
+            [
+                Self.head, "closed \(isClosed ? 1 : 0)",
+                "bytes \(String(repeating: "0", count: max(19 - digits.count, 0)))\(digits)",
+                "sha256 \(record.sha256)", "total \(record.totalBytes)",
+                "source \(record.source)", "validator \(record.validator)",
+            ] + record.digests.map { "digest \($0)" } + ["end"]
+        return Array((lines.joined(separator: "\n") + "\n").utf8)
+    }
+
+    /// Nil for anything but a whole record.
+    init?(_ bytes: [UInt8]) {
+        guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
+        var lines = text.split(separator: "\n", omittingEmptySubsequences: false)[...]
+        guard lines.popLast() == "", lines.popLast() == "end", lines.popFirst() == Self.head[...]
+        else { return nil }
+        var fields: [Substring: Substring] = [:]
+        var digests: [ExpectedDigest] = []
+        for line in lines {
+            guard let space = line.firstIndex(of: " ") else { return nil }
+            let value = line[line.index(after: space)...]
+            if line[..<space] == "digest" {
+                guard let digest = ExpectedDigest(value) else { return nil }
+                digests.append(digest)
+            } else {
+                fields[line[..<space]] = value
+            }
+        }
+        guard let closed = fields["closed"], let count = fields["bytes"].flatMap({ Int64($0) }),
+            let sha256 = fields["sha256"].flatMap({ SHA256Digest(hex: $0) }),
+            let total = fields["total"].flatMap({ Int64($0) }),
+            let source = fields["source"].flatMap({ SHA256Digest(hex: $0) }),
+            let validator = fields["validator"], !validator.isEmpty, count > 0, count < total
+        else { return nil }
+        isClosed = closed == "1"
+        record = PartialRecord(
+            bytes: count, sha256: sha256, totalBytes: total, validator: String(validator),
+            source: source, digests: digests)
+    }
+}

@@ -1,0 +1,195 @@
+internal import Curl
+internal import Digest
+internal import Model
+internal import Storage
+
+/// What a request leaves out, because an answer to the one before was of no use.
+struct Omissions: Hashable, Sendable {
+    /// `If-Range`: some CDNs pay no regard to a range that has a condition.
+    var ifRange = false
+    /// What an earlier attempt left.
+    var partial = false
+}
+
+// Going on with a body, and leaving one to be gone on with. A validator that is not proof enough, an
+// answer that is not the rest of what lies there: each starts over, none is appended.
+extension ActiveTransfer {
+    /// What lies there, while it is to be gone on with.
+    var partial: PartialBody? { omissions.partial ? nil : request.resumption?.partial }
+
+    /// The header lines that ask for a range of the object.
+    var rangeLines: [String] {
+        let done = partial?.record.bytes ?? 0
+        if let range = request.range {
+            let last = range.offset + range.length - 1
+            return lines("\(range.offset + done)-\(last)", range.validator)
+        }
+        guard let partial else { return [] }
+        return lines("\(done)-", partial.record.validator)
+    }
+
+    private func lines(_ range: String, _ validator: String?) -> [String] {
+        let lines = ["Range: bytes=\(range)"]
+        guard let validator, !omissions.ifRange else { return lines }
+        return lines + ["If-Range: \(validator)"]
+    }
+
+    // MARK: The answer
+
+    /// Whether the answer is the rest of the whole object that lies there in part; false for one
+    /// that begins anew. Throws `.askAgain` where neither is to be had of it.
+    func isRest(of partial: PartialBody) throws(Failure) -> Bool {
+        let record = partial.record
+        let isSame = isUnchanged(record.validator) && source == record.source
+        guard easy.status == 206 else {
+            // Unchanged, and yet not the rest: perhaps because of the condition.
+            if isSame, !omissions.ifRange, easy.contentLength == record.totalBytes {
+                omissions.ifRange = true
+                throw .askAgain
+            }
+            omissions.partial = true
+            return false
+        }
+        let given = easy.header("Content-Range").flatMap { ContentRange($0) }
+        let isRest =
+            given?.start == record.bytes && given?.end == record.totalBytes - 1
+            && given?.total == record.totalBytes
+            && easy.contentLength ?? record.restBytes == record.restBytes
+        let contradicts = stated.contains { digest in
+            record.digests.contains { $0.algorithm == digest.algorithm && $0 != digest }
+        }
+        guard isRest, isSame, !contradicts else {
+            omissions.partial = true
+            throw .askAgain
+        }
+        return true
+    }
+
+    /// Whether the answer says that it is of the object that had `validator`. A date may be missing
+    /// where If-Range has asked for it (RFC 9110, 15.3.7) and the whole is hashed in the end anew.
+    func isUnchanged(_ validator: String) -> Bool {
+        let isETag = Validator.isStrongETag(validator)
+        guard let given = easy.header(isETag ? "ETag" : "Last-Modified") else {
+            return !isETag && easy.status == 206 && request.range != nil && !omissions.ifRange
+        }
+        return given == validator
+    }
+
+    /// Takes up what lies there.
+    func goOn(with partial: PartialBody) throws(Failure) {
+        guard let taken = partial.takeDigests() else {
+            omissions.partial = true
+            throw .askAgain
+        }
+        digests = taken
+        object = partial.object
+        received = partial.record.bytes
+        resumedBytes = received
+        transfer.add(receivedBytes: Int(received))
+    }
+
+    /// Begins a body at its start, with the digests that are to be compared.
+    func begin() throws(Failure) {
+        // What lay there is of no use; its name is needed.
+        if let left = request.resumption?.partial, object !== left.object { left.object.discard() }
+        if !expected.isEmpty { digests = DigestSet(expected.map(\.algorithm)) }
+        switch request.destination {
+        case .object(let open): object = try open(wantedBytes)
+        case .sink(let open): sink = try open(wantedBytes)
+        case .memory: break
+        }
+    }
+
+    /// The answer's own digests; none of a range of a file that others fetch as well.
+    var stated: [ExpectedDigest] {
+        StatedDigests.of(isWhole: easy.status != 206) { easy.headers($0) }
+    }
+
+    /// Tells the URL of the answer, without what may be signed anew each time.
+    var source: SHA256Digest {
+        SHA256Digest(hashing: Array(url.utf8.prefix { $0 != UInt8(ascii: "?") }))
+    }
+
+    // MARK: Leaving
+
+    /// Sets what the body under way may later be gone on with by.
+    func setResumable() {
+        nextNote = .max
+        leaving = nil
+        guard let resumption = request.resumption, object != nil else { return }
+        if resumedBytes > 0, let record = partial?.record {
+            leaving = record
+        } else if let range = request.range {
+            guard let validator = range.validator, let total = range.totalBytes else { return }
+            leaving = makeRecord(total, validator)
+        } else if let total = easy.contentLength, total > resumption.minimumBytes, acceptsRanges,
+            let validator = Validator.of(
+                etag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
+                date: easy.header("Date"))
+        {
+            leaving = makeRecord(total, validator)
+        }
+        if leaving != nil { scheduleNote() }
+    }
+
+    private var acceptsRanges: Bool {
+        easy.status == 200 && easy.header("Accept-Ranges")?.lowercased() != "none"
+    }
+
+    private func makeRecord(_ total: Int64, _ validator: String) -> PartialRecord {
+        PartialRecord(
+            bytes: 0, sha256: SHA256Digest(hashing: []), totalBytes: total, validator: validator,
+            source: source, digests: request.range == nil ? stated : [])
+    }
+
+    private func scheduleNote() {
+        nextNote = received + max(request.resumption?.noteBytes ?? .max >> 1, 1)
+    }
+
+    /// What has come up to now; nil when it is not to be gone on with.
+    private func recordNow() -> PartialRecord? {
+        guard var record = leaving, received < (request.range?.length ?? record.totalBytes) else {
+            return nil
+        }
+        record.bytes = received
+        record.sha256 = digests.sha256SoFar()
+        return record
+    }
+
+    /// Has written down how far the object is.
+    func note() {
+        scheduleNote()
+        guard let object, let record = recordNow() else { return }
+        request.resumption?.note(object, record)
+    }
+
+    /// What the next attempt can go on with after `failure`; the rest is discarded.
+    func leave(after failure: Failure) -> LeftBody? {
+        let minimum = request.resumption?.minimumBytes ?? .max
+        defer { object = nil }
+        guard failure.code.leavesBody else {
+            object?.discard()
+            request.resumption?.partial?.object.discard()
+            return nil
+        }
+        if let object, body == .wanted {
+            guard received >= minimum, let record = recordNow() else {
+                object.discard()
+                return nil
+            }
+            return LeftBody(object: object, record: record)
+        }
+        // Not a byte has come: what lay there lies there still.
+        return partial.map { LeftBody($0) }
+    }
+}
+
+extension PartialRecord {
+    /// What is still to come of a whole object.
+    var restBytes: Int64 { totalBytes - bytes }
+}
+
+extension Failure {
+    /// Never leaves the transfer: the same is asked for once more, in another way.
+    static let askAgain = Failure("worker.internal", "asked again")
+}

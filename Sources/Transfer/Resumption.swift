@@ -1,0 +1,47 @@
+internal import Model
+package import Storage
+
+/// How a body that breaks off is gone on with: by this transfer where an earlier attempt left it, and
+/// by the next one where this one leaves it.
+package struct Resumption: Sendable {
+    /// What an earlier attempt left of what is asked for; nil for nothing.
+    package var partial: PartialBody?
+    /// A body that breaks off earlier, in bytes, is not kept.
+    package var minimumBytes: Int64 = 1 << 20
+    /// How much may be lost when the process is killed, in bytes.
+    package var noteBytes: Int64 = 8 << 20
+    /// Called on a loop each time so much has come; writes down how far the object is.
+    package var note: @Sendable (PendingObject, PartialRecord) -> Void
+
+    package init(
+        partial: PartialBody? = nil,
+        note: @escaping @Sendable (PendingObject, PartialRecord) -> Void
+    ) {
+        self.partial = partial
+        self.note = note
+    }
+}
+
+/// What a transfer that failed leaves for the next attempt: to be kept or discarded.
+package struct LeftBody: Sendable {
+    package var object: PendingObject
+    package var record: PartialRecord
+}
+
+extension LeftBody {
+    /// What lies there as before.
+    package init(_ partial: PartialBody) {
+        self.init(object: partial.object, record: partial.record)
+    }
+}
+
+extension FailureCode {
+    /// The transfer broke off; what had come by then is as good as before.
+    var leavesBody: Bool {
+        switch rawValue {
+        case "origin.protocol", "origin.rangeIgnored", "origin.http.416": false
+        case "worker.cancelled", "worker.leaseLost": true
+        default: rawValue.hasPrefix("origin.") && row.isRetryable
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Digest
+import Model
+import Storage
+import TestSupport
+import Transfer
+
+/// One object that is fetched attempt after attempt at one site, as workers do it: each attempt has a
+/// lease of its own, takes over what is left, and leaves what it has.
+struct Attempts {
+    let fetcher: Fetcher
+    let url: String
+    let key: String
+    var storage: DirectoryStorage
+    var job = JobID(1)
+    private var number = 0
+
+    /// How an attempt's process ends when its transfer does not end well.
+    enum End {
+        /// It keeps what it has, and says so.
+        case orderly
+        /// It is killed: what it has noted down by then is all that is known.
+        case killed
+    }
+
+    struct Outcome {
+        /// Nil for a success.
+        var code: FailureCode?
+        /// What lies under the final key after a success.
+        var bytes: [UInt8]?
+        var isVerified = false
+        /// What lay there before, when it was gone on with.
+        var startedFrom: Int64?
+    }
+
+    init(_ fetcher: Fetcher, url: String, key: String) {
+        self.fetcher = fetcher
+        self.url = url
+        self.key = key
+        storage = fetcher.storage
+    }
+
+    mutating func run(
+        _ end: End = .orderly, minimumBytes: Int64 = 1_000, noteBytes: Int64 = 1_000,
+        _ adjust: (inout TransferRequest) -> Void = { _ in }
+    ) async throws -> Outcome {
+        number += 1
+        let lease = "lease-\(key.filter { $0.isLetter || $0.isNumber })-\(number)"
+        let (storage, job, key) = (storage, job, key)
+        let identity = PartialIdentity(url: url, key: key)
+        var request = TransferRequest(
+            url: url, group: lease,
+            destination: .object { (bytes) throws(Failure) in
+                try storage.createTemporary(
+                    lease: lease, job: job, key: key, reservingBytes: bytes ?? 0)
+            }, role: .file)
+        adjust(&request)
+        let partial = storage.takePartial(
+            identity, of: try storage.partials(), lease: lease, job: job, place: .key(key),
+            digests: request.furtherDigests.map(\.algorithm))
+        var resumption = Resumption(partial: partial) { object, record in
+            storage.note(record, of: object, as: identity, lease: lease, job: job)
+        }
+        resumption.minimumBytes = minimumBytes
+        resumption.noteBytes = noteBytes
+        request.resumption = resumption
+        let result = await fetcher.fetch(request)
+        var outcome = Outcome(startedFrom: partial?.record.bytes)
+        switch result.outcome {
+        case .success(let fetched):
+            if let object = fetched.object {
+                for stored in storage.commit([object]) { try stored.get() }
+            }
+            outcome.isVerified = fetched.isVerified
+            outcome.bytes = try fetcher.directory.read(key)
+            if outcome.bytes.map(sha256) != fetched.sha256 {
+                outcome.bytes = nil
+            }
+        case .failure(let failure):
+            outcome.code = failure.code
+            guard let left = result.left else { break }
+            switch end {
+            case .orderly:
+                storage.keep(left.record, of: left.object, as: identity, lease: lease, job: job)
+            case .killed: left.object.leave()
+            }
+        }
+        return outcome
+    }
+}
