@@ -121,13 +121,16 @@ private struct ListDecoder {
             case "url": fields.url = try url(&cursor, field)
             case "name": fields.name = try self.name(&cursor, field, limit: 1_000)
             case "kind": fields.kind = try kind(&cursor, field)
-            case "sha256": fields.sha256 = try sha256(&cursor, field)
+            case "sha256": fields.sha256 = try digest(&cursor, field, hexDigits: 64)
             case "bytes": fields.bytes = try integer(&cursor, field, 0...Int64.max)
             case "mirrors": fields.mirrors = try mirrors(&cursor, field)
+            case let name where FurtherDigests.hexDigits[name] != nil:
+                fields.digests[name] = try digest(
+                    &cursor, field, hexDigits: FurtherDigests.hexDigits[name] ?? 0)
             default:
                 throw unknown(
                     cursor, name, place, path: path + ".",
-                    "url, name, kind, sha256, bytes, mirrors")
+                    "url, name, kind, bytes, sha256, sha512, sha1, md5, crc32c, mirrors")
             }
         }
         guard let url = fields.url else {
@@ -141,8 +144,10 @@ private struct ListDecoder {
         asset.bytes = fields.bytes
         asset.sha256 = fields.sha256
         asset.mirrors = fields.mirrors
+        asset.digests = FurtherDigests.text(fields.digests)
         if asset.kind != .file {
-            for name in ["sha256", "bytes", "mirrors"] {
+            let digests = FurtherDigests.hexDigits.keys.sorted()
+            for name in ["sha256", "bytes", "mirrors"] + digests {
                 guard let place = fields.places[name] else { continue }
                 throw fieldFailure(
                     cursor, place, "\(path).\(name)", "given for a title of kind \(asset.kind)",
@@ -159,6 +164,8 @@ private struct ListDecoder {
         var sha256: String?
         var bytes: Int64?
         var mirrors: [String]?
+        /// By the name of the algorithm, besides SHA-256.
+        var digests: [String: String] = [:]
         /// Where each field's value starts.
         var places: [String: Int] = [:]
     }
@@ -235,13 +242,17 @@ private struct ListDecoder {
         return kind
     }
 
-    private func sha256(_ cursor: inout JSONCursor, _ path: String) throws(Failure) -> String {
+    private func digest(
+        _ cursor: inout JSONCursor, _ path: String, hexDigits: Int
+    ) throws(Failure) -> String {
         try expect(&cursor, .string, path)
         let start = cursor.index
         let text = try cursor.string()
-        guard text.utf8.count == 64, text.utf8.allSatisfy({ ASCII.hexValue($0) != nil }) else {
+        guard text.utf8.count == hexDigits, text.utf8.allSatisfy({ ASCII.hexValue($0) != nil })
+        else {
             throw fieldFailure(
-                cursor, start, path, "given \"\(Redaction.shown(text))\"", "64 hex digits")
+                cursor, start, path, "given \"\(Redaction.shown(text))\"",
+                "\(hexDigits) hex digits")
         }
         return text.lowercased()
     }

@@ -38,6 +38,9 @@ enum Validation {
             try length(asset.bytes, "\(field).bytes")
             try digest(asset.sha256, "\(field).sha256")
             try mirrors(asset, "\(field).mirrors")
+            if let digests = asset.digests, !FurtherDigests.isValid(digests) {
+                throw wrong("\(field).digests", digests, "crc32c=…,md5=… in hex digits")
+            }
         }
     }
 

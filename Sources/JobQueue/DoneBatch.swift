@@ -11,6 +11,7 @@ struct DoneBatch {
         var place: Int
         var stored: StoredObject
         var isAdopted: Bool
+        var isVerified: Bool
     }
 
     private var leases: [LeaseID] = []
@@ -37,7 +38,8 @@ struct DoneBatch {
                 Entry(
                     job: report.results[index].job.rawValue, lease: lease + 1, report: reports,
                     place: place, stored: stored,
-                    isAdopted: report.results[index].adopted ?? false))
+                    isAdopted: report.results[index].adopted ?? false,
+                    isVerified: report.results[index].verified ?? false))
         }
         reports += 1
     }
@@ -57,6 +59,7 @@ struct DoneBatch {
             .int64Array(entries.map(\.stored.bytes)),
             .optionalTextArray(entries.map(\.stored.sha256)),
             .boolArray(entries.map(\.isAdopted)), .uuidArray(leases), .uuidArray(workers),
+            .boolArray(entries.map(\.isVerified)),
         ]
     }
 

@@ -201,5 +201,7 @@ extension Job {
             assembly = Assembly(
                 id: id, totalBytes: try row.int64(15), validator: try row.string(16))
         }
+        digests = try row.optionalString(18)
+        isWhole = try row.optionalBool(19)
     }
 }

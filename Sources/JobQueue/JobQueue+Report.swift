@@ -197,6 +197,7 @@ extension JobQueue {
                     .boolArray(settled.done), .optionalIntArray(settled.bytes),
                     .optionalTextArray(settled.digests), .boolArray(settled.adopted),
                     .optionalTextArray(settled.codes), .optionalTextArray(settled.messages),
+                    .boolArray(settled.verified),
                 ])
         }
         var retried = plan.retried
@@ -282,20 +283,22 @@ extension JobQueue {
             guard first else { return false }
             try await settleAsset(asset, failure, verifiesFailed: 1, connection)
             return false
-        case .reset(let whole, let seconds, let counts):
+        case .reset(let whole, let seconds, let counts, let isDivisible):
             // The job that reports it is one of them, so this runs twice at least.
             while try await connection.query(
                 SQL.assemblyJobs, [.int(whole)]
             ).only().int64("jobs") > 0 {}
             _ = try await connection.query(
-                SQL.assemblyReset, [.int(whole), .double(seconds), .int(counts ? 0 : 1)])
+                SQL.assemblyReset,
+                [.int(whole), .double(seconds), .int(counts ? 0 : 1), .bool(!isDivisible)])
             return false
-        case .verified(let job, let stored):
+        case .verified(let job, let stored, let isCompared):
             _ = try await connection.query(
                 SQL.verified,
                 [
                     .int(job.id.rawValue), .int(job.segment ?? 0), .int(stored.bytes),
                     .text(stored.sha256), .int(Int64(job.attempt)), .int(job.lane),
+                    .bool(isCompared),
                 ])
             try await settleAsset(job.asset, nil, verifiesDone: 1, connection)
             return false

@@ -47,10 +47,12 @@ extension JobQueue {
                 ]
             ).rows
             let files = try rows.map { row in
-                FilePage.StoredFile(
+                var file = FilePage.StoredFile(
                     asset: AssetID(try row.int64("asset_id")), path: try row.string("key"),
                     url: try row.string("url"), bytes: try row.int64("bytes"),
                     sha256: try row.string("sha256"))
+                file.verified = try row.optionalBool("verified")
+                return file
             }
             var next: String?
             if files.count == limit, let last = rows.last {

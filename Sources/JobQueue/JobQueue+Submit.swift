@@ -60,7 +60,8 @@ extension JobQueue {
                 [
                     .int(position), .text(row.0.name), .text(row.0.url),
                     .text(row.0.kind.rawValue), .text(row.0.key), .optionalInt(row.0.bytes),
-                    .optionalText(row.0.sha256), .text(row.1), .text(directory(of: row.0.key)),
+                    .optionalText(row.0.sha256), .optionalText(row.0.digests), .text(row.1),
+                    .text(directory(of: row.0.key)),
                     .optionalText(row.0.mirrors?.joined(separator: "\n")),
                 ] as [PostgresValue]
             }

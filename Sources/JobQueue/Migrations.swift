@@ -34,6 +34,9 @@ package enum Migrations {
         Step(
             version: 8, up: SQL.text(PackageResources.migration_0008_up_sql),
             down: SQL.text(PackageResources.migration_0008_down_sql)),
+        Step(
+            version: 9, up: SQL.text(PackageResources.migration_0009_up_sql),
+            down: SQL.text(PackageResources.migration_0009_down_sql)),
     ]
 
     /// The version that this binary works with.

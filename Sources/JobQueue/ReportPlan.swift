@@ -32,6 +32,7 @@ struct ReportPlan {
         var adopted: [Bool] = []
         var codes: [String?] = []
         var messages: [String?] = []
+        var verified: [Bool] = []
     }
 
     /// Jobs to be tried again: parallel columns for one statement.
@@ -79,8 +80,9 @@ struct ReportPlan {
         case partDone(whole: Int64)
         case partFailed(whole: Int64, asset: Int64, Failure)
         /// - counts: whether the try that ends so uses up an attempt.
-        case reset(whole: Int64, seconds: Double, counts: Bool)
-        case verified(HeldJob, StoredObject)
+        /// - isDivisible: whether the file may be divided again.
+        case reset(whole: Int64, seconds: Double, counts: Bool, isDivisible: Bool)
+        case verified(HeldJob, StoredObject, isCompared: Bool)
         case verifyFailed(HeldJob, Failure)
         case cooldown(lane: Int64, seconds: Double, reason: String)
     }
@@ -126,24 +128,29 @@ struct ReportPlan {
             end(sums: job, failed: false)
         case .verify:
             guard let stored = report.stored, stored.isPlausible else { return false }
-            steps.append(.verified(job, stored))
+            steps.append(.verified(job, stored, isCompared: report.verified ?? false))
         case .fetch:
             guard let stored = report.stored, stored.isPlausible,
                 job.partBytes == nil || job.partBytes == stored.bytes
             else { return false }
-            settle(job, stored: stored, adopted: report.adopted ?? false)
+            settle(
+                job, stored: stored, adopted: report.adopted ?? false,
+                verified: report.verified ?? false)
             if let whole = job.parent { steps.append(.partDone(whole: whole)) }
         }
         return true
     }
 
-    private mutating func settle(_ job: HeldJob, stored: StoredObject, adopted: Bool) {
+    private mutating func settle(
+        _ job: HeldJob, stored: StoredObject, adopted: Bool, verified: Bool
+    ) {
         settled.lanes.append(job.lane)
         settled.jobs.append(job.id.rawValue)
         settled.done.append(true)
         settled.bytes.append(stored.bytes)
         settled.digests.append(stored.sha256)
         settled.adopted.append(adopted)
+        settled.verified.append(verified)
         settled.codes.append(nil)
         settled.messages.append(nil)
     }
@@ -169,7 +176,8 @@ struct ReportPlan {
             let seconds = max(wait, Self.siteFaultSeconds)
             if let whole = wholeToRefetch(job, failure.code) {
                 if resets.insert(whole).inserted {
-                    steps.append(.reset(whole: whole, seconds: seconds, counts: false))
+                    steps.append(
+                        .reset(whole: whole, seconds: seconds, counts: false, isDivisible: true))
                 }
             } else {
                 retry(job, seconds: seconds, attempts: job.attempt - 1, counts: true)
@@ -178,7 +186,10 @@ struct ReportPlan {
             if let whole = wholeToRefetch(job, failure.code) {
                 guard (job.wholeAttempt ?? job.attempt) < most else { return giveUp(job, failure) }
                 if resets.insert(whole).inserted {
-                    steps.append(.reset(whole: whole, seconds: wait, counts: true))
+                    let isDivisible = failure.code != "origin.rangeIgnored"
+                    steps.append(
+                        .reset(
+                            whole: whole, seconds: wait, counts: true, isDivisible: isDivisible))
                 }
             } else if job.attempt < most
                 && !(job.originIsGivenUp && failure.code.speaksAgainstOrigin)
@@ -198,7 +209,9 @@ struct ReportPlan {
     /// The file whose parts do not belong together, when that is what `code` says.
     private func wholeToRefetch(_ job: HeldJob, _ code: FailureCode) -> Int64? {
         switch (job.kind, code) {
-        case (.fetch, "content.changed"), (.fetch, "origin.http.416"): job.parent
+        case (.fetch, "content.changed"), (.fetch, "origin.http.416"),
+            (.fetch, "origin.rangeIgnored"):
+            job.parent
         case (.verify, "integrity.assemblyMismatch"), (.verify, "integrity.digestMismatch"),
             (.verify, "storage.syncFailed"):
             job.segment
@@ -234,6 +247,7 @@ struct ReportPlan {
             settled.bytes.append(nil)
             settled.digests.append(nil)
             settled.adopted.append(false)
+            settled.verified.append(false)
             settled.codes.append(failure.code.rawValue)
             settled.messages.append(failure.message)
             if let whole = job.parent {

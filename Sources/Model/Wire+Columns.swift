@@ -130,6 +130,7 @@ extension LeaseGrant: ColumnMessage {
     private static func isPlain(_ job: Job) -> Bool {
         job.kind == .fetch && job.role != nil && job.assetKind == nil && job.offset == nil
             && job.length == nil && job.sha256 == nil && job.assembly == nil && job.mirrors == nil
+            && job.digests == nil && job.isWhole == nil
     }
 
     func write(_ places: [Int], to writer: inout WireTextWriter) {
@@ -211,6 +212,7 @@ extension LeaseGrant: ColumnMessage {
 private struct DoneColumns: Decodable {
     var lease: LeaseID
     var adopted: Bool
+    var verified: Bool?
     var place: [Int]
     var job: [JobID]
     var bytes: [Int64]
@@ -225,6 +227,7 @@ private struct DoneColumns: Decodable {
             var report = JobReport(job: job[row], lease: lease, outcome: .done)
             report.stored = StoredObject(bytes: bytes[row], sha256: sha256[row])
             if adopted { report.adopted = true }
+            if verified == true { report.verified = true }
             return report
         }
         return PlacedRows(places: place, elements: reports)
@@ -259,16 +262,18 @@ extension ReportRequest: ColumnMessage {
     }
 
     func columnGroups() -> [[Int]] {
-        var groups: [(lease: LeaseID, adopted: Bool, places: [Int])] = []
+        var groups: [(lease: LeaseID, adopted: Bool, verified: Bool, places: [Int])] = []
         for (place, report) in results.enumerated()
         where report.outcome == .done && report.stored != nil {
-            let adopted = report.adopted ?? false
+            let (adopted, verified) = (report.adopted ?? false, report.verified ?? false)
             // Mostly that of the result before.
-            let group = groups.lastIndex { $0.lease == report.lease && $0.adopted == adopted }
+            let group = groups.lastIndex {
+                $0.lease == report.lease && $0.adopted == adopted && $0.verified == verified
+            }
             if let group {
                 groups[group].places.append(place)
             } else {
-                groups.append((report.lease, adopted, [place]))
+                groups.append((report.lease, adopted, verified, [place]))
             }
         }
         return groups.map(\.places)
@@ -279,6 +284,7 @@ extension ReportRequest: ColumnMessage {
         writer.raw("\"lease\":")
         writer.string(first.lease)
         writer.raw(first.adopted ?? false ? ",\"adopted\":true," : ",\"adopted\":false,")
+        if first.verified ?? false { writer.raw("\"verified\":true,") }
         writer.column("\"place\":", places) { $0.integer(Int64($1)) }
         writer.column("\"job\":", places) { $0.integer(results[$1].job.rawValue) }
         writer.column("\"bytes\":", places) { $0.integer(results[$1].stored?.bytes ?? 0) }
@@ -288,6 +294,7 @@ extension ReportRequest: ColumnMessage {
     static func readColumns(_ reader: inout WireTextReader) -> PlacedRows<JobReport>? {
         var lease: String?
         var adopted: Bool?
+        var verified: Bool?
         var numbers = (place: [Int64](), job: [Int64](), bytes: [Int64]())
         var digests: [String] = []
         let isRead = reader.object { reader, name in
@@ -316,11 +323,16 @@ extension ReportRequest: ColumnMessage {
                 adopted = reader.bool()
                 return adopted != nil
             }
+            if name.isName("verified") {
+                verified = reader.bool()
+                return verified != nil
+            }
             return false
         }
         guard isRead, let lease, let adopted else { return nil }
         return DoneColumns(
-            lease: lease, adopted: adopted, place: numbers.place.map { Int($0) },
+            lease: lease, adopted: adopted, verified: verified,
+            place: numbers.place.map { Int($0) },
             job: numbers.job.map { JobID($0) }, bytes: numbers.bytes, sha256: digests
         ).rows
     }

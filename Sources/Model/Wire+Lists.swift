@@ -22,7 +22,7 @@ extension AssetBatch: WireMessage {
                 writer.column("\"mirrors\":", Array(mirrors.indices)) { $0.string(mirrors[$1]) }
                 writer.removeLast()
             }
-            writer.content(asset.bytes, asset.sha256)
+            writer.content(asset.bytes, asset.sha256, asset.digests)
         }
         if !assets.isEmpty { writer.removeLast() }
         writer.raw("]}")
@@ -57,6 +57,7 @@ extension AssetSubmission {
         var bytes: Int64?
         var sha256: String?
         var mirrors: [String]?
+        var digests: String?
         let isRead = reader.object { reader, member in
             if member.isName("name") { return reader.once(&name) { $0.string() } }
             if member.isName("url") { return reader.once(&url) { $0.string() } }
@@ -69,11 +70,13 @@ extension AssetSubmission {
             if member.isName("mirrors") {
                 return reader.once(&mirrors) { $0.array { $0.string() } }
             }
+            if member.isName("digests") { return reader.once(&digests) { $0.string() } }
             return false
         }
         guard isRead, let name, let url, let kind, let key else { return nil }
         self.init(name: name, url: url, kind: kind, key: key, bytes: bytes, sha256: sha256)
         self.mirrors = mirrors
+        self.digests = digests
     }
 }
 
@@ -156,7 +159,9 @@ extension ResolvedSegment {
 
 extension WireTextWriter {
     /// The end of an element, with what is known of its content.
-    fileprivate mutating func content(_ length: Int64?, _ sha256: String?) {
+    fileprivate mutating func content(
+        _ length: Int64?, _ sha256: String?, _ digests: String? = nil
+    ) {
         if let length {
             raw(",\"bytes\":")
             integer(length)
@@ -164,6 +169,10 @@ extension WireTextWriter {
         if let sha256 {
             raw(",\"sha256\":")
             string(sha256)
+        }
+        if let digests {
+            raw(",\"digests\":")
+            string(digests)
         }
         raw("},")
     }

@@ -130,6 +130,8 @@ package struct FilePage: Codable, Sendable {
         package var url: String
         package var bytes: Int64
         package var sha256: String
+        /// It was compared with what the list or the origin states; nil is false.
+        package var verified: Bool?
 
         package init(asset: AssetID, path: String, url: String, bytes: Int64, sha256: String) {
             self.asset = asset

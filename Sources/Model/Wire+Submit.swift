@@ -53,6 +53,8 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
     /// Other URLs of the same bytes, `WireLimits.mirrorsPerAsset` at most; `file` assets only. Nil for
     /// none.
     package var mirrors: [String]?
+    /// Expected digests of other algorithms, a text of `FurtherDigests`; `file` assets only.
+    package var digests: String?
 
     package init(
         name: String, url: String, kind: AssetKind, key: String, bytes: Int64? = nil,

@@ -85,6 +85,10 @@ package struct Job: Codable, Hashable, Sendable {
     package var length: Int64?
     /// fetch: the digest that the list or the manifest's resolution promises.
     package var sha256: String?
+    /// fetch, verify: what the list names besides, a text of `FurtherDigests`.
+    package var digests: String?
+    /// fetch: not to be divided, because its origin serves no ranges after all; nil is false.
+    package var isWhole: Bool?
     /// fetch of a part, verify: the file being assembled.
     package var assembly: Assembly?
     /// fetch of a whole file: other URLs of the same bytes; nil for none.
@@ -168,6 +172,8 @@ package struct JobReport: Codable, Sendable {
     package var stored: StoredObject?
     /// done: the bytes lay there already, nothing was fetched.
     package var adopted: Bool?
+    /// done: a digest that the list or the origin states was compared, and agrees; nil is false.
+    package var verified: Bool?
     /// done of a resolve: how many segments were sent before with `SegmentBatch`.
     package var segments: Int?
     /// failed: why.

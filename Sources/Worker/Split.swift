@@ -26,7 +26,7 @@ final class Split: Sendable {
     private let worker: WorkerID
     private let job: Job
     private let lease: LeaseID
-    private let partBytes: Int64
+    let partBytes: Int64
     private let state = Mutex(State())
 
     init(worker: WorkerID, job: Job, lease: LeaseID, partBytes: Int64) {

@@ -11,7 +11,7 @@ extension WorkerService {
     func fetch(_ jobs: [Job], _ lease: LeaseID, storage: DirectoryStorage) async {
         let known = jobs.filter { Self.promised($0) != nil }
         let unknown = jobs.filter { Self.promised($0) == nil }
-        submit(await withRoom(unknown, lease, storage), lease, storage)
+        await submit(await withRoom(unknown, lease, storage), lease, storage)
         guard !known.isEmpty else { return }
         // Hashing what is there is work for the disk and one core; transfers go on meanwhile.
         Task {
@@ -28,7 +28,7 @@ extension WorkerService {
     /// promises.
     private static func promised(_ job: Job) -> (bytes: Int64?, sha256: String)? {
         if let known = job.known { return (known.bytes, known.sha256) }
-        guard job.assembly == nil, let sha256 = job.sha256 else { return nil }
+        guard job.assembly == nil, job.digests == nil, let sha256 = job.sha256 else { return nil }
         return (job.length, sha256)
     }
 
@@ -45,28 +45,32 @@ extension WorkerService {
             var report = JobReport(job: job.id, lease: lease, outcome: .done)
             report.stored = stored
             report.adopted = true
+            if job.sha256 != nil { report.verified = true }
             adopted.append(report)
             held.downloaded(job.id, lease)
         }
         reports.push(contentsOf: adopted)
         pace.ended(adopted.count)
         let missing = zip(jobs, there).filter { $0.1 == nil }.map(\.0)
-        submit(await withRoom(missing, lease, storage), lease, storage)
+        await submit(await withRoom(missing, lease, storage), lease, storage)
     }
 
-    private func submit(_ jobs: [Job], _ lease: LeaseID, _ storage: DirectoryStorage) {
+    /// Starts the transfers of jobs, each from where an earlier attempt left it.
+    func start(
+        _ jobs: [(job: Job, partial: PartialBody?)], _ lease: LeaseID, _ storage: DirectoryStorage
+    ) {
         // A transfer that starts after its lease was dropped would be cancelled by nobody. The jobs
         // are given back all the same: a heartbeat under way may still save the lease.
         guard held.isHeld(lease) else {
-            for job in jobs { giveBack(job, lease) }
+            for (job, partial) in jobs { giveBack(job, lease, storage, partial) }
             return
         }
-        for job in jobs {
+        for (job, partial) in jobs {
             guard !held.isCancelled(job.id, lease) else {
-                giveBack(job, lease)
+                giveBack(job, lease, storage, partial)
                 continue
             }
-            start(job, lease, storage, course(of: job))
+            start(job, lease, storage, course(of: job), from: partial)
         }
         if isDraining {
             for transfer in held.queuedTransfers() { engine.cancel(transfer) }
@@ -74,14 +78,19 @@ extension WorkerService {
     }
 
     private func start(
-        _ job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ course: MirrorCourse
+        _ job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ course: MirrorCourse,
+        from partial: PartialBody? = nil
     ) {
         let split = Split(
             worker: id, job: job, lease: lease, partBytes: configuration.partBytes)
         var request = request(for: job, lease, storage, split)
         request.url = course.url
-        // Its parts would ask other origins, for which its validator is nothing.
-        if course.hasMirrors { request.splitAbove = nil }
+        // Its parts, and the next attempt, would ask other origins, for which its validator is nothing.
+        if course.hasMirrors {
+            request.splitAbove = nil
+        } else {
+            request.resumption = resumption(of: job, lease, storage, split, from: partial)
+        }
         let transfer = engine.submit(request) { transfer, result in
             var course = course
             self.note(result, course)
@@ -124,7 +133,8 @@ extension WorkerService {
         } else {
             request.expectedBytes = job.length
             request.expectedSHA256 = job.sha256
-            request.splitAbove = configuration.partBytes
+            request.furtherDigests = Self.furtherDigests(of: job)
+            request.splitAbove = job.isWhole == true ? nil : configuration.partBytes
             request.splitBelowBytesPerSecond = configuration.splitBelowBytesPerSecond
             request.onLarge = { (large, object) throws(Failure) in
                 let assembly = split.name()
@@ -154,6 +164,7 @@ extension WorkerService {
             // A split that is on its way must not overtake the failure: the job changes under it.
             Task {
                 _ = await split.answer()
+                await self.keep(result.left, of: job, lease, storage, split)
                 let (failure, isMain) = course.result(failure)
                 self.fail(
                     job, lease, Self.ofSegment(failure, role: job.role),
@@ -256,6 +267,7 @@ extension WorkerService {
         case .success:
             end.transfer.handle(.store)
             report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
+            report.verified = end.fetched.isVerified
         case .failure(let failure) where failure.code == "worker.leaseLost":
             end.transfer.handle(.fail)
             report.outcome = .returned

@@ -15,7 +15,8 @@ extension WorkerService {
                 }
                 let storage = try self.storage(at: grant.sites[job.site.description] ?? "")
                 return try storage.promoteAssembly(
-                    assembly, key: job.key, expectedSHA256: job.sha256
+                    assembly, key: job.key, expectedSHA256: job.sha256,
+                    digests: Self.furtherDigests(of: job)
                 ) { self.isWanted(job, lease) }
             }
         }
@@ -24,6 +25,7 @@ extension WorkerService {
         case .success(let stored):
             var report = JobReport(job: job.id, lease: lease, outcome: .done)
             report.stored = stored
+            report.verified = job.sha256 != nil || job.digests != nil
             held.downloaded(job.id, lease)
             reports.push(report)
         }

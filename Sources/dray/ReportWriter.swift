@@ -90,6 +90,7 @@ struct ReportWriter {
         var files = FileCursor(client: client, catalog: status.id)
         var after: AssetID?
         var separator = "\n"
+        var unverified = 0
         repeat {
             let page = try await client.assets(of: status.id, after: after)
             for asset in page.assets {
@@ -101,13 +102,14 @@ struct ReportWriter {
                 while let file = try await files.next(of: asset.id) {
                     try output.append(fileSeparator + json(File(file)), path)
                     fileSeparator = ","
+                    if file.verified != true { unverified += 1 }
                 }
                 // The rest of the members, behind `files` in the order of the keys.
                 try output.append("]," + json(Rest(asset)).dropFirst(), path)
             }
             after = page.next
         } while after != nil
-        let totals = String(json(Totals(status.totals)))
+        let totals = String(json(Totals(status.totals, unverified: unverified)))
         try output.append(
             "\n  ],\n  \"catalog\": \(json(status.name)),\n"
                 + "  \"state\": \(json(status.state.rawValue)),\n  \"totals\": \(totals)\n}\n", path
@@ -126,9 +128,12 @@ struct ReportWriter {
         let path: String
         let sha256: String
         let url: String
+        /// It was compared with a digest that the list or the origin states.
+        let verified: Bool
 
         init(_ file: FilePage.StoredFile) {
             (bytes, path, sha256, url) = (file.bytes, file.path, file.sha256, file.url)
+            verified = file.verified ?? false
         }
     }
 
@@ -153,8 +158,11 @@ struct ReportWriter {
         let retries: Int
         let seconds: Double
         let segments: Int
+        /// Files that there was nothing to compare with.
+        let unverified: Int
 
-        init(_ totals: CatalogTotals) {
+        init(_ totals: CatalogTotals, unverified: Int) {
+            self.unverified = unverified
             assets = totals.assets
             bytes = totals.bytes
             completed = totals.completed

@@ -169,6 +169,28 @@ import Testing
             ])
     }
 
+    @Test func aFileMayHaveSeveralDigests() throws {
+        let assets = try Self.read(
+            #"[{"url": "http://h/a", "md5": "\#(Self.times("Ab", 16))", "crc32c": "0123ABCD","#
+                + #" "sha512": "\#(Self.times("0", 128))", "sha1": "\#(Self.times("f", 40))"}]"#)
+        #expect(
+            assets.first?.digests
+                == "crc32c=0123abcd,md5=\(Self.times("ab", 16)),sha1=\(Self.times("f", 40)),"
+                + "sha512=\(Self.times("0", 128))")
+        #expect(assets.first?.digests.map(FurtherDigests.isValid) == true)
+        for wrong in [
+            "", "md5=", "md5=00", "md6=\(Self.times("0", 32))", "crc32c=0123ABCD",
+            "crc32c=01234567,crc32c=01234567", "crc32c=0123456g", "sha256=\(Self.times("0", 64))",
+            "md5=\(Self.times("0", 32)),crc32c=01234567", "crc32c=01234567,",
+        ] {
+            #expect(!FurtherDigests.isValid(wrong), "\(wrong)")
+        }
+    }
+
+    private static func times(_ text: String, _ count: Int) -> String {
+        String(repeating: text, count: count)
+    }
+
     @Test func aBareArrayIsACatalog() throws {
         let assets = try Self.read(#"[ "http://h/a", {"url": "http://h/b"}, "http://h/a" ]"#)
         #expect(assets.map(\.url) == ["http://h/a", "http://h/b"])
@@ -204,6 +226,10 @@ import Testing
             (
                 #"[{"url": "http://h/a", "sha256": "abc"}]"#, "input.field",
                 "line 1, column 34: field [0].sha256: given \"abc\", allowed 64 hex digits"
+            ),
+            (
+                #"[{"url": "http://h/a", "crc32c": "0123456g"}]"#, "input.field",
+                "line 1, column 34: field [0].crc32c: given \"0123456g\", allowed 8 hex digits"
             ),
             (
                 #"[{"url": "http://h/a", "bytes": -1}]"#, "input.field",

@@ -21,6 +21,7 @@ import Testing
             Self.job(7) { $0.url = "https://h/7" }, Self.job(8) { $0.attempt = 4 },
             Self.job(9) { $0.known = StoredObject(bytes: 1, sha256: "b") },
             Self.job(10) { $0.known = StoredObject(bytes: 2, sha256: "c") }, Self.job(11),
+            Self.job(12) { $0.digests = "crc32c=01234567" }, Self.job(13) { $0.isWhole = true },
         ]
         var grant = LeaseGrant(
             lease: "l", seconds: 30, sites: ["1": "file:///a", "2": "file:///b"], jobs: jobs)
@@ -112,6 +113,7 @@ import Testing
             }
             if number == 5 { report.failure = Failure("origin.http.404", "gone") }
             if number == 3 { report.adopted = true }
+            if number == 4 || number == 9 { report.verified = true }
             results.append(report)
         }
         let request = ReportRequest(worker: "w", results: results)
@@ -122,6 +124,7 @@ import Testing
         #expect(back.results.map(\.outcome) == results.map(\.outcome))
         #expect(back.results.map(\.stored) == results.map(\.stored))
         #expect(back.results.map { $0.adopted ?? false } == results.map { $0.adopted ?? false })
+        #expect(back.results.map { $0.verified ?? false } == results.map { $0.verified ?? false })
         #expect(back.results.map(\.failure) == results.map(\.failure))
     }
 
@@ -204,6 +207,7 @@ import Testing
                     sha256: "abc"),
             ])
         assets.assets[1].mirrors = ["http://m/b", "http://n/b?\\"]
+        assets.assets[0].digests = "crc32c=01234567"
         let segments = SegmentBatch(
             worker: "w", job: JobID(7), lease: "l",
             segments: [

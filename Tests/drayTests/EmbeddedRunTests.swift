@@ -134,6 +134,7 @@ extension EndToEnd {
             #expect(report.state == "completed")
             let totals: Set = [
                 "assets", "bytes", "completed", "failed", "fetchedBytes", "retries", "seconds",
+                "unverified",
                 "segments",
             ]
             #expect(Set(report.totals.keys) == totals)
@@ -154,7 +155,7 @@ extension EndToEnd {
             #expect(report.assets.compactMap { $0["kind"] as? String } == ["hls", "file", "file"])
             #expect(report.files.count == served.count)
             for file in report.files {
-                #expect(Set(file.keys) == ["bytes", "path", "sha256", "url"])
+                #expect(Set(file.keys) == ["bytes", "path", "sha256", "url", "verified"])
                 let path = try #require(file["path"] as? String)
                 let prefix = "127.0.0.1:\(origin.port)/"
                 try #require(path.hasPrefix(prefix))

@@ -1,9 +1,11 @@
 recorded AS (
-    INSERT INTO result (segment_id, done, bytes, sha256, failure_code, failure_message, attempts)
-    SELECT segment_id, done, bytes, sha256, code, message, attempt + 1 FROM settled
+    INSERT INTO result (segment_id, done, bytes, sha256, failure_code, failure_message, attempts,
+                        verified)
+    SELECT segment_id, done, bytes, sha256, code, message, attempt + 1, verified FROM settled
     ORDER BY segment_id
     ON CONFLICT (segment_id) DO UPDATE SET done = excluded.done, bytes = excluded.bytes,
         sha256 = excluded.sha256, failure_code = excluded.failure_code,
+        verified = excluded.verified OR result.verified AND result.sha256 = excluded.sha256,
         failure_message = excluded.failure_message, attempts = excluded.attempts,
         recorded_at = excluded.recorded_at
 ), counts AS (

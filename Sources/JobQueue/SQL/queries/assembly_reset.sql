@@ -1,6 +1,9 @@
--- $1 segment of the whole file, $2 seconds to wait, $3 the tries that do not count. Its parts do not belong to
--- one version of the object: they go, and the file is fetched from its start again.
-WITH parts AS (
+-- $1 segment of the whole file, $2 seconds to wait, $3 the tries that do not count, $4 whether it is not to
+-- be divided again. Its parts do not belong to one version of the object, or cannot be had: they go, and
+-- the file is fetched from its start again.
+WITH whole AS (
+    UPDATE segment SET is_whole = true WHERE id = $1::bigint AND $4::bool
+), parts AS (
     DELETE FROM segment WHERE parent_id = $1::bigint RETURNING id
 ), results AS (
     DELETE FROM result USING parts WHERE result.segment_id = parts.id

@@ -1,9 +1,9 @@
 -- $1 catalog, $2 generation. An asset that is named as before keeps what is known of it.
 WITH merged AS (
     INSERT INTO asset AS a (catalog_id, directory_id, origin_id, generation, name, url, kind, key,
-                            expected_bytes, expected_sha256)
+                            expected_bytes, expected_sha256, expected_digests)
     SELECT $1::bigint, d.id, o.id, $2::int, s.name, s.url, s.kind, s.key, s.expected_bytes,
-           s.expected_sha256
+           s.expected_sha256, s.expected_digests
     FROM staged_asset s
     JOIN origin o ON o.url = s.origin
     JOIN directory d ON d.catalog_id = $1 AND d.path = s.directory
@@ -17,10 +17,12 @@ WITH merged AS (
         key = excluded.key,
         expected_bytes = excluded.expected_bytes,
         expected_sha256 = excluded.expected_sha256,
+        expected_digests = excluded.expected_digests,
         -- What the list said of the length stands with the segment, once there is one: the asset's
         -- may have been learned from the origin.
-        redefined = a.redefined OR (a.url, a.kind, a.key, a.expected_sha256)
-            IS DISTINCT FROM (excluded.url, excluded.kind, excluded.key, excluded.expected_sha256)
+        redefined = a.redefined OR (a.url, a.kind, a.key, a.expected_sha256, a.expected_digests)
+            IS DISTINCT FROM (excluded.url, excluded.kind, excluded.key, excluded.expected_sha256,
+                              excluded.expected_digests)
             OR excluded.kind = 'file' AND (
                 SELECT CASE WHEN s.id IS NULL THEN a.expected_bytes ELSE s.expected_bytes END
                 FROM (SELECT) AS one

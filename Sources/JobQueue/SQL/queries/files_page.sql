@@ -1,5 +1,5 @@
 -- $1 catalog, $2 asset and $3 ordinal of the last row before the page, $4 most rows.
-SELECT s.asset_id, s.ordinal, s.key, s.url, r.bytes, r.sha256
+SELECT s.asset_id, s.ordinal, s.key, s.url, r.bytes, r.sha256, r.verified
 FROM asset a
 JOIN catalog c ON c.id = a.catalog_id
 JOIN segment s ON s.asset_id = a.id AND s.part = 0

@@ -1,6 +1,6 @@
 -- $1 jobs in the order of their numbers, $2 the places of their leases in $6, $3 bytes, $4 sha256,
--- $5 adopted (pairwise), $6 leases and $7 the workers that name them (pairwise). The short way of
--- reports: those of the jobs that are fetches of whole objects and that the named lease of that worker
+-- $5 adopted, $8 verified (pairwise), $6 leases and $7 the workers that name them (pairwise). The short
+-- way of reports: those of the jobs that are fetches of whole objects and that the named lease of that worker
 -- holds are done, in one statement. Answers with their count, and where that is not all, with their
 -- places; the others are stale, or take the long way. A number is granted once: a job that is still
 -- there is held by the lease whose span has it, if that lease still stands.
@@ -14,14 +14,16 @@ WITH held AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = named.lease OFFSET 0) AS p
 ), reported AS MATERIALIZED (
     SELECT p.lane_id, r.*
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bool[])
-        WITH ORDINALITY AS r(job, lease, bytes, sha256, adopted, place)
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bool[],
+                $8::bool[])
+        WITH ORDINALITY AS r(job, lease, bytes, sha256, adopted, verified, place)
     JOIN held p ON p.place = r.lease AND r.job BETWEEN p.first_id AND p.last_id
     ORDER BY r.job, r.place
 ), settled AS MATERIALIZED (
     DELETE FROM job j USING reported r
     WHERE j.lane_id = r.lane_id AND j.id = r.job AND j.kind = 'fetch' AND j.whole_id IS NULL
-    RETURNING j.lane_id, j.asset_id, j.segment_id, j.attempt, r.bytes, r.sha256, r.adopted, r.place
+    RETURNING j.lane_id, j.asset_id, j.segment_id, j.attempt, r.bytes, r.sha256, r.adopted, r.verified,
+              r.place
 ), well AS (
     SELECT o.id, o.breaker FROM origin o
     WHERE (o.failures > 0 OR o.breaker <> 'closed') AND o.id <> 0
@@ -36,8 +38,8 @@ WITH held AS MATERIALIZED (
     INSERT INTO origin_decision (origin_id, decision, reason)
     SELECT id, 'closed', 'a job succeeded' FROM well WHERE breaker <> 'closed'
 ), recorded AS (
-    INSERT INTO result (segment_id, done, bytes, sha256, attempts)
-    SELECT segment_id, true, bytes, sha256, attempt + 1 FROM settled {{replacingResults}}
+    INSERT INTO result (segment_id, done, bytes, sha256, attempts, verified)
+    SELECT segment_id, true, bytes, sha256, attempt + 1, verified FROM settled {{replacingResults}}
 ), counts AS MATERIALIZED (
     SELECT asset_id, count(*) AS done, sum(bytes) AS bytes,
            coalesce(sum(bytes) FILTER (WHERE adopted), 0) AS adopted_bytes

@@ -1,0 +1,92 @@
+import Digest
+import Model
+import Storage
+import Transfer
+
+// Bodies that break off are kept at the site, and gone on with by whoever has the job next.
+extension WorkerService {
+    /// Starts the transfers of jobs: at once, or when what an earlier attempt left has been read.
+    func submit(_ jobs: [Job], _ lease: LeaseID, _ storage: DirectoryStorage) async {
+        guard !jobs.isEmpty else { return }
+        let left = await blocking.run { (try? storage.partials()) ?? PartialIndex() }
+        guard !left.isEmpty else { return start(jobs.map { ($0, nil) }, lease, storage) }
+        let begun = jobs.filter { left.contains(Self.identity(of: $0)) }
+        let others = jobs.filter { !left.contains(Self.identity(of: $0)) }
+        start(others.map { ($0, nil) }, lease, storage)
+        guard !begun.isEmpty else { return }
+        // Hashing what lies there is work for the disk and one core; transfers go on meanwhile.
+        Task {
+            for job in begun {
+                let partial = await blocking.run {
+                    self.isWanted(job, lease) ? Self.take(job, of: left, lease, storage) : nil
+                }
+                start([(job, partial)], lease, storage)
+            }
+        }
+    }
+
+    private static func take(
+        _ job: Job, of left: PartialIndex, _ lease: LeaseID, _ storage: DirectoryStorage
+    ) -> PartialBody? {
+        var place = DirectoryStorage.PartialPlace.key(job.key)
+        if let assembly = job.assembly, let offset = job.offset, let length = job.length {
+            place = .range(assembly: assembly.id, offset: offset, length: length)
+        }
+        return storage.takePartial(
+            identity(of: job), of: left, lease: lease, job: job.id, place: place,
+            digests: furtherDigests(of: job).map(\.algorithm))
+    }
+
+    /// What the list names beside SHA-256.
+    static func furtherDigests(of job: Job) -> [ExpectedDigest] {
+        (job.digests ?? "").split(separator: ",").compactMap { ExpectedDigest($0) }
+    }
+
+    /// What a job's bytes are the start of; of one that is being split, its first part's.
+    static func identity(of job: Job, split: Split? = nil) -> PartialIdentity {
+        if let assembly = job.assembly, let offset = job.offset, let length = job.length {
+            return PartialIdentity(assembly: assembly.id, offset: offset, length: length)
+        }
+        if let split, let assembly = split.assembly {
+            return PartialIdentity(assembly: assembly, offset: 0, length: split.partBytes)
+        }
+        return PartialIdentity(url: job.url, key: job.key)
+    }
+
+    func resumption(
+        of job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ split: Split,
+        from partial: PartialBody?
+    ) -> Resumption {
+        Resumption(partial: partial) { object, record in
+            storage.note(
+                record, of: object, as: Self.identity(of: job, split: split), lease: lease,
+                job: job.id)
+        }
+    }
+
+    /// Gives a job back with what an earlier attempt left of it.
+    func giveBack(
+        _ job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ partial: PartialBody?
+    ) {
+        if let partial {
+            storage.keep(
+                partial.record, of: partial.object, as: Self.identity(of: job), lease: lease,
+                job: job.id)
+        }
+        giveBack(job, lease)
+    }
+
+    /// Keeps what a transfer left, unless nobody wants it any more.
+    func keep(
+        _ left: LeftBody?, of job: Job, _ lease: LeaseID, _ storage: DirectoryStorage,
+        _ split: Split
+    ) async {
+        guard let left else { return }
+        await blocking.run {
+            guard !self.held.isCancelled(job.id, lease) else { return left.object.discard() }
+            storage.keep(
+                left.record, of: left.object, as: Self.identity(of: job, split: split),
+                lease: lease, job: job.id)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import CoordinatorClient
+import Digest
+import Model
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Worker
+
+@Suite struct ResumeTests {
+    typealias C = Cluster
+    static let body = C.bytes(4 << 20 | 4_321)
+    static let path = "/files/film.bin"
+    static let cut = 3 << 20
+
+    @Test func aFileThatBreaksOffIsGoneOnWith() async throws {
+        try await C.with { cluster in
+            cluster.origin.route(Self.path) { request in
+                let answer = request.serve(Self.body, etag: "\"v1\"")
+                return request.number == 1 ? answer.cut(after: Self.cut) : answer
+            }
+            let ended = try await cluster.run([
+                try cluster.file(Self.path, sha256: C.sha256(Self.body))
+            ])
+            #expect(ended[Self.path]?.state == .completed)
+            #expect(ended[Self.path]?.retries == 1)
+            #expect(cluster.stored(Self.path) == Self.body)
+            let ranges = cluster.origin.requests.map { $0.headers["range"] }
+            #expect(ranges == [nil, "bytes=\(Self.cut)-"])
+            #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
+    @Test func anotherWorkerGoesOnWhereOneWasStopped() async throws {
+        try await C.with(workers: 0) { cluster in
+            let gate = Gate()
+            cluster.origin.route(Self.path) { request in
+                let answer = request.serve(Self.body, etag: "\"v1\"")
+                return request.number == 1 ? answer.held(after: Self.cut, at: gate) : answer
+            }
+            let first = try cluster.startWorker(drainSeconds: 0)
+            let catalog = try await cluster.submit([try cluster.file(Self.path)])
+            try await gate.waitUntilReached()
+            try await waitUntil(deadlineSeconds: 60, "the bytes before the gate") {
+                first.service.held.progress().byAsset.values.contains {
+                    $0.receivedBytes >= Self.cut
+                }
+            }
+            try await first.drain()
+            gate.open()
+            try cluster.startWorker()
+            let ended = try await cluster.end(of: catalog)
+            #expect(ended[Self.path]?.state == .completed)
+            #expect(cluster.stored(Self.path) == Self.body)
+            #expect(cluster.origin.requests.last?.headers["range"] == "bytes=\(Self.cut)-")
+            #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
+    @Test func aPartOfALargeFileIsGoneOnWith() async throws {
+        try await C.with(partBytes: 2 << 20) { cluster in
+            let isCut = Mutex(false)
+            cluster.origin.route(Self.path) { request in
+                let answer = request.serve(Self.body, etag: "\"v1\"")
+                let cuts =
+                    request.headers["range"]?.hasPrefix("bytes=\(2 << 20)-") == true
+                    && isCut.withLock { cut in
+                        defer { cut = true }
+                        return !cut
+                    }
+                return cuts ? answer.cut(after: 3 << 19) : answer
+            }
+            let ended = try await cluster.run([try cluster.file(Self.path)])
+            #expect(ended[Self.path]?.state == .completed)
+            #expect(cluster.stored(Self.path) == Self.body)
+            let ranges = cluster.origin.requests.compactMap { $0.headers["range"] }
+            let end = (4 << 20) - 1
+            #expect(ranges.contains("bytes=\(7 << 19)-\(end)"), "\(ranges)")
+            #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
+    @Test func theFilesPageSaysWhatWasVerified() async throws {
+        try await C.with { cluster in
+            for path in ["/md5", "/none", "/stated"] { cluster.origin.serve(path, Self.body) }
+            let digest = SHA256Digest(hashing: Self.body).withUnsafeBytes { Array($0) }
+            cluster.origin.route("/stated") { request in
+                request.serve(Self.body).with("x-amz-checksum-sha256", Self.base64(digest))
+            }
+            var listed = try cluster.file("/md5")
+            listed.digests = "md5=\(Self.md5(Self.body))"
+            let catalog = try await cluster.submit([
+                listed, try cluster.file("/none"), try cluster.file("/stated"),
+            ])
+            _ = try await cluster.end(of: catalog)
+            for _ in 1...2 {
+                let files = try await cluster.client.files(of: catalog, after: nil).files
+                let verified = Dictionary(
+                    uniqueKeysWithValues: files.map {
+                        ($0.path.split(separator: "/").last ?? "", $0.verified ?? false)
+                    })
+                #expect(verified == ["md5": true, "none": false, "stated": true])
+                // What lies there is adopted, and known as well as before.
+                _ = try await cluster.run([
+                    listed, try cluster.file("/none"), try cluster.file("/stated"),
+                ])
+            }
+        }
+    }
+
+    @Test(arguments: [nil, Int64(2 << 20)])
+    func aWrongDigestOfAnyKindIsAMismatch(partBytes: Int64?) async throws {
+        try await C.with(partBytes: partBytes ?? 64 << 20) { cluster in
+            cluster.origin.serve(Self.path, Self.body, etag: "\"v1\"")
+            var asset = try cluster.file(Self.path, sha256: C.sha256(Self.body))
+            asset.digests = "crc32c=01234567,md5=\(Self.md5(Self.body))"
+            let ended = try await cluster.run([asset])
+            #expect(ended[Self.path]?.failure?.code == "integrity.digestMismatch")
+            #expect(cluster.stored(Self.path) == nil)
+        }
+    }
+
+    private static func md5(_ bytes: [UInt8]) -> String {
+        var set = DigestSet([.md5])
+        bytes.withUnsafeBytes { set.update($0) }
+        return set.finish().others.first?.hex ?? ""
+    }
+
+    private static func base64(_ bytes: [UInt8]) -> String {
+        let alphabet = Array(
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+        var text: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = bytes[start..<min(start + 3, bytes.count)]
+            let value = (0..<3).reduce(0) {
+                $0 << 8 | ($1 < group.count ? Int(group[start + $1]) : 0)
+            }
+            for place in 0..<4 {
+                text.append(
+                    place <= group.count
+                        ? alphabet[value >> (18 - 6 * place) & 63] : UInt8(ascii: "="))
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
