@@ -157,7 +157,7 @@ extension ActiveTransfer {
     func considerSplit(next count: Int) throws(Failure) {
         guard let (part, large, startedAt) = splitCandidate else { return }
         let seconds = MonotonicClock.nowSeconds - startedAt
-        guard seconds >= Self.splitJudgingSeconds || received + Int64(count) > part else { return }
+        guard seconds >= Self.splitJudgingSeconds || received + Int64(count) >= part else { return }
         splitCandidate = nil
         guard Double(received) < request.splitBelowBytesPerSecond * seconds, received < part
         else { return }
