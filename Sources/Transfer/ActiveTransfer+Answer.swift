@@ -159,8 +159,7 @@ extension ActiveTransfer {
         let seconds = MonotonicClock.nowSeconds - startedAt
         guard seconds >= Self.splitJudgingSeconds || received + Int64(count) >= part else { return }
         splitCandidate = nil
-        guard Double(received) < request.splitBelowBytesPerSecond * seconds, received < part
-        else { return }
+        guard Double(received) < request.splitBelowBytesPerSecond * seconds else { return }
         isFirstPart = true
         wantedBytes = part
         if let moved = try request.onLarge?(large, object) { object = moved }
