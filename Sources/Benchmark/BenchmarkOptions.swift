@@ -31,6 +31,9 @@ package struct BenchmarkOptions: Sendable {
     package var idleWorkers: Int
     /// How long idle workers are watched.
     package var seconds: Int
+    /// Bare SQL claims without waiting for the disk, and while its last completion is on its way, as
+    /// the API does.
+    package var ceilingHasAll = false
 
     package init(mode: Mode = .throughput) {
         self.mode = mode

@@ -31,11 +31,11 @@ struct BenchmarkTables: Sendable {
 
     /// Claims up to `most` jobs of a lane with the least of SQL, in one round trip.
     static func claim(
-        _ most: Int, of lane: Int64, on connection: PostgresConnection
+        _ most: Int, of lane: Int64, on connection: PostgresConnection, waitsForDisk: Bool
     ) async throws -> Claim {
         let lease = UUID().uuidString.lowercased()
         let results = try await connection.pipeline([
-            PostgresStatement(ceilingLock, [.int(lane)]),
+            PostgresStatement(ceilingLock, [.int(lane), .text(waitsForDisk ? "on" : "off")]),
             PostgresStatement(ceilingClaim, [.int(lane), .int(most), .uuid(lease)]),
         ])
         let rows = results[1].rows

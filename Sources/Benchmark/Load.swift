@@ -106,11 +106,12 @@ struct CeilingLoad: Load {
     /// empty.
     let lanes: [Int64]
     let batch: Int
+    /// One more a client, to complete on while the other claims; empty for one connection a client,
+    /// which does one thing at a time.
+    let completing: [PostgresConnection]
 
     var clients: Int { connections.count }
-
-    /// A connection does one thing at a time.
-    var claimsAhead: Bool { false }
+    var claimsAhead: Bool { !completing.isEmpty }
 
     func claim(
         _ most: Int, client: Int, _ times: inout Samples
@@ -118,7 +119,8 @@ struct CeilingLoad: Load {
         for step in lanes.indices {
             let lane = lanes[(client + step) % lanes.count]
             let start = ContinuousClock.now
-            let claim = try await BenchmarkTables.claim(most, of: lane, on: connections[client])
+            let claim = try await BenchmarkTables.claim(
+                most, of: lane, on: connections[client], waitsForDisk: !claimsAhead)
             times.add(start.duration(to: .now).inSeconds)
             if !claim.jobs.isEmpty { return (claim, claim.jobs.count) }
         }
@@ -126,7 +128,8 @@ struct CeilingLoad: Load {
     }
 
     func complete(_ claim: BenchmarkTables.Claim, client: Int) async throws {
-        let count = try await BenchmarkTables.complete(claim, on: connections[client])
+        let connection = claimsAhead ? completing[client] : connections[client]
+        let count = try await BenchmarkTables.complete(claim, on: connection)
         guard count == claim.jobs.count else {
             throw Failure("worker.internal", "the ceiling's claims overlap")
         }

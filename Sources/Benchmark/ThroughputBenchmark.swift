@@ -80,12 +80,17 @@ struct ThroughputBenchmark: Sendable {
             of: database.coordinator.pid)
         note("submitted \(report.submitPerSecond) segments a second")
         var connections: [PostgresConnection] = []
+        var completing: [PostgresConnection] = []
         for _ in 0..<options.clients {
             connections.append(try await cluster.connect(database.url))
+            guard options.ceilingHasAll else { continue }
+            completing.append(try await cluster.connect(database.url))
         }
         let lanes = try await database.tables.lanes(of: queues[0])
         return (
-            CeilingLoad(connections: connections, lanes: lanes, batch: options.batch),
+            CeilingLoad(
+                connections: connections, lanes: lanes, batch: options.batch,
+                completing: completing),
             database.load(queues[1], options)
         )
     }

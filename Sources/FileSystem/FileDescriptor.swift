@@ -71,6 +71,13 @@ extension FileDescriptor {
             return false
         }
     }
+
+    /// Gives back blocks that were reserved and not written, as far as the file system can.
+    package func giveBack(offset: Int64, length: Int64) {
+        guard length > 0 else { return }
+        _ = fallocate(
+            rawValue, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, off_t(offset), off_t(length))
+    }
 }
 
 // MARK: - Durability

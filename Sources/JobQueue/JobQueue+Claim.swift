@@ -90,6 +90,8 @@ extension JobQueue {
         // Each for itself waits for the lanes that were passed over.
         for index in claims.indices where all[index]?.lease == nil {
             all[index] = try await claim([claims[index]], of: queue).grants[0]
+            // What one has waited for in vain the others need not wait for.
+            if all[index]?.lease == nil { break }
         }
         return all
     }

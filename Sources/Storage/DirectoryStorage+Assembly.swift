@@ -5,10 +5,14 @@ package import Model
 import Synchronization
 
 extension DirectoryStorage {
-    /// Makes the file of an object that has been written to in part an assembly's, and answers with the
-    /// object that goes on with it; the other one is ended. Nobody else may know of `id` yet.
+    /// Makes the file of an object, of which less than `firstPart` bytes have been written, an
+    /// assembly's, and answers with the object that goes on with its first part; the other one is
+    /// ended. Nobody else may know of `id` yet.
+    ///
+    /// Room that was reserved beyond the first part is given back. What is written is read once for
+    /// the digest of the whole.
     package func makeAssembly(
-        of object: PendingObject, id: String
+        of object: PendingObject, id: String, firstPart: Int64, totalBytes: Int64
     ) throws(Failure) -> PendingObject {
         try PrivateName.requireID(id)
         guard object.settle() else { throw Failure("worker.internal", "the object has ended") }
@@ -26,14 +30,41 @@ extension DirectoryStorage {
         // It is to be gone on with as a part, if at all.
         object.removeRecord()
         moved.takeRoom(of: object)
+        object.descriptor.giveBack(offset: firstPart, length: totalBytes - firstPart)
+        if let chain = orderedDigests.withLock({ $0.chain(id, at: 0) }),
+            chain.begin(offset: 0, length: firstPart)
+        {
+            do throws(SystemError) {
+                try Self.catchUp(chain, with: id, in: object.site)
+                moved.follow(chain, offset: 0, length: firstPart)
+            } catch {
+                chain.breakOff()
+            }
+        }
         return moved
+    }
+
+    /// Adds what is written of an assembly to its digest.
+    private static func catchUp(
+        _ chain: OrderedDigest, with id: String, in site: SiteDirectories
+    ) throws(SystemError) {
+        let file = try site.assembly.open(id, O_RDONLY | O_NONBLOCK)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
+        defer { buffer.deallocate() }
+        var offset: Int64 = 0
+        while true {
+            let count = try file.read(into: buffer, at: offset)
+            guard count > 0 else { return }
+            chain.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: offset)
+            offset += Int64(count)
+        }
     }
 
     /// Checks an assembled file against its parts and gives it its final key.
     ///
-    /// Reads the file once, unless its ranges were written here in their order. Throws `integrity.assemblyMismatch` when the parts do not cover the file
-    /// or the bytes of one are not what was recorded; the assembly then stays, for that part to be
-    /// fetched again. A file that already has its final key (the report was lost after the rename)
+    /// Reads the file once, unless its ranges were written here in their order. Throws
+    /// `integrity.assemblyMismatch` when the parts do not cover the file or the bytes of one are not
+    /// what was recorded; the assembly then stays, for that part to be fetched again. A file that already has its final key (the report was lost after the rename)
     /// is checked in its place and answered as success.
     ///
     /// `expectedSHA256`, 64 lower-case hex digits, is the whole file's digest where a list promises

@@ -157,9 +157,13 @@ extension ActiveTransfer {
     func considerSplit(next count: Int) throws(Failure) {
         guard let (part, large, startedAt) = splitCandidate else { return }
         let seconds = MonotonicClock.nowSeconds - startedAt
-        guard seconds >= Self.splitJudgingSeconds || received + Int64(count) >= part else { return }
+        let isLast = received + Int64(count) >= part
+        guard isLast || seconds >= Self.splitJudgingSeconds else { return }
+        guard Double(received) < request.splitBelowBytesPerSecond * seconds else {
+            if isLast { splitCandidate = nil }
+            return
+        }
         splitCandidate = nil
-        guard Double(received) < request.splitBelowBytesPerSecond * seconds else { return }
         isFirstPart = true
         wantedBytes = part
         if let moved = try request.onLarge?(large, object) { object = moved }

@@ -140,8 +140,11 @@ extension WorkerService {
                 let assembly = split.name()
                 // Before anybody else can make a file of that name.
                 let moved = try object.map { (object) throws(Failure) in
-                    try storage.makeAssembly(of: object, id: assembly)
+                    try storage.makeAssembly(
+                        of: object, id: assembly, firstPart: self.configuration.partBytes,
+                        totalBytes: large.totalBytes)
                 }
+                self.held.setExpected(self.configuration.partBytes, of: job.id, lease)
                 split.begin(large, assembly) { (request) async throws(Failure) in
                     try await self.client.split(request)
                 }

@@ -62,6 +62,10 @@ enum BenchmarkCommand {
             "seconds", 5...600, "How long idle workers are watched.",
             BenchmarkOptions.defaultSeconds),
         CommandOption(
+            "generous-ceiling", .flag,
+            help: "Let bare SQL have what the API has: claims that do not wait for the disk, and "
+                + "that go on beside the last completion, on a second connection a client."),
+        CommandOption(
             "directory", .text(placeholder: "DIR"),
             help: "Where the databases are made. Default: $TMPDIR, or /var/tmp. In memory a commit "
                 + "costs nothing, and no figure means anything."),
@@ -112,6 +116,7 @@ enum BenchmarkCommand {
         take("seconds", \.seconds)
         if case .waiting = options.mode { options.rounds = BenchmarkOptions.claimRounds }
         take("rounds", \.rounds)
+        options.ceilingHasAll = arguments.flag("generous-ceiling")
         if case .waiting = options.mode, arguments.integer("segments-per-title") != nil {
             throw UsageError(
                 "--segments-per-title does not go with --waiting",

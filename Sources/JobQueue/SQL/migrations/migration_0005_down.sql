@@ -1,5 +1,73 @@
-DROP FUNCTION claim_jobs;
+DROP FUNCTION claim_jobs, claim_order;
 ALTER TABLE catalog DROP COLUMN starts;
+
+-- The lanes of a queue that may be claimed from now, best first. Levels are priorities 0 to 9, with
+-- one added for every minute that a lane has waited since its last grant; a deadline raises the
+-- level in proportion to the time used, up to 9. Within a level, catalogs come in the order of what
+-- they were granted in the last ten seconds, least first; `catalogs_left` counts from the row's
+-- catalog to the last of the level. The catalogs of a queue are found by a loose index scan, and up
+-- to 64 lanes of each looked at, so that many lanes of one catalog cost the others nothing.
+CREATE FUNCTION claim_order(of_queue bigint)
+RETURNS TABLE (lane_id bigint, catalog_id bigint, catalogs_left int, rank smallint,
+               origin_id bigint, is_guarded boolean) LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE waiting AS (
+        (SELECT l.catalog_id FROM lane l
+         WHERE l.queue_id = of_queue AND l.ready_since IS NOT NULL
+         ORDER BY l.catalog_id LIMIT 1)
+        UNION ALL
+        SELECT n.catalog_id FROM waiting w CROSS JOIN LATERAL (
+            SELECT l.catalog_id FROM lane l
+            WHERE l.queue_id = of_queue AND l.ready_since IS NOT NULL
+              AND l.catalog_id > w.catalog_id
+            ORDER BY l.catalog_id LIMIT 1
+        ) AS n
+    ), lanes AS (
+        SELECT l.id, l.catalog_id, l.rank, l.origin_id, l.is_guarded, r.jobs,
+               floor(b.base + (9 - b.base) * b.used
+                     + extract(epoch FROM now() - greatest(l.ready_since, r.granted_at)) / 60
+               )::int AS level
+        FROM waiting w
+        JOIN catalog c ON c.id = w.catalog_id
+        CROSS JOIN LATERAL (
+            SELECT i.*, i.origin_id <> 0 AND (o.breaker IN ('open', 'halfOpen')
+                   OR CASE WHEN o.has_own_limits THEN coalesce(o.max_connections::float8,
+                               o.requests_per_second, o.bytes_per_second) IS NOT NULL
+                           ELSE d.is_limited END) AS is_guarded
+            FROM lane i JOIN origin o ON o.id = i.origin_id
+            CROSS JOIN (SELECT coalesce(max_connections::float8, requests_per_second,
+                                        bytes_per_second) IS NOT NULL AS is_limited
+                        FROM origin WHERE id = 0) AS d
+            WHERE i.queue_id = of_queue AND i.catalog_id = w.catalog_id
+              AND i.ready_since IS NOT NULL
+              AND (o.cooldown_until IS NULL OR o.cooldown_until <= now())
+            ORDER BY i.rank, i.id LIMIT 64
+        ) AS l
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN l.own_priority < 0 THEN c.priority ELSE l.own_priority END AS base,
+                   CASE WHEN c.deadline IS NULL OR c.started_at IS NULL THEN 0
+                        WHEN c.deadline <= now() THEN 1
+                        ELSE extract(epoch FROM now() - c.started_at)
+                             / extract(epoch FROM c.deadline - c.started_at) END AS used
+        ) AS b
+        CROSS JOIN LATERAL (
+            SELECT coalesce(sum(s.jobs) FILTER (WHERE s.granted_at > now() - interval '10 s'), 0)
+                       AS jobs,
+                   max(s.granted_at) AS granted_at
+            FROM (SELECT jobs, granted_at FROM span WHERE span.lane_id = l.id
+                  ORDER BY last_id DESC LIMIT 10) AS s
+        ) AS r
+        WHERE c.not_before IS NULL OR c.not_before <= now()
+    ), shared AS (
+        SELECT *, sum(jobs) OVER (PARTITION BY lanes.catalog_id) AS granted FROM lanes
+    )
+    SELECT id, shared.catalog_id,
+           (dense_rank() OVER (PARTITION BY level
+                               ORDER BY granted DESC, shared.catalog_id DESC))::int,
+           shared.rank, shared.origin_id, shared.is_guarded
+    FROM shared
+    ORDER BY level DESC, granted, shared.catalog_id, shared.rank, jobs, id
+    LIMIT 256
+$$;
 
 -- Grants up to `most` jobs of a lane, whose row the caller has locked, to a lease. Returns how many.
 CREATE FUNCTION claim_lane(of_lane bigint, to_lease uuid, most int) RETURNS int
