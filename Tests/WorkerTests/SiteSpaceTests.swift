@@ -57,6 +57,25 @@ import Testing
         }
     }
 
+    /// The tries are the workers' own: what they hold fails before anything is asked for.
+    @Test func theOriginIsNotAskedWhileTheSiteIsTried() async throws {
+        try await C.with { cluster in
+            let assets = try await prepare(cluster)
+            try await set(cluster, floor: 1 << 60)
+            let catalog = try await cluster.submit(assets)
+            try await waitUntil(deadlineSeconds: 60, "the fault") {
+                let isPaused = try await site(cluster).fault != nil
+                return try await isPaused && cluster.client.queues().queues[0].leased == 0
+            }
+            let asked = cluster.origin.requests.count
+            let retries = try await cluster.client.status(of: catalog).totals.retries
+            try await waitUntil(deadlineSeconds: 120, "two tries") {
+                try await cluster.client.status(of: catalog).totals.retries >= retries + 40
+            }
+            #expect(cluster.origin.requests.count == asked)
+        }
+    }
+
     @Test func resumeLetsItGoOnAtOnce() async throws {
         try await C.with { cluster in
             let assets = try await prepare(cluster)
