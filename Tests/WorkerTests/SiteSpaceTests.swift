@@ -64,8 +64,8 @@ import Testing
             try await set(cluster, floor: 1 << 60)
             let catalog = try await cluster.submit(assets)
             try await waitUntil(deadlineSeconds: 60, "the fault") {
-                let isPaused = try await site(cluster).fault != nil
-                return try await isPaused && cluster.client.queues().queues[0].leased == 0
+                guard try await site(cluster).fault != nil else { return false }
+                return try await cluster.client.queues().queues[0].leased == 0
             }
             let asked = cluster.origin.requests.count
             let retries = try await cluster.client.status(of: catalog).totals.retries

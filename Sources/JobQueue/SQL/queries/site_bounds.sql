@@ -1,8 +1,9 @@
--- $1 site. What of its room is left alone, and whether it is to be tried before anything is fetched.
+-- $1 site. What of its room is left alone, and whether it is to be tried before anything is fetched: also
+-- where another worker's try has failed since the claim.
 SELECT coalesce(t.floor_bytes, 0) AS floor_bytes,
        CASE WHEN t.quota_bytes IS NOT NULL THEN greatest(t.quota_bytes - (
            SELECT coalesce(sum(c.bytes + coalesce(
                       (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)
            FROM catalog c WHERE c.site_id = t.id), 0)::bigint END AS quota_left,
-       t.fault_code IS NOT NULL AND t.fault_retry_at IS NULL AS is_tried
+       t.fault_code IS NOT NULL AS is_tried
 FROM site t WHERE t.id = $1::bigint
