@@ -154,8 +154,9 @@ private final class Core: Sendable {
 
     private func serve(_ descriptor: Int32) {
         var input: [UInt8] = []
-        while let head = readHead(descriptor, &input) {
-            guard let (request, handler) = register(head) else { break }
+        var age = 0.0
+        while let head = readHead(descriptor, &input, &age) {
+            guard let (request, handler) = register(head, age: age) else { break }
             let response = handler(request)
             let keeps = send(response, head: request.method == "HEAD", to: descriptor)
             state.withLock { $0.active -= 1 }
@@ -168,7 +169,9 @@ private final class Core: Sendable {
     }
 
     /// The bytes before the empty line; nil at the end of the connection. Bodies are not expected.
-    private func readHead(_ descriptor: Int32, _ input: inout [UInt8]) -> String? {
+    private func readHead(
+        _ descriptor: Int32, _ input: inout [UInt8], _ age: inout Double
+    ) -> String? {
         let end = Array("\r\n\r\n".utf8)
         while true {
             if let range = input.firstRange(of: end) {
@@ -177,13 +180,16 @@ private final class Core: Sendable {
                 return head
             }
             guard input.count < 1 << 20 else { return nil }
-            let bytes = Socket.receive(from: descriptor)
+            let (bytes, bytesAge) = Socket.receiveStamped(from: descriptor)
             if bytes.isEmpty { return nil }
+            age = bytesAge
             input += bytes
         }
     }
 
-    private func register(_ head: String) -> (FaultOrigin.Request, FaultOrigin.Handler)? {
+    private func register(
+        _ head: String, age: Double
+    ) -> (FaultOrigin.Request, FaultOrigin.Handler)? {
         let lines = head.split(separator: "\r\n", omittingEmptySubsequences: false)
         let words = lines.first?.split(separator: " ") ?? []
         guard words.count == 3 else { return nil }
@@ -199,7 +205,7 @@ private final class Core: Sendable {
             let request = FaultOrigin.Request(
                 method: String(words[0]), target: target, headers: headers,
                 number: state.counts[target, default: 0],
-                receivedAt: MonotonicClock.nowSeconds)
+                receivedAt: MonotonicClock.nowSeconds - age)
             state.requests.append(request)
             state.active += 1
             state.peakActive = max(state.peakActive, state.active)

@@ -7,6 +7,8 @@ enum Socket {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw POSIXFailure(errno, "socket") }
         setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, Int32(1))
+        // Connections inherit it: see `receiveStamped`.
+        setOption(descriptor, SOL_SOCKET, SO_TIMESTAMPNS, Int32(1))
         var address = loopback(port)
         let size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let bound = withSockaddr(&address) { bind(descriptor, $0, size) }
@@ -88,6 +90,49 @@ enum Socket {
             }
             count = max(0, received)
         }
+    }
+
+    /// Up to `limit` bytes, and how many seconds ago the system received the last of them: whoever
+    /// reads them may have been kept waiting for a processor.
+    static func receiveStamped(
+        from descriptor: Int32, limit: Int = 65_536
+    ) -> (bytes: [UInt8], age: Double) {
+        // A control message of socket(7): its length, level and type, and a timespec.
+        var control = [UInt8](repeating: 0, count: 64)
+        var age = 0.0
+        let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            control.withUnsafeMutableBytes { control in
+                var part = iovec(iov_base: buffer.baseAddress, iov_len: limit)
+                count = withUnsafeMutablePointer(to: &part) { part in
+                    var message = msghdr()
+                    message.msg_iov = part
+                    message.msg_iovlen = 1
+                    message.msg_control = control.baseAddress
+                    message.msg_controllen = control.count
+                    var received = recvmsg(descriptor, &message, 0)
+                    while received < 0, errno == EINTR {
+                        message.msg_controllen = control.count
+                        received = recvmsg(descriptor, &message, 0)
+                    }
+                    if received > 0, message.msg_controllen >= 32 {
+                        age = ageOfStamp(UnsafeRawBufferPointer(control))
+                    }
+                    return max(0, received)
+                }
+            }
+        }
+        return (bytes, age)
+    }
+
+    private static func ageOfStamp(_ control: UnsafeRawBufferPointer) -> Double {
+        let level = control.loadUnaligned(fromByteOffset: 8, as: Int32.self)
+        let type = control.loadUnaligned(fromByteOffset: 12, as: Int32.self)
+        guard level == SOL_SOCKET, type == SO_TIMESTAMPNS else { return 0 }
+        let stamp = control.loadUnaligned(fromByteOffset: 16, as: timespec.self)
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        let seconds = Double(now.tv_sec - stamp.tv_sec) + Double(now.tv_nsec - stamp.tv_nsec) / 1e9
+        return max(0, seconds)
     }
 
     /// Whether neither side has closed a connection.
