@@ -113,17 +113,17 @@ package final class HTTPServer: Sendable {
     /// Requests that are being handled or answered.
     package var activeRequestCount: Int { core.activeCount }
 
-    /// Stops to listen, cancels the handlers' tasks if so configured, and gives them `graceSeconds` to answer; what is
-    /// not answered then gets 503. New requests on open connections get 503 at once.
+    /// Cancels the handlers' tasks if so configured, and gives them `graceSeconds` to answer; what is
+    /// not answered then gets 503. New requests get 503 at once, on new connections as well: taking
+    /// the listening socket away from libmicrohttpd's threads (MHD_quiesce_daemon) makes it abort the
+    /// process when one of them lets go of it at that moment.
     package func shutdown(graceSeconds: Double = 5) async {
         guard let running = daemon.withLock({ $0.take() }) else { return }
-        let listener = MHD_quiesce_daemon(running.pointer)
         core.refuseAndCancel()
         await core.waitUntilIdle(atMostSeconds: graceSeconds)
         core.abandon()
         // The answers are on their way; a peer that does not take them is not waited for.
         await core.waitUntilIdle(atMostSeconds: 1)
         MHD_stop_daemon(running.pointer)
-        if listener >= 0 { close(listener) }
     }
 }
