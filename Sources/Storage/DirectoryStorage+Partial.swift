@@ -52,6 +52,11 @@ extension DirectoryStorage {
         do throws(Failure) {
             // After the last write: who finds the record closed may take the file for its own.
             try write(PartialRecordText(record, isClosed: true), of: object, identity, lease, job)
+            if case .key = object.destination {
+                // What was reserved for the rest is not kept from others meanwhile.
+                object.descriptor.giveBack(
+                    offset: record.bytes, length: record.totalBytes - record.bytes)
+            }
             object.leave()
         } catch {
             object.discard()
@@ -200,7 +205,8 @@ private struct PartialTaker {
                 return nil
             }
             try asFailure { () throws(SystemError) in try file.truncate(to: text.record.bytes) }
-            try DirectoryStorage.reserve(text.record.totalBytes, at: 0, of: object)
+            try DirectoryStorage.reserve(
+                text.record.totalBytes - text.record.bytes, at: text.record.bytes, of: object)
             return PartialBody(object: object, record: text.record, digests: digests)
         } catch {
             // Its file is gone: taken by another, or swept.

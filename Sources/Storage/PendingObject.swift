@@ -22,6 +22,7 @@ package final class PendingObject: Sendable {
     let ordinal: UInt64
     private let isSettled = Atomic<Bool>(false)
     /// Of a range that goes on where the one before it ended.
+    private let isFollowed = Atomic<Bool>(false)
     private let chain = Mutex<(digest: OrderedDigest, offset: Int64, length: Int64)?>(nil)
     private let isReserved = Atomic<Bool>(false)
     private let isDisowned = Atomic<Bool>(false)
@@ -52,7 +53,9 @@ package final class PendingObject: Sendable {
     /// discarded.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure) {
         try asFailure { () throws(SystemError) in try descriptor.write(bytes, at: offset) }
-        chain.withLock { $0 }?.digest.update(bytes, at: offset)
+        if isFollowed.load(ordering: .acquiring) {
+            chain.withLock { $0 }?.digest.update(bytes, at: offset)
+        }
         guard !isReserved.load(ordering: .relaxed) else { return }
         if unlooked.add(bytes.count, ordering: .relaxed).newValue >= SpaceBounds.stepBytes {
             unlooked.store(0, ordering: .relaxed)
@@ -71,6 +74,7 @@ package final class PendingObject: Sendable {
     /// Has the bytes added to the digest of the whole file.
     func follow(_ digest: OrderedDigest, offset: Int64, length: Int64) {
         chain.withLock { $0 = (digest, offset, length) }
+        isFollowed.store(true, ordering: .releasing)
     }
 
     /// Notes the SHA-256 of what was written, before the commit of a range.

@@ -248,7 +248,8 @@ extension ActiveTransfer {
                 "origin.protocol",
                 "a header of more than \(profile.maximumHeaderBytes) bytes")
         }
-        let detail = easy.errorDetail
+        // libcurl quotes the proxy's URL, with what it may hold of a password.
+        let detail = profile.usesProxy ? "" : easy.errorDetail
         return problem(failureCode(code), detail.isEmpty ? code.message : detail)
     }
 

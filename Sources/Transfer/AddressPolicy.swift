@@ -25,7 +25,9 @@ package struct AddressPolicy: Sendable, Hashable {
         switch address {
         case .v4(let bytes): decides(bytes[...], never: Self.never4, inside: Self.private4)
         case .v6(let bytes):
-            if let embedded = Self.embeddedV4(bytes) {
+            if let local = Self.localNAT64(bytes) {
+                local.allSatisfy { decides($0, never: Self.never4, inside: Self.private4) }
+            } else if let embedded = Self.embeddedV4(bytes) {
                 decides(embedded, never: Self.never4, inside: Self.private4)
             } else {
                 decides(bytes[...], never: Self.never6, inside: Self.private6)
@@ -80,16 +82,25 @@ package struct AddressPolicy: Sendable, Hashable {
         AddressBlock([0x20, 0x01, 0, 0, 0], 32),  // Teredo: an IPv4 address in disguise
     ]
 
+    /// What a translator with a prefix in 64:ff9b:1::/48 may read as the IPv4 address, by the prefix's
+    /// length (RFC 8215; RFC 6052, 2.2); nil for other addresses. A reading in 0.0.0.0/8 is none,
+    /// but that of the last four bytes.
+    private static func localNAT64(_ bytes: [UInt8]) -> [ArraySlice<UInt8>]? {
+        guard bytes.starts(with: [0x00, 0x64, 0xFF, 0x9B, 0x00, 0x01]) else { return nil }
+        let readings: [[UInt8]] = [
+            [bytes[6], bytes[7], bytes[9], bytes[10]], [bytes[7], bytes[9], bytes[10], bytes[11]],
+            Array(bytes[9..<13]),
+        ]
+        return readings.filter { $0[0] != 0 }.map { $0[...] } + [bytes[12...]]
+    }
+
     /// The IPv4 address inside a v4-mapped (::ffff:0:0/96), v4-translated (::ffff:0:0:0/96),
-    /// v4-compatible (::/96, but not :: and ::1), NAT64 (64:ff9b::/96 and 64:ff9b:1::/48) or 6to4
-    /// (2002::/16) address.
+    /// v4-compatible (::/96, but not :: and ::1), NAT64 (64:ff9b::/96) or 6to4 (2002::/16)
+    /// address.
     private static func embeddedV4(_ bytes: [UInt8]) -> ArraySlice<UInt8>? {
         if bytes.starts(with: [0x20, 0x02]) { return bytes[2..<6] }
         if bytes.starts(with: [0x00, 0x64, 0xFF, 0x9B]) {
-            let middle = bytes[4..<12]
-            let isWellKnown = middle.allSatisfy { $0 == 0 }
-            let isLocal = bytes[4] == 0 && bytes[5] == 1
-            return isWellKnown || isLocal ? bytes[12...] : nil
+            return bytes[4..<12].allSatisfy { $0 == 0 } ? bytes[12...] : nil
         }
         guard bytes[..<8].allSatisfy({ $0 == 0 }) else { return nil }
         switch (bytes[8], bytes[9], bytes[10], bytes[11]) {

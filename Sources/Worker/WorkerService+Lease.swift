@@ -130,7 +130,7 @@ extension WorkerService {
             let leases = Array(
                 (urgent + held.leases.filter { !urgent.contains($0) })
                     .prefix(WireLimits.leasesPerHeartbeat))
-            let sightings = await sightings()
+            let sightings = sightings()
             do {
                 var heartbeat = Heartbeat(
                     worker: id, leases: leases, progress: progress,

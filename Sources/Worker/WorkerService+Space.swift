@@ -10,7 +10,10 @@ struct SiteTable {
     private(set) var storages: [SiteID: DirectoryStorage] = [:]
     /// Tried because a lease asked for it, and found well; not yet told.
     private var sound: Set<SiteID> = []
-    private var toldAt: HeldWork.Instant?
+    /// Sites whose room is being looked at, which may take for ever, and what was found since.
+    private var looking: Set<SiteID> = []
+    private var seen: [SiteID: Int64?] = [:]
+    private var lookedAt: HeldWork.Instant?
 
     /// Somebody waits for what is to be told.
     var hasNews: Bool { !sound.isEmpty }
@@ -25,14 +28,27 @@ struct SiteTable {
     /// Told to no coordinator after all.
     mutating func untold(_ sites: Set<SiteID>) { sound.formUnion(sites) }
 
-    /// What is to be told now: what was found well at once, what is free now and then.
-    mutating func due(
-        now: HeldWork.Instant = .now
-    ) -> (storages: [SiteID: DirectoryStorage], sound: Set<SiteID>) {
-        let isTime = toldAt.map { now - $0 >= .seconds(10) } ?? true
-        defer { sound = [] }
-        if isTime { toldAt = now }
-        return (isTime ? storages : storages.filter { sound.contains($0.key) }, sound)
+    /// The sites to look at now.
+    mutating func toLookAt(now: HeldWork.Instant = .now) -> [SiteID: DirectoryStorage] {
+        guard lookedAt.map({ now - $0 >= .seconds(10) }) ?? true else { return [:] }
+        lookedAt = now
+        let due = storages.filter { !looking.contains($0.key) }
+        looking.formUnion(due.keys)
+        return due
+    }
+
+    mutating func looked(at site: SiteID, availableBytes: Int64?) {
+        looking.remove(site)
+        seen[site] = .some(availableBytes)
+    }
+
+    /// What is to be told now: what was found well, and what is free.
+    mutating func due() -> [SiteSighting] {
+        defer { (sound, seen) = ([], [:]) }
+        return sound.union(seen.keys).map { site in
+            SiteSighting(
+                site: site, availableBytes: seen[site] ?? nil, isSound: sound.contains(site))
+        }
     }
 }
 
@@ -60,7 +76,10 @@ extension WorkerService {
         guard jobs.contains(where: { $0.length != nil && $0.assembly == nil }) else { return jobs }
         let failures = await blocking.run {
             jobs.map { job -> Failure? in
-                guard let length = job.length, job.assembly == nil else { return nil }
+                // A later attempt may go on with what lies there, and needs room for the rest only.
+                guard let length = job.length, job.assembly == nil, job.attempt == 1 else {
+                    return nil
+                }
                 do throws(Failure) { try storage.checkSpace(for: length) } catch { return error }
                 return nil
             }
@@ -71,20 +90,20 @@ extension WorkerService {
         return zip(jobs, failures).filter { $0.1 == nil }.map(\.0)
     }
 
-    /// What a heartbeat says of sites; nil for nothing.
-    func sightings() async -> [SiteSighting]? {
+    /// What a heartbeat says of sites; nil for nothing. Never waits for a site: one that hangs must not
+    /// cost the leases of the others.
+    func sightings() -> [SiteSighting]? {
         guard !held.isEmpty || sitesInUse.withLock({ $0.hasNews }) else { return nil }
-        let due = sitesInUse.withLock { $0.due() }
-        guard !due.storages.isEmpty else { return nil }
-        let seen = await blocking.run {
-            due.storages.map { site, storage in
-                SiteSighting(
-                    site: site, availableBytes: try? storage.availableBytes(),
-                    isSound: due.sound.contains(site))
+        for (site, storage) in sitesInUse.withLock({ $0.toLookAt() }) {
+            Task {
+                let bytes = await self.blocking.run { try? storage.availableBytes() }
+                self.sitesInUse.withLock { $0.looked(at: site, availableBytes: bytes) }
             }
         }
+        let due = sitesInUse.withLock { $0.due() }
+        guard !due.isEmpty else { return nil }
         return Array(
-            seen.sorted { $0.isSound && !$1.isSound }.prefix(WireLimits.sitesPerHeartbeat))
+            due.sorted { $0.isSound && !$1.isSound }.prefix(WireLimits.sitesPerHeartbeat))
     }
 
     /// A heartbeat with these did not arrive.

@@ -119,8 +119,10 @@ final class FetchSession: DrainableService {
     private func fetchRest(of large: LargeObject) async -> Int {
         let starts = Array(
             stride(from: Self.partBytes, to: large.totalBytes, by: Int(Self.partBytes)))
-        await withTaskGroup { group in
-            for start in starts {
+        await withTaskGroup(of: Void.self) { group in
+            for (place, start) in starts.enumerated() {
+                if place >= plan.connections { await group.next() }
+                guard firstFailure == nil else { return }
                 group.addTask {
                     let range = TransferRequest.ByteRange(
                         offset: start, length: min(Self.partBytes, large.totalBytes - start),
