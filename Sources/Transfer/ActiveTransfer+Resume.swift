@@ -1,5 +1,6 @@
 internal import Curl
 internal import Digest
+internal import EventLoop
 internal import Model
 internal import Storage
 
@@ -98,6 +99,8 @@ extension ActiveTransfer {
         case .sink(let open): sink = try open(wantedBytes)
         case .memory: break
         }
+        // Making room for a large file may take longer than its first bytes.
+        splitCandidate?.startedAt = MonotonicClock.nowSeconds
     }
 
     /// The answer's own digests; none of a range of a file that others fetch as well.
