@@ -65,6 +65,10 @@ import Testing
                 try await pool.query(
                     "SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(0.01)")
             }
+            // It comes first: then it has the only place.
+            try await waitUntil(deadlineSeconds: 60, "the connection") {
+                pool.connectionCount == 1
+            }
             async let waiting = pool.query("SELECT 1")
             let error = await #expect(throws: PostgresError.self) { try await broken.value }
             #expect(error?.isConnectionFailure == true)
