@@ -138,7 +138,7 @@ package final class Coordinator: Sendable {
     /// Requests for work that are held open now.
     package var waitingRequests: Int { signal.waiterCount }
 
-    static func isLoopback(_ address: String) -> Bool {
+    package static func isLoopback(_ address: String) -> Bool {
         // A name that begins like an address is no address.
         let isIPv4 = address.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
         return address == "::1" || address == "localhost"

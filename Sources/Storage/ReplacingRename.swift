@@ -81,6 +81,8 @@ extension ReplacingRename {
                 // Whoever replaced ours has kept his: what we took away is older than that.
                 return true
             } else {
+                // Another process is between two of its steps, and nothing tells when it is done.
+                // The thread is one of storage's, which may block; a fifth of a second at most.
                 usleep(1_000)
             }
         }

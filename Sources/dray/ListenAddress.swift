@@ -1,3 +1,4 @@
+import Coordinator
 import Glibc
 import Model
 import Runtime
@@ -9,7 +10,7 @@ struct ListenAddress: Equatable {
     /// 0 takes any free port.
     let port: Int
 
-    var isLoopback: Bool { address.hasPrefix("127.") || address == "::1" }
+    var isLoopback: Bool { Coordinator.isLoopback(address) }
 
     /// Reads `127.0.0.1:7400`, `[::1]:7400` or `localhost:7400`.
     init(_ text: String) throws(UsageError) {

@@ -1,3 +1,4 @@
+import Catalog
 import Glibc
 import Model
 import Runtime
@@ -13,7 +14,8 @@ enum WorkerCommand {
             While no coordinator answers, it goes on trying.
 
             It fetches what others ask for, so private and loopback addresses are refused unless \
-            --allow-addresses holds them; link-local and metadata addresses always are.
+            --allow-addresses holds them, or all its coordinators are on this machine's loopback; \
+            link-local and metadata addresses always are.
             """,
         options: [
             CommandOption(
@@ -48,7 +50,8 @@ enum WorkerCommand {
                 durability: try CommonOptions.durability(arguments),
                 drainSeconds: CommonOptions.drainSeconds)
             configuration.addressPolicy = try TransferOptions.addressPolicy(
-                arguments, allowsPrivate: false)
+                arguments,
+                allowsPrivate: configuration.coordinators.allSatisfy(isOnLoopback))
             configuration.origins = try TransferOptions.origins(arguments)
             let worker = try WorkerService(configuration)
             return await runServices(
@@ -56,6 +59,14 @@ enum WorkerCommand {
         } catch {
             return Console.fail(error)
         }
+    }
+
+    /// Whether only this machine can reach a coordinator: who may submit there may ask its network
+    /// without it.
+    private static func isOnLoopback(_ coordinator: String) -> Bool {
+        guard let url = try? WebURL(coordinator), let address = try? ListenAddress(url.authority)
+        else { return false }
+        return address.isLoopback
     }
 
     private static var hostName: String {

@@ -33,7 +33,7 @@ extension EndToEnd {
             let edge = try TemporaryDirectory("edge")
             let cluster = try await ProcessCluster(
                 coordinators: 1, workers: 1, connections: 4, leaseSeconds: 10,
-                workerOptions: ["--allow-addresses", "127.0.0.0/8", "--durability", "file"])
+                workerOptions: ["--durability", "file"])
             let fault = try await Self.attach(
                 to: cluster.workers[0],
                 ["-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO"])

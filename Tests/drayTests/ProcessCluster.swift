@@ -20,10 +20,10 @@ final class ProcessCluster {
 
     /// - Parameters:
     ///   - connections: transfers that each worker has under way.
-    ///   - workerOptions: what lets workers ask the tests' origins, on loopback.
+    ///   - isBeyondLoopback: workers know a further coordinator, which others may reach.
     init(
         coordinators: Int, workers: Int, connections: Int, leaseSeconds: Int,
-        workerOptions: [String] = ["--allow-addresses", "127.0.0.0/8"]
+        workerOptions: [String] = [], isBeyondLoopback: Bool = false
     ) async throws {
         self.leaseSeconds = leaseSeconds
         postgres = try await PostgresServer(isDurable: true)
@@ -33,8 +33,11 @@ final class ProcessCluster {
         for _ in 0..<workers {
             self.workers.append(
                 try DrayProcess.start(
-                    ["worker", "--coordinator", urls, "--connections", "\(connections)"]
-                        + workerOptions))
+                    [
+                        "worker", "--coordinator",
+                        isBeyondLoopback ? "\(urls),http://0.0.0.0:9" : urls, "--connections",
+                        "\(connections)",
+                    ] + workerOptions))
         }
         try await waitUntil(deadlineSeconds: 30, "the first heartbeat of \(workers) workers") {
             try await status().workers.count == workers
