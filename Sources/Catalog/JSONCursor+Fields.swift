@@ -41,27 +41,25 @@ extension JSONCursor {
     mutating func wholeNumber(
         _ path: String, _ allowed: ClosedRange<Int64>
     ) throws(Failure) -> Int64 {
-        try expect(.number, path)
-        let start = index
-        let text = try number()
-        guard let value = Int64(text), allowed.contains(value) else {
-            throw fieldFailure(
-                at: start, path, "given \(text.prefix(40))",
-                allowed: "a whole number, \(allowed.lowerBound) to \(allowed.upperBound)")
-        }
-        return value
+        try number(path, allowed, "a whole number", Int64.init)
     }
 
     mutating func decimalNumber(
         _ path: String, _ allowed: ClosedRange<Double>
     ) throws(Failure) -> Double {
+        try number(path, allowed, "a number", Double.init)
+    }
+
+    private mutating func number<Value: Comparable>(
+        _ path: String, _ allowed: ClosedRange<Value>, _ kind: String, _ parse: (String) -> Value?
+    ) throws(Failure) -> Value {
         try expect(.number, path)
         let start = index
         let text = try number()
-        guard let value = Double(text), allowed.contains(value) else {
+        guard let value = parse(text), allowed.contains(value) else {
             throw fieldFailure(
                 at: start, path, "given \(text.prefix(40))",
-                allowed: "a number, \(allowed.lowerBound) to \(allowed.upperBound)")
+                allowed: "\(kind), \(allowed.lowerBound) to \(allowed.upperBound)")
         }
         return value
     }

@@ -7,36 +7,24 @@ package enum Migrations {
         let version: Int
         let up: String
         let down: String
+
+        init(_ version: Int, _ up: [UInt8], _ down: [UInt8]) {
+            self.version = version
+            self.up = SQL.text(up)
+            self.down = SQL.text(down)
+        }
     }
 
     static let steps = [
-        Step(
-            version: 1, up: SQL.text(PackageResources.migration_0001_up_sql),
-            down: SQL.text(PackageResources.migration_0001_down_sql)),
-        Step(
-            version: 2, up: SQL.text(PackageResources.migration_0002_up_sql),
-            down: SQL.text(PackageResources.migration_0002_down_sql)),
-        Step(
-            version: 3, up: SQL.text(PackageResources.migration_0003_up_sql),
-            down: SQL.text(PackageResources.migration_0003_down_sql)),
-        Step(
-            version: 4, up: SQL.text(PackageResources.migration_0004_up_sql),
-            down: SQL.text(PackageResources.migration_0004_down_sql)),
-        Step(
-            version: 5, up: SQL.text(PackageResources.migration_0005_up_sql),
-            down: SQL.text(PackageResources.migration_0005_down_sql)),
-        Step(
-            version: 6, up: SQL.text(PackageResources.migration_0006_up_sql),
-            down: SQL.text(PackageResources.migration_0006_down_sql)),
-        Step(
-            version: 7, up: SQL.text(PackageResources.migration_0007_up_sql),
-            down: SQL.text(PackageResources.migration_0007_down_sql)),
-        Step(
-            version: 8, up: SQL.text(PackageResources.migration_0008_up_sql),
-            down: SQL.text(PackageResources.migration_0008_down_sql)),
-        Step(
-            version: 9, up: SQL.text(PackageResources.migration_0009_up_sql),
-            down: SQL.text(PackageResources.migration_0009_down_sql)),
+        Step(1, PackageResources.migration_0001_up_sql, PackageResources.migration_0001_down_sql),
+        Step(2, PackageResources.migration_0002_up_sql, PackageResources.migration_0002_down_sql),
+        Step(3, PackageResources.migration_0003_up_sql, PackageResources.migration_0003_down_sql),
+        Step(4, PackageResources.migration_0004_up_sql, PackageResources.migration_0004_down_sql),
+        Step(5, PackageResources.migration_0005_up_sql, PackageResources.migration_0005_down_sql),
+        Step(6, PackageResources.migration_0006_up_sql, PackageResources.migration_0006_down_sql),
+        Step(7, PackageResources.migration_0007_up_sql, PackageResources.migration_0007_down_sql),
+        Step(8, PackageResources.migration_0008_up_sql, PackageResources.migration_0008_down_sql),
+        Step(9, PackageResources.migration_0009_up_sql, PackageResources.migration_0009_down_sql),
     ]
 
     /// The version that this binary works with.
