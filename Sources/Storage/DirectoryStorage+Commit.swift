@@ -1,4 +1,5 @@
 internal import FileSystem
+internal import Glibc
 package import Model
 
 extension DirectoryStorage {
@@ -136,9 +137,7 @@ private struct BatchCommit {
                         continue
                     }
                 } catch {
-                    let rename = SystemError(
-                        code: error.code, operation: "rename to \(key.path)")
-                    fail(index, Failure(rename))
+                    fail(index, Self.failure(error, of: object, key))
                     continue
                 }
             }
@@ -146,6 +145,19 @@ private struct BatchCommit {
             entered[ObjectIdentifier(directory), default: (directory, [])].objects.append(index)
         }
         return entered
+    }
+
+    /// A file that is gone was removed by a later attempt at the same work: the disk is well.
+    private static func failure(
+        _ error: SystemError, of object: PendingObject, _ key: ObjectKey
+    ) -> Failure {
+        if error.code == ENOENT,
+            (try? object.site.temporary.status(of: object.temporaryName)) == nil
+        {
+            return Failure(
+                "worker.leaseLost", "what was fetched of \(withoutQuery(key.path)) is gone")
+        }
+        return Failure(SystemError(code: error.code, operation: "rename to \(key.path)"))
     }
 
     /// New directories belong to no single object: when one cannot be made durable, nothing that

@@ -39,19 +39,19 @@ extension DirectoryStorage {
     /// Best effort: where it cannot be written, the next attempt starts over.
     package func note(
         _ record: PartialRecord, of object: PendingObject, as identity: PartialIdentity,
-        lease: LeaseID, job: JobID
+        by attempt: ObjectAttempt
     ) {
-        try? write(PartialRecordText(record, isClosed: false), of: object, identity, lease, job)
+        try? write(record, isClosed: false, of: object, identity, attempt)
     }
 
     /// Ends an object and keeps what it has for a later attempt, of any worker.
     package func keep(
         _ record: PartialRecord, of object: PendingObject, as identity: PartialIdentity,
-        lease: LeaseID, job: JobID
+        by attempt: ObjectAttempt
     ) {
         do throws(Failure) {
             // After the last write: who finds the record closed may take the file for its own.
-            try write(PartialRecordText(record, isClosed: true), of: object, identity, lease, job)
+            try write(record, isClosed: true, of: object, identity, attempt)
             if case .key = object.destination {
                 // What was reserved for the rest is not kept from others meanwhile.
                 object.descriptor.giveBack(
@@ -64,11 +64,11 @@ extension DirectoryStorage {
     }
 
     private func write(
-        _ text: PartialRecordText, of object: PendingObject, _ identity: PartialIdentity,
-        _ lease: LeaseID, _ job: JobID
+        _ record: PartialRecord, isClosed: Bool, of object: PendingObject,
+        _ identity: PartialIdentity, _ attempt: ObjectAttempt
     ) throws(Failure) {
-        let name = "\(identity.name)-\(try PrivateName.temporary(lease: lease, job: job))"
-        let bytes = text.bytes
+        let name = "\(identity.name)-\(try attempt.temporaryName())"
+        let bytes = PartialRecordText(record, of: attempt.asset, isClosed: isClosed).bytes
         guard bytes.count <= PartialRecordText.maximumBytes else {
             throw Failure("storage.io", "a record of \(bytes.count) bytes")
         }
@@ -97,11 +97,15 @@ extension DirectoryStorage {
     /// the new lease's name, in one step, so that one of several takers has it. One that was never
     /// closed may still be written to, by a worker that was frozen: its bytes are copied. `digests`
     /// are those wanted besides SHA-256 and what the record names.
+    ///
+    /// What earlier attempts at the same work have left besides is removed; what later ones have is
+    /// left alone.
     package func takePartial(
-        _ identity: PartialIdentity, of index: PartialIndex, lease: LeaseID, job: JobID,
+        _ identity: PartialIdentity, of index: PartialIndex, for attempt: ObjectAttempt,
         place: PartialPlace, digests: some Sequence<DigestAlgorithm> = []
     ) -> PartialBody? {
-        guard let names = index.records[identity.name], let site = try? verifiedDirectories()
+        guard let names = index.records[identity.name], let site = try? verifiedDirectories(),
+            let ownName = try? attempt.temporaryName()
         else { return nil }
         var found: [(name: String, text: PartialRecordText)] = []
         for name in names {
@@ -113,17 +117,22 @@ extension DirectoryStorage {
             }
         }
         found.sort { $0.text.record.bytes > $1.text.record.bytes }
-        for (name, text) in found {
-            let taker = PartialTaker(
-                storage: self, site: site, name: name, text: text, lease: lease, job: job,
+        let takers = found.map { name, text in
+            PartialTaker(
+                storage: self, site: site, name: name, text: text, attempt: attempt,
+                ownName: ownName,
                 algorithms: Set(digests).union(text.record.digests.map(\.algorithm)))
-            guard let body = taker.take(place) else { continue }
-            // The new record first: killed in between, the next attempt finds one of them.
-            note(body.record, of: body.object, as: identity, lease: lease, job: job)
-            taker.removeRecord()
-            return body
         }
-        return nil
+        var taken: PartialBody?
+        for taker in takers where taken == nil {
+            taken = taker.take(place)
+            guard let taken else { continue }
+            // The new record first: killed in between, the next attempt finds one of them.
+            note(taken.record, of: taken.object, as: identity, by: attempt)
+            taker.removeRecord()
+        }
+        for taker in takers where taker.age == .earlier { taker.remove() }
+        return taken
     }
 
     private static func readSmall(
@@ -145,8 +154,9 @@ private struct PartialTaker {
     /// The record's.
     let name: String
     let text: PartialRecordText
-    let lease: LeaseID
-    let job: JobID
+    let attempt: ObjectAttempt
+    /// What the attempt calls its temporary file.
+    let ownName: String
     let algorithms: Set<DigestAlgorithm>
 
     /// What the earlier attempt called its temporary file.
@@ -154,23 +164,41 @@ private struct PartialTaker {
         String(name.dropFirst(PartialIdentity.nameBytes + 1))
     }
 
-    /// An earlier attempt at the same job: its lease is over, whether or not it knows.
-    private var isOfThisJob: Bool { temporaryName.hasSuffix("-\(job)") }
+    /// What the attempt that wrote the record is to the one that takes.
+    enum Age {
+        /// At the same work, before: its lease is over, whether or not it knows.
+        case earlier
+        /// The same one, or one at other work, which may be under way.
+        case unknown
+        /// At the same work, after: it is the taker that has lost its lease.
+        case later
+    }
+
+    var age: Age {
+        guard text.asset == attempt.asset, temporaryName != ownName,
+            let number = temporaryName.split(separator: "-").last.flatMap({ Int64($0) })
+        else { return .unknown }
+        return JobID(number) < attempt.job ? .earlier : .later
+    }
 
     func take(_ place: DirectoryStorage.PartialPlace) -> PartialBody? {
+        guard age != .later else { return nil }
         switch place {
         case .range(let assembly, let offset, let length):
-            takeRange(assembly, offset, length)
-        case .key(let key): text.isClosed ? rename(to: key) : copy(to: key)
+            return takeRange(assembly, offset, length)
+        case .key(let key): return text.isClosed ? rename(to: key) : copy(to: key)
         }
     }
 
-    /// The old record says nothing any more. One of another job that is under way stays.
+    /// The old record says nothing any more. One of other work that is under way stays.
     func removeRecord() {
-        guard text.isClosed || isOfThisJob,
-            let own = try? PrivateName.temporary(lease: lease, job: job),
-            own != temporaryName
-        else { return }
+        guard text.isClosed || age == .earlier, temporaryName != ownName else { return }
+        try? site.partial.unlink(name)
+    }
+
+    /// Removes what the attempt has left. What a range has lies in a file that is shared, and stays.
+    func remove() {
+        try? site.temporary.unlink(temporaryName)
         try? site.partial.unlink(name)
     }
 
@@ -191,7 +219,7 @@ private struct PartialTaker {
     private func rename(to key: String) -> PartialBody? {
         do throws(Failure) {
             let key = try ObjectKey(key)
-            let own = try PrivateName.temporary(lease: lease, job: job)
+            let own = ownName
             let file = try asFailure { () throws(SystemError) in
                 try site.temporary.rename(temporaryName, to: site.temporary, named: own)
                 return try site.temporary.open(own, O_RDWR | O_NONBLOCK)
@@ -218,13 +246,11 @@ private struct PartialTaker {
     private func copy(to key: String) -> PartialBody? {
         guard let file = try? site.temporary.open(temporaryName, O_RDONLY | O_NONBLOCK),
             let object = try? storage.createTemporary(
-                lease: lease, job: job, key: key, reservingBytes: text.record.totalBytes)
+                lease: attempt.lease, job: attempt.job, key: key,
+                reservingBytes: text.record.totalBytes)
         else { return nil }
         var digests = DigestSet(algorithms)
         guard hash(file, at: 0, into: &digests, copyingTo: object) else { return nil }
-        if isOfThisJob, temporaryName != object.temporaryName {
-            try? site.temporary.unlink(temporaryName)
-        }
         return PartialBody(object: object, record: text.record, digests: digests)
     }
 

@@ -1,4 +1,5 @@
 package import Digest
+package import Model
 
 /// What is known of a body that has not come to its end: which bytes lie there, and of what.
 ///
@@ -54,6 +55,26 @@ package struct PartialIdentity: Hashable, Sendable {
     static let nameBytes = 32
 }
 
+/// One attempt at an object, which writes to a file of its own.
+package struct ObjectAttempt: Hashable, Sendable {
+    package var lease: LeaseID
+    /// A number is granted once, and a later attempt at the same work has a higher one: whoever finds
+    /// a lower one knows that its lease is over, and whoever finds a higher one that its own is.
+    package var job: JobID
+    /// Whose object it is: the same for every attempt at it.
+    package var asset: AssetID
+
+    package init(lease: LeaseID, job: JobID, asset: AssetID) {
+        self.lease = lease
+        self.job = job
+        self.asset = asset
+    }
+
+    func temporaryName() throws(Failure) -> String {
+        try PrivateName.temporary(lease: lease, job: job)
+    }
+}
+
 /// The partial bodies that lay at a site at one moment.
 package struct PartialIndex: Sendable {
     /// Names of the records of each.
@@ -74,10 +95,13 @@ struct PartialRecordText {
 
     /// The writer has ended: nobody writes to the file any more.
     var isClosed: Bool
+    /// The writer's.
+    var asset: AssetID
     var record: PartialRecord
 
-    init(_ record: PartialRecord, isClosed: Bool) {
+    init(_ record: PartialRecord, of asset: AssetID, isClosed: Bool) {
         self.record = record
+        self.asset = asset
         self.isClosed = isClosed
     }
 
@@ -85,7 +109,7 @@ struct PartialRecordText {
         let digits = String(record.bytes)
         let lines =
             [
-                Self.head, "closed \(isClosed ? 1 : 0)",
+                Self.head, "closed \(isClosed ? 1 : 0)", "asset \(asset)",
                 "bytes \(String(repeating: "0", count: max(19 - digits.count, 0)))\(digits)",
                 "sha256 \(record.sha256)", "total \(record.totalBytes)",
                 "source \(record.source)", "validator \(record.validator)",
@@ -111,13 +135,15 @@ struct PartialRecordText {
                 fields[line[..<space]] = value
             }
         }
-        guard let closed = fields["closed"], let count = fields["bytes"].flatMap({ Int64($0) }),
+        guard let closed = fields["closed"], let asset = fields["asset"].flatMap({ Int64($0) }),
+            let count = fields["bytes"].flatMap({ Int64($0) }),
             let sha256 = fields["sha256"].flatMap({ SHA256Digest(hex: $0) }),
             let total = fields["total"].flatMap({ Int64($0) }),
             let source = fields["source"].flatMap({ SHA256Digest(hex: $0) }),
             let validator = fields["validator"], !validator.isEmpty, count > 0, count < total
         else { return nil }
         isClosed = closed == "1"
+        self.asset = AssetID(asset)
         record = PartialRecord(
             bytes: count, sha256: sha256, totalBytes: total, validator: String(validator),
             source: source, digests: digests)

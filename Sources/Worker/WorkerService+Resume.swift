@@ -33,13 +33,17 @@ extension WorkerService {
             place = .range(assembly: assembly.id, offset: offset, length: length)
         }
         return storage.takePartial(
-            identity(of: job), of: left, lease: lease, job: job.id, place: place,
+            identity(of: job), of: left, for: attempt(at: job, lease), place: place,
             digests: furtherDigests(of: job).map(\.algorithm))
     }
 
     /// What the list names beside SHA-256.
     static func furtherDigests(of job: Job) -> [ExpectedDigest] {
         (job.digests ?? "").split(separator: ",").compactMap { ExpectedDigest($0) }
+    }
+
+    private static func attempt(at job: Job, _ lease: LeaseID) -> ObjectAttempt {
+        ObjectAttempt(lease: lease, job: job.id, asset: job.asset)
     }
 
     /// What a job's bytes are the start of; of one that is being split, its first part's.
@@ -59,8 +63,8 @@ extension WorkerService {
     ) -> Resumption {
         Resumption(partial: partial) { object, record in
             storage.note(
-                record, of: object, as: Self.identity(of: job, split: split), lease: lease,
-                job: job.id)
+                record, of: object, as: Self.identity(of: job, split: split),
+                by: Self.attempt(at: job, lease))
         }
     }
 
@@ -70,8 +74,8 @@ extension WorkerService {
     ) {
         if let partial {
             storage.keep(
-                partial.record, of: partial.object, as: Self.identity(of: job), lease: lease,
-                job: job.id)
+                partial.record, of: partial.object, as: Self.identity(of: job),
+                by: Self.attempt(at: job, lease))
         }
         giveBack(job, lease)
     }
@@ -86,7 +90,7 @@ extension WorkerService {
             guard !self.held.isCancelled(job.id, lease) else { return left.object.discard() }
             storage.keep(
                 left.record, of: left.object, as: Self.identity(of: job, split: split),
-                lease: lease, job: job.id)
+                by: Self.attempt(at: job, lease))
         }
     }
 }

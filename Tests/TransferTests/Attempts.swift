@@ -11,7 +11,7 @@ struct Attempts {
     let url: String
     let key: String
     var storage: DirectoryStorage
-    var job = JobID(1)
+    var asset = AssetID(1)
     private var number = 0
 
     /// How an attempt's process ends when its transfer does not end well.
@@ -44,8 +44,11 @@ struct Attempts {
         _ adjust: (inout TransferRequest) -> Void = { _ in }
     ) async throws -> Outcome {
         number += 1
-        let lease = "lease-\(key.filter { $0.isLetter || $0.isNumber })-\(number)"
-        let (storage, job, key) = (storage, job, key)
+        let lease = "lease-\(asset)-\(key.filter { $0.isLetter || $0.isNumber })-\(number)"
+        // A number is granted once.
+        let job = JobID(Int64(number))
+        let attempt = ObjectAttempt(lease: lease, job: job, asset: asset)
+        let (storage, key) = (storage, key)
         let identity = PartialIdentity(url: url, key: key)
         var request = TransferRequest(
             url: url, group: lease,
@@ -55,10 +58,10 @@ struct Attempts {
             }, role: .file)
         adjust(&request)
         let partial = storage.takePartial(
-            identity, of: try storage.partials(), lease: lease, job: job, place: .key(key),
+            identity, of: try storage.partials(), for: attempt, place: .key(key),
             digests: request.furtherDigests.map(\.algorithm))
         var resumption = Resumption(partial: partial) { object, record in
-            storage.note(record, of: object, as: identity, lease: lease, job: job)
+            storage.note(record, of: object, as: identity, by: attempt)
         }
         resumption.minimumBytes = minimumBytes
         resumption.noteBytes = noteBytes
@@ -80,7 +83,7 @@ struct Attempts {
             guard let left = result.left else { break }
             switch end {
             case .orderly:
-                storage.keep(left.record, of: left.object, as: identity, lease: lease, job: job)
+                storage.keep(left.record, of: left.object, as: identity, by: attempt)
             case .killed: left.object.leave()
             }
         }

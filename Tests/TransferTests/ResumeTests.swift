@@ -75,10 +75,36 @@ struct ResumeTests {
         let files = try fetcher.temporaries()
         #expect(files.count == 1)
         var other = attempts
-        other.job = JobID(2)
+        other.asset = AssetID(2)
         let results = [try await other.run(), try await attempts.run()]
-        for result in results { #expect(result.bytes == body) }
-        #expect(results[0].startedFrom != nil)
+        for result in results { #expect(result.bytes == body && result.startedFrom != nil) }
+        #expect(try fetcher.directory.files() == ["o/large.bin"])
+    }
+
+    @Test("who was frozen takes nothing from who came later", arguments: [true, false])
+    func zombie(isKilled: Bool) async throws {
+        let body = body
+        var attempts = attempts { request in
+            let whole = request.serve(body, etag: "\"v1\"")
+            return request.number == 2 ? whole.cut(after: 4_000) : whole
+        }
+        _ = try await attempts.run(.killed, noteBytes: 3_000)
+        // Frozen with what lay there before it, it goes on when another has been further.
+        let left = try fetcher.storage.partials()
+        let identity = PartialIdentity(url: attempts.url, key: attempts.key)
+        let zombie = ObjectAttempt(lease: "zombie", job: JobID(1), asset: AssetID(1))
+        _ = try await attempts.run(isKilled ? .killed : .orderly)
+        let files = try fetcher.directory.files()
+        for index in [left, try fetcher.storage.partials()] {
+            let taken = fetcher.storage.takePartial(
+                identity, of: index, for: zombie, place: .key(attempts.key))
+            #expect(taken == nil)
+        }
+        #expect(try fetcher.directory.files() == files)
+        let third = try await attempts.run()
+        let from = try #require(third.startedFrom)
+        #expect(third.bytes == body && from > 8_000)
+        #expect(try fetcher.directory.files() == ["o/large.bin"])
     }
 
     @Test("little is not worth keeping")

@@ -51,5 +51,39 @@ extension EndToEnd {
             let left = try edge.files().filter { $0.contains(".dray/tmp/") }
             #expect(left.isEmpty, "\(left)")
         }
+
+        @Test func whatAKilledWorkerHadIsGoneOnWithAndNotLeftBehind() async throws {
+            let origin = try FaultOrigin()
+            let gate = Gate()
+            defer { gate.open() }
+            let body = (0..<(10 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
+            origin.route("/files/a.bin") { request in
+                let answer = request.serve(body, etag: "\"v1\"")
+                return request.number == 1 ? answer.held(after: 9 << 20, at: gate) : answer
+            }
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 2, connections: 2, leaseSeconds: 5)
+            let edge = try TemporaryDirectory("edge")
+            let prefetch = try cluster.start([
+                "prefetch", origin.url("/files/a.bin"), "--to", edge.path, "--name", "one",
+            ])
+            try await waitUntil(deadlineSeconds: 60, "a record of what has come") {
+                try edge.files().contains { $0.contains(".dray/partial/") }
+            }
+            var holder: ChildProcess?
+            for worker in cluster.workers where try await cluster.jobsHeld(by: worker) > 0 {
+                holder = worker
+            }
+            let killed = try #require(holder)
+            killed.signal(SIGKILL)
+            #expect(try await killed.wait() == .signalled(SIGKILL))
+            #expect(try await prefetch.wait(deadlineSeconds: 60) == .exited(0))
+            #expect(try edge.read("127.0.0.1:\(origin.port)/files/a.bin") == body)
+            let range = try #require(origin.requests.last?.headers["range"])
+            #expect(try #require(Int(range.dropFirst("bytes=".count).dropLast())) >= 8 << 20)
+            let left = try edge.files().filter { $0.contains(".dray/") }
+            #expect(left.isEmpty, "\(left)")
+            try await cluster.stop()
+        }
     }
 }

@@ -50,7 +50,7 @@ struct ResumeHistory {
         for place in script.places { origin.route(place) { script.answer($0) } }
         defer { for place in script.places { origin.route(place, .init(404)) } }
         var attempts = Attempts(fetcher, url: origin.url(path), key: "h/\(seed)")
-        attempts.job = JobID(Int64(seed))
+        attempts.asset = AssetID(Int64(seed))
         let wanted = script.listed
         var counts = Counts()
         for _ in 0..<Self.attempts {
@@ -96,7 +96,7 @@ struct ResumeHistory {
         _ script: OriginScript
     ) throws {
         let names = try directory.files().filter {
-            $0.hasPrefix(".dray/tmp/") && $0.hasSuffix("-\(seed)")
+            $0.hasPrefix(".dray/tmp/lease-\(seed)-")
         }
         for name in names {
             var bytes = try directory.read(name)
