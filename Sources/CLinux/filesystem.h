@@ -1,8 +1,10 @@
 #pragma once
 #include <linux/falloc.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/types.h>
 #include <unistd.h>
 

@@ -2,31 +2,66 @@
 ///
 /// Used by one thread at a time; it may move between threads. Nothing is allocated for a block.
 package struct DigestSet: ~Copyable, Sendable {
+    /// Nil while the pipe has them.
+    private var hashers: DigestHashers?
+    private var pipe: DigestPipe?
+
+    /// - Parameter algorithms: those wanted besides SHA-256; what this host has not is left out.
+    package init(_ algorithms: some Sequence<DigestAlgorithm> = []) {
+        hashers = DigestHashers(algorithms)
+        pipe = nil
+    }
+
+    /// From now on another thread hashes, while this one goes on; where all cores have enough to hash
+    /// already, nothing changes. Worth its half MiB of memory for long bodies.
+    package mutating func hashAside() {
+        if pipe == nil { pipe = DigestPipe(takingOver: &hashers) }
+    }
+
+    /// Adds `bytes` to all of them.
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        if hashers != nil { hashers?.update(bytes) } else { pipe?.update(bytes) }
+    }
+
+    /// The SHA-256 of what was added up to now; more may follow.
+    package mutating func sha256SoFar() -> SHA256Digest { withHashers { $0.sha256SoFar() } }
+
+    /// The digests of everything since the start or the last `finish`; then starts anew.
+    package mutating func finish() -> (sha256: SHA256Digest, others: [ExpectedDigest]) {
+        withHashers { $0.finish() }
+    }
+
+    private mutating func withHashers<Value>(_ body: (inout DigestHashers) -> Value) -> Value {
+        if let value = pipe?.withHashers(body) ?? hashers?.apply(body) { return value }
+        preconditionFailure("the hashers are here or in the pipe")
+    }
+}
+
+/// The digests of a `DigestSet`. Used by one thread at a time; it may move between threads.
+struct DigestHashers: ~Copyable, Sendable {
     private var sha256 = SHA256Hasher()
     private var others: [StreamDigest]
     private var crc32c: CRC32C?
 
-    /// - Parameter algorithms: those wanted besides SHA-256; what this host has not is left out.
-    package init(_ algorithms: some Sequence<DigestAlgorithm> = []) {
+    init(_ algorithms: some Sequence<DigestAlgorithm>) {
         let wanted = Set(algorithms)
         crc32c = wanted.contains(.crc32c) ? CRC32C() : nil
         others = wanted.subtracting([.sha256, .crc32c]).filter(\.isAvailable).sorted()
             .map { StreamDigest($0) }
     }
 
-    /// Adds `bytes` to all of them.
-    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
         sha256.update(bytes)
         if crc32c != nil { crc32c?.update(bytes) }
         guard !others.isEmpty else { return }
         for other in others { other.context.update(bytes) }
     }
 
-    /// The SHA-256 of what was added up to now; more may follow.
-    package func sha256SoFar() -> SHA256Digest { sha256.soFar() }
+    mutating func apply<Value>(_ body: (inout DigestHashers) -> Value) -> Value { body(&self) }
 
-    /// The digests of everything since the start or the last `finish`; then starts anew.
-    package mutating func finish() -> (sha256: SHA256Digest, others: [ExpectedDigest]) {
+    func sha256SoFar() -> SHA256Digest { sha256.soFar() }
+
+    mutating func finish() -> (sha256: SHA256Digest, others: [ExpectedDigest]) {
         var digests = others.compactMap { $0.finish() }
         if let crc32c, let digest = ExpectedDigest(.crc32c, bytes: crc32c.bytes) {
             digests.append(digest)

@@ -57,9 +57,13 @@ extension FileDescriptor {
 
     /// Reserves blocks for a range without changing the file's length.
     ///
-    /// Answers false where the file system cannot; throws when it has no room.
+    /// Answers false where the file system cannot, or keeps its files in memory: there it would clear
+    /// all of it first, which takes as long as filling it. Throws when it has no room.
     package func reserve(offset: Int64, length: Int64) throws(SystemError) -> Bool {
         guard length > 0 else { return false }
+        var kind = statfs()
+        _ = try retrying("fstatfs") { fstatfs(rawValue, &kind) }
+        guard kind.f_type != TMPFS_MAGIC else { return false }
         do throws(SystemError) {
             _ = try retrying("fallocate") {
                 fallocate(rawValue, FALLOC_FL_KEEP_SIZE, off_t(offset), off_t(length))

@@ -1,4 +1,5 @@
 internal import Curl
+internal import Digest
 internal import EventLoop
 internal import Glibc
 internal import Model
@@ -41,9 +42,13 @@ extension ActiveTransfer {
             try checkLength()
             try begin()
         }
+        if let wantedBytes, wantedBytes - received >= Self.hashedAsideBytes { digests.hashAside() }
         setResumable()
         transfer.handle(.receive)
     }
+
+    /// From this length on a body is hashed beside receiving it: some ten milliseconds' worth.
+    private static let hashedAsideBytes: Int64 = 16 << 20
 
     /// libcurl takes the digits that a length begins with, and the last of several lengths; who
     /// guesses may cut a body short (RFC 9112, 6.3).

@@ -54,6 +54,52 @@ struct DigestSetTests {
         #expect(set.finish().sha256 == SHA256Digest(hashing: digits))
     }
 
+    @Test(
+        "hashed aside they are the same, in whatever blocks the bytes come",
+        arguments: [1_000, 16_384, 65_536, 131_072, 500_000, 3_000_000])
+    func aside(block: Int) {
+        let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ $0 >> 9) }
+        var plain = DigestSet(DigestAlgorithm.allCases)
+        var aside = DigestSet(DigestAlgorithm.allCases)
+        aside.hashAside()
+        for start in stride(from: 0, to: bytes.count, by: block) {
+            let end = min(start + block, bytes.count)
+            bytes[start..<end].withUnsafeBytes {
+                plain.update($0)
+                aside.update($0)
+            }
+            if start % 3 == 0 || end == bytes.count {
+                #expect(plain.sha256SoFar() == aside.sha256SoFar())
+            }
+        }
+        let (first, second) = (plain.finish(), aside.finish())
+        #expect(first.sha256 == SHA256Digest(hashing: bytes))
+        #expect(first.sha256 == second.sha256)
+        #expect(first.others == second.others)
+        // A new message begins.
+        digits.withUnsafeBytes { aside.update($0) }
+        #expect(aside.finish().sha256 == SHA256Digest(hashing: digits))
+    }
+
+    @Test("more at once than there are cores, and dropped on the way, they are the same")
+    func manyAside() async {
+        let bytes = [UInt8](repeating: 7, count: 1 << 20)
+        let expected = SHA256Digest(hashing: bytes + bytes)
+        await withTaskGroup { group in
+            for index in 0..<64 {
+                group.addTask {
+                    var set = DigestSet()
+                    set.hashAside()
+                    bytes.withUnsafeBytes { set.update($0) }
+                    guard index % 4 != 0 else { return true }
+                    bytes.withUnsafeBytes { set.update($0) }
+                    return set.finish().sha256 == expected
+                }
+            }
+            for await agrees in group { #expect(agrees) }
+        }
+    }
+
     @Test("stated digests are read and written")
     func expected() {
         for (algorithm, hex) in known {
