@@ -9,8 +9,8 @@ extension DirectoryStorage {
     /// assembly's, and answers with the object that goes on with its first part; the other one is
     /// ended. Nobody else may know of `id` yet.
     ///
-    /// Room that was reserved beyond the first part is given back. What is written is read once for
-    /// the digest of the whole.
+    /// Room that was reserved beyond the first part is given back. What is written is read by
+    /// `PendingObject.catchUp`, for the digest of the whole.
     package func makeAssembly(
         of object: PendingObject, id: String, firstPart: Int64, totalBytes: Int64
     ) throws(Failure) -> PendingObject {
@@ -35,29 +35,13 @@ extension DirectoryStorage {
             chain.begin(offset: 0, length: firstPart)
         {
             do throws(SystemError) {
-                try Self.catchUp(chain, with: id, in: object.site)
+                chain.fallBehind(bytes: try moved.descriptor.status().bytes)
                 moved.follow(chain, offset: 0, length: firstPart)
             } catch {
                 chain.breakOff()
             }
         }
         return moved
-    }
-
-    /// Adds what is written of an assembly to its digest.
-    private static func catchUp(
-        _ chain: OrderedDigest, with id: String, in site: SiteDirectories
-    ) throws(SystemError) {
-        let file = try site.assembly.open(id, O_RDONLY | O_NONBLOCK)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
-        defer { buffer.deallocate() }
-        var offset: Int64 = 0
-        while true {
-            let count = try file.read(into: buffer, at: offset)
-            guard count > 0 else { return }
-            chain.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: offset)
-            offset += Int64(count)
-        }
     }
 
     /// Checks an assembled file against its parts and gives it its final key.

@@ -36,7 +36,8 @@ extension DirectoryStorage {
 
     /// Writes down how far an object is, so that it can be gone on with when this process is killed.
     ///
-    /// Best effort: where it cannot be written, the next attempt starts over.
+    /// Best effort: where it cannot be written, the next attempt starts over. Blocks; several notes of an
+    /// object may come in any order, and after its end, when they count for nothing.
     package func note(
         _ record: PartialRecord, of object: PendingObject, as identity: PartialIdentity,
         by attempt: ObjectAttempt
@@ -72,15 +73,16 @@ extension DirectoryStorage {
         guard bytes.count <= PartialRecordText.maximumBytes else {
             throw Failure("storage.io", "a record of \(bytes.count) bytes")
         }
-        try asFailure { () throws(SystemError) in
-            // Written over, never first emptied: a record that is there stays there.
-            let file = try object.site.partial.open(name, O_WRONLY | O_CREAT, mode: 0o600)
-            try bytes.withUnsafeBufferPointer { (bytes) throws(SystemError) in
-                try file.write(UnsafeRawBufferPointer(bytes), at: 0)
+        try object.writeRecord(name, bytes: record.bytes, isLast: isClosed) { () throws(Failure) in
+            try asFailure { () throws(SystemError) in
+                // Written over, never first emptied: a record that is there stays there.
+                let file = try object.site.partial.open(name, O_WRONLY | O_CREAT, mode: 0o600)
+                try bytes.withUnsafeBufferPointer { (bytes) throws(SystemError) in
+                    try file.write(UnsafeRawBufferPointer(bytes), at: 0)
+                }
+                try file.truncate(to: Int64(bytes.count))
             }
-            try file.truncate(to: Int64(bytes.count))
         }
-        object.setRecord(name)
     }
 
     // MARK: - Going on

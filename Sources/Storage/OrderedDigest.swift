@@ -1,4 +1,5 @@
 internal import Digest
+internal import FileSystem
 import Model
 import Synchronization
 
@@ -9,7 +10,10 @@ import Synchronization
 /// discarded) ends the chain, and the file is read when it is whole.
 final class OrderedDigest: Sendable {
     private struct State: ~Copyable {
-        var hasher = SHA256Hasher()
+        /// Nil while `catchUp` has it.
+        var hasher: SHA256Hasher? = SHA256Hasher()
+        /// Some of what was written is still to be read for the digest.
+        var isBehind = false
         /// Where the next byte belongs.
         var position: Int64 = 0
         /// The end of the range that is being written.
@@ -32,6 +36,45 @@ final class OrderedDigest: Sendable {
         }
     }
 
+    /// Takes note of bytes of the first range that lie there already. Until `catchUp` has read them,
+    /// nothing is added.
+    func fallBehind(bytes: Int64) {
+        state.withLock { state in
+            guard state.position == 0, let end = state.end, bytes < end else {
+                state.isBroken = true
+                return
+            }
+            state.position = bytes
+            state.isBehind = bytes > 0
+        }
+    }
+
+    /// Reads what was written before, and what is written meanwhile; it blocks.
+    func catchUp(with file: FileDescriptor) throws(SystemError) {
+        var hasher = state.withLock { $0.isBehind ? $0.hasher.take() : nil }
+        guard hasher != nil else { return }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
+        defer { buffer.deallocate() }
+        var done: Int64 = 0
+        while true {
+            let written: Int64? = state.withLock { state in
+                guard !state.isBroken, state.position > done else {
+                    state.isBehind = false
+                    state.hasher = hasher.take()
+                    return nil
+                }
+                return state.position
+            }
+            guard let written else { return }
+            let wanted = Int(min(written - done, Int64(buffer.count)))
+            let count = try file.read(
+                into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: done)
+            guard count > 0 else { return breakOff() }
+            hasher?.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            done += Int64(count)
+        }
+    }
+
     /// Adds bytes of the range that has begun.
     func update(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
         state.withLock { state in
@@ -41,7 +84,7 @@ final class OrderedDigest: Sendable {
                 state.isBroken = true
                 return
             }
-            state.hasher.update(bytes)
+            if !state.isBehind { state.hasher?.update(bytes) }
             state.position += Int64(bytes.count)
             if state.position == end { state.end = nil }
         }
@@ -59,13 +102,12 @@ final class OrderedDigest: Sendable {
     /// The digest of the whole file, when its parts are those that were written here; nil otherwise.
     func whole(of totalBytes: Int64, parts: [Assembly.Part]) -> SHA256Digest? {
         state.withLock { state in
-            guard !state.isBroken, state.position == totalBytes, state.end == nil,
+            guard !state.isBroken, !state.isBehind, state.position == totalBytes, state.end == nil,
                 state.parts.sorted(by: { $0.offset < $1.offset }) == parts
             else { return nil }
             if let whole = state.whole { return whole }
-            let whole = state.hasher.finish()
-            state.whole = whole
-            return whole
+            state.whole = state.hasher?.finish()
+            return state.whole
         }
     }
 }

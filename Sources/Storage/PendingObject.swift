@@ -1,4 +1,5 @@
 internal import FileSystem
+internal import Glibc
 package import Model
 import Synchronization
 
@@ -28,8 +29,19 @@ package final class PendingObject: Sendable {
     private let isDisowned = Atomic<Bool>(false)
     /// Bytes written since the file system's room was looked at.
     private let unlooked = Atomic<Int>(0)
-    /// Its file in `.dray/partial`, once there is one.
-    private let recordName = Mutex<String?>(nil)
+    /// What is known of its file in `.dray/partial`.
+    private struct Record {
+        /// Once there is one.
+        var name: String?
+        /// How many bytes it speaks of.
+        var bytes: Int64 = 0
+        /// It is not to be written any more.
+        var isFinal = false
+    }
+
+    private let record = Mutex(Record())
+    /// Held while that file is written, by threads that may block.
+    private let recordWriting = Mutex(())
 
     private static let nextOrdinal = Atomic<UInt64>(0)
 
@@ -77,6 +89,18 @@ package final class PendingObject: Sendable {
         isFollowed.store(true, ordering: .releasing)
     }
 
+    /// Adds what was written before `makeAssembly` to the digest of the whole file: reads it, and so
+    /// blocks, while others may go on writing. Never called, the file is read when it is whole.
+    package func catchUp() {
+        guard case .assembly(let id) = destination, let digest = chain.withLock({ $0?.digest })
+        else { return }
+        do throws(SystemError) {
+            try digest.catchUp(with: try site.assembly.open(id, O_RDONLY | O_NONBLOCK))
+        } catch {
+            digest.breakOff()
+        }
+    }
+
     /// Notes the SHA-256 of what was written, before the commit of a range.
     package func note(sha256: String) {
         guard let (digest, offset, length) = chain.withLock({ $0 }) else { return }
@@ -106,12 +130,38 @@ package final class PendingObject: Sendable {
     /// True for the one caller that ends the object.
     func settle() -> Bool { !isSettled.exchange(true, ordering: .acquiringAndReleasing) }
 
-    /// Notes where it is written down how far the object is.
-    func setRecord(_ name: String) { recordName.withLock { $0 = name } }
+    /// Has the record written by `write`, unless the object has ended or more has been noted; the last
+    /// one in any case. Blocks, but no other call does for it.
+    func writeRecord(
+        _ name: String, bytes: Int64, isLast: Bool, _ write: () throws(Failure) -> Void
+    ) throws(Failure) {
+        let result = recordWriting.withLock { _ -> Result<Void, Failure> in
+            let isWanted = record.withLock { record in
+                guard !record.isFinal, isLast || bytes > record.bytes else { return false }
+                record.bytes = bytes
+                record.isFinal = isLast
+                return true
+            }
+            guard isWanted else { return .success(()) }
+            let result = Result { () throws(Failure) in try write() }
+            let isGone = record.withLock { record in
+                record.name = name
+                return record.isFinal && !isLast
+            }
+            // The object has ended meanwhile.
+            if isGone { removeRecord() }
+            return result
+        }
+        try result.get()
+    }
 
     /// Forgets how far the object is: it is whole, or gone.
     func removeRecord() {
-        guard let name = recordName.withLock({ $0.take() }) else { return }
+        let name = record.withLock { record in
+            record.isFinal = true
+            return record.name.take()
+        }
+        guard let name else { return }
         try? site.partial.unlink(name)
     }
 }

@@ -10,7 +10,8 @@ package struct Resumption: Sendable {
     package var minimumBytes: Int64 = 1 << 20
     /// How much may be lost when the process is killed, in bytes.
     package var noteBytes: Int64 = 8 << 20
-    /// Called on a loop each time so much has come; writes down how far the object is.
+    /// Called on a loop each time so much has come, to have it written down how far the object is; must
+    /// not block.
     package var note: @Sendable (PendingObject, PartialRecord) -> Void
 
     package init(

@@ -144,6 +144,7 @@ extension WorkerService {
                         of: object, id: assembly, firstPart: self.configuration.partBytes,
                         totalBytes: large.totalBytes)
                 }
+                if let moved { self.blocking.start { moved.catchUp() } }
                 self.held.setExpected(self.configuration.partBytes, of: job.id, lease)
                 split.begin(large, assembly) { (request) async throws(Failure) in
                     try await self.client.split(request)

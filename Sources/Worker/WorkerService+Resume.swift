@@ -62,9 +62,10 @@ extension WorkerService {
         from partial: PartialBody?
     ) -> Resumption {
         Resumption(partial: partial) { object, record in
-            storage.note(
-                record, of: object, as: Self.identity(of: job, split: split),
-                by: Self.attempt(at: job, lease))
+            let identity = Self.identity(of: job, split: split)
+            self.blocking.start {
+                storage.note(record, of: object, as: identity, by: Self.attempt(at: job, lease))
+            }
         }
     }
 

@@ -129,6 +129,48 @@ import Testing
         #expect(try site.directory.read("h/x") == Self.content)
     }
 
+    /// What was written before the split is not read at once, which would hold up a transfer loop, but
+    /// by who catches up; then nothing is read at the end.
+    @Test(arguments: ["at once", "after the part", "after the next part", "never"])
+    func whatWasWrittenBeforeASplitIsReadByWhoCatchesUp(when: String) throws {
+        let site = try Site()
+        let assembly = assembly()
+        let parts = try #require(assembly.parts)
+        let early = Int(parts[0].length) / 2
+        let whole = try site.pending("h/x", [UInt8](repeating: 0, count: early))
+        let first = try site.storage.makeAssembly(
+            of: whole, id: Self.id, firstPart: parts[0].length, totalBytes: assembly.totalBytes)
+        // It was not read: what counts is what lies there now.
+        try site.directory.write(Self.content[..<early], to: ".dray/assembly/\(Self.id)")
+        if when == "at once" { first.catchUp() }
+        for (index, part) in parts.enumerated() {
+            let object =
+                index == 0
+                ? first
+                : try site.storage.openAssembly(
+                    id: Self.id, offset: part.offset, length: part.length, isFirstTry: true)
+            let start = index == 0 ? early : Int(part.offset)
+            try Self.content[start..<Int(part.offset + part.length)].withUnsafeBytes {
+                try object.write($0, at: Int64(start))
+            }
+            object.note(sha256: part.sha256)
+            for result in site.storage.commit([object]) { try result.get() }
+            if when == "after the part", index == 0 { first.catchUp() }
+            if when == "after the next part", index == 1 { first.catchUp() }
+        }
+        // Who reads the file finds another digest.
+        try site.directory.write(Self.content.map { ~$0 }, to: ".dray/assembly/\(Self.id)")
+        if when == "never" {
+            #expect(
+                code { _ = try site.storage.promoteAssembly(assembly, key: "h/x") }
+                    == "integrity.assemblyMismatch")
+        } else {
+            #expect(
+                try site.storage.promoteAssembly(assembly, key: "h/x")
+                    == Site.expected(Self.content))
+        }
+    }
+
     @Test func partsMustCoverTheFile() throws {
         let site = try Site()
         let whole = assembly()

@@ -1,10 +1,12 @@
 import CoordinatorClient
 import Digest
+import Glibc
 import Model
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import Storage
 @testable import Worker
 
 @Suite struct ResumeTests {
@@ -77,6 +79,33 @@ import Testing
             let end = (4 << 20) - 1
             #expect(ranges.contains("bytes=\(7 << 19)-\(end)"), "\(ranges)")
             #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
+    /// The record's place is a pipe that nobody reads: who opens it waits.
+    @Test func aRecordThatCannotBeWrittenHoldsUpNoTransfer() async throws {
+        let origin = try FaultOrigin()
+        let body = C.bytes(9 << 20)
+        origin.serve("/film.bin", body, etag: "\"v1\"")
+        try await ScriptedCoordinator.with { coordinator in
+            let lease = "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11"
+            let url = origin.url("/film.bin")
+            let identity = PartialIdentity(url: url, key: "h/1").name
+            let pipe = coordinator.edge.path(".dray/partial/\(identity)-\(lease)-1")
+            try coordinator.edge.write([], to: ".dray/partial/x")
+            #expect(mkfifo(pipe, 0o600) == 0)
+            var reader: Int32 = -1
+            defer { close(reader) }
+            coordinator.grant([url], lease: lease)
+            await #expect(throws: Never.self) {
+                try await waitUntil(deadlineSeconds: 60, "the end of the job") {
+                    coordinator.jobs(.done).count == 1
+                }
+            }
+            // Whoever waits may go on.
+            reader = open(pipe, O_RDONLY | O_NONBLOCK)
+            #expect(reader >= 0)
+            #expect(try coordinator.edge.read("h/1") == body)
         }
     }
 

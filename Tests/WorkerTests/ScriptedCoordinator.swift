@@ -50,10 +50,11 @@ final class ScriptedCoordinator: Sendable {
     /// Jobs to fetch `urls`, with numbers of their own, for the next request for work.
     @discardableResult
     func grant(
-        _ urls: [String], shares: [OriginShare]? = nil, cooling: [OriginCooldown]? = nil
+        _ urls: [String], shares: [OriginShare]? = nil, cooling: [OriginCooldown]? = nil,
+        lease: LeaseID = UUID().uuidString.lowercased()
     ) -> [JobID] {
         var grant = LeaseGrant(
-            lease: UUID().uuidString.lowercased(), seconds: 30,
+            lease: lease, seconds: 30,
             sites: ["1": "file://\(edge.path)"], jobs: urls.map { script.job($0) })
         grant.shares = shares
         grant.cooling = cooling
