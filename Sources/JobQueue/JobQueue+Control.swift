@@ -99,6 +99,10 @@ extension JobQueue {
             }
             // A site goes on at once when its quota leaves room again.
             _ = try await connection.query(SQL.sitesQuota, [])
+            if settings.floorBytes != nil || settings.quotaBytes != nil || settings.resumes == true
+            {
+                _ = try await connection.query(SQL.siteRoom, [.int(site)])
+            }
             _ = try await connection.query(SQL.notifySites, [])
             try await Self.apply(
                 text, maximum, to: site, now: try row.double("now"), connection)

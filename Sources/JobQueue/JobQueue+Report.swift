@@ -210,7 +210,8 @@ extension JobQueue {
                 [
                     .int64Array(retried.lanes), .int64Array(retried.jobs),
                     .doubleArray(retried.seconds), .int64Array(retried.attempts),
-                    .boolArray(retried.counts),
+                    .boolArray(retried.counts), .optionalTextArray(retried.codes),
+                    .optionalTextArray(retried.messages),
                 ])
             wakes = retried.seconds.contains { $0 <= 0 }
         }
@@ -245,11 +246,9 @@ extension JobQueue {
         var ended = ReportPlan.Sums()
         for index in sums.jobs.indices {
             if sums.failed[index] == 0 && stale.contains(sums.jobs[index]) {
-                retried.lanes.append(sums.lanes[index])
-                retried.jobs.append(sums.jobs[index])
-                retried.seconds.append(2)
-                retried.attempts.append(max(sums.attempts[index] - 1, 0))
-                retried.counts.append(true)
+                retried.add(
+                    sums.jobs[index], of: sums.lanes[index], seconds: 2,
+                    attempts: sums.attempts[index] - 1)
             } else {
                 ended.lanes.append(sums.lanes[index])
                 ended.jobs.append(sums.jobs[index])

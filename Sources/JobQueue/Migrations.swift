@@ -25,6 +25,7 @@ package enum Migrations {
         Step(7, PackageResources.migration_0007_up_sql, PackageResources.migration_0007_down_sql),
         Step(8, PackageResources.migration_0008_up_sql, PackageResources.migration_0008_down_sql),
         Step(9, PackageResources.migration_0009_up_sql, PackageResources.migration_0009_down_sql),
+        Step(10, PackageResources.migration_0010_up_sql, PackageResources.migration_0010_down_sql),
     ]
 
     /// The version that this binary works with.

@@ -44,6 +44,22 @@ struct ReportPlan {
         var attempts: [Int64] = []
         /// Whether it is a retry, or a job given back untouched.
         var counts: [Bool] = []
+        /// What they wait for, where that is not just time.
+        var codes: [String?] = []
+        var messages: [String?] = []
+
+        mutating func add(
+            _ job: Int64, of lane: Int64, seconds: Double, attempts: Int64, counts: Bool = true,
+            waitingFor failure: Failure? = nil
+        ) {
+            lanes.append(lane)
+            jobs.append(job)
+            self.seconds.append(seconds)
+            self.attempts.append(max(attempts, 0))
+            self.counts.append(counts)
+            codes.append(failure?.code.rawValue)
+            messages.append(failure?.message)
+        }
     }
 
     /// Failures that speak against their origins: parallel columns.
@@ -182,6 +198,10 @@ struct ReportPlan {
             } else {
                 retry(job, seconds: seconds, attempts: job.attempt - 1, counts: true)
             }
+        case .waitsForRoom:
+            retry(
+                job, seconds: max(wait, Self.roomSeconds), attempts: job.attempt - 1, counts: true,
+                waitingFor: failure)
         case .attempts(let most):
             if let whole = wholeToRefetch(job, failure.code) {
                 guard (job.wholeAttempt ?? job.attempt) < most else { return giveUp(job, failure) }
@@ -205,6 +225,8 @@ struct ReportPlan {
 
     /// How long a site that is full or broken is left alone, in seconds.
     private static let siteFaultSeconds = 5.0
+    /// How often it is seen whether there is room by now, in seconds.
+    private static let roomSeconds = 60.0
 
     /// The file whose parts do not belong together, when that is what `code` says.
     private func wholeToRefetch(_ job: HeldJob, _ code: FailureCode) -> Int64? {
@@ -220,12 +242,13 @@ struct ReportPlan {
     }
 
     /// - Parameter attempts: the tries that count from now on.
-    private mutating func retry(_ job: HeldJob, seconds: Double, attempts: Int, counts: Bool) {
-        retried.lanes.append(job.lane)
-        retried.jobs.append(job.id.rawValue)
-        retried.seconds.append(seconds)
-        retried.attempts.append(Int64(max(attempts, 0)))
-        retried.counts.append(counts)
+    private mutating func retry(
+        _ job: HeldJob, seconds: Double, attempts: Int, counts: Bool,
+        waitingFor failure: Failure? = nil
+    ) {
+        retried.add(
+            job.id.rawValue, of: job.lane, seconds: seconds, attempts: Int64(attempts),
+            counts: counts, waitingFor: failure)
     }
 
     private mutating func end(sums job: HeldJob, failed: Bool) {

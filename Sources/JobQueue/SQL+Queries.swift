@@ -97,6 +97,7 @@ extension SQL {
     static let siteApply = text(PackageResources.site_apply_sql)
     static let siteBounds = text(PackageResources.site_bounds_sql)
     static let siteResume = text(PackageResources.site_resume_sql)
+    static let siteRoom = text(PackageResources.site_room_sql)
     static let siteSet = text(PackageResources.site_set_sql)
     static let siteSharesNamed = text(PackageResources.site_shares_named_sql)
     static let siteSharesRenew = text(PackageResources.site_shares_renew_sql)

@@ -30,6 +30,7 @@ extension FailureRow.Retry {
         case .never: "no"
         case .attempts(let count): "up to \(count) attempts"
         case .siteFault: "until the site works; uses up no attempt"
+        case .waitsForRoom: "every minute, until there is room for it; uses up no attempt"
         }
     }
 }

@@ -121,6 +121,13 @@ extension FailureCode {
         row(
             508, "storage.syncFailed", .siteFault,
             "The disk dropped what was written; it is fetched anew. Look at the system's log."),
+        row(
+            509, "storage.noRoom", .waitsForRoom,
+            "Free space at the site, or raise its quota; the file waits, and others go on."),
+        row(
+            510, "storage.outgrown", .attempts(3),
+            "A file of unknown length was more than the site has room for; free space."),
+        row(511, "storage.tooLarge", .never, "The file is larger than the site's file system."),
         // 6xx: the worker and its lease.
         row(600, "worker.lost", .attempts(5), "The worker vanished while it held the job."),
         row(601, "worker.cancelled", .never, "The work was cancelled."),

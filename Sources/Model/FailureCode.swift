@@ -48,6 +48,8 @@ package struct FailureRow: Sendable {
         case attempts(Int)
         /// Tried again without using up an attempt: the fault is the site's, not the segment's.
         case siteFault
+        /// Tried again by and by without using up an attempt: there is no room for it, and others go on.
+        case waitsForRoom
     }
 
     /// True when a later attempt may succeed.

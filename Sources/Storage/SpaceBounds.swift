@@ -22,27 +22,50 @@ final class SpaceBounds: Sendable {
         state.withLock { $0 = State(floorBytes: floorBytes, quotaLeftBytes: quotaLeftBytes) }
     }
 
-    /// Throws `storage.full` where `bytes` more would leave less than the floor, `storage.quota`
-    /// where the quota has no room for them.
+    /// Throws what storing `bytes` more would fail with.
+    ///
+    /// `storage.full` and `storage.quota` are of the site: next to nothing has room there, and it is to be
+    /// paused. `storage.noRoom` and `storage.tooLarge` are of this object alone: others may fit.
     func check(_ bytes: Int64, in directory: FileDescriptor) throws(Failure) {
         let bounds = state.withLock { $0 }
         if let left = bounds.quotaLeftBytes, bytes > left {
             throw Failure(
-                "storage.quota", "\(bytes) bytes are to be stored; the quota leaves \(left)")
+                left > 0 ? "storage.noRoom" : "storage.quota",
+                "\(bytes) bytes are to be stored; the quota leaves \(left)")
         }
         guard bounds.floorBytes > 0 || bytes >= Self.worthLooking else { return }
-        let available = try asFailure { () throws(SystemError) in
-            try directory.space().availableBytes
-        }
-        guard available - max(bytes, 0) >= bounds.floorBytes else {
-            let floor = bounds.floorBytes > 0 ? "; \(bounds.floorBytes) are to stay free" : ""
-            throw Failure(
-                "storage.full",
-                "\(max(bytes, 0)) bytes are to be stored, \(available) are free\(floor)")
+        try check(bytes, in: directory, floorBytes: bounds.floorBytes)
+    }
+
+    /// Throws `storage.full` where what has room at a site that can be written has none above its floor.
+    func checkFloor(in directory: FileDescriptor) throws(Failure) {
+        let floorBytes = state.withLock { $0.floorBytes }
+        guard floorBytes > 0 else { return }
+        try check(Self.worthLooking, in: directory, floorBytes: floorBytes)
+    }
+
+    private func check(
+        _ bytes: Int64, in directory: FileDescriptor, floorBytes: Int64
+    ) throws(Failure) {
+        let space = try asFailure { () throws(SystemError) in try directory.space() }
+        let available = space.availableBytes
+        guard available - max(bytes, 0) >= floorBytes else {
+            let floor = floorBytes > 0 ? "; \(floorBytes) are to stay free" : ""
+            let needed = "\(max(bytes, 0)) bytes are to be stored"
+            // What a probe has no room for, nothing has.
+            guard bytes > 0, available - floorBytes >= Self.worthLooking else {
+                throw Failure("storage.full", "\(needed), \(available) are free\(floor)")
+            }
+            guard space.totalBytes - floorBytes >= bytes else {
+                throw Failure(
+                    "storage.tooLarge",
+                    "\(needed), the file system has \(space.totalBytes) in all\(floor)")
+            }
+            throw Failure("storage.noRoom", "\(needed), \(available) are free\(floor)")
         }
     }
 
-    /// Smaller objects find out by their first write.
+    /// Smaller objects find out by their first write. A site that has no room for so much is full.
     static let worthLooking: Int64 = 1 << 20
 }
 
@@ -65,8 +88,23 @@ extension DirectoryStorage {
     /// objects are, and removes it.
     package func probe() throws(Failure) {
         let site = try verifiedDirectories()
-        try bounds.check(0, in: site.root)
+        try bounds.checkFloor(in: site.root)
         _ = try SiteDirectories.probe(
-            in: site.temporary, bytes: 1 << 20, isDurable: durability != .none)
+            in: site.temporary, bytes: Int(SpaceBounds.worthLooking),
+            isDurable: durability != .none)
+    }
+
+    /// What the failure of an object that has been discarded means: where the site has room for a probe,
+    /// it was the object that is too long, and not the site that is full. Blocks.
+    ///
+    /// - Parameters:
+    ///   - bytes: the object's length, or what of it had come.
+    ///   - isLengthKnown: it fails before it begins, the next time.
+    package func judge(_ failure: Failure, bytes: Int64, isLengthKnown: Bool) -> Failure {
+        guard failure.code == "storage.full", bytes > SpaceBounds.worthLooking else {
+            return failure
+        }
+        do throws(Failure) { try probe() } catch { return error }
+        return Failure(isLengthKnown ? "storage.noRoom" : "storage.outgrown", failure.message)
     }
 }

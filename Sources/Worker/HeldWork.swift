@@ -177,6 +177,11 @@ final class HeldWork: Sendable {
         state.withLock { $0.leases[lease]?.entries[job]?.expectedBytes = bytes }
     }
 
+    /// How many bytes a transfer will come to; nil when that is not known.
+    func expectedBytes(of job: JobID, _ lease: LeaseID) -> Int64? {
+        state.withLock { $0.leases[lease]?.entries[job]?.expectedBytes }
+    }
+
     /// Transfers that have begun to receive, by asset, and how many there are.
     func progress() -> (byAsset: [String: TransferProgress], active: Int) {
         state.withLock { state in

@@ -169,7 +169,8 @@ extension WorkerService {
             Task {
                 _ = await split.answer()
                 await self.keep(result.left, of: job, lease, storage, split)
-                let (failure, isMain) = course.result(failure)
+                let judged = await self.judged(failure, of: job, lease, storage, transfer)
+                let (failure, isMain) = course.result(judged)
                 self.fail(
                     job, lease, Self.ofSegment(failure, role: job.role),
                     retryAfter: isMain ? result.retryAfterSeconds : nil)
@@ -212,6 +213,7 @@ extension WorkerService {
         guard !["worker.cancelled", "worker.leaseLost"].contains(failure.code) else {
             return giveBack(job, lease)
         }
+        let failure = ofSite(failure, job.site)
         noteSiteFault(failure, at: job.site)
         var report = JobReport(job: job.id, lease: lease, outcome: .failed)
         report.failure = failure
@@ -250,6 +252,7 @@ extension WorkerService {
                 reports.append(JobReport(job: end.job.id, lease: end.lease, outcome: .returned))
             }
         }
+        var sites: Set<SiteID> = []
         for (_, group) in Dictionary(grouping: ours, by: { ObjectIdentifier($0.storage) }) {
             guard let storage = group.first?.storage else { continue }
             let stored = group.compactMap { end in end.fetched.object.map { (end, $0) } }
@@ -259,9 +262,11 @@ extension WorkerService {
                 self.isWanted(stored[place].0.job, stored[place].0.lease)
             }
             for ((end, _), outcome) in zip(stored, outcomes) {
+                if case .success = outcome { sites.insert(end.job.site) }
                 reports.append(report(of: end, outcome))
             }
         }
+        sitesInUse.withLock { table in for site in sites { table.stored(at: site) } }
         return reports
     }
 

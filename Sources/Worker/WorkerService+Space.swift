@@ -14,13 +14,30 @@ struct SiteTable {
     private var looking: Set<SiteID> = []
     private var seen: [SiteID: Int64?] = [:]
     private var lookedAt: HeldWork.Instant?
+    /// How many objects had no room at a site since one was stored there, or the site was tried.
+    private var refused: [SiteID: Int] = [:]
+
+    /// So many objects in a row without room: the site is as good as full, and is asked less often.
+    static let mostRefused = 100
 
     /// Somebody waits for what is to be told.
     var hasNews: Bool { !sound.isEmpty }
 
     mutating func take(_ storage: DirectoryStorage, of site: SiteID, isSound: Bool) {
         storages[site] = storage
-        if isSound { sound.insert(site) }
+        if isSound {
+            sound.insert(site)
+            refused[site] = nil
+        }
+    }
+
+    /// An object was stored.
+    mutating func stored(at site: SiteID) { refused[site] = nil }
+
+    /// Another object has no room; true when none of many had.
+    mutating func refuses(_ site: SiteID) -> Bool {
+        refused[site, default: 0] += 1
+        return refused[site, default: 0] > Self.mostRefused
     }
 
     mutating func failed(_ site: SiteID) { sound.remove(site) }
@@ -90,6 +107,19 @@ extension WorkerService {
         return zip(jobs, failures).filter { $0.1 == nil }.map(\.0)
     }
 
+    /// What a transfer's failure means for its site: that is full, or has no room for just this object.
+    func judged(
+        _ failure: Failure, of job: Job, _ lease: LeaseID, _ storage: DirectoryStorage,
+        _ transfer: Transfer
+    ) async -> Failure {
+        guard failure.code == "storage.full" else { return failure }
+        let expected = held.expectedBytes(of: job.id, lease) ?? job.length
+        let bytes = max(expected ?? 0, transfer.receivedBytes)
+        return await blocking.run {
+            storage.judge(failure, bytes: bytes, isLengthKnown: expected != nil)
+        }
+    }
+
     /// What a heartbeat says of sites; nil for nothing. Never waits for a site: one that hangs must not
     /// cost the leases of the others.
     func sightings() -> [SiteSighting]? {
@@ -110,6 +140,14 @@ extension WorkerService {
     func untold(_ sightings: [SiteSighting]?) {
         let sound = Set((sightings ?? []).filter(\.isSound).map(\.site))
         if !sound.isEmpty { sitesInUse.withLock { $0.untold(sound) } }
+    }
+
+    /// A site that has no room for anything that is wanted there is full.
+    func ofSite(_ failure: Failure, _ site: SiteID) -> Failure {
+        guard failure.code == "storage.noRoom", sitesInUse.withLock({ $0.refuses(site) }) else {
+            return failure
+        }
+        return Failure("storage.full", "many objects in a row have no room: \(failure.message)")
     }
 
     /// Takes note of what keeps a site from being written: what has not begun for it is given back, and

@@ -138,6 +138,12 @@ final class PrefetchSession: DrainableService {
                         "the site cannot be written, its work waits: "
                             + QueueCommand.text(ofFault: trouble),
                         relief: "the site can be written again")
+                } else if let trouble = status.trouble, status.state == .running,
+                    trouble.code.row.retry == .waitsForRoom
+                {
+                    display.showTrouble(
+                        "what is left waits for room: " + QueueCommand.text(ofFault: trouble),
+                        relief: "what waited for room goes on")
                 } else if let trouble = status.trouble, status.state == .running {
                     display.showTrouble(
                         "no worker can get work: \(printable(trouble.message))",

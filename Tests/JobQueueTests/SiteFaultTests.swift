@@ -53,6 +53,65 @@ import Testing
         }
     }
 
+    /// One file that is too long for what is left does not keep its site from the others.
+    @Test func whatDoesNotFitWaitsAlone() async throws {
+        try await F.with("noRoom") { fixture in
+            let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
+            let grant = try await fixture.lease()
+            let long = grant.jobs[0].key
+            try await fail(grant, fixture, "storage.noRoom")
+            #expect(try await site(fixture).fault == nil)
+            let others = try await fixture.lease()
+            #expect(others.jobs.count == 2 && !others.jobs.map(\.key).contains(long))
+            #expect(try await fixture.queue.status(of: catalog).trouble == nil)
+            _ = try await fixture.report(others.jobs.map { F.done($0, others) })
+            // Now it is all that is left.
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.trouble == Failure("storage.noRoom", "it did not work"))
+            #expect(status.totals.failed == 0 && status.state == .running)
+            #expect(try await fixture.lease().lease == nil)
+
+            // More room: it is tried at once, and no attempt was used up.
+            var settings = SiteSettings(site: F.site)
+            settings.quotaBytes = 1_000
+            _ = try await fixture.queue.configure(settings)
+            let again = try await fixture.lease()
+            #expect(again.jobs.map(\.key) == [long] && again.jobs.map(\.attempt) == [1])
+            _ = try await fixture.report(again.jobs.map { F.done($0, again) })
+            try await fixture.drain()
+            let ended = try await fixture.queue.status(of: catalog)
+            #expect(ended.state == .completed && ended.trouble == nil)
+        }
+    }
+
+    /// What did not fit comes behind what was not tried yet, which may.
+    @Test func whatDoesNotFitKeepsNothingBack() async throws {
+        try await F.with("noRoomBehind") { fixture in
+            try await fixture.submit((0..<3).map { F.file("f\($0)") })
+            let first = try await fixture.lease(2)
+            _ = try await fixture.report(first.jobs.map { F.failed($0, first, "storage.noRoom") })
+            try await letTimePass(fixture)
+            let next = try await fixture.lease(1)
+            #expect(next.jobs.count == 1)
+            #expect(!first.jobs.map(\.key).contains(next.jobs[0].key))
+        }
+    }
+
+    @Test func whatDoesNotFitIsTriedOnceAMinute() async throws {
+        try await F.with("noRoomAgain") { fixture in
+            try await fixture.submit([F.file("a")])
+            for _ in 0..<9 {
+                let grant = try await fixture.lease()
+                #expect(grant.jobs.map(\.attempt) == [1])
+                try await fail(grant, fixture, "storage.noRoom")
+                let isLater = try await fixture.count(
+                    "delayed_job WHERE available_at > now() + interval '30 seconds'")
+                #expect(isLater == 1)
+                try await letTimePass(fixture)
+            }
+        }
+    }
+
     @Test func theReasonIsShownAndTheSiteGoesOnByItself() async throws {
         try await F.with("faultShown") { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })

@@ -33,16 +33,23 @@ struct FullDiskTests {
     }
 
     @Test func aReservationFindsOutBeforeTheDownload() async throws {
-        let disk = try await SmallFileSystem(options: "size=1m")
+        let disk = try await SmallFileSystem(options: "size=6m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
-        let failure = code {
-            _ = try storage.createTemporary(
-                lease: Site.lease, job: JobID(1), key: "h/large", reservingBytes: 4 << 20)
+        func failures(_ bytes: Int64) -> [FailureCode?] {
+            [
+                code {
+                    _ = try storage.createTemporary(
+                        lease: Site.lease, job: JobID(1), key: "h/large", reservingBytes: bytes)
+                },
+                code { _ = try storage.openAssembly(id: "part", offset: 0, length: bytes) },
+            ]
         }
-        #expect(failure == "storage.full")
-        let part = code { _ = try storage.openAssembly(id: "part", offset: 0, length: 4 << 20) }
-        #expect(part == "storage.full")
-        #expect(try disk.directory.files() == [".dray/assembly/part"])
+        #expect(failures(8 << 20) == ["storage.tooLarge", "storage.tooLarge"])
+        try disk.directory.write([UInt8](repeating: 1, count: 3 << 20), to: "filler")
+        #expect(failures(4 << 20) == ["storage.noRoom", "storage.noRoom"])
+        try disk.directory.write([UInt8](repeating: 1, count: 11 << 19), to: "filler")
+        #expect(failures(4 << 20) == ["storage.full", "storage.full"])
+        #expect(try disk.directory.files() == [".dray/assembly/part", "filler"])
     }
 
     @Test func theProbeSaysWhetherThereIsRoomAgain() async throws {

@@ -37,9 +37,40 @@ import Testing
         let free = try site.storage.availableBytes()
         site.storage.setBounds(floorBytes: free / 2, quotaLeftBytes: nil)
         try site.storage.checkSpace(for: free / 4)
-        #expect(code { try site.storage.checkSpace(for: free / 4 * 3) } == "storage.full")
+        // Others fit, this one does not, or never will.
+        #expect(code { try site.storage.checkSpace(for: free / 4 * 3) } == "storage.noRoom")
         site.storage.setBounds(floorBytes: 0, quotaLeftBytes: nil)
-        #expect(code { try site.storage.checkSpace(for: Self.everything) } == "storage.full")
+        #expect(code { try site.storage.checkSpace(for: Self.everything) } == "storage.tooLarge")
+        try site.storage.probe()
+    }
+
+    /// A site is full where a probe finds no room, and only there: else it would be paused for one object,
+    /// go on after the probe, and be paused for it again.
+    @Test func aSiteIsFullWhereAProbeFindsNoRoom() throws {
+        let site = try Site(in: "/dev/shm")
+        let free = try site.storage.availableBytes()
+        site.storage.setBounds(floorBytes: free - (512 << 10), quotaLeftBytes: nil)
+        #expect(code { try site.storage.checkSpace(for: 600 << 10) } == "storage.full")
+        #expect(code { try site.storage.probe() } == "storage.full")
+        site.storage.setBounds(floorBytes: free - (512 << 20), quotaLeftBytes: nil)
+        #expect(code { try site.storage.checkSpace(for: 600 << 20) } == "storage.noRoom")
+        try site.storage.probe()
+    }
+
+    @Test func whatOutgrowsTheRoomSpeaksOfTheSiteOnlyWhereAProbeFails() throws {
+        let site = try Site()
+        let full = Failure("storage.full", "")
+        func judged(_ bytes: Int64, isLengthKnown: Bool) -> FailureCode {
+            site.storage.judge(full, bytes: bytes, isLengthKnown: isLengthKnown).code
+        }
+        #expect(judged(2 << 20, isLengthKnown: true) == "storage.noRoom")
+        #expect(judged(2 << 20, isLengthKnown: false) == "storage.outgrown")
+        // Smaller than a probe: there is room for next to nothing.
+        #expect(judged(1_000, isLengthKnown: true) == "storage.full")
+        site.storage.setBounds(floorBytes: Self.everything, quotaLeftBytes: nil)
+        #expect(judged(2 << 20, isLengthKnown: true) == "storage.full")
+        let other = Failure("storage.io", "")
+        #expect(site.storage.judge(other, bytes: 2 << 20, isLengthKnown: true) == other)
     }
 
     @Test func anObjectOfUnknownLengthIsStoppedWhileItGrows() throws {
@@ -73,7 +104,9 @@ import Testing
     @Test func anObjectLongerThanTheQuotaLeavesDoesNotBegin() throws {
         let site = try Site()
         site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 100)
-        #expect(code { try site.storage.checkSpace(for: 101) } == "storage.quota")
+        #expect(code { try site.storage.checkSpace(for: 101) } == "storage.noRoom")
         try site.storage.checkSpace(for: 100)
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 0)
+        #expect(code { try site.storage.checkSpace(for: 1) } == "storage.quota")
     }
 }

@@ -90,18 +90,52 @@ import Testing
         }
     }
 
-    @Test func aFileThatDoesNotFitAsksTheOriginForNothing() async throws {
+    @Test func aFileThatDoesNotFitWaitsAndTheOthersGoOn() async throws {
+        try await C.with { cluster in
+            let others = try await prepare(cluster)
+            try await set(cluster, quota: 1 << 20)
+            cluster.origin.serve("/long", C.bytes(2 << 20))
+            cluster.origin.serve("/unsaid", C.bytes(2 << 20))
+            let catalog = try await cluster.submit(
+                others + [
+                    try cluster.file("/long", bytes: 2 << 20), try cluster.file("/unsaid"),
+                ])
+            try await waitUntil(deadlineSeconds: 60, "all that fits") {
+                try await cluster.client.status(of: catalog).trouble?.code == "storage.noRoom"
+            }
+            let status = try await cluster.client.status(of: catalog)
+            #expect(status.totals.completed == others.count && status.totals.failed == 0)
+            #expect(try await site(cluster).fault == nil)
+            #expect(!cluster.origin.requests.contains { $0.target == "/long" })
+            try await set(cluster, quota: 1 << 30)
+            let ended = try await cluster.end(of: catalog, deadlineSeconds: 150)
+            #expect(ended.values.allSatisfy { $0.state == .completed && $0.failure == nil })
+            #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
+    /// Ten million files that are too long are not tried each minute.
+    @Test func aSiteWithoutRoomForAnythingThatIsWantedIsPaused() async throws {
         try await C.with { cluster in
             _ = try await prepare(cluster, files: 0)
-            cluster.origin.serve("/huge", [1, 2, 3])
-            let catalog = try await cluster.submit([
-                try cluster.file("/huge", bytes: 16 << 40)
-            ])
-            try await waitUntil(deadlineSeconds: 60, "the fault") {
+            try await set(cluster, quota: 1 << 20)
+            let count = SiteTable.mostRefused + 50
+            let catalog = try await cluster.submit(
+                try (0..<count).map { try cluster.file("/long/\($0)", bytes: 2 << 20) })
+            try await waitUntil(deadlineSeconds: 60, "the pause") {
                 try await site(cluster).fault?.code == "storage.full"
             }
-            #expect(!cluster.origin.requests.contains { $0.target == "/huge" })
             #expect(try await cluster.client.status(of: catalog).totals.failed == 0)
+            #expect(cluster.origin.requests.map(\.target) == ["/first"])
+        }
+    }
+
+    @Test func aFileLongerThanTheFileSystemFailsAndTheOriginIsNotAsked() async throws {
+        try await C.with { cluster in
+            cluster.origin.serve("/huge", [1, 2, 3])
+            let ended = try await cluster.run([try cluster.file("/huge", bytes: 16 << 40)])
+            #expect(ended["/huge"]?.failure?.code == "storage.tooLarge")
+            #expect(cluster.origin.requests.isEmpty)
         }
     }
 

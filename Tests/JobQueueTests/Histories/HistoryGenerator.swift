@@ -337,7 +337,8 @@ struct HistoryGenerator {
 
     private mutating func failure(of work: Work) -> FailureCode {
         let common: [FailureCode] = [
-            "origin.http.502", "origin.http.404", "storage.full", "origin.http.429",
+            "origin.http.502", "origin.http.404", "storage.full", "storage.noRoom",
+            "origin.http.429",
             "worker.internal",
         ]
         let own: [FailureCode] =

@@ -40,6 +40,7 @@ extension QueueModel {
             case .siteFault:
                 retried.append((work, 1, true))
                 faultySites.insert(model.site(of: work))
+            case .waitsForRoom: retried.append((work, 1, true))
             case .attempts(let most):
                 let segment = work.asset.flatMap { model[$0]?.segments[work.ordinal] }
                 if let assembly = segment?.assembly, asksForTheWhole(work, code) {

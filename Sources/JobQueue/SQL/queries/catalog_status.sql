@@ -8,10 +8,12 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.pr
        n.bytes, n.adopted_bytes, n.retries,
        coalesce(extract(epoch FROM coalesce(c.ended_at, now()) - c.started_at), 0)::float8
            AS seconds,
-       CASE WHEN f.code IS NULL THEN x.trouble_code ELSE f.code END AS trouble_code,
-       CASE WHEN f.code IS NULL THEN x.trouble_message ELSE t.fault_message END AS trouble_message,
-       CASE WHEN f.code IS NULL THEN x.trouble_seconds
-            ELSE extract(epoch FROM now() - t.fault_since)::float8 END AS trouble_seconds,
+       CASE WHEN f.code IS NOT NULL THEN f.code ELSE coalesce(r.code, x.trouble_code) END
+           AS trouble_code,
+       CASE WHEN f.code IS NOT NULL THEN t.fault_message ELSE coalesce(r.message, x.trouble_message)
+       END AS trouble_message,
+       CASE WHEN f.code IS NOT NULL THEN extract(epoch FROM now() - t.fault_since)::float8
+            ELSE coalesce(r.seconds, x.trouble_seconds) END AS trouble_seconds,
        p.received AS receiving_bytes,
        CASE WHEN n.segments_done + p.transfers > 0 THEN
            least(n.bytes + p.expected
@@ -45,6 +47,16 @@ CROSS JOIN LATERAL (
 ) AS p
 -- Nothing of it goes on while its site cannot be written.
 CROSS JOIN LATERAL (SELECT CASE WHEN c.state = 'running' THEN t.fault_code END AS code) AS f
+-- Nor when all that is left waits for room.
+LEFT JOIN LATERAL (
+    SELECT (array_agg(d.failure_code ORDER BY d.id))[1] AS code,
+           CASE WHEN count(*) > 1 THEN format('%s wait for room; one of them: ', count(*)) ELSE '' END
+               || (array_agg(d.failure_message ORDER BY d.id))[1] AS message,
+           greatest(extract(epoch FROM now() - min(d.available_at)) + 60, 0)::float8 AS seconds
+    FROM delayed_job d
+    WHERE d.catalog_id = c.id AND d.failure_code IS NOT NULL AND c.state = 'running'
+    HAVING count(*) >= n.segments - n.segments_done - n.segments_failed
+) AS r ON true
 -- Nor while no worker that is heard of gets work.
 LEFT JOIN LATERAL (
     SELECT (array_agg(w.trouble_code ORDER BY w.trouble_since DESC))[1] AS trouble_code,

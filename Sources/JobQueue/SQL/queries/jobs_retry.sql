@@ -1,20 +1,23 @@
 -- $1 lanes and $2 jobs, pairwise, $3 seconds to wait, $4 the tries they have then had, $5 whether it
--- counts as a retry. They wait under new numbers, ahead of what was never tried, with
--- the priority that their asset has by now.
+-- counts as a retry, $6 code and $7 message of what else than time they wait for, or null. They wait under new numbers, ahead of what was never tried, or behind it when it
+-- is not just time that they wait for; with the priority that their asset has by now.
 WITH gone AS (
     DELETE FROM job j
-    USING unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[], $5::bool[])
-        AS r(lane, job, seconds, attempt, counts)
+    USING unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[], $5::bool[],
+                 $6::text[], $7::text[])
+        AS r(lane, job, seconds, attempt, counts, code, message)
     WHERE j.lane_id = r.lane AND j.id = r.job
     RETURNING j.lane_id, j.id, j.asset_id, j.segment_id, j.whole_id, j.directory_id, j.kind,
-              r.seconds, r.attempt, r.counts
+              r.seconds, r.attempt, r.counts, r.code, r.message
 ), delayed AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
-                             segment_id, whole_id, directory_id, kind, attempt, available_at)
-    SELECT l.queue_id, l.catalog_id, l.origin_id, least(l.rank, 1), coalesce(a.priority, -1),
+                             segment_id, whole_id, directory_id, kind, attempt, available_at,
+                             failure_code, failure_message)
+    SELECT l.queue_id, l.catalog_id, l.origin_id, CASE WHEN g.code IS NULL THEN least(l.rank, 1) ELSE 3 END,
+           coalesce(a.priority, -1),
            g.asset_id,
            g.segment_id, g.whole_id, g.directory_id, g.kind, g.attempt,
-           now() + make_interval(secs => g.seconds)
+           now() + make_interval(secs => g.seconds), g.code, g.message
     FROM gone g JOIN lane l ON l.id = g.lane_id LEFT JOIN asset a ON a.id = g.asset_id
     ORDER BY g.id
 ), assets AS (
