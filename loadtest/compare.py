@@ -109,6 +109,13 @@ class Tool:
                         *shlex.split(self.options.dray_arguments)]
             case "engine":
                 return [self.options.dray, "benchmark", "transfer", self.input, "--to", destination]
+            case "floor":
+                return [self.work / "floor", self.input, destination]
+            case "dd":
+                source = self.work / "origin" / path_of(0)
+                path = shlex.quote(str(destination / path_of(0)))
+                return ["sh", "-c", f"mkdir -p $(dirname {path}) && "
+                        f"dd if={shlex.quote(str(source))} of={path} bs=128k status=none"]
             case "curl-null":
                 return ["curl", "--silent", "--output", "/dev/null", self.url(0)]
             case "curl-dgst":
