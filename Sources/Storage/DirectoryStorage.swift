@@ -16,6 +16,8 @@ package final class DirectoryStorage: Sendable {
     let durability: Durability
     let bounds: SpaceBounds
     let orderedDigests = Mutex(OrderedDigests())
+    /// Of each of Dray's own directories.
+    let sweepPlaces = Mutex([SweepPlace](repeating: SweepPlace(), count: 3))
     private let opened: Mutex<SiteDirectories>
 
     /// Opens the site's root, made with its missing parents, and proves by a probe file that it can

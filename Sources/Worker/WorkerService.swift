@@ -80,6 +80,7 @@ package final class WorkerService: DrainableService {
     let trouble = Mutex<Failure?>(nil)
     private let sites = Mutex<[String: DirectoryStorage]>([:])
     let sitesInUse = Mutex(SiteTable())
+    let sweeps = Mutex(SweepTurns())
     let siteFaultNotedAt = Mutex<HeldWork.Instant?>(nil)
     private let draining = ShutdownSignal()
     private let leasing = Mutex<Task<LeaseID?, Never>?>(nil)
@@ -112,7 +113,7 @@ package final class WorkerService: DrainableService {
         if draining.isDraining { leaseTask.cancel() }
         let background = [
             Task { await self.beat() }, Task { await self.watchLeases() },
-            Task { await self.hearOfCooling() },
+            Task { await self.hearOfCooling() }, Task { await self.keepSweeping() },
         ]
         let resolving = Task { await self.resolveInTurn() }
         let committing = Task { await self.commitFinished() }
@@ -169,17 +170,15 @@ package final class WorkerService: DrainableService {
 
     var isDraining: Bool { draining.isDraining || Task.isCancelled }
 
-    /// Age of temporary files that nobody works on any more: a week, because the parts of a large
-    /// file wait here for the rest of it.
-    private static let abandonedSeconds = 7.0 * 86_400
+    /// The storage of a site that was opened before.
+    func openedStorage(at url: String) -> DirectoryStorage? { sites.withLock { $0[url] } }
 
     /// The storage of a site, opened once.
     func storage(at url: String) throws(Failure) -> DirectoryStorage {
-        if let known = sites.withLock({ $0[url] }) { return known }
+        if let known = openedStorage(at: url) { return known }
         let opened = try DirectoryStorage(
             try StorageURL(url), durability: configuration.durability)
-        // What attempts long dead have left behind; no lease lasts that long.
-        _ = try? opened.sweepTemporaries(olderThanSeconds: Self.abandonedSeconds)
+        sweep(url, opened)
         return sites.withLock { sites in
             if let known = sites[url] { return known }
             sites[url] = opened

@@ -22,13 +22,30 @@ import Testing
         try age(site.directory.path(".dray/tmp/\(Site.lease)-1"), bySeconds: 7200)
         try age(site.directory.path(".dray/assembly/abandoned"), bySeconds: 7200)
 
-        #expect(try site.storage.sweepTemporaries(olderThanSeconds: 3600) == 2)
-        #expect(try site.storage.sweepTemporaries(olderThanSeconds: 3600) == 0)
+        #expect(try site.storage.sweepTemporaries(olderThanSeconds: 3600).removed == 2)
+        #expect(try site.storage.sweepTemporaries(olderThanSeconds: 3600).removed == 0)
         #expect(try site.directory.files() == [".dray/tmp/\(Site.lease)-2", "h/kept"])
         let results = site.storage.commit([old, young])
         #expect(throws: Failure.self) { try results[0].get() }
         try results[1].get()
         #expect(try site.visibleFiles() == ["h/kept", "h/young"])
+    }
+
+    /// However many files are in use, those behind them have their turn.
+    @Test func aSweepLooksAtSoManyAndTheNextGoesOn() throws {
+        let site = try Site()
+        for number in 10..<60 {
+            try site.directory.write([1], to: ".dray/tmp/l-\(number)")
+            if number % 10 == 9 {
+                try age(site.directory.path(".dray/tmp/l-\(number)"), bySeconds: 7200)
+            }
+        }
+        let outcomes = try (0..<6).map { _ in
+            try site.storage.sweepTemporaries(olderThanSeconds: 3600, most: 10)
+        }
+        #expect(outcomes.map(\.removed) == [1, 1, 1, 1, 1, 0])
+        #expect(outcomes.map(\.isWhole) == [false, false, false, false, true, false])
+        #expect(try site.privateFiles().count == 45)
     }
 }
 

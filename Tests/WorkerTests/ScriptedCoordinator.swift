@@ -13,7 +13,7 @@ final class ScriptedCoordinator: Sendable {
     let edge: TemporaryDirectory
     private let script: Script
     private let server: HTTPServer
-    private let worker: WorkerService
+    let worker: WorkerService
     private let task: Task<Void, any Error>
 
     private init(connections: Int) throws {

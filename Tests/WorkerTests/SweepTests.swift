@@ -1,0 +1,47 @@
+import Foundation
+import Model
+import TestSupport
+import Testing
+
+@testable import Worker
+
+@Suite struct SweepTests {
+    @Test func aSiteHasItsTurnAgainAndAgain() {
+        let start = HeldWork.Instant.now
+        var turns = SweepTurns()
+        #expect(turns.due(at: start).isEmpty)
+        turns.swept("a", isWhole: true, at: start)
+        turns.swept("b", isWhole: false, at: start)
+        #expect(turns.due(at: start + .seconds(59)).isEmpty)
+        #expect(turns.due(at: start + .seconds(60)) == ["b"])
+        // Under way, however long it takes.
+        #expect(turns.due(at: start + .seconds(3_000)).isEmpty)
+        turns.swept("b", isWhole: true, at: start + .seconds(3_000))
+        #expect(turns.due(at: start + .seconds(3_600)) == ["a"])
+        #expect(turns.due(at: start + .seconds(6_600)) == ["b"])
+    }
+
+    @Test func aWorkerRemovesWhatWasLeftBehindSinceItStarted() async throws {
+        let origin = try FaultOrigin()
+        origin.serve("/a", [1, 2, 3])
+        try await ScriptedCoordinator.with { coordinator in
+            coordinator.grant([origin.url("/a")])
+            try await waitUntil(deadlineSeconds: 60, "the site's first use") {
+                coordinator.jobs(.done).count == 1
+            }
+            let old = [".dray/assembly/x", ".dray/partial/x", ".dray/tmp/x-1"]
+            for name in old + [".dray/tmp/y-2"] {
+                let path = try coordinator.edge.write([1], to: name)
+                guard name != ".dray/tmp/y-2" else { continue }
+                try FileManager.default.setAttributes(
+                    [.modificationDate: Date(timeIntervalSinceNow: -8 * 86_400)],
+                    ofItemAtPath: path)
+            }
+            for sweep in coordinator.worker.sweepDue() { await sweep.value }
+            #expect(try coordinator.edge.files() == old + [".dray/tmp/y-2", "h/1"])
+            let later = HeldWork.Instant.now + .seconds(3_600)
+            for sweep in coordinator.worker.sweepDue(now: later) { await sweep.value }
+            #expect(try coordinator.edge.files() == [".dray/tmp/y-2", "h/1"])
+        }
+    }
+}
