@@ -20,8 +20,13 @@ package final class TransferEngine: Sendable {
         package var addressPolicy = AddressPolicy()
         /// How origins are asked.
         package var origins = OriginSettingsTable()
-        /// libcurl's receive buffer, 1 KiB to 512 KiB a connection.
-        package var bufferBytes = 128 << 10
+        /// libcurl's receive buffer, 1 KiB to 512 KiB a connection; less where all of them together
+        /// would be more than 16 MiB, but 16 KiB in any case.
+        package var bufferBytes: Int {
+            get { min(mostBufferBytes, max(16 << 10, (16 << 20) / max(connections, 1))) }
+            set { mostBufferBytes = newValue }
+        }
+        private var mostBufferBytes = 128 << 10
         /// A PEM file of certificate authorities in place of the system's.
         package var caFile: String?
         /// Where a host and port lead to, a literal address, in place of what its name resolves to;
