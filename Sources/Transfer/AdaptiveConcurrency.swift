@@ -2,15 +2,16 @@
 /// it, no more when nothing does, fewer when the origin says that it is too much: half as many when
 /// every twentieth transfer fails for that, an eighth fewer when every hundredth is refused.
 ///
-/// A value; its times are seconds of one monotonic clock. It starts by doubling, as TCP's slow start
-/// does (RFC 5681, 3.1), and later tries a few more now and then. What an origin failed under is not
-/// tried again for half a minute, and each time for twice as long.
+/// A value; its times are seconds of one monotonic clock. It starts by doubling with every round of
+/// transfers, as TCP's slow start does (RFC 5681, 3.1), for as long as a round brings more than the one
+/// before; then measures for longer; and later tries a few more now and then. What an origin failed
+/// under is not tried again for half a minute, and each time for twice as long.
 package struct AdaptiveConcurrency: Sendable {
     package enum Event: Sendable {
         /// What has arrived since the last sample.
         case sample(Sample)
         /// A transfer ended well, or with a failure that says nothing of load.
-        case ended
+        case ended(Progress?)
         /// One that was begun at `startedAt` ended with a sign of too much load.
         case trouble(Trouble, startedAt: Double)
         /// There may be no more than this many, at least 1: the share of a limit, the worker's own.
@@ -30,6 +31,22 @@ package struct AdaptiveConcurrency: Sendable {
             self.seconds = seconds
             self.isFull = isFull
             self.transferSeconds = transferSeconds
+        }
+    }
+
+    /// How far the origin's transfers are when one has ended.
+    package struct Progress: Sendable {
+        /// Of all transfers so far.
+        package var receivedBytes: Int64
+        /// All places were taken, and more transfers waited.
+        package var isFull: Bool
+        /// How long the transfer took.
+        package var seconds: Double
+
+        package init(receivedBytes: Int64, isFull: Bool, seconds: Double) {
+            self.receivedBytes = receivedBytes
+            self.isFull = isFull
+            self.seconds = seconds
         }
     }
 
@@ -72,6 +89,22 @@ package struct AdaptiveConcurrency: Sendable {
         case holding(until: Double)
     }
 
+    /// As many transfers as there may be at a time, one after the other's end: what slow start judges
+    /// a level by.
+    private struct Round {
+        var since: Double
+        var receivedBefore: Int64
+        var left: Int
+    }
+
+    /// The rounds of the start; nil when it is over, as soon as one brings no more than the last.
+    private var opening: Opening? = .notBegun
+
+    private enum Opening {
+        case notBegun
+        case round(Round)
+    }
+
     /// What a number of transfers brought.
     private struct Level {
         var concurrency: Int
@@ -110,9 +143,9 @@ package struct AdaptiveConcurrency: Sendable {
     /// Takes notice of an event; the decision, when one was made.
     package mutating func handle(_ event: Event, now: Double) -> Decision? {
         switch event {
-        case .ended:
+        case .ended(let progress):
             endedOfLate += 1
-            return nil
+            return progress.flatMap { endRound($0, now: now) }
         case .trouble(let trouble, let startedAt):
             endedOfLate += 1
             troubledOfLate += 1
@@ -215,6 +248,43 @@ package struct AdaptiveConcurrency: Sendable {
         return judge(level, ramp: min(max(sample.transferSeconds, 0.1), 1), now: now)
     }
 
+    /// Shorter rounds say too little.
+    private static let leastRoundSeconds = 0.02
+
+    /// Counts a transfer of the start's present round, and raises when the round has brought more.
+    private mutating func endRound(_ progress: Progress, now: Double) -> Decision? {
+        guard let opening, case .doubling(let reference, _) = phase else { return nil }
+        var round: Round
+        switch opening {
+        case .round(let begun): round = begun
+        case .notBegun:
+            round = Round(since: now - progress.seconds, receivedBefore: 0, left: concurrency)
+        }
+        round.left -= 1
+        let seconds = now - round.since
+        // Where there is not enough to do, nothing is learnt.
+        if !progress.isFull {
+            round = Round(
+                since: now, receivedBefore: progress.receivedBytes, left: concurrency)
+        }
+        self.opening = .round(round)
+        guard round.left <= 0, seconds >= Self.leastRoundSeconds else { return nil }
+        let level = Level(
+            concurrency: concurrency,
+            bytesPerSecond: Double(progress.receivedBytes - round.receivedBefore) / seconds)
+        if let reference, !Self.isMore(level, than: reference) {
+            self.opening = nil
+            return nil
+        }
+        let ramp = min(max(progress.seconds, 0.1), 1)
+        let decision = raise(from: level, over: reference, doubling: true, ramp, now: now)
+        if case .doubling = phase {
+            self.opening = .round(
+                Round(since: now, receivedBefore: progress.receivedBytes, left: concurrency))
+        }
+        return decision
+    }
+
     /// How long a level is measured: several transfers' time, 0.1 to 2 seconds.
     private static func interval(_ transferSeconds: Double) -> Double {
         min(max(4 * transferSeconds, 0.1), 2)
@@ -286,6 +356,7 @@ package struct AdaptiveConcurrency: Sendable {
 
     private mutating func begin(_ next: Phase, ramp: Double) {
         phase = next
+        opening = nil
         rampSeconds = ramp
         (measuredBytes, measuredSeconds) = (0, 0)
         (endedOfLate, troubledOfLate, refusedOfLate) = (0, 0, 0)

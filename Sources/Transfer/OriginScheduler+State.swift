@@ -211,7 +211,11 @@ extension OriginScheduler {
             var decision: AdaptiveConcurrency.Decision?
             switch release.ending {
             case .ended(let seconds):
-                decision = lane.concurrency.handle(.ended, now: now)
+                let progress = AdaptiveConcurrency.Progress(
+                    receivedBytes: lane.receivedBytes,
+                    isFull: lane.activeTotal + 1 >= lane.quotas.reduce(0, +) && lane.pending > 0,
+                    seconds: seconds)
+                decision = lane.concurrency.handle(.ended(progress), now: now)
                 let isFirst = lane.transferSeconds == 0
                 lane.transferSeconds += (isFirst ? 1 : 0.1) * (seconds - lane.transferSeconds)
             case .trouble(let trouble, let startedAt):
@@ -219,7 +223,12 @@ extension OriginScheduler {
                     .trouble(trouble, startedAt: startedAt), now: now)
             case .silent: break
             }
-            if decision != nil { lane.layOut(connections: connections) }
+            if let decision {
+                lane.layOut(connections: connections)
+                // What there is more of is for all loops.
+                if decision.kind == .raised { effects.wake.formUnion(0..<loops) }
+                markReady(lane, but: loop, &effects, now: now)
+            }
             if release.coolingSeconds > 0 {
                 cool(lane, forSeconds: release.coolingSeconds, &effects, now: now)
             }

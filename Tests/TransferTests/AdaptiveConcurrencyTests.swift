@@ -25,7 +25,7 @@ struct AdaptiveConcurrencyTests {
             for number in 0..<concurrency {
                 let event: AdaptiveConcurrency.Event =
                     number < curve.mostBeforeTrouble
-                    ? .ended : .trouble(.unavailable, startedAt: now - 0.05)
+                    ? .ended(nil) : .trouble(.unavailable, startedAt: now - 0.05)
                 if let decision = adaptive.handle(event, now: now) { decisions.append(decision) }
             }
             let rate = curve.bytesPerSecond(concurrency) * curve.noise(step)
@@ -50,6 +50,42 @@ struct AdaptiveConcurrencyTests {
         #expect(decisions[1].reason == "16.0 MB/s with 16 at a time, 8.0 MB/s with 8")
         #expect(held.max() == 64)
         #expect(adaptive.last.reason.contains("no more than 64"))
+    }
+
+    /// An origin that answers each request after 50 ms, `full` at a time: when so many are reached.
+    private func ramp(_ adaptive: inout AdaptiveConcurrency, full: Int, rounds: Int) {
+        let bytes: Int64 = 256 << 10
+        var (now, received) = (0.0, Int64(0))
+        for _ in 0..<rounds {
+            let count = adaptive.concurrency
+            // What is more than the origin does at a time waits there.
+            let seconds = 0.05 * max(1, Double(count) / Double(full))
+            now += seconds
+            received += Int64(count) * bytes
+            for _ in 0..<count {
+                let progress = AdaptiveConcurrency.Progress(
+                    receivedBytes: received, isFull: true, seconds: seconds)
+                _ = adaptive.handle(.ended(progress), now: now)
+            }
+        }
+    }
+
+    @Test func itDoublesWithEveryRoundToBeginWith() {
+        var adaptive = AdaptiveConcurrency(ceiling: 64)
+        ramp(&adaptive, full: 1_000, rounds: 2)
+        #expect(adaptive.concurrency == 32)
+        #expect(adaptive.last.kind == .raised)
+        adaptive = AdaptiveConcurrency(ceiling: 64)
+        ramp(&adaptive, full: 1_000, rounds: 4)
+        #expect(adaptive.concurrency == 64)
+        #expect(adaptive.last.reason.contains("no more than 64"))
+    }
+
+    @Test func theRoundsEndWhereNothingMoreComes() {
+        var adaptive = AdaptiveConcurrency(ceiling: 512)
+        ramp(&adaptive, full: 20, rounds: 50)
+        // 32 still brought more than 16, 64 no more than 32.
+        #expect(adaptive.concurrency == 64)
     }
 
     @Test func itHoldsWhenNothingMoreComes() {
@@ -124,7 +160,7 @@ struct AdaptiveConcurrencyTests {
 
     @Test func oneFailureInAThousandIsNoLoad() {
         var adaptive = AdaptiveConcurrency(ceiling: 32, first: 16)
-        for _ in 0..<1_000 { _ = adaptive.handle(.ended, now: 1) }
+        for _ in 0..<1_000 { _ = adaptive.handle(.ended(nil), now: 1) }
         let decision = adaptive.handle(.trouble(.reset, startedAt: 0.9), now: 1)
         #expect(decision == nil)
         #expect(adaptive.concurrency == 16)
@@ -132,7 +168,7 @@ struct AdaptiveConcurrencyTests {
 
     @Test func aFewRefusalsInAHundredAreAStepBack() {
         var adaptive = AdaptiveConcurrency(ceiling: 64, first: 32)
-        for _ in 0..<97 { _ = adaptive.handle(.ended, now: 1) }
+        for _ in 0..<97 { _ = adaptive.handle(.ended(nil), now: 1) }
         // So few that broke off may be bad luck.
         for _ in 0..<2 {
             let decision = adaptive.handle(.trouble(.timeout, startedAt: 0.9), now: 1)
