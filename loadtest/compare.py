@@ -5,6 +5,7 @@ Started by loadtest/compare-downloaders, which serves WORK/origin over HTTP. Sta
 
 import argparse
 import ctypes
+import datetime
 import filecmp
 import json
 import os
@@ -22,6 +23,8 @@ import time
 
 PR_SET_CHILD_SUBREAPER = 36
 FILES_PER_DIRECTORY = 100
+# Of dray: from the first lease to the last result recorded.
+LEASE_TO_RESULT = "dray-work"
 
 
 def arguments():
@@ -194,6 +197,22 @@ def reap(child):
             time.sleep(0.01)
 
 
+def lease_to_result(log):
+    """Seconds from dray's first lease to its last result recorded, from its log; None without."""
+    first, last = None, None
+    for line in log.read_text(errors="replace").splitlines():
+        try:
+            entry = json.loads(line)
+            when = datetime.datetime.fromisoformat(entry["time"].replace("Z", "+00:00"))
+        except (ValueError, KeyError, TypeError):
+            continue
+        if entry.get("message") == "a lease was granted":
+            first = first or when
+        elif entry.get("message") == "results were recorded":
+            last = when
+    return round((last - first).total_seconds(), 3) if first and last else None
+
+
 def cpu_seconds():
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
@@ -208,7 +227,10 @@ def measure(tool, destination, run):
     with open(log_path, "wb") as log:
         before = cpu_seconds()
         started = time.monotonic()
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        # A line a lease and a line a batch of results: what the time between them is told from.
+        environment = os.environ | {"DRAY_LOG": "debug", "DRAY_LOG_FORMAT": "json"}
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                 env=environment)
         watch.start()
         try:
             status, usage, ended = reap(child.pid)
@@ -229,6 +251,7 @@ def measure(tool, destination, run):
         "tool": tool.name,
         "run": run,
         "wallSeconds": round(ended - started, 3),
+        "leaseToResultSeconds": lease_to_result(log_path) if tool.name == "dray" else None,
         "cpuSeconds": round(cpu_seconds() - before, 3),
         "peakMiB": round(
             watch.peak if tool.name in ("dray", "engine") else usage.ru_maxrss / 1024, 1),
@@ -252,18 +275,26 @@ def incomplete(tool, destination):
     return None
 
 
-def summary(runs):
+def summary(runs, options):
     table = {}
     for tool in dict.fromkeys(run["tool"] for run in runs):
         mine = [run for run in runs if run["tool"] == tool]
         wall = [run["wallSeconds"] for run in mine]
+        cpu = statistics.median(run["cpuSeconds"] for run in mine)
         table[tool] = {
             "wallMinimum": min(wall),
             "wallMedian": round(statistics.median(wall), 3),
-            "cpuMedian": round(statistics.median(run["cpuSeconds"] for run in mine), 3),
+            "cpuMedian": round(cpu, 3),
+            "cpuPerGB": round(cpu / (options.files * options.size / 1e9), 3),
+            "cpuPer10000Files": round(cpu / (options.files / 10_000), 3),
             "peakMiB": max(run["peakMiB"] for run in mine),
             "complete": not any(run["problem"] for run in mine),
         }
+    spans = [run["leaseToResultSeconds"] for run in runs if run["leaseToResultSeconds"]]
+    if spans:
+        # The queue's own part, without the start of PostgreSQL and the reading of the list.
+        table[LEASE_TO_RESULT] = table["dray"] | {
+            "wallMinimum": min(spans), "wallMedian": round(statistics.median(spans), 3)}
     base = table.get("wget2", next(iter(table.values())))["wallMedian"]
     for row in table.values():
         row["ratio"] = round(row["wallMedian"] / base, 2)
@@ -275,15 +306,18 @@ def show(table, options):
     print(f"{options.files} files of {options.size} bytes, {options.rounds} rounds, "
           f"{os.cpu_count()} cores")
     base = "wget2" if "wget2" in table else next(iter(table))
-    print(f"{'tool':<9} {'wall min':>9} {'median':>8} {'MB/s':>7} {'CPU s':>7} {'peak MiB':>9} "
-          f"{'x ' + base:>11}")
+    print(f"{'tool':<9} {'wall min':>9} {'median':>8} {'MB/s':>7} {'CPU s':>7} {'s a GB':>7} "
+          f"{'s/10000':>8} {'peak MiB':>9} {'x ' + base:>11}")
     for tool, row in table.items():
         ratio = f"{row['ratio']:.2f}"
         note = "" if row["complete"] else "  INCOMPLETE"
         if tool in ("h2load", "curl-null"):
             note = "  (floor: nothing is stored)"
+        if tool == LEASE_TO_RESULT:
+            note = "  (dray, from the first lease to the last result recorded)"
         print(f"{tool:<9} {row['wallMinimum']:>8.2f}s {row['wallMedian']:>7.2f}s "
               f"{total / row['wallMedian'] / 1e6:>7.0f} {row['cpuMedian']:>7.2f} "
+              f"{row['cpuPerGB']:>7.2f} {row['cpuPer10000Files']:>8.2f} "
               f"{row['peakMiB']:>9.1f} {ratio:>11}{note}")
 
 
@@ -334,7 +368,7 @@ def main():
             print(f"round {number}: {tool.name} ...", file=sys.stderr)
             runs.append(run_and_clear(tool, work / f"{tool.name}-{number}", number))
     runs.sort(key=lambda run: names.index(run["tool"]))
-    table = summary(runs)
+    table = summary(runs, options)
     show(table, options)
     if options.json:
         settings = {key: getattr(options, key) for key in ("files", "size", "rounds")}

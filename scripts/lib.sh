@@ -19,6 +19,7 @@ packages_of() {
         run) printf '%s\n' ca-certificates postgresql ;;
         demo) printf '%s\n' nginx-light ;;
         test) printf '%s\n' curl ffmpeg nginx-light postgresql shellcheck ;;
+        latency) printf '%s\n' libnginx-mod-http-echo ;;
         compare) printf '%s\n' aria2 curl nghttp2-client nginx-light python3 wget2 ;;
         queues) printf '%s\n' postgresql-client python3 python3-venv ;;
         *) fail "unknown package group: $1" ;;
@@ -89,6 +90,15 @@ require_swift() {
         fail "swift is not on PATH; Swift 6.1 or later is needed: https://www.swift.org/install"
 }
 
+# A directory in memory where the machine has one.
+memory_directory() {
+    if [ -d /dev/shm ] && [ -w /dev/shm ]; then printf '/dev/shm\n'; else printf '%s\n' "${TMPDIR:-/tmp}"; fi
+}
+
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
 # quietly COMMAND...: its output is shown only when it fails.
 quietly() {
     local log status=0
@@ -120,12 +130,14 @@ build_release() {
 }
 
 # start_origin ROOT PORT DIRECTORY: nginx serves ROOT on 127.0.0.1:PORT, its own files in DIRECTORY.
+# ORIGIN_MAIN and ORIGIN_SERVER are further lines of its configuration, at the top and for the server.
 # Sets origin_pid; the caller stops it.
 start_origin() {
     local root=$1 port=$2 directory=$3 user=''
     # nginx's workers would drop root's rights, and with them the way to a clone under /root.
     [ "$(id -u)" -ne 0 ] || user='user root;'
     cat >"$directory/nginx.conf" <<CONF
+${ORIGIN_MAIN:-}
 $user
 worker_processes 2;
 daemon off;
@@ -149,6 +161,7 @@ http {
     server {
         listen 127.0.0.1:$port backlog=1024;
         root $root;
+        ${ORIGIN_SERVER:-}
     }
 }
 CONF
@@ -165,6 +178,9 @@ CONF
     cat "$directory/output.log" "$directory/error.log" >&2 2>/dev/null || true
     fail "nginx did not start on 127.0.0.1:$port"
 }
+
+# nginx's module that can wait before an answer.
+echo_module() { printf '/usr/lib/nginx/modules/ngx_http_echo_module.so\n'; }
 
 nginx_binary() { command -v nginx || printf '/usr/sbin/nginx\n'; }
 

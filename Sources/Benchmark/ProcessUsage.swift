@@ -27,27 +27,49 @@ enum ProcessUsage {
 
     /// Most memory that a process has had resident since it started (`VmHWM`), in bytes.
     static func peakResidentBytes(of pid: Int32) -> Int64 {
+        status("VmHWM", of: pid) * 1_024
+    }
+
+    /// Memory that a process has resident (`VmRSS`), in bytes.
+    static func residentBytes(of pid: Int32) -> Int64 { status("VmRSS", of: pid) * 1_024 }
+
+    static func threads(of pid: Int32) -> Int { Int(status("Threads", of: pid)) }
+
+    /// Open descriptors of a process; of this one, without that which it counts with.
+    static func descriptors(of pid: Int32) -> Int {
+        let names = entries(of: "/proc/\(pid)/fd").count { $0 != "." && $0 != ".." }
+        return pid == getpid() ? max(names - 1, 0) : names
+    }
+
+    /// The number in a line of /proc/PID/status; 0 when it is not there.
+    private static func status(_ name: String, of pid: Int32) -> Int64 {
         guard let text = contents(of: "/proc/\(pid)/status") else { return 0 }
-        for line in text.split(separator: "\n") where line.hasPrefix("VmHWM:") {
-            return (Int64(line.filter(\.isNumber)) ?? 0) * 1_024
+        for line in text.split(separator: "\n") where line.hasPrefix("\(name):") {
+            return Int64(line.filter(\.isNumber)) ?? 0
         }
         return 0
     }
 
-    private static func children(of parent: Int32) -> [Int32] {
-        guard let stream = opendir("/proc") else { return [] }
+    private static func entries(of directory: String) -> [String] {
+        guard let stream = opendir(directory) else { return [] }
         defer { closedir(stream) }
-        var found: [Int32] = []
+        var names: [String] = []
         while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
-                tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
+            names.append(
+                withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+                    tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                })
+        }
+        return names
+    }
+
+    private static func children(of parent: Int32) -> [Int32] {
+        entries(of: "/proc").compactMap { name in
             guard let pid = Int32(name), let fields = statFields(of: pid), fields.count > 1,
                 Int32(fields[1]) == parent
-            else { continue }
-            found.append(pid)
+            else { return nil }
+            return pid
         }
-        return found
     }
 
     /// The fields of `stat` after the program's name, which may hold anything: the state first.

@@ -320,6 +320,7 @@ extension WorkerService {
             do {
                 let answer = try await client.report(
                     ReportRequest(worker: id, results: batch), retrySeconds: Self.reportSeconds)
+                log.debug("results were recorded", ["count": answer.answers.count])
                 cool(answer.cooling)
                 return note(answer.answers)
             } catch {

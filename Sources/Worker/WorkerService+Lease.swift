@@ -75,6 +75,7 @@ extension WorkerService {
 
     /// Starts everything of a grant.
     private func take(_ lease: LeaseID, _ grant: LeaseGrant, askedAt: HeldWork.Instant) async {
+        log.debug("a lease was granted", ["jobs": grant.jobs.count])
         held.add(lease, grant.jobs, seconds: grant.seconds, askedAt: askedAt)
         var fetches: [Job] = []
         for job in grant.jobs {

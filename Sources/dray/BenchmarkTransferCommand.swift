@@ -15,6 +15,10 @@ enum BenchmarkTransferCommand {
             the last object under its final key.
 
             What lies in DIR already is fetched again. The directory is left as it is.
+
+            With --samples, a JSON object a line tells of the process while it works: how many \
+            transfers have ended and how many are under way, resident memory, descriptors, threads, \
+            CPU time.
             """,
         operands: [CommandOperand("LIST", help: "As for prefetch: a list, - or one URL.")],
         options: [
@@ -27,6 +31,17 @@ enum BenchmarkTransferCommand {
             CommandOption(
                 "loops", .integer(placeholder: "N", range: 1...64),
                 help: "Event loops, a thread each. Default: one a core, 4 at most."),
+            CommandOption(
+                "times", .integer(placeholder: "N", range: 1...1_000_000),
+                help: "Fetch all of LIST so many times. Default: 1."),
+            CommandOption(
+                "seconds", .integer(placeholder: "S", range: 1...604_800),
+                help: "Fetch LIST again and again for so long; what is under way then is given up."),
+            CommandOption(
+                "samples", .text(placeholder: "FILE"), help: "Write samples of the process."),
+            CommandOption(
+                "sample-milliseconds", .integer(placeholder: "N", range: 10...3_600_000),
+                help: "How often it is sampled. Default: 10000."),
             CommandOption("json", .flag, help: "Print JSON."),
         ], action: run)
 
@@ -51,7 +66,7 @@ enum BenchmarkTransferCommand {
             if let loops = arguments.integer("loops") { options.loops = loops }
             let benchmark = try TransferBenchmark(
                 objects, to: try DirectoryStorage(try StorageURL(destination.storageURL)),
-                options: options)
+                options: options, extent: try extent(arguments), sampling: try sampling(arguments))
             let ending = await runServices([[benchmark]], graceSeconds: 5)
             guard ending == .success else { return ending }
             guard let report = benchmark.report else { return .interrupted }
@@ -60,6 +75,30 @@ enum BenchmarkTransferCommand {
             return report.failed == 0 ? .success : .someFailed
         } catch {
             return Console.fail(error)
+        }
+    }
+
+    private static func extent(
+        _ arguments: Arguments
+    ) throws(UsageError) -> TransferBenchmark.Extent {
+        guard let seconds = arguments.integer("seconds") else {
+            return .times(arguments.integer("times") ?? 1)
+        }
+        guard arguments.integer("times") == nil else {
+            throw UsageError(
+                "--times and --seconds do not go together", hint: "Say one or the other.")
+        }
+        return .seconds(seconds)
+    }
+
+    private static func sampling(
+        _ arguments: Arguments
+    ) throws -> TransferBenchmark.Sampling? {
+        guard let path = arguments.text("samples") else { return nil }
+        let lines = try LineFile(path)
+        let milliseconds = arguments.integer("sample-milliseconds") ?? 10_000
+        return TransferBenchmark.Sampling(everySeconds: Double(milliseconds) / 1_000) { sample in
+            lines.append(sample)
         }
     }
 }
