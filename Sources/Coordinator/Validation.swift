@@ -88,6 +88,7 @@ enum Validation {
             if let failure = result.failure {
                 try text(failure.code.rawValue, "results[\(index)].failure.code", 1...100)
             }
+            if let origins = result.origins { try check(origins, "results[\(index)].origins") }
         }
     }
 
@@ -192,6 +193,16 @@ enum Validation {
                 throw wrong("\(field).decision", report.decision, "raised, lowered, held")
             }
             try text(report.reason, "\(field).reason", 0...WireLimits.reasonCharacters)
+        }
+    }
+
+    private static func check(_ outcomes: [OriginOutcome], _ field: String) throws(Failure) {
+        try range(outcomes.count, field, 1...WireLimits.originsPerResult)
+        for outcome in outcomes {
+            guard originName(of: outcome.origin) == outcome.origin else {
+                throw wrong(field, outcome.origin, "scheme://host[:port]")
+            }
+            if let code = outcome.code { try text(code.rawValue, "\(field).code", 1...100) }
         }
     }
 

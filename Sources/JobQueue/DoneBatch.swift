@@ -12,6 +12,7 @@ struct DoneBatch {
         var stored: StoredObject
         var isAdopted: Bool
         var isVerified: Bool
+        var origins: [OriginOutcome]?
     }
 
     private var leases: [LeaseID] = []
@@ -39,7 +40,8 @@ struct DoneBatch {
                     job: report.results[index].job.rawValue, lease: lease + 1, report: reports,
                     place: place, stored: stored,
                     isAdopted: report.results[index].adopted ?? false,
-                    isVerified: report.results[index].verified ?? false))
+                    isVerified: report.results[index].verified ?? false,
+                    origins: report.results[index].origins))
         }
         reports += 1
     }
@@ -54,12 +56,21 @@ struct DoneBatch {
     }
 
     var values: [PostgresValue] {
-        [
+        // Of few results only.
+        var served: (places: [Int64], names: [String]) = ([], [])
+        for (place, entry) in entries.enumerated() {
+            for outcome in entry.origins ?? [] where outcome.code == nil {
+                served.places.append(Int64(place + 1))
+                served.names.append(outcome.origin)
+            }
+        }
+        return [
             .int64Array(entries.map(\.job)), .int64Array(entries.map { Int64($0.lease) }),
             .int64Array(entries.map(\.stored.bytes)),
             .optionalTextArray(entries.map(\.stored.sha256)),
             .boolArray(entries.map(\.isAdopted)), .uuidArray(leases), .uuidArray(workers),
-            .boolArray(entries.map(\.isVerified)),
+            .boolArray(entries.map(\.isVerified)), .int64Array(served.places),
+            .textArray(served.names),
         ]
     }
 

@@ -30,6 +30,44 @@ extension JobQueue {
         }
     }
 
+    /// Books what a report says of origins, each on the one that did it.
+    ///
+    /// Their rows are locked first, all in the order of their numbers, so that reports do not wait for
+    /// each other in a circle.
+    func book(_ origins: ReportPlan.Origins, _ connection: PostgresConnection) async throws {
+        let (well, failed, cooling) = (origins.well, origins.failed, origins.cooling)
+        let met = failed.names + cooling.names
+        // One that no list names has no row until it does something that has to be remembered.
+        let named = Set(met.compactMap(\.self)).sorted()
+        if !named.isEmpty {
+            _ = try await connection.query(SQL.originsMade, [.textArray(named)])
+        }
+        let wells: [PostgresValue] = [.int64Array(well.lanes), .optionalTextArray(well.names)]
+        _ = try await connection.query(
+            SQL.originsLock,
+            [.int64Array(failed.lanes + cooling.lanes), .optionalTextArray(met)] + wells)
+        if !well.lanes.isEmpty { _ = try await connection.query(SQL.originsWell, wells) }
+        if !failed.lanes.isEmpty {
+            let breaker = settings.breaker
+            _ = try await connection.query(
+                SQL.originsFailed,
+                [
+                    .int64Array(failed.lanes), .optionalTextArray(failed.codes),
+                    .int(Int64(breaker.failures)), .double(breaker.firstSeconds),
+                    .double(breaker.longestSeconds), .int(Int64(breaker.openings)),
+                    .optionalTextArray(failed.names),
+                ])
+        }
+        if !cooling.lanes.isEmpty {
+            _ = try await connection.query(
+                SQL.originsCooldown,
+                [
+                    .int64Array(cooling.lanes), .optionalTextArray(cooling.names),
+                    .doubleArray(cooling.seconds), .optionalTextArray(cooling.codes),
+                ])
+        }
+    }
+
     /// A page of origins by name, from the one after `after`, `limit` or 500 at most.
     package func origins(after: String?, limit: Int) async throws(Failure) -> OriginPage {
         let most = min(limit, Self.originsPerPage)

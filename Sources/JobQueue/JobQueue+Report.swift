@@ -215,17 +215,7 @@ extension JobQueue {
                 ])
             wakes = retried.seconds.contains { $0 <= 0 }
         }
-        if !plan.originFailures.lanes.isEmpty {
-            let breaker = settings.breaker
-            _ = try await connection.query(
-                SQL.originsFailed,
-                [
-                    .int64Array(plan.originFailures.lanes),
-                    .optionalTextArray(plan.originFailures.codes),
-                    .int(Int64(breaker.failures)), .double(breaker.firstSeconds),
-                    .double(breaker.longestSeconds), .int(Int64(breaker.openings)),
-                ])
-        }
+        if !plan.origins.isEmpty { try await book(plan.origins, connection) }
         for step in plan.steps {
             if try await carryOut(step, connection) { wakes = true }
         }
@@ -309,10 +299,6 @@ extension JobQueue {
                     .text(failure.message), .int(Int64(job.attempt)), .int(job.lane),
                 ])
             try await settleAsset(job.asset, failure, verifiesFailed: 1, connection)
-            return false
-        case .cooldown(let lane, let seconds, let reason):
-            _ = try await connection.query(
-                SQL.originCooldown, [.int(lane), .double(seconds), .text(reason)])
             return false
         }
     }

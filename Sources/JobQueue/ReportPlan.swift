@@ -62,10 +62,48 @@ struct ReportPlan {
         }
     }
 
-    /// Failures that speak against their origins: parallel columns.
-    struct OriginFailures {
+    /// What is booked on origins: parallel columns. An origin is that of a lane, or has a name when it is
+    /// another one.
+    struct OriginRows {
         var lanes: [Int64] = []
+        var names: [String?] = []
+        /// failures and cooldowns: why.
         var codes: [String?] = []
+        /// cooldowns: for how long.
+        var seconds: [Double] = []
+
+        mutating func add(
+            _ lane: Int64, _ name: String?, code: FailureCode? = nil, seconds: Double = 0
+        ) {
+            lanes.append(lane)
+            names.append(name)
+            codes.append(code?.rawValue)
+            self.seconds.append(seconds)
+        }
+    }
+
+    /// What origins did, each booked on the one that did it.
+    struct Origins {
+        /// They served something.
+        var well = OriginRows()
+        /// They failed in a way that speaks against them.
+        var failed = OriginRows()
+        /// They asked to be left alone.
+        var cooling = OriginRows()
+
+        var isEmpty: Bool {
+            well.lanes.isEmpty && failed.lanes.isEmpty && cooling.lanes.isEmpty
+        }
+
+        /// - Parameter name: nil for the lane's own origin.
+        mutating func failed(
+            _ lane: Int64, _ name: String?, _ code: FailureCode, retryAfter: Double?
+        ) {
+            if let retryAfter, retryAfter > 0 {
+                cooling.add(lane, name, code: code, seconds: min(retryAfter, 3_600))
+            }
+            if code.speaksAgainstOrigin { failed.add(lane, name, code: code) }
+        }
     }
 
     /// Sites that cannot be written, by a lane of each: parallel columns, a lane once.
@@ -100,13 +138,12 @@ struct ReportPlan {
         case reset(whole: Int64, seconds: Double, counts: Bool, isDivisible: Bool)
         case verified(HeldJob, StoredObject, isCompared: Bool)
         case verifyFailed(HeldJob, Failure)
-        case cooldown(lane: Int64, seconds: Double, reason: String)
     }
 
     var settled = Settled()
     var retried = Retried()
     var sums = Sums()
-    var originFailures = OriginFailures()
+    var origins = Origins()
     var siteFailures = SiteFailures()
     var steps: [Step] = []
     /// Files that are fetched anew: once, whatever the number of their parts that ask for it.
@@ -126,10 +163,21 @@ struct ReportPlan {
             guard let failure = report.failure else { return false }
             fail(
                 job, Failure(failure.code, cleaned(failure.message)),
-                retryAfter: report.retryAfterSeconds, delay: delay)
+                retryAfter: report.retryAfterSeconds, origins: report.origins, delay: delay)
             return true
         case .done:
-            return finish(job, report)
+            guard finish(job, report) else { return false }
+            note(report, of: job)
+            return true
+        }
+    }
+
+    /// Notes which origins served what is done.
+    private mutating func note(_ report: JobReport, of job: HeldJob) {
+        guard job.kind == .fetch || job.kind == .resolve, report.adopted != true else { return }
+        guard let served = report.origins else { return origins.well.add(job.lane, nil) }
+        for outcome in served where outcome.code == nil {
+            origins.well.add(job.lane, outcome.origin)
         }
     }
 
@@ -172,19 +220,21 @@ struct ReportPlan {
     }
 
     /// Decides between another try and the end, by the failure table.
+    ///
+    /// - Parameter outcomes: whose doing it is; nil for the job's own origin's.
     mutating func fail(
         _ job: HeldJob, _ failure: Failure, retryAfter: Double?,
-        delay: (Int, Double?) -> Double
+        origins outcomes: [OriginOutcome]? = nil, delay: (Int, Double?) -> Double
     ) {
         let wait = delay(job.attempt, retryAfter)
-        if let retryAfter, retryAfter > 0 {
-            steps.append(
-                .cooldown(
-                    lane: job.lane, seconds: min(retryAfter, 3_600), reason: failure.code.rawValue))
-        }
-        if failure.code.speaksAgainstOrigin {
-            originFailures.lanes.append(job.lane)
-            originFailures.codes.append(failure.code.rawValue)
+        if let outcomes {
+            for outcome in outcomes {
+                guard let code = outcome.code else { continue }
+                origins.failed(
+                    job.lane, outcome.origin, code, retryAfter: outcome.retryAfterSeconds)
+            }
+        } else {
+            origins.failed(job.lane, nil, failure.code, retryAfter: retryAfter)
         }
         switch failure.code.row.retry {
         case .siteFault:

@@ -15,6 +15,23 @@ package struct OriginCooldown: Codable, Hashable, Sendable {
     }
 }
 
+/// What one origin did in an attempt at a job that others were asked for as well: a mirror of the job's
+/// own origin, or where a redirect led to.
+package struct OriginOutcome: Codable, Hashable, Sendable {
+    /// As `originName(of:)` makes it.
+    package var origin: String
+    /// Why it did not serve what was asked for; nil when it did.
+    package var code: FailureCode?
+    /// What it asked for with Retry-After, in seconds.
+    package var retryAfterSeconds: Double?
+
+    package init(origin: String, code: FailureCode? = nil, retryAfterSeconds: Double? = nil) {
+        self.origin = origin
+        self.code = code
+        self.retryAfterSeconds = retryAfterSeconds
+    }
+}
+
 /// `GET /v1/cooling?after=…&waitMilliseconds=…`: the origins that are left alone now, as soon as they
 /// are others than those of the version `after`, or the time is over. So a worker that has no request
 /// for work open hears of a new one at once.

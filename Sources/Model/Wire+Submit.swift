@@ -96,6 +96,7 @@ package enum WireLimits {
     package static let segmentsPerRequest = 5_000
     package static let leasesPerHeartbeat = 1_000
     package static let originsPerHeartbeat = 200
+    package static let originsPerResult = 20
     package static let sitesPerHeartbeat = 1_000
     /// Longest reason of a decision about an origin in characters.
     package static let reasonCharacters = 400

@@ -178,8 +178,10 @@ package struct JobReport: Codable, Sendable {
     package var segments: Int?
     /// failed: why.
     package var failure: Failure?
-    /// failed: the origin's Retry-After in seconds.
+    /// failed: not to be tried again before so many seconds, by an origin's Retry-After.
     package var retryAfterSeconds: Double?
+    /// Whose doing it is, where that is not the job's own origin alone; nil when it is.
+    package var origins: [OriginOutcome]?
 
     package enum Outcome: String, Codable, Sendable {
         case done

@@ -249,6 +249,7 @@ final class ActiveTransfer {
 
     private func finish(_ result: TransferResult) {
         var result = result
+        if !lane.origin.isEmpty { result.origin = lane.origin }
         let status = easy.status
         result.httpStatus = status > 0 ? status : nil
         result.httpVersion = easy.httpVersion

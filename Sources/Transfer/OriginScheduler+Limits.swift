@@ -67,11 +67,15 @@ extension OriginScheduler.State {
         }
         review(lane, at: cooling.until, &effects)
         guard cooling.until - now > Self.longCooling else { return true }
-        // What a redirect has led here would only be led here again.
-        for waiting in lane.line.remove(where: { ($0.hop?.redirects ?? 0) == 0 }) {
+        for waiting in lane.line.remove(where: { _ in true }) {
             lane.pending -= 1
             waitingCount -= 1
-            effects.returned.append(waiting.transfer)
+            if (waiting.hop?.redirects ?? 0) == 0 {
+                effects.returned.append(waiting.transfer)
+            } else {
+                // Given back, it would only be led here again, and asking for it costs its own origin.
+                effects.postponed.append((waiting.transfer, lane.origin, cooling.until - now))
+            }
         }
         return true
     }

@@ -18,11 +18,14 @@ final class OriginScheduler: Sendable {
         /// led to where there is no share.
         var returned: [Transfer] = []
         var refused: [Transfer] = []
+        /// Those that a redirect has led to an origin that is left alone for so many seconds.
+        var postponed: [(transfer: Transfer, origin: String, seconds: Double)] = []
         /// When `tick` is to be called, if not before.
         var tickAt: Double?
 
         var isEmpty: Bool {
             wake.isEmpty && settle.isEmpty && returned.isEmpty && refused.isEmpty
+                && postponed.isEmpty
                 && tickAt == nil
         }
     }

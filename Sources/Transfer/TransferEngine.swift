@@ -174,11 +174,15 @@ package final class TransferEngine: Sendable {
         for index in effects.wake { loops[index].wakeIfFree() }
         for index in effects.settle { loops[index].settleSoon() }
         if let time = effects.tickAt { loops[0].tickLimits(at: time) }
-        let (returned, refused) = (effects.returned, effects.refused)
-        guard !returned.isEmpty || !refused.isEmpty else { return }
+        let (returned, refused, postponed) = (effects.returned, effects.refused, effects.postponed)
+        guard !returned.isEmpty || !refused.isEmpty || !postponed.isEmpty else { return }
         loops[0].execute {
             for transfer in returned { transfer.cancelUnstarted(.noShare) }
             for transfer in refused { transfer.cancelUnstarted(.noShareBehindRedirect) }
+            for (transfer, origin, seconds) in postponed {
+                transfer.cancelUnstarted(
+                    .coolingBehindRedirect, at: origin, retryAfterSeconds: seconds)
+            }
         }
     }
 
@@ -217,9 +221,14 @@ package final class TransferEngine: Sendable {
 
 extension Transfer {
     /// Ends a transfer that no loop has.
-    func cancelUnstarted(_ failure: Failure = .cancelled) {
+    func cancelUnstarted(
+        _ failure: Failure = .cancelled, at origin: String? = nil,
+        retryAfterSeconds: Double? = nil
+    ) {
         handle(.fail)
         var result = TransferResult(.failure(failure))
+        result.origin = origin
+        result.retryAfterSeconds = retryAfterSeconds
         result.left = request.resumption?.partial.map { LeftBody($0) }
         completion(self, result)
     }
@@ -233,4 +242,6 @@ extension Failure {
     /// Given back, it would be led there again.
     static let noShareBehindRedirect = Failure(
         "origin.limited", "a redirect led to an origin that there is no share of")
+    static let coolingBehindRedirect = Failure(
+        "origin.limited", "a redirect led to an origin that is left alone for a while")
 }

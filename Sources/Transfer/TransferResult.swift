@@ -9,7 +9,9 @@ package struct TransferResult: Sendable {
     package var httpStatus: Int?
     /// The last answer's: "1.1", "2"; nil when there was none.
     package var httpVersion: String?
-    /// What the origin asked for with `Retry-After`, 0 to 3,600.
+    /// The origin that was asked last, after redirects, as `originName(of:)` makes it; nil when none was.
+    package var origin: String?
+    /// What that origin asked for with `Retry-After`, 0 to 3,600.
     package var retryAfterSeconds: Double?
     /// Of a failure: what the next attempt can go on with, for the owner to keep; dropped, it is
     /// discarded.

@@ -81,13 +81,21 @@ struct MirrorTable {
 
 /// One attempt's way through a file's URLs.
 struct MirrorCourse: Sendable {
+    /// How a request for one of the URLs failed.
+    struct Ending: Sendable {
+        var failure: Failure
+        /// The origin that was asked last, after redirects; nil for none.
+        var origin: String?
+        var retryAfterSeconds: Double?
+    }
+
     /// Where the transfer under way asks.
     private(set) var url: String
     /// What is left to try.
     private var rest: ArraySlice<String>
     /// What the others came to, in order.
-    private var failures: [(url: String, failure: Failure)] = []
-    /// Of the job itself, which its failures are counted at.
+    private var endings: [(url: String, ending: Ending)] = []
+    /// Of the job itself.
     private let main: String
 
     /// `urls` holds at least `main`.
@@ -98,27 +106,59 @@ struct MirrorCourse: Sendable {
     }
 
     /// Whether there is more than one way.
-    var hasMirrors: Bool { !rest.isEmpty || !failures.isEmpty }
+    var hasMirrors: Bool { !rest.isEmpty || !endings.isEmpty }
 
-    /// Turns to the next URL after a failure; false when there is none, or when it would end as this.
-    mutating func advance(after failure: Failure) -> Bool {
-        guard Self.isOfTheOrigin(failure.code) else { return false }
-        failures.append((url, failure))
-        guard let next = rest.popFirst() else { return false }
-        url = next
-        return true
+    /// Turns to the next URL after a failure, past origins that are left alone; false when there is none,
+    /// or when it would end as this.
+    mutating func advance(after ending: Ending, cooling: Set<String> = []) -> Bool {
+        guard Self.isOfTheOrigin(ending.failure.code) else { return false }
+        endings.append((url, ending))
+        while let next = rest.popFirst() {
+            if let name = originName(of: next), cooling.contains(name) { continue }
+            url = next
+            return true
+        }
+        return false
     }
 
-    /// What the attempt came to: the failure at the job's own URL, unless trying again may help
-    /// elsewhere and not there. `isMain` tells whether it speaks of that URL.
-    func result(_ last: Failure) -> (failure: Failure, isMain: Bool) {
-        guard hasMirrors, Self.isOfTheOrigin(last.code) else { return (last, url == main) }
-        let own = failures.first { $0.url == main }
-        if let own, own.failure.code.row.isRetryable { return (own.failure, true) }
-        if let other = failures.first(where: { $0.failure.code.row.isRetryable }) {
-            return (other.failure, false)
+    /// What the attempt came to: how the job's own URL failed, unless trying again may help elsewhere and
+    /// not there.
+    func result(_ last: Ending) -> Ending {
+        guard hasMirrors, Self.isOfTheOrigin(last.failure.code) else { return last }
+        let own = endings.first { $0.url == main }
+        if let own, own.ending.failure.code.row.isRetryable { return own.ending }
+        let other = endings.first { $0.ending.failure.code.row.isRetryable }
+        return other?.ending ?? own?.ending ?? last
+    }
+
+    /// What each origin did that was asked in an attempt that came to nothing; nil when it was the job's
+    /// own alone.
+    func outcomes(_ last: Ending) -> [OriginOutcome]? {
+        let all = hasMirrors ? endings.map(\.ending) : [last]
+        let outcomes = all.compactMap { ending in
+            ending.origin.map { origin in
+                // What is left alone is so already.
+                let isNews = ending.failure.code != "origin.limited"
+                return OriginOutcome(
+                    origin: origin, code: ending.failure.code,
+                    retryAfterSeconds: isNews ? ending.retryAfterSeconds : nil)
+            }
         }
-        return own.map { ($0.failure, true) } ?? (last, url == main)
+        let isOwn = !hasMirrors && outcomes.first.map { $0.origin == originName(of: main) } ?? true
+        return isOwn || outcomes.isEmpty ? nil : outcomes
+    }
+
+    /// Which origins served the file, the last of them `origin`, after redirects; nil when it is booked on
+    /// the job's own alone.
+    ///
+    /// - Parameter isSuspect: whether it is to be known that an origin that a redirect led to is well.
+    func served(by origin: String?, isSuspect: (String) -> Bool) -> [OriginOutcome]? {
+        let asked = originName(of: url)
+        let isMain = asked == originName(of: main)
+        guard let asked, let origin else { return nil }
+        if isMain, origin == asked || !isSuspect(origin) { return nil }
+        return [OriginOutcome(origin: asked)]
+            + (origin == asked ? [] : [OriginOutcome(origin: origin)])
     }
 
     /// Another origin may do better: the bytes, or the way to them, were at fault.

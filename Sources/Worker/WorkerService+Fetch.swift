@@ -170,15 +170,17 @@ extension WorkerService {
                 _ = await split.answer()
                 await self.keep(result.left, of: job, lease, storage, split)
                 let judged = await self.judged(failure, of: job, lease, storage, transfer)
-                let (failure, isMain) = course.result(judged)
+                let last = result.ending(judged)
+                let ending = course.result(last)
                 self.fail(
-                    job, lease, Self.ofSegment(failure, role: job.role),
-                    retryAfter: isMain ? result.retryAfterSeconds : nil)
+                    job, lease, Self.ofSegment(ending.failure, role: job.role),
+                    retryAfter: ending.retryAfterSeconds, origins: course.outcomes(last))
             }
         case .success(let fetched):
             defer { pace.ended(1) }
             let end = Finished(
-                job: job, lease: lease, storage: storage, fetched: fetched, transfer: transfer)
+                job: job, lease: lease, storage: storage, fetched: fetched, transfer: transfer,
+                origins: served(result, course))
             guard fetched.isFirstPart else {
                 finished.push(end)
                 return
@@ -208,7 +210,8 @@ extension WorkerService {
     // MARK: Reports
 
     func fail(
-        _ job: Job, _ lease: LeaseID, _ failure: Failure, retryAfter: Double? = nil
+        _ job: Job, _ lease: LeaseID, _ failure: Failure, retryAfter: Double? = nil,
+        origins: [OriginOutcome]? = nil
     ) {
         guard !["worker.cancelled", "worker.leaseLost"].contains(failure.code) else {
             return giveBack(job, lease)
@@ -218,6 +221,8 @@ extension WorkerService {
         var report = JobReport(job: job.id, lease: lease, outcome: .failed)
         report.failure = failure
         report.retryAfterSeconds = retryAfter
+        report.origins = origins
+        if let origins { suspect(origins.map(\.origin)) }
         held.downloaded(job.id, lease)
         reports.push(report)
     }
@@ -277,6 +282,7 @@ extension WorkerService {
             end.transfer.handle(.store)
             report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
             report.verified = end.fetched.isVerified
+            report.origins = end.origins
         case .failure(let failure) where failure.code == "worker.leaseLost":
             end.transfer.handle(.fail)
             report.outcome = .returned

@@ -38,9 +38,28 @@ extension WorkerService {
         _ job: Job, _ lease: LeaseID, _ result: TransferResult, _ course: inout MirrorCourse
     ) -> Bool {
         guard case .failure(let failure) = result.outcome, course.hasMirrors,
-            course.advance(after: failure)
+            course.advance(after: result.ending(failure), cooling: engine.coolingOrigins)
         else { return false }
         return !isDraining && held.isHeld(lease) && !held.isCancelled(job.id, lease)
+    }
+
+    /// Remembers origins that others have to hear of when they are well again.
+    func suspect(_ origins: some Sequence<String>) {
+        suspects.withLock { suspects in
+            if suspects.count > Self.mostSuspects { suspects = [] }
+            suspects.formUnion(origins)
+        }
+    }
+
+    private static let mostSuspects = 1_000
+
+    /// Whose doing a file is that came whole; nil when it is the job's own origin's alone.
+    func served(_ result: TransferResult, _ course: MirrorCourse) -> [OriginOutcome]? {
+        suspects.withLock { suspects in
+            let outcomes = course.served(by: result.origin) { suspects.contains($0) }
+            suspects.subtract((outcomes ?? []).map(\.origin))
+            return outcomes
+        }
     }
 
     private static var nowSeconds: Double {
@@ -49,3 +68,10 @@ extension WorkerService {
 }
 
 private let mirrorEpoch = ContinuousClock.now
+
+extension TransferResult {
+    func ending(_ failure: Failure) -> MirrorCourse.Ending {
+        MirrorCourse.Ending(
+            failure: failure, origin: origin, retryAfterSeconds: retryAfterSeconds)
+    }
+}

@@ -70,7 +70,8 @@ extension WorkerService {
 
     /// Leaves origins alone.
     func cool(_ cooling: [OriginCooldown]?) {
-        guard let cooling else { return }
+        guard let cooling, !cooling.isEmpty else { return }
+        suspect(cooling.lazy.map(\.origin))
         engine.cool(
             cooling.compactMap { cooldown in
                 let seconds = cooldown.seconds.isFinite ? min(cooldown.seconds, 86_400) : 0

@@ -46,7 +46,9 @@ extension WorkerService {
             held.downloaded(job.id, lease)
             reports.push(report)
         } catch let failure as FetchFailure {
-            fail(job, lease, failure.failure, retryAfter: failure.retryAfterSeconds)
+            fail(
+                job, lease, failure.failure, retryAfter: failure.retryAfterSeconds,
+                origins: failure.origins)
         } catch let failure as Failure {
             fail(job, lease, failure)
         } catch {
@@ -59,6 +61,8 @@ extension WorkerService {
     private struct FetchFailure: Error {
         var failure: Failure
         var retryAfterSeconds: Double?
+        /// Whose doing it is, where that is not the job's own origin.
+        var origins: [OriginOutcome]?
     }
 
     private func segments(of job: Job, _ lease: LeaseID) async throws -> [ResolvedSegment] {
@@ -105,7 +109,8 @@ extension WorkerService {
         case .success(let fetched): return fetched
         case .failure(let failure):
             throw FetchFailure(
-                failure: Self.ofManifest(failure), retryAfterSeconds: result.retryAfterSeconds)
+                failure: Self.ofManifest(failure), retryAfterSeconds: result.retryAfterSeconds,
+                origins: MirrorCourse([job.url], main: job.url).outcomes(result.ending(failure)))
         }
     }
 

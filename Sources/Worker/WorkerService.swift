@@ -58,6 +58,7 @@ package final class WorkerService: DrainableService {
         var storage: DirectoryStorage
         var fetched: Fetched
         var transfer: Transfer
+        var origins: [OriginOutcome]?
     }
 
     package let name: String
@@ -75,6 +76,7 @@ package final class WorkerService: DrainableService {
     let log: Logger
     let shares = Mutex(ShareTable())
     let siteShares = Mutex(SiteShareTable())
+    let suspects = Mutex<Set<String>>([])
     let mirrors = Mutex(MirrorTable())
     /// Why the last request for work came to nothing, when a coordinator said so.
     let trouble = Mutex<Failure?>(nil)

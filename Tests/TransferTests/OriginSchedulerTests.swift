@@ -202,6 +202,23 @@ struct OriginSchedulerTests {
         #expect(!scheduler.isAnyCooling)
     }
 
+    @Test func aLongWaitBehindARedirectIsTheQueues() {
+        let running = transfers("http://b.test", 1..<2)[0]
+        _ = scheduler.submit([running], now: 1)
+        #expect(take(8, on: 0) == [1])
+        _ = scheduler.cool([(a, 60)], now: 1)
+        let from = OriginScheduler.Release(
+            lane: scheduler.lane(ofURL: "http://b.test/", now: 1), transfer: 1, ending: .silent)
+        let hop = Hop(url: "\(a)/x", redirects: 1, isAtOrigin: false, startedAt: 1)
+        let waiting = Waiting(
+            transfer: running, lane: scheduler.lane(ofURL: hop.url, now: 1), hop: hop)
+        let (move, effects) = scheduler.move(waiting, from: from, on: 0, later: false, now: 11)
+        #expect(move == .waits && effects.returned.isEmpty)
+        #expect(effects.postponed.map(\.transfer.id) == [1])
+        #expect(effects.postponed.map(\.origin) == [a])
+        #expect(effects.postponed.map(\.seconds) == [50])
+    }
+
     @Test func aLongWaitIsSomebodyElses() {
         _ = scheduler.submit(transfers(a, 1..<3), now: 1)
         _ = scheduler.cool([(a, 60)], now: 1)

@@ -95,17 +95,54 @@ struct MirrorTests {
     func results() {
         func result(_ codes: [FailureCode]) -> String {
             var course = MirrorCourse(Array(urls.prefix(codes.count)), main: urls[0])
-            for code in codes { _ = course.advance(after: Failure(code, "")) }
-            let result = course.result(Failure(codes[codes.count - 1], ""))
-            return "\(result.failure.code) \(result.isMain)"
+            var last = MirrorCourse.Ending(failure: Failure("worker.internal", ""))
+            for code in codes {
+                last = .init(failure: Failure(code, ""), origin: originName(of: course.url))
+                _ = course.advance(after: last)
+            }
+            let ending = course.result(last)
+            return "\(ending.failure.code) \(ending.origin ?? "")"
         }
-        #expect(result(["origin.http.503", "origin.http.404"]) == "origin.http.503 true")
-        #expect(result(["origin.http.404", "origin.http.503"]) == "origin.http.503 false")
-        #expect(result(["origin.http.404", "origin.http.403"]) == "origin.http.404 true")
-        #expect(result(["origin.dns"]) == "origin.dns true")
+        #expect(result(["origin.http.503", "origin.http.404"]) == "origin.http.503 http://a")
+        #expect(result(["origin.http.404", "origin.http.503"]) == "origin.http.503 http://b")
+        #expect(result(["origin.http.404", "origin.http.403"]) == "origin.http.404 http://a")
+        #expect(result(["origin.dns"]) == "origin.dns http://a")
         var course = MirrorCourse(urls, main: urls[0])
-        let advances = course.advance(after: Failure("storage.full", ""))
+        let full = MirrorCourse.Ending(failure: Failure("storage.full", ""), origin: "http://a")
+        let advances = course.advance(after: full)
         #expect(!advances)
-        #expect(course.result(Failure("storage.full", "")).failure.code == "storage.full")
+        #expect(course.result(full).failure.code == "storage.full")
+    }
+
+    @Test("each origin answers for what it did itself")
+    func outcomes() {
+        func ending(_ code: FailureCode, _ origin: String, _ seconds: Double? = nil)
+            -> MirrorCourse.Ending
+        {
+            .init(failure: Failure(code, ""), origin: origin, retryAfterSeconds: seconds)
+        }
+        var course = MirrorCourse(urls, main: urls[0])
+        _ = course.advance(after: ending("origin.http.503", "http://a"), cooling: ["http://b"])
+        // What is left alone is not asked.
+        #expect(course.url == urls[2])
+        let last = ending("origin.http.429", "http://elsewhere", 7)
+        _ = course.advance(after: last)
+        #expect(
+            course.outcomes(last) == [
+                OriginOutcome(origin: "http://a", code: "origin.http.503"),
+                OriginOutcome(
+                    origin: "http://elsewhere", code: "origin.http.429", retryAfterSeconds: 7),
+            ])
+        #expect(
+            course.served(by: "http://c") { _ in false } == [OriginOutcome(origin: "http://c")])
+
+        let alone = MirrorCourse([urls[0]], main: urls[0])
+        #expect(alone.outcomes(ending("origin.http.503", "http://a", 7)) == nil)
+        #expect(alone.served(by: "http://a") { _ in true } == nil)
+        #expect(alone.served(by: "http://led") { _ in false } == nil)
+        #expect(
+            alone.served(by: "http://led") { _ in true }?.map(\.origin)
+                == ["http://a", "http://led"])
+        #expect(alone.outcomes(last)?.map(\.origin) == ["http://elsewhere"])
     }
 }

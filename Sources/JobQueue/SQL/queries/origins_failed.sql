@@ -1,16 +1,20 @@
 -- $1 lanes and $2 failure codes, pairwise; $3 failures in a row that open the breaker, $4 seconds of the
--- first cooldown, $5 of the longest, $6 openings after which the origin is given up. Failures that
--- speak against their origins. A breaker that opens leaves its origin alone, each time twice as long;
+-- first cooldown, $5 of the longest, $6 openings after which the origin is given up, $7 names of the origins
+-- that failed, or null for those of the lanes. Failures that speak against their origins, whose rows are
+-- locked by the caller. A breaker that opens leaves its origin alone, each time twice as long;
 -- an origin that is given up has its jobs tried once each, until one succeeds.
 WITH failed AS (
-    SELECT l.origin_id, count(*)::int AS n, max(r.code) AS code
-    FROM unnest($1::bigint[], $2::text[]) AS r(lane, code) JOIN lane l ON l.id = r.lane
-    WHERE l.origin_id <> 0 GROUP BY l.origin_id ORDER BY l.origin_id
+    SELECT coalesce(o.id, l.origin_id) AS origin_id, count(*)::int AS n, max(r.code) AS code,
+           bool_or(o.id IS NOT NULL) AS is_named
+    FROM unnest($1::bigint[], $2::text[], $7::text[]) AS r(lane, code, name)
+    JOIN lane l ON l.id = r.lane LEFT JOIN origin o ON o.url = r.name
+    WHERE coalesce(o.id, l.origin_id) <> 0 GROUP BY 1
 ), locked AS MATERIALIZED (
     SELECT o.id, o.breaker, o.failures + f.n AS failures, o.openings, f.code,
-           o.breaker = 'halfOpen' OR (o.breaker = 'closed' AND o.failures + f.n >= $3::int) AS opens
-    FROM failed f
-    CROSS JOIN LATERAL (SELECT * FROM origin WHERE id = f.origin_id FOR UPDATE) AS o
+           o.breaker = 'halfOpen' OR (o.breaker = 'closed' AND o.failures + f.n >= $3::int)
+               -- One that jobs are led to has no job of its own that tries it: the first one does.
+               OR (o.breaker = 'open' AND f.is_named AND o.cooldown_until <= now()) AS opens
+    FROM failed f JOIN origin o ON o.id = f.origin_id
 ), next AS (
     SELECT *, CASE WHEN NOT opens THEN breaker WHEN openings >= $6::int THEN 'failing' ELSE 'open' END
                AS becomes,

@@ -1,5 +1,7 @@
 -- $1 jobs in the order of their numbers, $2 the places of their leases in $6, $3 bytes, $4 sha256,
--- $5 adopted, $8 verified (pairwise), $6 leases and $7 the workers that name them (pairwise). The short
+-- $5 adopted, $8 verified (pairwise), $6 leases and $7 the workers that name them (pairwise), pairwise $9 the
+-- places of results that are not the doing of their own origins alone and $10 the origins whose doing they
+-- are. The short
 -- way of reports: those of the jobs that are fetches of whole objects and that the named lease of that worker
 -- holds are done, in one statement. Answers with their count, and where that is not all, with their
 -- places; the others are stale, or take the long way. A number is granted once: a job that is still
@@ -24,19 +26,32 @@ WITH held AS MATERIALIZED (
     WHERE j.lane_id = r.lane_id AND j.id = r.job AND j.kind = 'fetch' AND j.whole_id IS NULL
     RETURNING j.lane_id, j.asset_id, j.segment_id, j.attempt, r.bytes, r.sha256, r.adopted, r.verified,
               r.place
+), served AS MATERIALIZED (
+    -- Origins that served something, and those whose jobs others have served.
+    SELECT l.origin_id AS id, s.is_own
+    FROM (SELECT DISTINCT lane_id, place <> ALL($9::bigint[]) AS is_own FROM settled
+          WHERE NOT adopted) AS s
+    JOIN lane l ON l.id = s.lane_id
+    UNION ALL
+    SELECT o.id, true FROM unnest($9::bigint[], $10::text[]) AS r(place, name)
+    JOIN settled s ON s.place = r.place JOIN origin o ON o.url = r.name
 ), well AS (
-    SELECT o.id, o.breaker FROM origin o
+    SELECT o.id, o.breaker, o.id = ANY(ARRAY(SELECT id FROM served WHERE is_own)) AS is_well
+    FROM origin o
     WHERE (o.failures > 0 OR o.breaker <> 'closed') AND o.id <> 0
-      AND o.id = ANY(ARRAY(SELECT l.origin_id FROM lane l WHERE l.id = ANY(ARRAY(
-              SELECT DISTINCT lane_id FROM settled WHERE NOT adopted))))
+      AND o.id = ANY(ARRAY(SELECT id FROM served))
     ORDER BY o.id FOR UPDATE
 ), healed AS (
     UPDATE origin o SET failures = 0, openings = 0, breaker = 'closed',
         cooldown_until = CASE WHEN w.breaker = 'closed' THEN o.cooldown_until END
-    FROM well w WHERE o.id = w.id
+    FROM well w WHERE o.id = w.id AND w.is_well
+), untried AS (
+    -- The job that was to try it was served by another: the next one may try it at once.
+    UPDATE origin o SET cooldown_until = now()
+    FROM well w WHERE o.id = w.id AND NOT w.is_well AND w.breaker = 'halfOpen'
 ), noted AS (
     INSERT INTO origin_decision (origin_id, decision, reason)
-    SELECT id, 'closed', 'a job succeeded' FROM well WHERE breaker <> 'closed'
+    SELECT id, 'closed', 'a job succeeded' FROM well WHERE is_well AND breaker <> 'closed'
 ), recorded AS (
     INSERT INTO result (segment_id, done, bytes, sha256, attempts, verified)
     SELECT segment_id, true, bytes, sha256, attempt + 1, verified FROM settled {{replacingResults}}

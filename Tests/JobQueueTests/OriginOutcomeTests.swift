@@ -1,0 +1,142 @@
+import Model
+import Postgres
+import Testing
+
+@testable import JobQueue
+
+/// What mirrors and the targets of redirects do is booked on them, and not on the origin that a list names.
+@Suite struct OriginOutcomeTests {
+    typealias F = QueueFixture
+
+    private static let main = "http://origin.test"
+    private static let mirror = "http://mirror.test"
+
+    private static func submit(_ fixture: F, _ count: Int) async throws {
+        try await fixture.submit((0..<count).map { F.file("\($0)") })
+    }
+
+    /// Failures of the mirror, which is all that was asked.
+    private static func failed(
+        _ job: Job, _ grant: LeaseGrant, _ code: FailureCode, retryAfter: Double? = nil
+    ) -> JobReport {
+        var report = F.failed(job, grant, code, retryAfter: retryAfter)
+        report.origins = [
+            OriginOutcome(origin: mirror, code: code, retryAfterSeconds: retryAfter)
+        ]
+        return report
+    }
+
+    private static func served(_ job: Job, _ grant: LeaseGrant) -> JobReport {
+        var report = F.done(job, grant)
+        report.origins = [OriginOutcome(origin: mirror)]
+        return report
+    }
+
+    private static func origin(_ name: String, _ fixture: F) async throws -> OriginStatus? {
+        try await fixture.queue.origins(after: nil, limit: 10).origins.first { $0.origin == name }
+    }
+
+    private static func failures(of name: String, _ fixture: F) async throws -> Int64 {
+        try await fixture.pool.query(
+            "SELECT failures::bigint FROM origin WHERE url = $1", [.text(name)]
+        ).only().int64(0)
+    }
+
+    @Test func aMirrorThatFailsIsLeftAloneAndTheMainOriginIsNot() async throws {
+        try await F.with("mirrorFails") { fixture in
+            try await Self.submit(fixture, 100)
+            let grant = try await fixture.lease(20)
+            _ = try await fixture.report(
+                grant.jobs.map { Self.failed($0, grant, "origin.http.502") })
+            #expect(try await fixture.queue.coolingOrigins().map(\.origin) == [Self.mirror])
+            #expect(try await Self.failures(of: Self.main, fixture) == 0)
+            let next = try await fixture.lease(10)
+            #expect(next.jobs.count == 10)
+            // When its time is over the first failure leaves it alone for longer, and a success ends that.
+            try await fixture.skipCooldowns()
+            _ = try await fixture.report([Self.failed(next.jobs[0], next, "origin.http.502")])
+            let again = try await fixture.queue.coolingOrigins()
+            #expect(again.map(\.origin) == [Self.mirror] && again.allSatisfy { $0.seconds > 5 })
+            _ = try await fixture.report([Self.served(next.jobs[1], next)])
+            #expect(try await fixture.queue.coolingOrigins().isEmpty)
+            #expect(try await Self.origin(Self.mirror, fixture)?.breaker == .closed)
+        }
+    }
+
+    @Test func whatAMirrorServesSaysNothingOfTheMainOrigin() async throws {
+        try await F.with("mirrorServes") { fixture in
+            try await Self.submit(fixture, 100)
+            let grant = try await fixture.lease(30)
+            _ = try await fixture.report(
+                grant.jobs[..<19].map { F.failed($0, grant, "origin.connect") })
+            _ = try await fixture.report([Self.served(grant.jobs[19], grant)])
+            #expect(try await Self.failures(of: Self.main, fixture) == 19)
+            _ = try await fixture.report([F.failed(grant.jobs[20], grant, "origin.connect")])
+            #expect(try await Self.origin(Self.main, fixture)?.breaker == .open)
+
+            // The job that was to try it was served elsewhere: the next one tries it, at once.
+            for _ in 0..<3 {
+                try await fixture.skipDelays()
+                if try await Self.origin(Self.main, fixture)?.breaker == .open {
+                    try await fixture.skipCooldowns()
+                }
+                let trial = try await fixture.lease(10)
+                #expect(trial.jobs.count == 1)
+                #expect(try await fixture.lease(10).lease == nil)
+                _ = try await fixture.report(trial.jobs.map { Self.served($0, trial) })
+                #expect(try await Self.origin(Self.main, fixture)?.breaker == .halfOpen)
+            }
+            let trial = try await fixture.lease(10)
+            _ = try await fixture.report(trial.jobs.map { F.done($0, trial) })
+            #expect(try await Self.origin(Self.main, fixture)?.breaker == .closed)
+        }
+    }
+
+    @Test func retryAfterCoolsTheOriginThatSaidIt() async throws {
+        try await F.with("whoSaidIt") { fixture in
+            try await Self.submit(fixture, 10)
+            let grant = try await fixture.lease(2)
+            _ = try await fixture.report([
+                Self.failed(grant.jobs[0], grant, "origin.http.429", retryAfter: 60)
+            ])
+            let cooling = try await fixture.queue.coolingOrigins()
+            #expect(cooling.map(\.origin) == [Self.mirror])
+            // The job waits for it, the others of its own origin do not.
+            let waiting = try await fixture.count(
+                "delayed_job WHERE available_at > now() + interval '50 seconds'")
+            #expect(waiting == 1)
+            #expect(try await fixture.lease(10).jobs.count == 8)
+            // Told to wait for what is left alone already: nothing is said of it again.
+            var report = F.failed(grant.jobs[1], grant, "origin.limited", retryAfter: 55)
+            report.origins = [OriginOutcome(origin: Self.mirror, code: "origin.limited")]
+            _ = try await fixture.report([report])
+            let decisions = try #require(try await Self.origin(Self.mirror, fixture)).decisions
+            #expect(decisions.map(\.decision) == ["cooldown"])
+            #expect(
+                try await fixture.count(
+                    "delayed_job WHERE available_at > now() + interval '45 seconds'") == 2)
+        }
+    }
+
+    /// Large files and manifests as well.
+    @Test func whateverAnOriginServesClosesItsBreaker() async throws {
+        try await F.with("anythingHeals") { fixture in
+            try await fixture.submit([F.title("t")])
+            let grant = try await fixture.lease()
+            let job = try #require(grant.jobs.first)
+            try await fixture.pool.query(
+                "UPDATE origin SET failures = 19 WHERE url = '\(Self.main)'")
+            _ = try await fixture.queue.addSegments(
+                SegmentBatch(
+                    worker: fixture.worker, job: job.id, lease: grant.lease ?? "",
+                    segments: [
+                        ResolvedSegment(
+                            ordinal: 0, url: job.url, key: job.key, role: .playlist)
+                    ]))
+            var report = JobReport(job: job.id, lease: grant.lease ?? "", outcome: .done)
+            report.segments = 1
+            #expect(try await fixture.report([report]) == [.accepted])
+            #expect(try await Self.failures(of: Self.main, fixture) == 0)
+        }
+    }
+}
