@@ -88,6 +88,11 @@ extension JobQueue {
                 try Self.bound(settings.floorBytes, row, "floor_bytes"),
                 try Self.bound(settings.quotaBytes, row, "quota_bytes")
             )
+            // Before the site's own row is locked, which comes last.
+            if settings.floorBytes != nil || settings.quotaBytes != nil || settings.resumes == true
+            {
+                _ = try await connection.query(SQL.siteRoom, [.int(site)])
+            }
             _ = try await connection.query(
                 SQL.siteSet,
                 [
@@ -98,11 +103,7 @@ extension JobQueue {
                 _ = try await connection.query(SQL.siteResume, [.int(site)])
             }
             // A site goes on at once when its quota leaves room again.
-            _ = try await connection.query(SQL.sitesQuota, [])
-            if settings.floorBytes != nil || settings.quotaBytes != nil || settings.resumes == true
-            {
-                _ = try await connection.query(SQL.siteRoom, [.int(site)])
-            }
+            _ = try await connection.query(SQL.sitesQuota, [.int(site)])
             _ = try await connection.query(SQL.notifySites, [])
             try await Self.apply(
                 text, maximum, to: site, now: try row.double("now"), connection)

@@ -10,7 +10,7 @@ extension JobQueue {
         guard areSitesNarrow.load(ordering: .relaxed) else { return }
         try await withConnection { connection in
             let tried = try await connection.query(SQL.sitesRetry, []).rows.count
-            let changed = try await connection.query(SQL.sitesQuota, []).rows.count
+            let changed = try await connection.query(SQL.sitesQuota, [.null]).rows.count
             guard tried + changed > 0 else { return }
             self.sitesChanged()
             _ = try await connection.query(SQL.notifySites, [])

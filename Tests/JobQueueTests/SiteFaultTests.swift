@@ -112,6 +112,57 @@ import Testing
         }
     }
 
+    /// Whoever changes several sites locks them in one order, whatever the order in which they are named.
+    @Test func severalSitesAreLockedInTheOrderOfTheirNumbers() async throws {
+        try await F.with("siteLocks") { fixture in
+            for name in ["a", "b"] {
+                try await fixture.submit(
+                    [F.file(name)], catalog: name, site: "file:///srv/\(name)")
+            }
+            let sites = try await fixture.queue.sites().sites.map(\.id).sorted()
+            try #require(sites.count == 2)
+            var heartbeat = Heartbeat(
+                worker: fixture.worker, leases: [], progress: [:], name: "w", activeTransfers: 0)
+            heartbeat.sites = sites.reversed().map {
+                SiteSighting(site: $0, availableBytes: 1, isSound: false)
+            }
+            let beat = heartbeat
+            try await expectSecondIsFree(sites, fixture) {
+                _ = try await fixture.queue.heartbeat(beat)
+            }
+            let grants = [try await fixture.lease(), try await fixture.lease()]
+                .sorted { $0.jobs[0].site > $1.jobs[0].site }
+            try #require(grants.map { $0.jobs[0].site } == sites.reversed())
+            try await expectSecondIsFree(sites, fixture) {
+                _ = try await fixture.report(
+                    grants.map { F.failed($0.jobs[0], $0, "storage.io") })
+            }
+        }
+    }
+
+    /// While the first site's row is locked, `change` waits for it and has not locked the second one's.
+    private func expectSecondIsFree(
+        _ sites: [SiteID], _ fixture: F, _ change: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        let changing = try await fixture.pool.withConnection { connection in
+            try await connection.transaction { connection in
+                _ = try await connection.query(
+                    "SELECT FROM site WHERE id = $1 FOR UPDATE", [.int(sites[0].rawValue)])
+                let own = try await connection.query("SELECT pg_backend_pid()::bigint").rows[0]
+                    .int64(0)
+                let changing = Task { try await change() }
+                try await waitUntil(deadlineSeconds: 60, "the wait for a lock") {
+                    try await fixture.count(
+                        "pg_locks WHERE NOT granted AND \(own) = ANY(pg_blocking_pids(pid))") > 0
+                }
+                _ = try await connection.query(
+                    "SELECT FROM site WHERE id = $1 FOR UPDATE NOWAIT", [.int(sites[1].rawValue)])
+                return changing
+            }
+        }
+        try await changing.value
+    }
+
     @Test func theReasonIsShownAndTheSiteGoesOnByItself() async throws {
         try await F.with("faultShown") { fixture in
             let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })

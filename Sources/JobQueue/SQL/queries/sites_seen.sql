@@ -3,14 +3,23 @@
 -- number of workers. One row a site that goes on.
 WITH seen AS (
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bool[]) AS u(id, available, is_sound)
+), locked AS MATERIALIZED (
+    SELECT t.id, t.fault_code IS NOT NULL AND t.fault_retry_at IS NULL AS is_tried
+    FROM site t
+    WHERE t.id = ANY($1::bigint[])
+      AND (coalesce(t.seen_at < clock_timestamp() - interval '5 seconds', true)
+           OR t.fault_code IS NOT NULL AND t.fault_retry_at IS NULL
+              AND t.id = ANY(ARRAY(SELECT id FROM seen WHERE is_sound)))
+    ORDER BY t.id FOR NO KEY UPDATE
 ), noted AS (
-    UPDATE site t SET available_bytes = u.available, seen_at = clock_timestamp()
-    FROM seen u
-    WHERE t.id = u.id AND coalesce(t.seen_at < clock_timestamp() - interval '5 seconds', true)
-      AND NOT (u.is_sound AND t.fault_code IS NOT NULL AND t.fault_retry_at IS NULL)
+    UPDATE site t SET
+        fault_code = CASE WHEN l.is_tried AND u.is_sound THEN NULL ELSE t.fault_code END,
+        fault_message = CASE WHEN l.is_tried AND u.is_sound THEN NULL ELSE t.fault_message END,
+        fault_ended_at = CASE WHEN l.is_tried AND u.is_sound THEN clock_timestamp()
+                              ELSE t.fault_ended_at END,
+        available_bytes = u.available, seen_at = clock_timestamp()
+    FROM locked l JOIN seen u ON u.id = l.id
+    WHERE t.id = l.id
+    RETURNING t.id, l.is_tried AND u.is_sound AS goes_on
 )
-UPDATE site t SET fault_code = NULL, fault_message = NULL, fault_ended_at = clock_timestamp(),
-    available_bytes = u.available, seen_at = clock_timestamp()
-FROM seen u
-WHERE t.id = u.id AND u.is_sound AND t.fault_code IS NOT NULL AND t.fault_retry_at IS NULL
-RETURNING t.id
+SELECT id FROM noted WHERE goes_on
