@@ -40,6 +40,11 @@ import Testing
         ).id
     }
 
+    /// Sets when those who share were counted last.
+    private static func count(_ fixture: F, _ time: String) async throws {
+        try await fixture.pool.query("UPDATE site SET sharers_counted_at = \(time)")
+    }
+
     private static func lease(
         _ fixture: F, _ worker: inout Worker, isHeard: Bool = true
     ) async throws {
@@ -77,11 +82,17 @@ import Testing
             // One has done its work, one is heard of no more.
             let grant = workers[2].leases[0]
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) }, as: workers[2].id)
+            // The others are looked at once a second, and not by every heartbeat.
+            try await Self.count(fixture, "now() + interval '1 hour'")
+            try await Self.beat(fixture, &workers[0], site)
+            #expect(workers[0].kept?.bytesPerSecond == 3_000)
+            try await Self.count(fixture, "now() - interval '1 hour'")
             try await Self.beat(fixture, &workers[0], site)
             #expect(workers[0].kept?.bytesPerSecond == 4_500)
             try await fixture.pool.query(
                 "UPDATE site_share SET ends_at = now() WHERE worker_id = $1",
                 [.uuid(workers[1].id)])
+            try await Self.count(fixture, "NULL")
             try await Self.beat(fixture, &workers[0], site)
             #expect(workers[0].kept?.bytesPerSecond == 9_000)
         }
