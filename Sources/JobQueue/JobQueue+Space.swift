@@ -4,12 +4,13 @@ import Synchronization
 
 /// Room at sites: what is left alone, and sites that cannot be written.
 extension JobQueue {
-    /// Lets sites that cannot be written be tried again when their time has come, and pauses those
-    /// whose quota is used up. Safe to run on all coordinators at once.
+    /// Lets sites that cannot be written be tried again when their time has come, notes what is under way at
+    /// those with a quota, and pauses those whose quota is used up. Safe to run on all coordinators at once.
     package func watchSites() async throws(Failure) {
         guard areSitesNarrow.load(ordering: .relaxed) else { return }
         try await withConnection { connection in
             let tried = try await connection.query(SQL.sitesRetry, []).rows.count
+            _ = try await connection.query(SQL.sitesUnderWay, [])
             let changed = try await connection.query(SQL.sitesQuota, [.null]).rows.count
             guard tried + changed > 0 else { return }
             self.sitesChanged()

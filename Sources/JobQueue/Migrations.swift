@@ -27,6 +27,7 @@ package enum Migrations {
         Step(9, PackageResources.migration_0009_up_sql, PackageResources.migration_0009_down_sql),
         Step(10, PackageResources.migration_0010_up_sql, PackageResources.migration_0010_down_sql),
         Step(11, PackageResources.migration_0011_up_sql, PackageResources.migration_0011_down_sql),
+        Step(12, PackageResources.migration_0012_up_sql, PackageResources.migration_0012_down_sql),
     ]
 
     /// The version that this binary works with.

@@ -112,6 +112,7 @@ extension SQL {
     static let sitesRetry = text(PackageResources.sites_retry_sql)
     static let sitesSeen = text(PackageResources.sites_seen_sql)
     static let sitesStatus = text(PackageResources.sites_status_sql)
+    static let sitesUnderWay = text(PackageResources.sites_under_way_sql)
     static let spansForget = text(PackageResources.spans_forget_sql)
     static let splitAssembly = text(PackageResources.split_assembly_sql)
     static let splitParts = text(PackageResources.split_parts_sql)

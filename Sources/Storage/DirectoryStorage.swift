@@ -105,7 +105,7 @@ package final class DirectoryStorage: Sendable {
     static func reserve(
         _ bytes: Int64, at offset: Int64, of object: PendingObject
     ) throws(Failure) {
-        try object.site.bounds.check(bytes, in: object.site.root)
+        try object.site.bounds.take(bytes, in: object.site.root)
         guard bytes >= SpaceBounds.worthLooking else { return }
         let isReserved = try asFailure { () throws(SystemError) in
             try object.descriptor.reserve(offset: offset, length: bytes)

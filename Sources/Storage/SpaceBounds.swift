@@ -9,7 +9,7 @@ import Synchronization
 final class SpaceBounds: Sendable {
     private struct State {
         var floorBytes: Int64 = 0
-        /// What the quota leaves for one object; nil for no quota.
+        /// What the quota leaves for objects that begin from now on; nil for no quota.
         var quotaLeftBytes: Int64?
     }
 
@@ -22,16 +22,33 @@ final class SpaceBounds: Sendable {
         state.withLock { $0 = State(floorBytes: floorBytes, quotaLeftBytes: quotaLeftBytes) }
     }
 
+    /// Takes room for an object that begins, off what the quota leaves; throws as `check`.
+    func take(_ bytes: Int64, in directory: FileDescriptor) throws(Failure) {
+        try check(bytes, in: directory)
+        let left = state.withLock { state -> Int64? in
+            guard let left = state.quotaLeftBytes, bytes <= left else {
+                return state.quotaLeftBytes
+            }
+            state.quotaLeftBytes = left - bytes
+            return nil
+        }
+        // Somebody else came first.
+        if let left { throw Self.overQuota(bytes, left) }
+    }
+
+    private static func overQuota(_ bytes: Int64, _ left: Int64) -> Failure {
+        Failure("storage.noRoom", "\(bytes) bytes are to be stored; the quota leaves \(left)")
+    }
+
     /// Throws what storing `bytes` more would fail with.
     ///
-    /// `storage.full` and `storage.quota` are of the site: next to nothing has room there, and it is to be
-    /// paused. `storage.noRoom` and `storage.tooLarge` are of this object alone: others may fit.
+    /// `storage.full` is of the site: next to nothing has room there, and it is to be paused.
+    /// `storage.noRoom` and `storage.tooLarge` are of this object alone: others may fit. That a quota is
+    /// used up the coordinator sees by itself.
     func check(_ bytes: Int64, in directory: FileDescriptor) throws(Failure) {
         let bounds = state.withLock { $0 }
         if let left = bounds.quotaLeftBytes, bytes > left {
-            throw Failure(
-                left > 0 ? "storage.noRoom" : "storage.quota",
-                "\(bytes) bytes are to be stored; the quota leaves \(left)")
+            throw Self.overQuota(bytes, left)
         }
         guard bounds.floorBytes > 0 || bytes >= Self.worthLooking else { return }
         try check(bytes, in: directory, floorBytes: bounds.floorBytes)
@@ -74,7 +91,8 @@ extension DirectoryStorage {
     ///
     /// - Parameters:
     ///   - floorBytes: of the file system, for others; 0 for none.
-    ///   - quotaLeftBytes: the longest object that may still begin; nil for no quota.
+    ///   - quotaLeftBytes: what objects that begin from now on may come to; nil for no quota. Those whose
+    ///     length is known are taken off it as they begin.
     package func setBounds(floorBytes: Int64, quotaLeftBytes: Int64?) {
         bounds.set(floorBytes: floorBytes, quotaLeftBytes: quotaLeftBytes)
     }

@@ -112,6 +112,32 @@ import Testing
         }
     }
 
+    @Test func whatIsUnderWayIsTakenOffTheQuota() async throws {
+        try await F.with("quotaUnderWay") { fixture in
+            try await fixture.submit((0..<4).map { F.file("f\($0)") })
+            var settings = SiteSettings(site: F.site)
+            settings.quotaBytes = 25
+            _ = try await fixture.queue.configure(settings)
+            let grant = try await fixture.lease(1)
+            var heartbeat = Heartbeat(
+                worker: fixture.worker, leases: [grant.lease ?? ""], progress: [:], name: "w",
+                activeTransfers: 1)
+            heartbeat.progress[grant.jobs[0].asset.description] = TransferProgress(
+                receivedBytes: 1, expectedBytes: 15, transfers: 1)
+            _ = try await fixture.queue.heartbeat(heartbeat)
+            try await fixture.queue.watchSites()
+            let other = try await fixture.lease(1, as: F.newID())
+            #expect(other.siteSpace?.map(\.quotaLeftBytes) == [10])
+            #expect(try await site(fixture).fault == nil)
+            _ = try await fixture.report(grant.jobs.map { F.done($0, grant, bytes: 15) })
+            heartbeat.progress = [:]
+            _ = try await fixture.queue.heartbeat(heartbeat)
+            try await fixture.queue.watchSites()
+            let third = try await fixture.lease(1, as: F.newID())
+            #expect(third.siteSpace?.map(\.quotaLeftBytes) == [10])
+        }
+    }
+
     /// Whoever changes several sites locks them in one order, whatever the order in which they are named.
     @Test func severalSitesAreLockedInTheOrderOfTheirNumbers() async throws {
         try await F.with("siteLocks") { fixture in

@@ -107,6 +107,26 @@ import Testing
         #expect(code { try site.storage.checkSpace(for: 101) } == "storage.noRoom")
         try site.storage.checkSpace(for: 100)
         site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 0)
-        #expect(code { try site.storage.checkSpace(for: 1) } == "storage.quota")
+        #expect(code { try site.storage.checkSpace(for: 1) } == "storage.noRoom")
+    }
+
+    @Test func whatHasBegunIsTakenOffTheQuota() throws {
+        let site = try Site()
+        func begin(_ job: Int64) -> FailureCode? {
+            code {
+                objects.append(
+                    try site.storage.createTemporary(
+                        lease: Site.lease, job: JobID(job), key: "h/\(job)", reservingBytes: 60))
+            }
+        }
+        var objects: [PendingObject] = []
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 100)
+        #expect(begin(1) == nil)
+        #expect(begin(2) == "storage.noRoom")
+        // What was said last counts.
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 60)
+        #expect(begin(2) == nil)
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: nil)
+        #expect(begin(3) == nil && objects.count == 3)
     }
 }
