@@ -198,12 +198,24 @@ package struct OriginSettingsReader {
             (3...4).contains(parts.count) && schemes.contains(String(parts[0]))
             && parts[1].isEmpty && !parts[2].isEmpty && parts.dropFirst(3).allSatisfy(\.isEmpty)
             && !text.contains { $0 == " " || $0 == "?" || $0 == "#" || $0 == "\\" }
-        guard isProxy else {
-            throw cursor.fieldFailure(
-                at: start, path, "is no proxy",
-                allowed: "http, https, socks5 or socks5h://[USER:PASSWORD@]HOST:PORT")
+        let problem = isProxy ? proxyProblem(parts[2]) : "is no proxy"
+        guard let problem else { return text }
+        throw cursor.fieldFailure(
+            at: start, path, problem,
+            allowed: "http, https, socks5 or socks5h://[USER:PASSWORD@]HOST:PORT")
+    }
+
+    /// What is wrong with a proxy's `[USER:PASSWORD@]HOST:PORT`; nil for nothing. Names no value.
+    private static func proxyProblem(_ authority: Substring) -> String? {
+        let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+        do throws(WebURLError) {
+            _ = try WebURL("http://\(host)/")
+        } catch {
+            return error.detail
         }
-        return text
+        // Left out, it would be libcurl's own default, 1080.
+        let port = host.drop { $0 != "]" }.isEmpty ? host[...] : host.drop { $0 != "]" }
+        return port.contains(":") && port.last != ":" ? nil : "has no port"
     }
 
     private static func http(
