@@ -6,12 +6,13 @@ import Synchronization
 
 /// The start of a body that an earlier attempt left, in the hands of one attempt.
 package final class PartialBody: Sendable {
-    package let object: PendingObject
+    /// Where the bytes lie; nil for a place that is no site's, which its owner knows.
+    package let object: PendingObject?
     package let record: PartialRecord
     private let digests: Mutex<DigestSet?>
 
     package init(
-        object: PendingObject, record: PartialRecord, digests: consuming sending DigestSet
+        object: PendingObject?, record: PartialRecord, digests: consuming sending DigestSet
     ) {
         self.object = object
         self.record = record
@@ -130,7 +131,9 @@ extension DirectoryStorage {
             taken = taker.take(place)
             guard let taken else { continue }
             // The new record first: killed in between, the next attempt finds one of them.
-            note(taken.record, of: taken.object, as: identity, by: attempt)
+            if let object = taken.object {
+                note(taken.record, of: object, as: identity, by: attempt)
+            }
             taker.removeRecord()
         }
         for taker in takers where taker.age == .earlier { taker.remove() }

@@ -33,6 +33,22 @@ package struct PartialRecord: Hashable, Sendable {
     }
 }
 
+extension PartialRecord {
+    /// As text, for a place that is no site's: of the same length however many bytes there are.
+    package var text: [UInt8] {
+        PartialRecordText(self, of: AssetID(0), isClosed: true).bytes
+    }
+
+    /// Nil for anything but a whole record.
+    package init?(text: [UInt8]) {
+        guard let text = PartialRecordText(text) else { return nil }
+        self = text.record
+    }
+
+    /// Longest text that is read, in bytes.
+    package static let maximumTextBytes = PartialRecordText.maximumBytes
+}
+
 /// What a partial body is the start of; two attempts that fetch the same have the same one.
 package struct PartialIdentity: Hashable, Sendable {
     /// 32 hex digits.

@@ -146,7 +146,7 @@ extension ActiveTransfer {
         if let part = request.splitAbove, length > part, let onLarge = request.onLarge,
             let validator = splitValidator()
         {
-            let large = LargeObject(totalBytes: length, validator: validator)
+            let large = LargeObject(totalBytes: length, validator: validator, stated: stated)
             guard request.splitBelowBytesPerSecond.isInfinite else {
                 splitCandidate = (part, large, MonotonicClock.nowSeconds)
                 return

@@ -84,6 +84,7 @@ extension ActiveTransfer {
         }
         digests = taken
         object = partial.object
+        if object == nil { sink = request.resumption?.sink }
         received = partial.record.bytes
         resumedBytes = received
         transfer.add(receivedBytes: Int(received))
@@ -92,7 +93,7 @@ extension ActiveTransfer {
     /// Begins a body at its start, with the digests that are to be compared.
     func begin() throws(Failure) {
         // What lay there is of no use; its name is needed.
-        if let left = request.resumption?.partial, object !== left.object { left.object.discard() }
+        if let left = request.resumption?.partial?.object, object !== left { left.discard() }
         if !expected.isEmpty { digests = DigestSet(expected.map(\.algorithm)) }
         switch request.destination {
         case .object(let open): object = try open(wantedBytes)
@@ -119,7 +120,7 @@ extension ActiveTransfer {
     func setResumable() {
         nextNote = .max
         leaving = nil
-        guard let resumption = request.resumption, object != nil else { return }
+        guard let resumption = request.resumption, object != nil || sink != nil else { return }
         if resumedBytes > 0, let record = partial?.record {
             leaving = record
         } else if let range = request.range {
@@ -162,28 +163,32 @@ extension ActiveTransfer {
     /// Has written down how far the object is.
     func note() {
         scheduleNote()
-        guard let object, let record = recordNow() else { return }
+        guard let record = recordNow() else { return }
         request.resumption?.note(object, record)
     }
 
     /// What the next attempt can go on with after `failure`; the rest is discarded.
-    func leave(after failure: Failure) -> LeftBody? {
+    func leave(after failure: Failure) -> (LeftBody?, PartialBody?) {
         let minimum = request.resumption?.minimumBytes ?? .max
-        defer { object = nil }
+        defer { (object, sink) = (nil, nil) }
         guard failure.code.leavesBody else {
             object?.discard()
-            request.resumption?.partial?.object.discard()
-            return nil
+            request.resumption?.partial?.object?.discard()
+            return (nil, nil)
         }
-        if let object, body == .wanted {
+        if object != nil || sink != nil, body == .wanted {
             guard received >= minimum, let record = recordNow() else {
-                object.discard()
-                return nil
+                object?.discard()
+                return (nil, nil)
             }
-            return LeftBody(object: object, record: record)
+            if let object { return (LeftBody(object: object, record: record), nil) }
+            var left = DigestSet()
+            swap(&digests, &left)
+            return (nil, PartialBody(object: nil, record: record, digests: left))
         }
         // Not a byte has come: what lay there lies there still.
-        return partial.map { LeftBody($0) }
+        let left = partial.flatMap { LeftBody($0) }
+        return (left, left == nil ? partial : nil)
     }
 }
 

@@ -242,7 +242,7 @@ final class ActiveTransfer {
     func finish(_ failure: Failure, retryAfterSeconds: Double? = nil) {
         transfer.handle(.fail)
         var result = TransferResult(.failure(failure))
-        result.left = leave(after: failure)
+        (result.left, result.partial) = leave(after: failure)
         result.retryAfterSeconds = retryAfterSeconds
         finish(result)
     }

@@ -12,13 +12,16 @@ package struct Resumption: Sendable {
     package var noteBytes: Int64 = 8 << 20
     /// Called on a loop each time so much has come, to have it written down how far the object is; must
     /// not block.
-    package var note: @Sendable (PendingObject, PartialRecord) -> Void
+    package var note: @Sendable (PendingObject?, PartialRecord) -> Void
+    /// Where a partial body lies that is in no site's storage, and its rest is to go.
+    package var sink: (any TransferSink)?
 
     package init(
-        partial: PartialBody? = nil,
-        note: @escaping @Sendable (PendingObject, PartialRecord) -> Void
+        partial: PartialBody? = nil, sink: (any TransferSink)? = nil,
+        note: @escaping @Sendable (PendingObject?, PartialRecord) -> Void
     ) {
         self.partial = partial
+        self.sink = sink
         self.note = note
     }
 }
@@ -31,8 +34,9 @@ package struct LeftBody: Sendable {
 
 extension LeftBody {
     /// What lies there as before.
-    package init(_ partial: PartialBody) {
-        self.init(object: partial.object, record: partial.record)
+    package init?(_ partial: PartialBody) {
+        guard let object = partial.object else { return nil }
+        self.init(object: object, record: partial.record)
     }
 }
 

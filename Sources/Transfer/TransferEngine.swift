@@ -229,7 +229,8 @@ extension Transfer {
         var result = TransferResult(.failure(failure))
         result.origin = origin
         result.retryAfterSeconds = retryAfterSeconds
-        result.left = request.resumption?.partial.map { LeftBody($0) }
+        result.left = request.resumption?.partial.flatMap { LeftBody($0) }
+        if result.left == nil { result.partial = request.resumption?.partial }
         completion(self, result)
     }
 }

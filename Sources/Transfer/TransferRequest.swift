@@ -112,9 +112,12 @@ package struct LargeObject: Sendable, Hashable {
     package var totalBytes: Int64
     /// The strong ETag or Last-Modified date that all parts must share.
     package var validator: String
+    /// What the origin says of the whole, which nobody compares while parts of it come.
+    package var stated: [ExpectedDigest]
 
-    package init(totalBytes: Int64, validator: String) {
+    package init(totalBytes: Int64, validator: String, stated: [ExpectedDigest] = []) {
         self.totalBytes = totalBytes
         self.validator = validator
+        self.stated = stated
     }
 }

@@ -16,6 +16,8 @@ package struct TransferResult: Sendable {
     /// Of a failure: what the next attempt can go on with, for the owner to keep; dropped, it is
     /// discarded.
     package var left: LeftBody?
+    /// The same of what went to a sink.
+    package var partial: PartialBody?
     /// Of the last request, when there were redirects.
     package var timings = CurlEasy.Timings()
 

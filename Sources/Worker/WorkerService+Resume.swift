@@ -62,6 +62,7 @@ extension WorkerService {
         from partial: PartialBody?
     ) -> Resumption {
         Resumption(partial: partial) { object, record in
+            guard let object else { return }
             let identity = Self.identity(of: job, split: split)
             self.blocking.start {
                 storage.note(record, of: object, as: identity, by: Self.attempt(at: job, lease))
@@ -73,9 +74,9 @@ extension WorkerService {
     func giveBack(
         _ job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ partial: PartialBody?
     ) {
-        if let partial {
+        if let partial, let object = partial.object {
             storage.keep(
-                partial.record, of: partial.object, as: Self.identity(of: job),
+                partial.record, of: object, as: Self.identity(of: job),
                 by: Self.attempt(at: job, lease))
         }
         giveBack(job, lease)

@@ -11,8 +11,10 @@ enum FetchCommand {
         "fetch", summary: "Fetch one URL to a file or to stdout, without a cluster.",
         discussion: """
             The transfer is made as a worker makes it: the same bounds on time and size, the same \
-            rules for redirects and addresses. FILE appears when it is whole; until then nothing \
-            under its name is touched.
+            rules for redirects and addresses. What may go away by itself is tried again, from where \
+            it broke off. FILE appears when it is whole; until then nothing under its name is touched. \
+            When the command is interrupted or gives up, what has come is kept beside FILE, if the \
+            origin says enough of it to go on, and the same command goes on.
 
             Exit codes: 0 fetched, 1 the origin or the way to it failed, 2 bad usage or a FILE that \
             cannot be written, 130 interrupted.
@@ -33,6 +35,10 @@ enum FetchCommand {
                 "connections", .integer(placeholder: "N", range: 1...64),
                 help: "Fetch a file of more than 16 MiB in parts, N at a time, where the origin "
                     + "does ranges. Default: 1."),
+            CommandOption(
+                "retries", .integer(placeholder: "N", range: 0...100),
+                help: "Try a request again N times at most. Default: as often as docs/failures.md "
+                    + "says of its failure."),
             CommandOption("json", .flag, help: "Print the result as JSON on stdout."),
             CommandOption("quiet", .flag, help: "Show nothing but errors."),
         ] + TransferOptions.all
@@ -59,11 +65,15 @@ enum FetchCommand {
         guard let report = session.report else { return .interrupted }
         if isJSON { Console.write(try report.json()) }
         if let failure = report.failure {
+            let kept = report.keptBytes.map {
+                "\(HumanFormat.bytes($0)) kept: the same command goes on with that"
+            }
             if failure.code == "worker.cancelled" {
-                Console.note("interrupted; nothing is kept")
+                Console.note("interrupted; \(kept ?? "nothing is kept")")
                 return .interrupted
             }
             let ending = Console.fail(failure)
+            if let kept, !isQuiet { Console.note(kept) }
             return ending == .usage ? .usage : .someFailed
         }
         if !isQuiet { for line in report.lines { Console.note(line) } }
@@ -74,7 +84,9 @@ enum FetchCommand {
     private static func plan(_ arguments: Arguments) throws -> FetchSession.Plan {
         let text = arguments.operands[0]
         let url: WebURL
-        do throws(WebURLError) { url = try WebURL(text) } catch { throw error.failure(given: text) }
+        do throws(WebURLError) { url = try WebURL(text) } catch {
+            throw Failure("input.url", "URL: \(error.failure(given: text).message)")
+        }
         let sha256 = arguments.text("expect-sha256")
         if let sha256, SHA256Digest(hex: sha256.lowercased()) == nil {
             throw UsageError("--expect-sha256 is no SHA-256", hint: "It has 64 hex digits.")
@@ -96,7 +108,9 @@ enum FetchCommand {
         let path = try given ?? name(of: url)
         var plan = FetchSession.Plan(
             url: url, output: try FetchOutput(path, mustBeNew: given == nil), headers: headers,
-            expectedSHA256: sha256?.lowercased(), connections: connections, engine: options)
+            expectedSHA256: sha256?.lowercased(), connections: connections,
+            retries: arguments.integer("retries"), tellsRetries: !arguments.flag("quiet"),
+            engine: options)
         let environment = DrayCommand.environment
         let isLive =
             ProgressDisplay.mode(isQuiet: arguments.flag("quiet"), environment: environment)

@@ -1,6 +1,7 @@
 import Glibc
 import Model
 import Runtime
+import Storage
 import Synchronization
 import Transfer
 
@@ -15,6 +16,8 @@ final class FetchOutput: TransferSink {
     var takesParts: Bool { temporary != nil }
     private let descriptor: Int32
     private let temporary: String?
+    /// Set where what has come may be gone on with by another run.
+    let kept: KeptFile?
     /// Without symlinks: the rename is to replace what one leads to, and not the link.
     private let place: String
     /// FILE was named by Dray and not by a person: what is there already stays.
@@ -23,6 +26,8 @@ final class FetchOutput: TransferSink {
     private let isStopped = Atomic<Bool>(false)
     /// A pipe may block as long as its reader likes.
     private let mayBlock: Bool
+    /// A pipe has got bytes.
+    private let hasWritten = Atomic<Bool>(false)
 
     /// The length that the origin has announced.
     var expectedBytes: Int64? {
@@ -36,7 +41,7 @@ final class FetchOutput: TransferSink {
         if path == "-" {
             self.path = nil
             place = "stdout"
-            temporary = nil
+            (temporary, kept) = (nil, nil)
             descriptor = STDOUT_FILENO
             var status = stat()
             mayBlock = fstat(STDOUT_FILENO, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
@@ -57,6 +62,11 @@ final class FetchOutput: TransferSink {
         place = whole
         let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG
         mayBlock = isSpecial
+        kept = isSpecial ? nil : KeptFile(beside: whole)
+        if let kept {
+            (temporary, descriptor) = (kept.path, kept.descriptor)
+            return
+        }
         let directory = whole.lastIndex(of: "/").map { String(whole[...$0]) } ?? ""
         let number = String(UInt32.random(in: 0...UInt32.max), radix: 16)
         temporary = isSpecial ? nil : "\(directory).dray-fetch-\(getpid())-\(number)"
@@ -71,6 +81,18 @@ final class FetchOutput: TransferSink {
 
     private func failure(_ code: Int32) -> Failure {
         Self.failure(path ?? place, systemErrorText(code))
+    }
+
+    /// Begins again with the first byte. Throws where what was written cannot be taken back.
+    func restart() throws(Failure) {
+        if takesParts {
+            kept?.forget()
+            guard ftruncate(descriptor, 0) == 0 else { throw failure(errno) }
+        } else if hasWritten.load(ordering: .relaxed) {
+            throw Self.failure(
+                path ?? place,
+                "cannot begin again, and the origin does not go on where it broke off")
+        }
     }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure) {
@@ -90,6 +112,7 @@ final class FetchOutput: TransferSink {
             guard count > 0 else { throw failure(count == 0 ? EIO : errno) }
             done += count
         }
+        if !takesParts, done > 0 { hasWritten.store(true, ordering: .relaxed) }
     }
 
     /// Waits until a pipe takes `PIPE_BUF` bytes without blocking (POSIX, pipe(7)), or `stop`.
@@ -107,16 +130,10 @@ final class FetchOutput: TransferSink {
 
     /// Reads the file from its start, a block at a time; only where it takes parts.
     func readBack(_ take: (UnsafeRawBufferPointer) -> Void) throws(Failure) {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
-        defer { buffer.deallocate() }
-        var offset: off_t = 0
-        while true {
-            let count = pread(descriptor, buffer.baseAddress, buffer.count, offset)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw failure(errno) }
-            guard count > 0 else { return }
-            take(UnsafeRawBufferPointer(rebasing: buffer.prefix(count)))
-            offset += off_t(count)
+        do throws(SystemCallFailure) {
+            try forEachBlock(of: descriptor, most: .max, take)
+        } catch {
+            throw failure(error.code)
         }
     }
 
@@ -127,13 +144,12 @@ final class FetchOutput: TransferSink {
             if path != nil { close(descriptor) }
             return
         }
-        let failed = fsync(descriptor) != 0 ? errno : nil
+        let failed = fsync(descriptor) != 0 ? errno : enter(temporary)
+        if failed != nil { unlink(temporary) }
+        kept?.forget()
+        // Only now: until then the lock keeps others from the name.
         close(descriptor)
-        let code = failed ?? enter(temporary)
-        if let code {
-            unlink(temporary)
-            throw failure(code)
-        }
+        if let failed { throw failure(failed) }
         syncDirectory()
     }
 
@@ -157,9 +173,12 @@ final class FetchOutput: TransferSink {
         close(descriptor)
     }
 
-    /// Takes away what was written to a file; what a pipe has got, it has.
-    func abandon() {
+    /// Ends without FILE; what a pipe has got, it has. Answers how many bytes another run can go on
+    /// with, which stay; 0 when nothing is left.
+    func abandon() -> Int64 {
+        let bytes = kept?.leave() ?? 0
+        if bytes == 0, let temporary { unlink(temporary) }
         if path != nil { close(descriptor) }
-        if let temporary { unlink(temporary) }
+        return bytes
     }
 }

@@ -11,8 +11,14 @@ struct FetchReport: Encodable, Sendable {
     /// nil for stdout.
     var file: String?
     var bytes: Int64 = 0
+    /// Of these, what an earlier run had left; nil for nothing.
+    var resumedBytes: Int64?
+    /// Of a failure: what the next run can go on with; nil for nothing.
+    var keptBytes: Int64?
+    /// How often it was tried again.
+    var retries = 0
     var sha256: String?
-    /// The digest was compared with one that was expected.
+    /// A digest was compared, of the command line or of the answer, and agrees.
     var verified = false
     /// From the start of the command's work to the last byte.
     var seconds = 0.0
@@ -32,6 +38,9 @@ struct FetchReport: Encodable, Sendable {
     /// The lines that say what was fetched.
     var lines: [String] {
         var words = "\(HumanFormat.bytes(bytes)) in \(Self.duration(seconds))"
+        if let resumedBytes {
+            words += ", \(HumanFormat.bytes(resumedBytes)) of them from before"
+        }
         if let bytesPerSecond {
             words += ", \(HumanFormat.rate(bytesPerSecond: bytesPerSecond))"
         }
@@ -39,7 +48,7 @@ struct FetchReport: Encodable, Sendable {
             words += ", first byte after \(Self.milliseconds(firstByteSeconds))"
         }
         if let httpVersion { words += ", HTTP/\(httpVersion)" }
-        let digest = sha256.map { "SHA-256 \($0)\(verified ? ", as expected" : "")" }
+        let digest = sha256.map { "SHA-256 \($0)\(verified ? ", verified" : "")" }
         return ["\(printable(file ?? "stdout")): \(words)"] + (digest.map { [$0] } ?? [])
     }
 

@@ -1,14 +1,15 @@
 import Catalog
 import Digest
-import Glibc
 import Model
 import Runtime
+import Storage
 import Synchronization
 import Transfer
 
-/// One `dray fetch`: a transfer by the workers' own engine, its progress and its report.
+/// One `dray fetch`: transfers by the workers' own engine, their progress and their report.
 ///
-/// A service, so that a signal ends it in order: what was written of a file is taken away.
+/// A service, so that a signal ends it in order: what was written of a file is kept, where another
+/// run can go on with it, or taken away.
 final class FetchSession: DrainableService {
     let name = "fetch"
 
@@ -19,24 +20,33 @@ final class FetchSession: DrainableService {
         var expectedSHA256: String?
         /// More than 1 fetches a large file in parts.
         var connections: Int
+        /// How often at most a request is tried again; nil for as often as its failure's row says.
+        var retries: Int?
+        /// Tells of a try to come.
+        var tellsRetries = true
         var engine: TransferEngine.Options
         /// nil shows none.
         var progress: FetchProgress?
     }
 
-    private struct State {
-        var transfers: [Transfer] = []
+    struct State {
+        /// The last transfer of each request.
+        var transfers: [Int: Transfer] = [:]
+        var nextRequest = 0
         var firstFailure: Failure?
+        /// Once the file is being fetched in parts.
+        var large: LargeObject?
+        var retries = 0
         var report: FetchReport?
     }
 
-    private let plan: Plan
-    private let state = Mutex(State())
-    private let draining = ShutdownSignal()
-    private let engine: TransferEngine
-    private static let group = "fetch"
+    let plan: Plan
+    let state = Mutex(State())
+    let draining = ShutdownSignal()
+    let engine: TransferEngine
+    static let group = "fetch"
     /// Of a file that is fetched in parts.
-    private static let partBytes: Int64 = 16 << 20
+    static let partBytes: Int64 = 16 << 20
 
     init(_ plan: Plan) throws(Failure) {
         self.plan = plan
@@ -60,29 +70,60 @@ final class FetchSession: DrainableService {
         var report = FetchReport(
             url: redacted(url: plan.url.text), file: plan.output.path)
         do throws(Failure) {
-            try await fetch(into: &report)
+            try await fetchWhole(into: &report)
             report.seconds = (ContinuousClock.now - began) / .seconds(1)
             try plan.output.keep()
         } catch {
-            plan.output.abandon()
+            let kept = plan.output.abandon()
+            report.keptBytes = kept > 0 ? kept : nil
             report.failure = error
             report.seconds = (ContinuousClock.now - began) / .seconds(1)
         }
         progress.cancel()
         await progress.value
-        if report.seconds > 0 { report.bytesPerSecond = Double(report.bytes) / report.seconds }
+        report.retries = state.withLock { $0.retries }
+        let fetched = report.bytes - (report.resumedBytes ?? 0)
+        if report.seconds > 0 { report.bytesPerSecond = Double(fetched) / report.seconds }
         state.withLock { $0.report = report }
     }
 
-    // MARK: Transfers
+    // MARK: The file
 
-    private func fetch(into report: inout FetchReport) async throws(Failure) {
+    /// Fetches the file; once more from its start where parts of it did not fit together.
+    private func fetchWhole(into report: inout FetchReport) async throws(Failure) {
+        var attempt = 1
+        while true {
+            do throws(Failure) {
+                return try await fetch(into: &report, from: attempt == 1 ? resume() : nil)
+            } catch {
+                let isInParts = state.withLock { $0.large != nil }
+                guard isInParts, error.code.isOfTheWhole,
+                    await waits(after: error, attempt: attempt, retryAfter: nil)
+                else { throw error }
+                attempt += 1
+                state.withLock { state in
+                    (state.transfers, state.firstFailure, state.large) = ([:], nil, nil)
+                }
+            }
+        }
+    }
+
+    /// What an earlier run has left.
+    private func resume() -> PartialBody? { plan.output.kept?.take() }
+
+    private func fetch(
+        into report: inout FetchReport, from partial: PartialBody?
+    ) async throws(Failure) {
+        report.resumedBytes = partial?.record.bytes
+        if let partial { plan.output.expectedBytes = partial.record.totalBytes }
         let (larges, sender) = AsyncStream.makeStream(of: LargeObject.self)
         var request = request(range: nil)
         request.expectedSHA256 = plan.expectedSHA256
-        if plan.connections > 1, plan.output.takesParts {
+        request.resumption?.partial = partial
+        if plan.connections > 1, plan.output.takesParts, partial == nil {
             request.splitAbove = Self.partBytes
             request.onLarge = { large, _ in
+                self.state.withLock { $0.large = large }
                 sender.yield(large)
                 return nil
             }
@@ -111,8 +152,13 @@ final class FetchSession: DrainableService {
         report.contentType = fetched.contentType
         report.etag = fetched.etag
         report.lastModified = fetched.lastModified
-        report.sha256 = fetched.isFirstPart ? try wholeDigest() : fetched.sha256
-        report.verified = plan.expectedSHA256 != nil
+        if let large = state.withLock({ $0.large }) {
+            report.sha256 = try wholeDigest(of: large)
+            report.verified = plan.expectedSHA256 != nil || !large.stated.isEmpty
+        } else {
+            report.sha256 = fetched.sha256
+            report.verified = fetched.isVerified
+        }
     }
 
     /// Fetches the parts behind the first; answers their number.
@@ -123,69 +169,38 @@ final class FetchSession: DrainableService {
             for (place, start) in starts.enumerated() {
                 if place >= plan.connections { await group.next() }
                 guard firstFailure == nil else { return }
-                group.addTask {
-                    let range = TransferRequest.ByteRange(
-                        offset: start, length: min(Self.partBytes, large.totalBytes - start),
-                        totalBytes: large.totalBytes, validator: large.validator)
-                    _ = await self.transfer(self.request(range: range))
-                }
+                group.addTask { _ = await self.transfer(self.request(of: large, from: start)) }
             }
         }
         return starts.count
     }
 
-    private func request(range: TransferRequest.ByteRange?) -> TransferRequest {
-        let output = plan.output
-        var request = TransferRequest(
-            url: plan.url.text, group: Self.group,
-            destination: .sink { (bytes) throws(Failure) in
-                if range == nil, output.expectedBytes == nil { output.expectedBytes = bytes }
-                return output
-            }, role: .file)
-        request.range = range
-        request.headers = plan.headers.map(\.line)
-        return request
-    }
-
-    /// One transfer to its end; the first that fails ends the others.
-    private func transfer(
-        _ request: TransferRequest, whenEnded: @escaping @Sendable () -> Void = {}
-    ) async -> TransferResult {
-        let result = await withCheckedContinuation { continuation in
-            let transfer = engine.submit(request) { _, result in
-                whenEnded()
-                continuation.resume(returning: result)
-            }
-            state.withLock { $0.transfers.append(transfer) }
-            // While it was being submitted.
-            if draining.isDraining || firstFailure != nil { engine.cancel(transfer) }
-        }
-        if case .failure(let failure) = result.outcome {
-            let isFirst = state.withLock { state in
-                defer { state.firstFailure = state.firstFailure ?? failure }
-                return state.firstFailure == nil
-            }
-            if isFirst { engine.cancelAll(group: Self.group) }
-        }
-        return result
-    }
-
-    private var firstFailure: Failure? { state.withLock { $0.firstFailure } }
+    var firstFailure: Failure? { state.withLock { $0.firstFailure } }
 
     private var receivedBytes: Int64 {
-        state.withLock { $0.transfers.reduce(0) { $0 + $1.receivedBytes } }
+        state.withLock { $0.transfers.values.reduce(0) { $0 + $1.receivedBytes } }
     }
 
     /// Of a file whose parts came in any order: read once more, mostly from memory.
-    private func wholeDigest() throws(Failure) -> String {
-        var hasher = SHA256Hasher()
-        try plan.output.readBack { hasher.update($0) }
-        let digest = hasher.finish()
-        if let expected = plan.expectedSHA256, SHA256Digest(hex: expected) != digest {
-            throw Failure(
-                "integrity.digestMismatch", "SHA-256 is \(digest), expected \(expected)")
+    private func wholeDigest(of large: LargeObject) throws(Failure) -> String {
+        var expected = large.stated
+        if let digest = plan.expectedSHA256.flatMap({ ExpectedDigest(.sha256, hex: $0) }) {
+            expected.append(digest)
         }
-        return digest.description
+        var digests = DigestSet(expected.map(\.algorithm))
+        try plan.output.readBack { digests.update($0) }
+        let computed = digests.finish()
+        let all = computed.others + [ExpectedDigest(computed.sha256)]
+        for digest in expected {
+            let given = all.first { $0.algorithm == digest.algorithm }
+            guard given == digest else {
+                throw Failure(
+                    "integrity.digestMismatch",
+                    "\(digest.algorithm.title) is \(given?.hex ?? "not to be had"), expected "
+                        + digest.hex)
+            }
+        }
+        return computed.sha256.description
     }
 
     // MARK: Progress

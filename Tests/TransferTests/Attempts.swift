@@ -61,6 +61,7 @@ struct Attempts {
             identity, of: try storage.partials(), for: attempt, place: .key(key),
             digests: request.furtherDigests.map(\.algorithm))
         var resumption = Resumption(partial: partial) { object, record in
+            guard let object else { return }
             storage.note(record, of: object, as: identity, by: attempt)
         }
         resumption.minimumBytes = minimumBytes

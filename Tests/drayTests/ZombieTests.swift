@@ -68,7 +68,11 @@ extension EndToEnd {
                 "prefetch", origin.url("/files/a.bin"), "--to", edge.path, "--name", "one",
             ])
             try await waitUntil(deadlineSeconds: 60, "a record of what has come") {
-                try edge.files().contains { $0.contains(".dray/partial/") }
+                // All of it: it is found before it is written.
+                try edge.files().contains { name in
+                    try name.contains(".dray/partial/")
+                        && edge.read(name).suffix(4) == Array("end\n".utf8)[...]
+                }
             }
             var holder: ChildProcess?
             for worker in cluster.workers where try await cluster.jobsHeld(by: worker) > 0 {

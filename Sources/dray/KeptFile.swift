@@ -1,0 +1,156 @@
+import Digest
+import Dispatch
+import Glibc
+import Model
+import Storage
+import Synchronization
+
+/// What a fetch of FILE has when it breaks off: `.FILE.dray-part` beside FILE, and in
+/// `.FILE.dray-part.record` how much of it is proved, of what.
+///
+/// One process has it at a time: it holds the file's lock. Safe from any thread.
+final class KeptFile: Sendable {
+    let path: String
+    /// The owner closes it, and with that gives up the lock.
+    let descriptor: Int32
+    private var recordPath: String { path + ".record" }
+    private let record = Mutex<PartialRecord?>(nil)
+    /// Records are written here, one after the other, and not by who receives bytes.
+    private let writer = DispatchQueue(label: "dray.fetch.record")
+
+    /// Less is not worth keeping when the command ends, in bytes; the same as at a site.
+    private static let minimumBytes: Int64 = 1 << 20
+
+    /// Nil when it is another process's, or another user's, or cannot be made.
+    init?(beside place: String) {
+        let start = place.lastIndex(of: "/").map { place.index(after: $0) } ?? place.startIndex
+        path = "\(place[..<start]).\(place[start...]).dray-part"
+        guard let opened = Self.open(path) else { return nil }
+        descriptor = opened
+    }
+
+    private static func open(_ path: String) -> Int32? {
+        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        // Between opening and locking, another process may have ended and renamed it.
+        for _ in 1...3 {
+            let descriptor = Glibc.open(path, flags, 0o666)
+            guard descriptor >= 0 else { return nil }
+            var (held, named) = (stat(), stat())
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &held) == 0,
+                held.st_mode & S_IFMT == S_IFREG, held.st_uid == geteuid()
+            else {
+                close(descriptor)
+                return nil
+            }
+            if lstat(path, &named) == 0, named.st_ino == held.st_ino, named.st_dev == held.st_dev {
+                return descriptor
+            }
+            close(descriptor)
+        }
+        return nil
+    }
+
+    // MARK: Going on
+
+    /// What an earlier run has left, if it is what was recorded; else the file is emptied. Reads it
+    /// once.
+    func take() -> PartialBody? {
+        guard let record = readRecord() else {
+            forget()
+            ftruncate(descriptor, 0)
+            return nil
+        }
+        var digests = DigestSet(record.digests.map(\.algorithm))
+        var bytes: Int64 = 0
+        let isRead =
+            (try? forEachBlock(of: descriptor, most: record.bytes) { block in
+                digests.update(block)
+                bytes += Int64(block.count)
+            }) != nil
+        guard isRead, bytes == record.bytes, digests.sha256SoFar() == record.sha256,
+            ftruncate(descriptor, off_t(bytes)) == 0
+        else {
+            forget()
+            ftruncate(descriptor, 0)
+            return nil
+        }
+        self.record.withLock { $0 = record }
+        return PartialBody(object: nil, record: record, digests: digests)
+    }
+
+    private func readRecord() -> PartialRecord? {
+        let file = Glibc.open(recordPath, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            status.st_uid == geteuid()
+        else { return nil }
+        var text: [UInt8] = []
+        let most = Int64(PartialRecord.maximumTextBytes)
+        guard (try? forEachBlock(of: file, most: most) { text.append(contentsOf: $0) }) != nil
+        else { return nil }
+        return PartialRecord(text: text)
+    }
+
+    // MARK: Leaving
+
+    /// Notes how far the file is, for a process that is killed.
+    func note(_ record: PartialRecord) {
+        self.record.withLock { $0 = record }
+        writer.async { self.write(record) }
+    }
+
+    /// Nothing that lies there is to be gone on with.
+    func forget() {
+        record.withLock { $0 = nil }
+        writer.sync { _ = unlink(recordPath) }
+    }
+
+    /// Keeps what is proved, and answers how much that is; 0 for nothing.
+    func leave() -> Int64 {
+        guard let record = record.withLock({ $0 }), record.bytes >= Self.minimumBytes,
+            writer.sync(execute: { write(record) }),
+            ftruncate(descriptor, off_t(record.bytes)) == 0
+        else {
+            forget()
+            return 0
+        }
+        return record.bytes
+    }
+
+    @discardableResult
+    private func write(_ record: PartialRecord) -> Bool {
+        let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        let file = Glibc.open(recordPath, flags, 0o600)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        let text = record.text
+        // Written over, never first emptied: a record that is there stays there.
+        return pwrite(file, text, text.count, 0) == text.count
+            && ftruncate(file, off_t(text.count)) == 0
+    }
+}
+
+/// What a system call said.
+struct SystemCallFailure: Error {
+    let code: Int32
+}
+
+/// Reads a file from its start, up to `most` bytes, a block at a time.
+func forEachBlock(
+    of descriptor: Int32, most: Int64, _ take: (UnsafeRawBufferPointer) -> Void
+) throws(SystemCallFailure) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+    defer { buffer.deallocate() }
+    var offset: Int64 = 0
+    while offset < most {
+        let wanted = Int(min(most - offset, Int64(buffer.count)))
+        let count = pread(descriptor, buffer.baseAddress, wanted, off_t(offset))
+        if count < 0, errno == EINTR { continue }
+        guard count >= 0 else { throw SystemCallFailure(code: errno) }
+        guard count > 0 else { return }
+        take(UnsafeRawBufferPointer(rebasing: buffer.prefix(count)))
+        offset += Int64(count)
+    }
+}
