@@ -26,8 +26,12 @@ extension ActiveTransfer {
             return lines("\(range.offset + done)-\(last)", range.validator)
         }
         guard let partial else { return [] }
-        return lines("\(done)-", partial.record.validator)
+        // Elsewhere its validator says nothing.
+        let isElsewhere = isGuarded && source != partial.record.source
+        return lines("\(done)-", isElsewhere ? nil : partial.record.validator)
     }
+
+    private var isGuarded: Bool { request.resumption?.isGuarded == true }
 
     private func lines(_ range: String, _ validator: String?) -> [String] {
         let lines = ["Range: bytes=\(range)"]
@@ -41,10 +45,12 @@ extension ActiveTransfer {
     /// that begins anew. Throws `.askAgain` where neither is to be had of it.
     func isRest(of partial: PartialBody) throws(Failure) -> Bool {
         let record = partial.record
-        let isSame = isUnchanged(record.validator) && source == record.source
+        let isHere = source == record.source
         guard easy.status == 206 else {
             // Unchanged, and yet not the rest: perhaps because of the condition.
-            if isSame, !omissions.ifRange, easy.contentLength == record.totalBytes {
+            if isHere, isUnchanged(record.validator), !omissions.ifRange,
+                easy.contentLength == record.totalBytes
+            {
                 omissions.ifRange = true
                 throw .askAgain
             }
@@ -59,11 +65,22 @@ extension ActiveTransfer {
         let contradicts = stated.contains { digest in
             record.digests.contains { $0.algorithm == digest.algorithm && $0 != digest }
         }
+        let isSame = isHere ? isUnchanged(record.validator) : isGuarded
         guard isRest, isSame, !contradicts else {
             omissions.partial = true
             throw .askAgain
         }
+        isMixed = !isHere
         return true
+    }
+
+    /// Begins anew with a body whose parts came from several URLs and do not make the whole.
+    func askForWhole() {
+        object?.discard()
+        object = nil
+        isMixed = false
+        omissions.partial = true
+        end(with: .askAgain)
     }
 
     /// Whether the answer says that it is of the object that had `validator`. A date may be missing
@@ -121,7 +138,8 @@ extension ActiveTransfer {
         nextNote = .max
         leaving = nil
         guard let resumption = request.resumption, object != nil || sink != nil else { return }
-        if resumedBytes > 0, let record = partial?.record {
+        if resumedBytes > 0, var record = partial?.record {
+            if isMixed { record.source = .severalSources }
             leaving = record
         } else if let range = request.range {
             guard let validator = range.validator, let total = range.totalBytes else { return }
@@ -168,28 +186,37 @@ extension ActiveTransfer {
     }
 
     /// What the next attempt can go on with after `failure`; the rest is discarded.
-    func leave(after failure: Failure) -> (LeftBody?, PartialBody?) {
+    func leave(after failure: Failure) -> PartialBody? {
         let minimum = request.resumption?.minimumBytes ?? .max
         defer { (object, sink) = (nil, nil) }
         guard failure.code.leavesBody else {
+            // Another URL may have the rest that this one has not.
+            if isGuarded, request.range == nil, body != .wanted,
+                failure.code.rawValue.hasPrefix("origin."), let partial
+            {
+                return partial
+            }
             object?.discard()
             request.resumption?.partial?.object?.discard()
-            return (nil, nil)
+            return nil
         }
         if object != nil || sink != nil, body == .wanted {
             guard received >= minimum, let record = recordNow() else {
                 object?.discard()
-                return (nil, nil)
+                return nil
             }
-            if let object { return (LeftBody(object: object, record: record), nil) }
             var left = DigestSet()
             swap(&digests, &left)
-            return (nil, PartialBody(object: nil, record: record, digests: left))
+            return PartialBody(object: object, record: record, digests: left)
         }
         // Not a byte has come: what lay there lies there still.
-        let left = partial.flatMap { LeftBody($0) }
-        return (left, left == nil ? partial : nil)
+        return partial
     }
+}
+
+extension SHA256Digest {
+    /// Of a body whose bytes came from several URLs: no URL's.
+    static let severalSources = SHA256Digest(hashing: Array("several".utf8))
 }
 
 extension PartialRecord {

@@ -65,6 +65,8 @@ final class ActiveTransfer {
     var omissions = Omissions()
     /// What the body under way can be gone on with by; nil when it cannot.
     var leaving: PartialRecord?
+    /// What lay there came from another URL than its rest.
+    var isMixed = false
     /// How many bytes there will be when their number is written down.
     var nextNote = Int64.max
 
@@ -242,7 +244,7 @@ final class ActiveTransfer {
     func finish(_ failure: Failure, retryAfterSeconds: Double? = nil) {
         transfer.handle(.fail)
         var result = TransferResult(.failure(failure))
-        (result.left, result.partial) = leave(after: failure)
+        result.left = leave(after: failure)
         result.retryAfterSeconds = retryAfterSeconds
         finish(result)
     }
@@ -263,7 +265,11 @@ final class ActiveTransfer {
             let fetched = try check()
             finish(TransferResult(.success(fetched)))
         } catch {
-            finish(error)
+            if error.code == "integrity.digestMismatch", isMixed {
+                askForWhole()
+            } else {
+                finish(error)
+            }
         }
     }
 

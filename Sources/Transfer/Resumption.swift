@@ -13,6 +13,9 @@ package struct Resumption: Sendable {
     /// Called on a loop each time so much has come, to have it written down how far the object is; must
     /// not block.
     package var note: @Sendable (PendingObject?, PartialRecord) -> Void
+    /// A digest that the list names is compared with the whole in the end: the rest may come from another
+    /// URL than what lies there.
+    package var isGuarded = false
     /// Where a partial body lies that is in no site's storage, and its rest is to go.
     package var sink: (any TransferSink)?
 
@@ -23,20 +26,6 @@ package struct Resumption: Sendable {
         self.partial = partial
         self.sink = sink
         self.note = note
-    }
-}
-
-/// What a transfer that failed leaves for the next attempt: to be kept or discarded.
-package struct LeftBody: Sendable {
-    package var object: PendingObject
-    package var record: PartialRecord
-}
-
-extension LeftBody {
-    /// What lies there as before.
-    package init?(_ partial: PartialBody) {
-        guard let object = partial.object else { return nil }
-        self.init(object: object, record: partial.record)
     }
 }
 

@@ -229,8 +229,7 @@ extension Transfer {
         var result = TransferResult(.failure(failure))
         result.origin = origin
         result.retryAfterSeconds = retryAfterSeconds
-        result.left = request.resumption?.partial.flatMap { LeftBody($0) }
-        if result.left == nil { result.partial = request.resumption?.partial }
+        result.left = request.resumption?.partial
         completion(self, result)
     }
 }

@@ -15,9 +15,7 @@ package struct TransferResult: Sendable {
     package var retryAfterSeconds: Double?
     /// Of a failure: what the next attempt can go on with, for the owner to keep; dropped, it is
     /// discarded.
-    package var left: LeftBody?
-    /// The same of what went to a sink.
-    package var partial: PartialBody?
+    package var left: PartialBody?
     /// Of the last request, when there were redirects.
     package var timings = CurlEasy.Timings()
 

@@ -85,17 +85,14 @@ extension WorkerService {
             worker: id, job: job, lease: lease, partBytes: configuration.partBytes)
         var request = request(for: job, lease, storage, split)
         request.url = course.url
-        // Its parts, and the next attempt, would ask other origins, for which its validator is nothing.
-        if course.hasMirrors {
-            request.splitAbove = nil
-        } else {
-            request.resumption = resumption(of: job, lease, storage, split, from: partial)
-        }
+        // Its parts would ask other origins, for which its validator is nothing.
+        if course.hasMirrors { request.splitAbove = nil }
+        request.resumption = resumption(of: job, lease, storage, split, from: partial)
         let transfer = engine.submit(request) { transfer, result in
             var course = course
             self.note(result, course)
             if self.goesOn(job, lease, result, &course) {
-                return self.start(job, lease, storage, course)
+                return self.start(job, lease, storage, course, from: result.left)
             }
             self.end(job, lease, storage, transfer, result, split, course)
         }

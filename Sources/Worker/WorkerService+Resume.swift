@@ -61,13 +61,16 @@ extension WorkerService {
         of job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ split: Split,
         from partial: PartialBody?
     ) -> Resumption {
-        Resumption(partial: partial) { object, record in
+        var resumption = Resumption(partial: partial) { object, record in
             guard let object else { return }
             let identity = Self.identity(of: job, split: split)
             self.blocking.start {
                 storage.note(record, of: object, as: identity, by: Self.attempt(at: job, lease))
             }
         }
+        resumption.isGuarded =
+            job.sha256 != nil || Self.furtherDigests(of: job).contains { $0.algorithm != .crc32c }
+        return resumption
     }
 
     /// Gives a job back with what an earlier attempt left of it.
@@ -84,14 +87,14 @@ extension WorkerService {
 
     /// Keeps what a transfer left, unless nobody wants it any more.
     func keep(
-        _ left: LeftBody?, of job: Job, _ lease: LeaseID, _ storage: DirectoryStorage,
+        _ left: PartialBody?, of job: Job, _ lease: LeaseID, _ storage: DirectoryStorage,
         _ split: Split
     ) async {
-        guard let left else { return }
+        guard let left, let object = left.object else { return }
         await blocking.run {
-            guard !self.held.isCancelled(job.id, lease) else { return left.object.discard() }
+            guard !self.held.isCancelled(job.id, lease) else { return object.discard() }
             storage.keep(
-                left.record, of: left.object, as: Self.identity(of: job, split: split),
+                left.record, of: object, as: Self.identity(of: job, split: split),
                 by: Self.attempt(at: job, lease))
         }
     }

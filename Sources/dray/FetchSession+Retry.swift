@@ -55,7 +55,7 @@ extension FetchSession {
             let result = await once(request, number)
             guard case .failure(let failure) = result.outcome else { return result }
             let large = state.withLock { $0.large }
-            if request.range == nil { note(failure, result.partial, isWhole: large == nil) }
+            if request.range == nil { note(failure, result.left, isWhole: large == nil) }
             // Of a file in parts, the others' bytes are of no use either.
             let isForAll = large != nil && failure.code.isOfTheWhole
             guard !isForAll,
@@ -71,7 +71,7 @@ extension FetchSession {
                 // Its other parts are under way: the first one is all that is left to ask for.
                 request = self.request(of: large, from: 0)
             } else {
-                request.resumption?.partial = result.partial
+                request.resumption?.partial = result.left
             }
         }
     }

@@ -66,6 +66,9 @@ struct Attempts {
         }
         resumption.minimumBytes = minimumBytes
         resumption.noteBytes = noteBytes
+        resumption.isGuarded =
+            request.expectedSHA256 != nil
+            || request.furtherDigests.contains { $0.algorithm != .crc32c }
         request.resumption = resumption
         let result = await fetcher.fetch(request)
         var outcome = Outcome(startedFrom: partial?.record.bytes)
@@ -81,11 +84,11 @@ struct Attempts {
             }
         case .failure(let failure):
             outcome.code = failure.code
-            guard let left = result.left else { break }
+            guard let left = result.left, let object = left.object else { break }
             switch end {
             case .orderly:
-                storage.keep(left.record, of: left.object, as: identity, by: attempt)
-            case .killed: left.object.leave()
+                storage.keep(left.record, of: object, as: identity, by: attempt)
+            case .killed: object.leave()
             }
         }
         return outcome

@@ -237,6 +237,49 @@ struct ResumeTests {
         #expect(try await attempts.run().bytes == other)
     }
 
+    @Test("with a digest of the list's the rest may come from elsewhere", arguments: [true, false])
+    func guarded(isSame: Bool) async throws {
+        let (body, other) = (body, sample(20_000, seed: 9))
+        let wanted = isSame ? body : other
+        origin.route(
+            "/start",
+            inTurn: [.redirect(to: "/one"), .redirect(to: "/two"), .redirect(to: "/three")])
+        origin.route("/one") { $0.serve(body, etag: "\"v1\"").cut(after: 8_000) }
+        origin.route("/two") { $0.serve(wanted, etag: "\"v2\"").cut(after: 4_000) }
+        origin.serve("/three", wanted, etag: "\"v3\"")
+        var attempts = Attempts(fetcher, url: origin.url("/start"), key: "o/x")
+        for _ in 1...2 { _ = try await attempts.run { $0.expectedSHA256 = sha256(wanted) } }
+        let last = try await attempts.run { $0.expectedSHA256 = sha256(wanted) }
+        #expect(last.bytes == wanted && last.isVerified)
+        let asked = ["/one", "/two", "/three"].map { path in
+            origin.requests(for: path).map { $0.headers["range"] }
+        }
+        // What does not make the whole begins anew, at once and where it was asked for last.
+        #expect(
+            asked == [
+                [nil], ["bytes=8000-"], isSame ? ["bytes=12000-"] : ["bytes=12000-", nil],
+            ])
+        #expect(origin.requests.allSatisfy { $0.headers["if-range"] == nil })
+        #expect(try fetcher.directory.files() == ["o/x"])
+    }
+
+    @Test("without one, what came from several places is gone on with nowhere")
+    func unguarded() async throws {
+        let body = body
+        origin.route("/start", inTurn: [.redirect(to: "/one"), .redirect(to: "/two")])
+        origin.route("/one") { request in
+            let answer = request.serve(body, etag: "\"v1\"")
+            return request.number == 1 ? answer.cut(after: 8_000) : answer
+        }
+        origin.route("/two") { $0.serve(body, etag: "\"v1\"").cut(after: 4_000) }
+        var attempts = Attempts(fetcher, url: origin.url("/start"), key: "o/x")
+        for _ in 1...2 { _ = try await attempts.run { $0.expectedSHA256 = sha256(body) } }
+        origin.route("/start", .redirect(to: "/one"))
+        let last = try await attempts.run()
+        #expect(last.bytes == body && last.startedFrom == 12_000)
+        #expect(origin.requests.last?.headers["range"] == nil)
+    }
+
     @Test("bytes that a disk has lost are fetched again")
     func lostBytes() async throws {
         let body = body

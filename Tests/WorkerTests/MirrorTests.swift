@@ -57,6 +57,37 @@ struct MirrorTests {
         }
     }
 
+    @Test(
+        "what breaks off at one origin is gone on with at the next, where a digest guards it",
+        arguments: ["/same", "/changed", "/unguarded"])
+    func goesOn(path: String) async throws {
+        let mirror = try FaultOrigin()
+        let body = Cluster.bytes(4 << 20)
+        let atMain = path == "/changed" ? Cluster.bytes(4 << 20, seed: 2) : body
+        let cut = 2 << 20
+        try await Cluster.with { cluster in
+            cluster.origin.route(path) { $0.serve(atMain, etag: "\"a\"").cut(after: cut) }
+            mirror.serve(path, body, etag: "\"b\"")
+            let isGuarded = path != "/unguarded"
+            let assets = try await cluster.run([
+                try mirrored(
+                    cluster, path, [mirror.url(path)],
+                    sha256: isGuarded ? Cluster.sha256(body) : nil)
+            ])
+            #expect(assets[path]?.state == .completed && assets[path]?.retries == 0)
+            #expect(cluster.stored(path) == body)
+            #expect(cluster.origin.count(path) == 1)
+            // What does not make the whole begins anew; unguarded, the validator says that it is
+            // another's.
+            let asked = mirror.requests(for: path)
+            #expect(asked.first?.headers["range"] == "bytes=\(cut)-")
+            #expect((asked.first?.headers["if-range"] == nil) == isGuarded)
+            #expect(
+                asked.dropFirst().map { $0.headers["range"] } == (path == "/changed" ? [nil] : []))
+            #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
     // MARK: The order
 
     private let urls = ["http://a/x", "http://b/x", "http://c/x"]
