@@ -90,6 +90,15 @@ require_swift() {
         fail "swift is not on PATH; Swift 6.1 or later is needed: https://www.swift.org/install"
 }
 
+# compile_preload SOURCE LIBRARY: makes a shared library of one C file.
+compile_preload() {
+    # The Swift toolchain's own compiler where it is beside it: another one may not know its convention.
+    local compiler
+    compiler=$(dirname "$(command -v swift)")/clang
+    [ -x "$compiler" ] || compiler=clang
+    "$compiler" -O1 -shared -fPIC -o "$2" "$1" || fail "$1 cannot be compiled"
+}
+
 # A directory in memory where the machine has one.
 memory_directory() {
     if [ -d /dev/shm ] && [ -w /dev/shm ]; then printf '/dev/shm\n'; else printf '%s\n' "${TMPDIR:-/tmp}"; fi
@@ -159,7 +168,7 @@ http {
     uwsgi_temp_path $directory/uwsgi;
     scgi_temp_path $directory/scgi;
     server {
-        listen 127.0.0.1:$port backlog=1024;
+        listen 127.0.0.1:$port backlog=1024 ${ORIGIN_LISTEN:-};
         root $root;
         ${ORIGIN_SERVER:-}
     }

@@ -154,6 +154,7 @@ package final class TransferBenchmark: Service {
             ended: commits.totals.ended, isIdle: isIdle,
             open: engine.origins.reduce(0) { $0 + $1.active },
             residentBytes: ProcessUsage.residentBytes(of: getpid()),
+            allocatedBytes: AllocatedMemory.bytes,
             descriptors: ProcessUsage.descriptors(of: getpid()),
             threads: ProcessUsage.threads(of: getpid()),
             cpuSeconds: ProcessUsage.ownCPUSeconds.rounded(places: 3))
@@ -171,6 +172,8 @@ package struct TransferSample: Encodable, Sendable {
     /// Transfers that are under way.
     package var open: Int
     package var residentBytes: Int64
+    /// Without what was freed and is kept by the allocator.
+    package var allocatedBytes: Int64
     package var descriptors: Int
     package var threads: Int
     /// Of the process, since it began.

@@ -1,9 +1,11 @@
 #pragma once
-// Starting programs. glibc 2.34 and later; declared here because its headers show the _np functions
+// Starting programs, and what this one has allocated. glibc 2.34 and later; declared here because its headers show the _np functions
 // and pipe2 only under _GNU_SOURCE.
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
+#include <stdint.h>
 #include <spawn.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -46,4 +48,10 @@ static inline int dray_spawn(
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return code;
+}
+
+/// Bytes that malloc has handed out and that have not been freed, of all arenas.
+static inline int64_t dray_allocated_bytes(void) {
+    const struct mallinfo2 found = mallinfo2();
+    return (int64_t)(found.uordblks + found.hblkhd);
 }
