@@ -54,6 +54,13 @@ extension FetchSession {
         while true {
             let result = await once(request, number)
             guard case .failure(let failure) = result.outcome else { return result }
+            if failure.code == "worker.cancelled", firstFailure == nil,
+                await !draining.wait(atMost: .seconds(1))
+            {
+                // Not begun: the origin wants to be left alone, as another part was told.
+                request.resumption?.partial = result.left
+                continue
+            }
             let large = state.withLock { $0.large }
             if request.range == nil { note(failure, result.left, isWhole: large == nil) }
             // Of a file in parts, the others' bytes are of no use either.

@@ -222,6 +222,26 @@ import Testing
         #expect(try await fetch().report.verified)
     }
 
+    /// One part is told, and the others that have not begun wait with it.
+    @Test func aFileInPartsIsLeftAloneAsLongAsOneOfThemIsTold() async throws {
+        let body = (0..<40).flatMap { [UInt8](repeating: $0, count: 1 << 20) }
+        let counts = Counter()
+        origin.route("/f") { request in
+            let start = request.range(within: body.count)?.lowerBound ?? 0
+            guard start != 16 << 20 || counts.count(start) > 1 else {
+                return FaultOrigin.Response(503, headers: [("Retry-After", "6")])
+            }
+            return request.serve(body, etag: "\"v1\"")
+        }
+        let fetched = try await fetch("--connections", "2")
+        #expect(fetched.ending == .exited(0), "\(fetched.errors)")
+        #expect(fetched.report.retries == 1)
+        #expect(try directory.read("f") == body)
+        let times = origin.requests.filter { $0.headers["range"]?.contains("=16777216-") == true }
+            .map(\.receivedAt)
+        #expect(times.count == 2 && times[1] - times[0] >= 6)
+    }
+
     @Test func ofAFileInPartsEachIsTriedAgainAndTheWholeIsCompared() async throws {
         let body = (0..<40).flatMap { [UInt8](repeating: $0, count: 1 << 20) }
         var digest = SHA256Digest(hashing: body).withUnsafeBytes { Data($0) }
