@@ -18,7 +18,7 @@ packages_of() {
             ;;
         run) printf '%s\n' ca-certificates postgresql ;;
         demo) printf '%s\n' nginx-light ;;
-        test) printf '%s\n' curl ffmpeg nginx-light postgresql shellcheck ;;
+        test) printf '%s\n' curl ffmpeg nginx-light postgresql shellcheck strace ;;
         latency) printf '%s\n' libnginx-mod-http-echo ;;
         compare) printf '%s\n' aria2 curl nghttp2-client nginx-light python3 wget2 ;;
         queues) printf '%s\n' postgresql-client python3 python3-venv ;;

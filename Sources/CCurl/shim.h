@@ -61,6 +61,7 @@ DRAY_EASY_LONG(dray_easy_set_http_content_decoding, CURLOPT_HTTP_CONTENT_DECODIN
 DRAY_EASY_LONG(dray_easy_set_dns_cache_timeout, CURLOPT_DNS_CACHE_TIMEOUT)
 DRAY_EASY_LONG(dray_easy_set_http_version, CURLOPT_HTTP_VERSION)
 DRAY_EASY_LONG(dray_easy_set_pipe_wait, CURLOPT_PIPEWAIT)
+DRAY_EASY_LONG(dray_easy_set_quick_exit, CURLOPT_QUICK_EXIT)
 
 #undef DRAY_EASY_LONG
 

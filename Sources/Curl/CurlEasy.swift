@@ -80,6 +80,9 @@ package final class CurlEasy {
             dray_easy_set_private(handle, user),
             dray_easy_set_error_buffer(handle, errorText),
             dray_easy_set_no_signal(handle, 1),
+            // The end of a transfer does not wait for a name server that does not answer: the thread
+            // that asks it is left to end by itself.
+            dray_easy_set_quick_exit(handle, 1),
             dray_easy_set_follow_location(handle, 0),
             dray_easy_set_http_content_decoding(handle, 0),
             dray_easy_set_protocols(handle, "http,https"),

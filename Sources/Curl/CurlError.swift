@@ -21,6 +21,10 @@ package struct CurlCode: RawRepresentable, Hashable, Sendable {
     package static let gotNothing = CurlCode(CURLE_GOT_NOTHING)
     package static let sendFailed = CurlCode(CURLE_SEND_ERROR)
     package static let receiveFailed = CurlCode(CURLE_RECV_ERROR)
+    /// A connection of HTTP/2 that broke, by the far end's word or against the protocol.
+    package static let http2 = CurlCode(CURLE_HTTP2)
+    /// A stream of HTTP/2 that the far end gave up.
+    package static let http2Stream = CurlCode(CURLE_HTTP2_STREAM)
     package static let badContentEncoding = CurlCode(CURLE_BAD_CONTENT_ENCODING)
     package static let failedInit = CurlCode(CURLE_FAILED_INIT)
 

@@ -2,15 +2,15 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Hashes beside its owner: what is added is copied, and another thread hashes it in order.
+/// Hashes beside its owner: what is added is copied, and a thread of the pipe's own hashes it in order.
 ///
-/// For a body long enough that receiving and storing it on one core while another hashes it is worth
-/// the copy. It takes `blocks` × `blockBytes` of memory, once. Where hashing cannot keep up, `update`
-/// waits for a block, which hashing it there and then would have taken as well.
+/// For a body long enough that receiving and storing it on one core while another hashes it is worth a
+/// thread, half a MiB and the copy. Where hashing cannot keep up, `update` waits for a block, which
+/// hashing it there and then would have taken as well.
 ///
 /// Used by one thread at a time; it may move between threads.
 struct DigestPipe: ~Copyable, Sendable {
-    /// 512 KiB in all, in blocks that are hashed in less time than it takes to be switched away from.
+    /// 512 KiB in all, in blocks that take some 70 µs each to hash.
     static let blocks = 4
     static let blockBytes = 128 << 10
 
@@ -19,12 +19,14 @@ struct DigestPipe: ~Copyable, Sendable {
     private var block = 0
     private var filled = 0
 
-    /// Goes on with `hashers`; nil, and `hashers` as they were, where as many as this host has cores
-    /// for are at work already.
+    /// Goes on with `hashers`; nil, and `hashers` as they were, where this host's cores have as many
+    /// pipes already, or no thread is to be had.
     init?(takingOver hashers: inout DigestHashers?) {
-        guard hashers != nil, HashingLine.mayBegin(), let taken = hashers.take() else { return nil }
-        line = HashingLine(taken)
+        guard hashers != nil, let begun = HashingLine.begin(&hashers) else { return nil }
+        line = begun
     }
+
+    deinit { line.close() }
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
@@ -38,39 +40,34 @@ struct DigestPipe: ~Copyable, Sendable {
     }
 
     private mutating func submit() {
-        line.submit(filled)
+        line.submit(block, bytes: filled)
         block = (block + 1) % Self.blocks
         filled = 0
     }
 
-    /// Everything that was added is hashed; nothing else touches the hashers before the next update.
+    /// What was added is all hashed, and nothing else touches the hashers before the next update.
     mutating func withHashers<Value>(_ body: (inout DigestHashers) -> Value) -> Value {
         if filled > 0 { submit() }
         return line.withHashers(body)
     }
 }
 
-/// What a pipe's owner and the thread that hashes share.
+/// What a pipe's owner and the thread that hashes share: a ring of blocks between two semaphores.
 private final class HashingLine: Sendable {
-    private struct State {
-        /// How many bytes are in each block that is to be hashed, the oldest first.
-        var submitted: [Int] = []
-        /// Where the oldest is.
-        var first = 0
-        var isAtWork = false
-        var isAwaited = false
-    }
-
-    private let state = Mutex(State())
-    /// Unchecked: the thread at work has them while `isAtWork`, the owner otherwise.
-    private nonisolated(unsafe) var hashers: DigestHashers
-    /// Unchecked: a block is its owner's from the wait for `free` to `submit`, then the thread's.
+    /// Unchecked: the thread's between taking a block and freeing it; the owner's while it holds all
+    /// the blocks.
+    private nonisolated(unsafe) var hashers: DigestHashers?
+    /// Unchecked: a block, and its number of bytes, is the owner's while it holds a permit of `free`,
+    /// and the thread's from `submitted` until it frees it.
     private nonisolated(unsafe) let memory = UnsafeMutableRawBufferPointer.allocate(
         byteCount: DigestPipe.blocks * DigestPipe.blockBytes, alignment: 64)
+    private nonisolated(unsafe) let counts = UnsafeMutableBufferPointer<Int>.allocate(
+        capacity: DigestPipe.blocks)
+    /// The owner holds one permit, for the block that it fills.
     private let free = DispatchSemaphore(value: 0)
-    private let ended = DispatchSemaphore(value: 0)
+    private let submitted = DispatchSemaphore(value: 0)
+    private let isClosed = Atomic<Bool>(false)
 
-    private static let queue = DispatchQueue(label: "dray.digest", attributes: .concurrent)
     private static let count = Atomic<Int>(0)
     /// One core has nobody to leave the hashing to.
     private static let most: Int = {
@@ -78,24 +75,35 @@ private final class HashingLine: Sendable {
         return cores > 1 ? min(cores, 16) : 0
     }()
 
-    /// Counts one more, where there may be; `deinit` gives it back.
-    static func mayBegin() -> Bool {
-        if count.add(1, ordering: .relaxed).newValue <= most { return true }
-        count.subtract(1, ordering: .relaxed)
-        return false
+    static func begin(_ hashers: inout DigestHashers?) -> HashingLine? {
+        guard count.add(1, ordering: .relaxed).newValue <= most else {
+            count.subtract(1, ordering: .relaxed)
+            return nil
+        }
+        // From here on the line's end counts it down.
+        let line = HashingLine()
+        guard line.start() else { return nil }
+        line.hashers = hashers.take()
+        return line
     }
 
-    init(_ hashers: consuming DigestHashers) {
-        self.hashers = hashers
-        state.withLock { $0.submitted.reserveCapacity(DigestPipe.blocks) }
-        // All but the one that is filled first.
+    private init() {
+        counts.initialize(repeating: 0)
         for _ in 1..<DigestPipe.blocks { free.signal() }
     }
 
     deinit {
         memory.deallocate()
+        counts.deallocate()
         Self.count.subtract(1, ordering: .relaxed)
     }
+
+    func close() {
+        isClosed.store(true, ordering: .releasing)
+        submitted.signal()
+    }
+
+    // MARK: The owner
 
     func fill(_ block: Int, at offset: Int, with bytes: UnsafeRawBufferPointer) {
         let start = block * DigestPipe.blockBytes + offset
@@ -104,46 +112,53 @@ private final class HashingLine: Sendable {
     }
 
     /// Has the block that was filled hashed, and waits until the next one is free.
-    func submit(_ bytes: Int) {
-        let begins = state.withLock { state in
-            state.submitted.append(bytes)
-            defer { state.isAtWork = true }
-            return !state.isAtWork
-        }
-        if begins { Self.queue.async { self.work() } }
+    func submit(_ block: Int, bytes: Int) {
+        counts[block] = bytes
+        submitted.signal()
         free.wait()
     }
 
     func withHashers<Value>(_ body: (inout DigestHashers) -> Value) -> Value {
-        let mustWait = state.withLock { state in
-            state.isAwaited = state.isAtWork
-            return state.isAtWork
+        // With all blocks in hand, the thread has none left to hash.
+        for _ in 1..<DigestPipe.blocks { free.wait() }
+        defer { for _ in 1..<DigestPipe.blocks { free.signal() } }
+        guard let value = hashers?.apply(body) else {
+            preconditionFailure("the hashers came with the line")
         }
-        if mustWait { ended.wait() }
-        return body(&hashers)
+        return value
     }
 
-    private func work() {
-        while let (block, bytes) = next() {
+    // MARK: The thread
+
+    /// The thread has a reference of its own.
+    private func start() -> Bool {
+        let reference = Unmanaged.passRetained(self)
+        var created = pthread_t()
+        let code = pthread_create(
+            &created, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<HashingLine>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, reference.toOpaque())
+        guard code == 0 else {
+            reference.release()
+            return false
+        }
+        pthread_detach(created)
+        return true
+    }
+
+    private func run() {
+        var block = 0
+        while true {
+            submitted.wait()
+            if isClosed.load(ordering: .acquiring) { return }
             let start = block * DigestPipe.blockBytes
-            hashers.update(UnsafeRawBufferPointer(rebasing: memory[start..<start + bytes]))
-            state.withLock { state in
-                state.submitted.removeFirst()
-                state.first = (state.first + 1) % DigestPipe.blocks
-            }
+            let bytes = memory[start..<start + counts[block]]
+            hashers?.update(UnsafeRawBufferPointer(rebasing: bytes))
+            block = (block + 1) % DigestPipe.blocks
             free.signal()
         }
-    }
-
-    /// The block to hash next; nil, and work is over, when there is none.
-    private func next() -> (block: Int, bytes: Int)? {
-        let (next, isAwaited) = state.withLock { state -> ((block: Int, bytes: Int)?, Bool) in
-            if let bytes = state.submitted.first { return ((state.first, bytes), false) }
-            state.isAtWork = false
-            defer { state.isAwaited = false }
-            return (nil, state.isAwaited)
-        }
-        if isAwaited { ended.signal() }
-        return next
     }
 }

@@ -34,4 +34,16 @@ package enum SegmentRole: String, Codable, CaseIterable, Sendable {
     case index
     /// Anything else a manifest names, session data for one.
     case data
+
+    /// The longest body that there can be a use for, in bytes: a file's bound is the origin's setting
+    /// and the disk; a rendition may be one object of many hours; a key is 16 bytes long.
+    package var maximumBytes: Int64 {
+        switch self {
+        case .file: 16 << 40
+        case .media: 64 << 30
+        case .`init`, .subtitles, .image, .index, .data: 1 << 30
+        case .playlist: 32 << 20
+        case .key: 64 << 10
+        }
+    }
 }

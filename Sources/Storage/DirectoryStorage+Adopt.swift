@@ -1,4 +1,4 @@
-internal import Digest
+package import Digest
 internal import FileSystem
 internal import Glibc
 package import Model
@@ -10,27 +10,33 @@ extension DirectoryStorage {
     /// Only a regular file reached without a symlink is looked at; whatever goes wrong on the way
     /// answers false, and the commit of a fetched object will say what. Reads the whole file.
     package func adopt(key: String, expected: StoredObject) -> Bool {
-        adopt(key: key, bytes: expected.bytes, sha256: expected.sha256) != nil
+        guard let digest = SHA256Digest(hex: expected.sha256) else { return false }
+        return adopt(key: key, bytes: expected.bytes, digests: [ExpectedDigest(digest)]) != nil
     }
 
     /// As above, of any length where `bytes` is nil; answers what lies there, nil where it is not
-    /// adopted.
-    package func adopt(key: String, bytes: Int64?, sha256: String) -> StoredObject? {
+    /// adopted. All the digests must agree; there must be one, and not of CRC32C alone where the length
+    /// is not known.
+    package func adopt(key: String, bytes: Int64?, digests: [ExpectedDigest]) -> StoredObject? {
+        guard digests.contains(where: { $0.algorithm != .crc32c || bytes != nil }) else {
+            return nil
+        }
         do throws(Failure) {
             let key = try ObjectKey(key)
             let site = try verifiedDirectories()
             guard let file = try openRegular(key.path, in: site.root, bytes: bytes) else {
                 return nil
             }
-            var hasher = SHA256Hasher()
+            var hashers = DigestSet(digests.map(\.algorithm))
             let length = try asFailure { () throws(SystemError) in try file.status().bytes }
             let isWhole = try asFailure { () throws(SystemError) in
-                try file.forEachBlock(offset: 0, length: length) { hasher.update($0) }
+                try file.forEachBlock(offset: 0, length: length) { hashers.update($0) }
             }
-            let digest = hasher.finish()
-            guard isWhole, digest == SHA256Digest(hex: sha256) else { return nil }
+            let computed = hashers.finish()
+            let given = Set(computed.others + [ExpectedDigest(computed.sha256)])
+            guard isWhole, given.isSuperset(of: digests) else { return nil }
             try makeDurable(file, key: key, in: site)
-            return StoredObject(bytes: length, sha256: digest.description)
+            return StoredObject(bytes: length, sha256: computed.sha256.description)
         } catch {
             return nil
         }

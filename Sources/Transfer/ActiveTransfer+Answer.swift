@@ -272,7 +272,8 @@ extension ActiveTransfer {
         case .couldNotConnect: "origin.connect"
         case .timedOut: "origin.timeout"
         case .partialFile: "origin.truncated"
-        case .gotNothing, .sendFailed, .receiveFailed: "origin.reset"
+        // An HTTP/2 stream or connection that the far end gives up is what a reset is below.
+        case .gotNothing, .sendFailed, .receiveFailed, .http2, .http2Stream: "origin.reset"
         case .badContentEncoding: "origin.encoding"
         // A header line of over 100 KiB ends so as well: libcurl's buffer for it is full.
         case .outOfMemory: easy.status > 0 ? "origin.protocol" : "worker.internal"

@@ -25,7 +25,10 @@ package struct AddressPolicy: Sendable, Hashable {
         switch address {
         case .v4(let bytes): decides(bytes[...], never: Self.never4, inside: Self.private4)
         case .v6(let bytes):
-            if let local = Self.localNAT64(bytes) {
+            // A block of the form itself is as good a reason to stay out as what it stands for.
+            if denied.contains(where: { $0.contains(bytes[...]) }), !isAllowed(bytes[...]) {
+                false
+            } else if let local = Self.localNAT64(bytes) {
                 local.allSatisfy { decides($0, never: Self.never4, inside: Self.private4) }
             } else if let embedded = Self.embeddedV4(bytes) {
                 decides(embedded, never: Self.never4, inside: Self.private4)
@@ -34,6 +37,14 @@ package struct AddressPolicy: Sendable, Hashable {
             }
         case .other: false
         }
+    }
+
+    /// Allowed by a longer prefix than it is denied by.
+    private func isAllowed(_ address: ArraySlice<UInt8>) -> Bool {
+        let bits = { (blocks: [AddressBlock]) in
+            blocks.filter { $0.contains(address) }.map(\.bits).max() ?? 0
+        }
+        return bits(allowed) > bits(denied)
     }
 
     private func decides(
@@ -72,8 +83,11 @@ package struct AddressPolicy: Sendable, Hashable {
         AddressBlock([0xFE, 0x80, 0, 0, 0], 10),  // link-local
         AddressBlock([0xFF, 0, 0, 0, 0], 8),  // multicast
         AddressBlock(Array(repeating: 0, count: 16), 128),
+        // EC2's services of the instance: metadata at ::254, credentials of pods at ::23, and others.
+        AddressBlock([0xFD, 0x00, 0x0E, 0xC2] + Array(repeating: 0, count: 4), 64),
+        // Google Cloud's metadata.
         AddressBlock(
-            [0xFD, 0x00, 0x0E, 0xC2] + Array(repeating: 0, count: 10) + [0x02, 0x54], 128),  // EC2
+            [0xFD, 0x20, 0x00, 0xCE] + Array(repeating: 0, count: 10) + [0x02, 0x54], 128),
     ]
     private static let private6 = [
         AddressBlock(Array(repeating: 0, count: 15) + [1], 128),

@@ -24,8 +24,8 @@ package struct TransferRequest: Sendable {
     package var furtherDigests: [ExpectedDigest] = []
     /// How a body that breaks off is gone on with; nil for not at all.
     package var resumption: Resumption?
-    /// A body beyond it fails with `origin.tooLarge`.
-    package var maximumBytes: Int64 = 16 << 40
+    /// A body beyond it fails with `origin.tooLarge`; to begin with the most of its role.
+    package var maximumBytes: Int64
     /// A web page is never what was asked for, whatever the URL ends in.
     package var isManifest = false
     /// In place of the origin's own; nil for those.
@@ -56,6 +56,7 @@ package struct TransferRequest: Sendable {
         self.group = group
         self.destination = destination
         self.role = role
+        maximumBytes = role.maximumBytes
     }
 
     /// All that is promised of the whole object.

@@ -1,4 +1,5 @@
 import CoordinatorClient
+import Digest
 import FoundationEssentials
 import Model
 import Runtime
@@ -26,10 +27,14 @@ extension WorkerService {
 
     /// What would lie under the key if it were there: what was stored before, or what the list
     /// promises.
-    private static func promised(_ job: Job) -> (bytes: Int64?, sha256: String)? {
-        if let known = job.known { return (known.bytes, known.sha256) }
-        guard job.assembly == nil, job.digests == nil, let sha256 = job.sha256 else { return nil }
-        return (job.length, sha256)
+    private static func promised(_ job: Job) -> (bytes: Int64?, digests: [ExpectedDigest])? {
+        if let known = job.known, let digest = SHA256Digest(hex: known.sha256) {
+            return (known.bytes, [ExpectedDigest(digest)])
+        }
+        guard job.assembly == nil else { return nil }
+        let sha256 = job.sha256.flatMap { SHA256Digest(hex: $0) }.map { [ExpectedDigest($0)] }
+        let digests = (sha256 ?? []) + furtherDigests(of: job)
+        return digests.isEmpty ? nil : (job.length, digests)
     }
 
     private func adopt(_ jobs: [Job], _ lease: LeaseID, _ storage: DirectoryStorage) async {
@@ -37,7 +42,7 @@ extension WorkerService {
             jobs.map { job -> StoredObject? in
                 guard self.held.isHeld(lease), let promised = Self.promised(job) else { return nil }
                 return storage.adopt(
-                    key: job.key, bytes: promised.bytes, sha256: promised.sha256)
+                    key: job.key, bytes: promised.bytes, digests: promised.digests)
             }
         }
         var adopted: [JobReport] = []
@@ -45,7 +50,7 @@ extension WorkerService {
             var report = JobReport(job: job.id, lease: lease, outcome: .done)
             report.stored = stored
             report.adopted = true
-            if job.sha256 != nil { report.verified = true }
+            if job.sha256 != nil || job.digests != nil { report.verified = true }
             adopted.append(report)
             held.downloaded(job.id, lease)
         }

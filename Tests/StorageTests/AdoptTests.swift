@@ -1,3 +1,4 @@
+import Digest
 import Foundation
 import Glibc
 import Model
@@ -25,6 +26,25 @@ import Testing
         #expect(!site.storage.adopt(key: "h/a/b", expected: Site.expected([1, 2, 3])))
         #expect(!site.storage.adopt(key: "h/a", expected: StoredObject(bytes: 3, sha256: "xyz")))
         #expect(!site.storage.adopt(key: "h/a", expected: StoredObject(bytes: -3, sha256: "")))
+    }
+
+    @Test func everyDigestOfTheListHasToAgree() throws {
+        let site = try Site()
+        let bytes = Array("123456789".utf8)
+        try site.store("h/a", bytes)
+        func adopts(_ digests: [ExpectedDigest?], _ length: Int64? = nil) -> Bool {
+            let stored = site.storage.adopt(
+                key: "h/a", bytes: length, digests: digests.compactMap { $0 })
+            return stored == Site.expected(bytes)
+        }
+        let md5 = ExpectedDigest(.md5, hex: "25f9e794323b453885f5181f1b624d0b")
+        let other = ExpectedDigest(.md5, hex: String(repeating: "0", count: 32))
+        let sha256 = ExpectedDigest(SHA256Digest(hashing: bytes))
+        let crc32c = ExpectedDigest(.crc32c, hex: "e3069283")
+        #expect(adopts([md5]) && adopts([sha256, md5]) && adopts([sha256, crc32c]))
+        #expect(!adopts([other]) && !adopts([sha256, other]) && !adopts([]))
+        // Thirty-two bits say little about a file of any length.
+        #expect(!adopts([crc32c]) && adopts([crc32c], 9))
     }
 
     @Test func aFIFOIsNeitherReadNorWaitedFor() throws {

@@ -78,7 +78,8 @@ struct AddressPolicyTests {
         "link-local and metadata addresses are never admitted",
         arguments: [
             "169.254.169.254", "169.254.0.1", "169.254.170.2", "100.100.100.200", "192.0.0.192",
-            "168.63.129.16", "fe80::1", "febf::1", "fd00:ec2::254", "::ffff:169.254.169.254",
+            "168.63.129.16", "fe80::1", "febf::1", "fd00:ec2::254",
+            "fd00:ec2::23", "fd20:ce::254", "::ffff:169.254.169.254",
             "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe", "64:ff9b:1:a9fe:a9:fe08:808:808",
             "2002:a9fe:a9fe::1", "::169.254.169.254",
             "0.0.0.0", "0.1.2.3", "::", "::ffff:0.0.0.0", "224.0.0.1", "255.255.255.255",
@@ -131,6 +132,12 @@ struct AddressPolicyTests {
             ("8.8.4.4", false), ("64:ff9b::808:404", false), ("1.1.1.1", false),
             ("9.9.9.9", false), ("9.9.8.9", true), ("2606:4700::1111", true),
         ]
+        let forms = AddressPolicy(
+            allowsPrivate: true,
+            denied: try ["64:ff9b::/96", "2002::/16"].map { try AddressBlock($0) })
+        #expect(!forms.admits(try #require(PeerAddress("64:ff9b::101:101"))))
+        #expect(!forms.admits(try #require(PeerAddress("2002:101:101::1"))))
+        #expect(forms.admits(try #require(PeerAddress("1.1.1.1"))))
         for (literal, isAdmitted) in cases {
             let address = try #require(PeerAddress(literal))
             #expect(policy.admits(address) == isAdmitted, "\(literal)")
