@@ -131,7 +131,10 @@ final class FetchOutput: TransferSink {
     /// Reads the file from its start, a block at a time; only where it takes parts.
     func readBack(_ take: (UnsafeRawBufferPointer) -> Void) throws(Failure) {
         do throws(SystemCallFailure) {
-            try forEachBlock(of: descriptor, most: .max, take)
+            try forEachBlock(of: descriptor, most: .max) { block in
+                take(block)
+                return true
+            }
         } catch {
             throw failure(error.code)
         }

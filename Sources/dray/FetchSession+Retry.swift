@@ -84,7 +84,11 @@ extension FetchSession {
     }
 
     private func once(_ request: TransferRequest, _ number: Int) async -> TransferResult {
-        await withCheckedContinuation { continuation in
+        // Its answer would otherwise come before it is cancelled, and begin a file anew.
+        guard !draining.isDraining else {
+            return TransferResult(.failure(Failure("worker.cancelled", "interrupted")))
+        }
+        return await withCheckedContinuation { continuation in
             let transfer = engine.submit(request) { _, result in
                 continuation.resume(returning: result)
             }

@@ -109,7 +109,9 @@ final class FetchSession: DrainableService {
     }
 
     /// What an earlier run has left.
-    private func resume() -> PartialBody? { plan.output.kept?.take() }
+    private func resume() -> PartialBody? {
+        plan.output.kept?.take { !self.draining.isDraining }
+    }
 
     private func fetch(
         into report: inout FetchReport, from partial: PartialBody?

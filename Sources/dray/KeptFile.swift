@@ -36,8 +36,8 @@ final class KeptFile: Sendable {
             let descriptor = Glibc.open(path, flags, 0o666)
             guard descriptor >= 0 else { return nil }
             var (held, named) = (stat(), stat())
-            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &held) == 0,
-                held.st_mode & S_IFMT == S_IFREG, held.st_uid == geteuid()
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, isOwn(descriptor),
+                fstat(descriptor, &held) == 0
             else {
                 close(descriptor)
                 return nil
@@ -50,11 +50,19 @@ final class KeptFile: Sendable {
         return nil
     }
 
+    /// In a directory that others write to, a file of that name may be theirs, or one of ours that they
+    /// have linked there.
+    private static func isOwn(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+            && status.st_uid == geteuid() && status.st_nlink == 1
+    }
+
     // MARK: Going on
 
     /// What an earlier run has left, if it is what was recorded; else the file is emptied. Reads it
-    /// once.
-    func take() -> PartialBody? {
+    /// once, while `isWanted`; nil and nothing changed where it no longer is.
+    func take(while isWanted: () -> Bool) -> PartialBody? {
         guard let record = readRecord() else {
             forget()
             ftruncate(descriptor, 0)
@@ -66,7 +74,12 @@ final class KeptFile: Sendable {
             (try? forEachBlock(of: descriptor, most: record.bytes) { block in
                 digests.update(block)
                 bytes += Int64(block.count)
+                return isWanted()
             }) != nil
+        guard isWanted() else {
+            self.record.withLock { $0 = record }
+            return nil
+        }
         guard isRead, bytes == record.bytes, digests.sha256SoFar() == record.sha256,
             ftruncate(descriptor, off_t(bytes)) == 0
         else {
@@ -82,14 +95,15 @@ final class KeptFile: Sendable {
         let file = Glibc.open(recordPath, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_uid == geteuid()
-        else { return nil }
+        guard Self.isOwn(file) else { return nil }
         var text: [UInt8] = []
         let most = Int64(PartialRecord.maximumTextBytes)
-        guard (try? forEachBlock(of: file, most: most) { text.append(contentsOf: $0) }) != nil
-        else { return nil }
+        let isRead =
+            (try? forEachBlock(of: file, most: most) { block in
+                text.append(contentsOf: block)
+                return true
+            }) != nil
+        guard isRead else { return nil }
         return PartialRecord(text: text)
     }
 
@@ -125,6 +139,7 @@ final class KeptFile: Sendable {
         let file = Glibc.open(recordPath, flags, 0o600)
         guard file >= 0 else { return false }
         defer { close(file) }
+        guard Self.isOwn(file) else { return false }
         let text = record.text
         // Written over, never first emptied: a record that is there stays there.
         return pwrite(file, text, text.count, 0) == text.count
@@ -137,9 +152,10 @@ struct SystemCallFailure: Error {
     let code: Int32
 }
 
-/// Reads a file from its start, up to `most` bytes, a block at a time.
+/// Reads a file from its start, up to `most` bytes, a block at a time, for as long as `take` answers
+/// true.
 func forEachBlock(
-    of descriptor: Int32, most: Int64, _ take: (UnsafeRawBufferPointer) -> Void
+    of descriptor: Int32, most: Int64, _ take: (UnsafeRawBufferPointer) -> Bool
 ) throws(SystemCallFailure) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
     defer { buffer.deallocate() }
@@ -149,8 +165,9 @@ func forEachBlock(
         let count = pread(descriptor, buffer.baseAddress, wanted, off_t(offset))
         if count < 0, errno == EINTR { continue }
         guard count >= 0 else { throw SystemCallFailure(code: errno) }
-        guard count > 0 else { return }
-        take(UnsafeRawBufferPointer(rebasing: buffer.prefix(count)))
+        guard count > 0, take(UnsafeRawBufferPointer(rebasing: buffer.prefix(count))) else {
+            return
+        }
         offset += Int64(count)
     }
 }

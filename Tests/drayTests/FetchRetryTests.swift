@@ -164,6 +164,21 @@ import Testing
         #expect(try directory.files() == ["f"])
     }
 
+    /// Whoever may write to the directory chooses what the names lead to.
+    @Test(arguments: [0, 1], [true, false])
+    func aLinkUnderAKeptFilesNameIsLeftAlone(place: Int, isHard: Bool) async throws {
+        serve(cutting: 1)
+        try directory.write([1, 2, 3], to: "precious")
+        let (precious, name) = (directory.path("precious"), directory.path(Self.kept[place]))
+        #expect((isHard ? link(precious, name) : symlink(precious, name)) == 0)
+        let first = try await fetch("--retries", "0")
+        #expect(first.ending == .exited(1))
+        let last = try await fetch()
+        #expect(last.ending == .exited(0), "\(last.errors)")
+        #expect(try directory.read("f") == Self.body)
+        #expect(try directory.read("precious") == [1, 2, 3])
+    }
+
     @Test func nothingIsKeptThatCannotBeGoneOnWith() async throws {
         serve(cutting: 9, etag: nil)
         let fetched = try await fetch("--retries", "1")
