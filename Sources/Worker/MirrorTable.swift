@@ -162,7 +162,7 @@ struct MirrorCourse: Sendable {
     }
 
     /// Another origin may do better: the bytes, or the way to them, were at fault.
-    private static func isOfTheOrigin(_ code: FailureCode) -> Bool {
+    static func isOfTheOrigin(_ code: FailureCode) -> Bool {
         ["origin", "content", "integrity"].contains(code.rawValue.prefix { $0 != "." })
     }
 }

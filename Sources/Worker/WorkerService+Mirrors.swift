@@ -26,7 +26,8 @@ extension WorkerService {
                 let seconds = max(result.totalSeconds, 0.001)
                 table.succeeded(
                     course.url, bytesPerSecond: Double(fetched.bytes) / seconds, now: now)
-            case .failure(let failure) where failure.code.speaksAgainstOrigin:
+            // Wrong or missing bytes are as good a reason to ask another one first as silence is.
+            case .failure(let failure) where MirrorCourse.isOfTheOrigin(failure.code):
                 table.failed(course.url, now: now)
             case .failure: break
             }

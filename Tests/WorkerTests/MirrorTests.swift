@@ -58,6 +58,31 @@ struct MirrorTests {
     }
 
     @Test(
+        "an origin whose files are missing or wrong is not asked first for the next",
+        arguments: ["missing", "wrong"])
+    func unwell(what: String) async throws {
+        let mirror = try FaultOrigin()
+        try await Cluster.with { cluster in
+            let body = Array("the same bytes".utf8)
+            let paths = (0..<6).map { "/\($0)" }
+            for path in paths {
+                cluster.origin.route(
+                    path, what == "missing" ? .init(404) : .init(text: "other bytes!!!"))
+                mirror.route(path, .init(body: body))
+            }
+            // One after the other, so that each knows how the one before went.
+            for path in paths {
+                let assets = try await cluster.run([
+                    try mirrored(
+                        cluster, path, [mirror.url(path)], sha256: Cluster.sha256(body))
+                ])
+                #expect(assets[path]?.state == .completed)
+            }
+            #expect(cluster.origin.requests.count == 1)
+        }
+    }
+
+    @Test(
         "what breaks off at one origin is gone on with at the next, where a digest guards it",
         arguments: ["/same", "/changed", "/unguarded"])
     func goesOn(path: String) async throws {
