@@ -143,7 +143,8 @@ extension JobQueue {
                 if !jobs.isEmpty {
                     grant.siteShares = try await self.siteShares(
                         of: claim.worker, keepingTo: [], connection)
-                    grant.siteSpace = try await self.space(of: queue.site, connection)
+                    grant.siteSpace = try await self.space(
+                        of: queue.site, for: claim.worker, connection)
                 }
                 grants.append(grant)
             }

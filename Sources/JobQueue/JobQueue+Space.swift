@@ -20,10 +20,11 @@ extension JobQueue {
 
     /// What a worker has to know of a site's room; nil for nothing.
     func space(
-        of site: SiteID, _ connection: PostgresConnection
+        of site: SiteID, for worker: WorkerID, _ connection: PostgresConnection
     ) async throws -> [SiteSpace]? {
         guard areSitesNarrow.load(ordering: .relaxed) else { return nil }
-        let row = try await connection.query(SQL.siteBounds, [.int(site.rawValue)]).only()
+        let row = try await connection.query(SQL.siteBounds, [.int(site.rawValue), .uuid(worker)])
+            .only()
         let space = SiteSpace(
             site: site, floorBytes: try row.int64(0), quotaLeftBytes: try row.optionalInt64(1),
             isTried: try row.bool(2))

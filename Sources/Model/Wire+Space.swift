@@ -3,7 +3,7 @@ package struct SiteSpace: Codable, Hashable, Sendable {
     package var site: SiteID
     /// Bytes of its file system that are to stay free; 0 for none.
     package var floorBytes: Int64
-    /// What the site's quota leaves besides what is stored and under way; nil for no quota.
+    /// What the site's quota leaves besides what is stored and what others have under way; nil for none.
     package var quotaLeftBytes: Int64?
     /// The site could not be written: the worker tries it before it asks an origin for anything, and
     /// says in a heartbeat when it could.

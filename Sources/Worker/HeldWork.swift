@@ -29,6 +29,8 @@ final class HeldWork: Sendable {
         var site: SiteID
         var transfer: Transfer?
         var expectedBytes: Int64?
+        /// What it has taken of its site's room, until that is reported.
+        var begunBytes: Int64 = 0
         /// Still to be downloaded, as against to be stored or reported.
         var isPending = true
         /// Nobody wants it any more: it is stopped, and its end is not reported.
@@ -40,9 +42,12 @@ final class HeldWork: Sendable {
         var count = 0
         var pending = 0
         var cancelled = 0
+        /// Since the worker began: what was taken of sites' room by what is not held any more.
+        var endedBytes: [SiteID: Int64] = [:]
 
         mutating func remove(_ job: JobID, _ lease: LeaseID) {
             guard let entry = leases[lease]?.entries.removeValue(forKey: job) else { return }
+            if entry.begunBytes > 0 { endedBytes[entry.site, default: 0] += entry.begunBytes }
             count -= 1
             if entry.isPending { pending -= 1 }
             if entry.isCancelled { cancelled -= 1 }
@@ -51,6 +56,9 @@ final class HeldWork: Sendable {
 
         mutating func remove(_ lease: LeaseID) {
             guard let gone = leases.removeValue(forKey: lease) else { return }
+            for entry in gone.entries.values where entry.begunBytes > 0 {
+                endedBytes[entry.site, default: 0] += entry.begunBytes
+            }
             count -= gone.entries.count
             pending -= gone.entries.values.count { $0.isPending }
             cancelled -= gone.entries.values.count { $0.isCancelled }
@@ -180,6 +188,24 @@ final class HeldWork: Sendable {
     /// How many bytes a transfer will come to; nil when that is not known.
     func expectedBytes(of job: JobID, _ lease: LeaseID) -> Int64? {
         state.withLock { $0.leases[lease]?.entries[job]?.expectedBytes }
+    }
+
+    /// An object takes so much of its site's room, or no more.
+    func setBegun(_ bytes: Int64, of job: JobID, _ lease: LeaseID) {
+        state.withLock { $0.leases[lease]?.entries[job]?.begunBytes = bytes }
+    }
+
+    /// What was taken of sites' room by what is not held any more: a count that only grows.
+    var endedBytes: [SiteID: Int64] { state.withLock { $0.endedBytes } }
+
+    /// What was taken of a site's room and a coordinator that was asked when `ended` was as it says may
+    /// not know to be stored.
+    func untoldBytes(at site: SiteID, since ended: [SiteID: Int64]) -> Int64 {
+        state.withLock { state in
+            let begun = state.leases.values.lazy.flatMap(\.entries.values)
+                .filter { $0.site == site }.reduce(0) { $0 + $1.begunBytes }
+            return begun + state.endedBytes[site, default: 0] - ended[site, default: 0]
+        }
     }
 
     /// Transfers that have begun to receive, by asset, and how many there are.

@@ -111,17 +111,13 @@ extension WorkerService {
     ) -> TransferRequest {
         let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
             self.held.setExpected(bytes, of: job.id, lease)
-            if let assembly = job.assembly, let offset = job.offset, let length = job.length {
-                return try storage.openAssembly(
-                    id: assembly.id, offset: offset, length: length, isFirstTry: job.attempt == 1)
+            self.held.setBegun(bytes ?? 0, of: job.id, lease)
+            do throws(Failure) {
+                return try Self.object(of: job, bytes, lease, storage, split)
+            } catch {
+                self.held.setBegun(0, of: job.id, lease)
+                throw error
             }
-            if let assembly = split.assembly {
-                try storage.checkSpace(for: split.totalBytes)
-                return try storage.openAssembly(
-                    id: assembly, offset: 0, length: bytes ?? 0, isFirstTry: true)
-            }
-            return try storage.createTemporary(
-                lease: lease, job: job.id, key: job.key, reservingBytes: bytes ?? 0)
         }
         var request = TransferRequest(
             url: job.url, group: lease, destination: destination, role: job.role ?? .file)
@@ -148,6 +144,7 @@ extension WorkerService {
                 }
                 if let moved { self.blocking.start { moved.catchUp() } }
                 self.held.setExpected(self.configuration.partBytes, of: job.id, lease)
+                self.held.setBegun(self.configuration.partBytes, of: job.id, lease)
                 split.begin(large, assembly) { (request) async throws(Failure) in
                     try await self.client.split(request)
                 }
@@ -155,6 +152,23 @@ extension WorkerService {
             }
         }
         return request
+    }
+
+    /// Where the bytes of a job go.
+    private static func object(
+        of job: Job, _ bytes: Int64?, _ lease: LeaseID, _ storage: DirectoryStorage, _ split: Split
+    ) throws(Failure) -> PendingObject {
+        if let assembly = job.assembly, let offset = job.offset, let length = job.length {
+            return try storage.openAssembly(
+                id: assembly.id, offset: offset, length: length, isFirstTry: job.attempt == 1)
+        }
+        if let assembly = split.assembly {
+            try storage.checkSpace(for: split.totalBytes)
+            return try storage.openAssembly(
+                id: assembly, offset: 0, length: bytes ?? 0, isFirstTry: true)
+        }
+        return try storage.createTemporary(
+            lease: lease, job: job.id, key: job.key, reservingBytes: bytes ?? 0)
     }
 
     /// Takes a transfer's result from its loop's thread; must not block.
@@ -218,6 +232,7 @@ extension WorkerService {
         guard !["worker.cancelled", "worker.leaseLost"].contains(failure.code) else {
             return giveBack(job, lease)
         }
+        held.setBegun(0, of: job.id, lease)
         let failure = ofSite(failure, job.site)
         noteSiteFault(failure, at: job.site)
         var report = JobReport(job: job.id, lease: lease, outcome: .failed)

@@ -25,6 +25,7 @@ extension WorkerService {
                 continue
             }
             let askedAt = HeldWork.Instant.now
+            let ended = held.endedBytes
             let lease: LeaseID = UUID().uuidString.lowercased()
             do {
                 let grant = try await client.lease(
@@ -35,7 +36,7 @@ extension WorkerService {
                 trouble.withLock { $0 = nil }
                 let grantedAt = askedAt + .seconds(grant.waitedSeconds)
                 takeOrigins(of: grant, grantedAt: grantedAt)
-                if let lease = grant.lease { await take(lease, grant, askedAt: grantedAt) }
+                if let lease = grant.lease { await take(lease, grant, askedAt: grantedAt, ended) }
             } catch {
                 guard !isDraining else { return lease }
                 Task { await self.release(lease) }
@@ -73,8 +74,10 @@ extension WorkerService {
     /// How long the coordinator holds a request while there is no work.
     static let pollMilliseconds = WireLimits.waitMilliseconds
 
-    /// Starts everything of a grant.
-    private func take(_ lease: LeaseID, _ grant: LeaseGrant, askedAt: HeldWork.Instant) async {
+    /// Starts everything of a grant that was asked for when `ended` was what had been stored.
+    private func take(
+        _ lease: LeaseID, _ grant: LeaseGrant, askedAt: HeldWork.Instant, _ ended: [SiteID: Int64]
+    ) async {
         log.debug("a lease was granted", ["jobs": grant.jobs.count])
         held.add(lease, grant.jobs, seconds: grant.seconds, askedAt: askedAt)
         var fetches: [Job] = []
@@ -93,7 +96,7 @@ extension WorkerService {
                 let space = grant.siteSpace?.first { $0.site == site }
                 // Opening a site proves that it can be written; the disk may be slow.
                 let opened = await blocking.run { () -> Result<_, Failure> in
-                    Result { () throws(Failure) in try self.open(site, at: url, space) }
+                    Result { () throws(Failure) in try self.open(site, at: url, space, ended) }
                 }
                 await fetch(jobs, lease, storage: try opened.get())
             } catch {

@@ -71,14 +71,17 @@ struct SiteTable {
 
 extension WorkerService {
     /// Opens a site for the jobs of a grant, as `space` asks for: tries first whether it can be
-    /// written, where it could not. Blocks.
+    /// written, where it could not. What the worker has begun itself is taken off what the quota leaves.
+    /// Blocks.
     func open(
-        _ site: SiteID, at url: String, _ space: SiteSpace?
+        _ site: SiteID, at url: String, _ space: SiteSpace?, _ ended: [SiteID: Int64]
     ) throws(Failure) -> DirectoryStorage {
         let storage = try storage(at: url)
         storage.setBounds(
             floorBytes: max(space?.floorBytes ?? 0, 0),
-            quotaLeftBytes: space?.quotaLeftBytes.map { max($0, 0) })
+            quotaLeftBytes: space?.quotaLeftBytes.map {
+                max($0 - held.untoldBytes(at: site, since: ended), 0)
+            })
         let isTried = space?.isTried == true
         if isTried { try storage.probe() }
         sitesInUse.withLock { $0.take(storage, of: site, isSound: isTried) }

@@ -129,6 +129,8 @@ import Testing
             let other = try await fixture.lease(1, as: F.newID())
             #expect(other.siteSpace?.map(\.quotaLeftBytes) == [10])
             #expect(try await site(fixture).fault == nil)
+            // What it has itself under way a worker knows better.
+            #expect(try await fixture.lease(1).siteSpace?.map(\.quotaLeftBytes) == [25])
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant, bytes: 15) })
             heartbeat.progress = [:]
             _ = try await fixture.queue.heartbeat(heartbeat)

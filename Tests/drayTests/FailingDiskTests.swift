@@ -85,6 +85,35 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
+        @Test func whatDoesNotFitWaitsForRoomAndIsSaid() async throws {
+            let (first, origin) = (
+                try await FileOrigin(files: 1), try await FileOrigin(files: 20)
+            )
+            let edge = try TemporaryDirectory("edge")
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 1, connections: 4, leaseSeconds: 10)
+            let known = try cluster.start(["prefetch", first.list, "--to", edge.path])
+            #expect(try await known.wait(deadlineSeconds: 240) == .exited(0), "\(known.errors)")
+            let queue = try #require(try await cluster.status().queues.first)
+            // No files of this list come to just that, so there is always something left.
+            let set = try cluster.start(["site", "set", queue.name, "--quota", "1000"])
+            #expect(try await set.wait() == .exited(0), "\(set.errors)")
+            let process = try cluster.start(
+                ["prefetch", origin.list, "--to", edge.path, "--name", "second"])
+            try await waitUntil(deadlineSeconds: 120, "what is left waits") {
+                process.errors.contains("what is left waits for room: storage.noRoom: ")
+            }
+            let stored = try await cluster.status().catalogs.first { $0.name == "second" }?.totals
+            #expect(
+                stored.map { $0.completed > 0 && $0.failed == 0 && $0.bytes < 1_000 } == true,
+                "\(String(describing: stored)) \(process.errors)")
+            let lifted = try cluster.start(["site", "set", queue.name, "--quota", "none"])
+            #expect(try await lifted.wait() == .exited(0), "\(lifted.errors)")
+            #expect(try await process.wait(deadlineSeconds: 240) == .exited(0), "\(process.errors)")
+            #expect(process.errors.contains("what waited for room goes on"))
+            try await cluster.stop()
+        }
+
         /// Runs strace on all threads of a process, until it gets SIGINT.
         private static func attach(
             to process: ChildProcess, _ options: [String]

@@ -1,7 +1,12 @@
--- $1 site. What of its room is left alone, what its quota leaves besides what is under way, and whether it is to be tried before anything is fetched: also
+-- $1 site, $2 worker. What of its room is left alone, what its quota leaves besides what others have under way, and whether it is to be tried before anything is fetched: also
 -- where another worker's try has failed since the claim.
 SELECT coalesce(t.floor_bytes, 0) AS floor_bytes,
-       CASE WHEN t.quota_bytes IS NOT NULL THEN greatest(t.quota_bytes - t.under_way_bytes - (
+       CASE WHEN t.quota_bytes IS NOT NULL THEN greatest(t.quota_bytes - greatest(t.under_way_bytes - (
+           SELECT coalesce(sum((e.value->>'expectedBytes')::bigint), 0)
+           FROM worker w, jsonb_each(w.progress) AS e
+           CROSS JOIN LATERAL (SELECT catalog_id FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
+           JOIN catalog c ON c.id = a.catalog_id
+           WHERE w.id = $2::uuid AND c.site_id = t.id), 0) - (
            SELECT coalesce(sum(c.bytes + coalesce(
                       (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)
            FROM catalog c WHERE c.site_id = t.id), 0)::bigint END AS quota_left,
