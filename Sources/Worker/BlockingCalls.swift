@@ -1,8 +1,11 @@
 import Dispatch
 
-/// Runs calls that block on the disk away from the threads that tasks share.
+/// Runs calls that block on the disk, or hash for long, away from the threads that tasks share.
 struct BlockingCalls: Sendable {
-    private let queue = DispatchQueue(label: "dray.storage", attributes: .concurrent)
+    // Threads come by class of service: in the standard one they would be those of tasks, and as many
+    // long calls as there are cores would hold up every heartbeat.
+    private let queue = DispatchQueue(
+        label: "dray.storage", qos: .utility, attributes: .concurrent)
 
     /// Nobody waits for it.
     func start(_ body: @escaping @Sendable () -> Void) { queue.async { body() } }
