@@ -6,7 +6,7 @@ import Testing
 extension EndToEnd {
     /// Two coordinators and five workers, started by hand, share the work of one prefetch.
     @Suite(.timeLimit(.minutes(2))) struct SharedWorkTests {
-        private static let files = 800
+        private static let files = 1_200
 
         @Test func everyWorkerWorksAndPartingInGoodOrderCostsNothing() async throws {
             let origin = try await FileOrigin(files: Self.files, requestsPerSecond: 100)
