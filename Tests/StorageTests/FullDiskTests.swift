@@ -52,6 +52,33 @@ struct FullDiskTests {
         #expect(try disk.directory.files() == [".dray/assembly/part", "filler"])
     }
 
+    @Test func theFloorIsOfWhatIsLeftAfterwards() async throws {
+        let disk = try await SmallFileSystem(options: "size=64m")
+        let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
+        try disk.directory.write([UInt8](repeating: 1, count: 32 << 20), to: "filler")
+        storage.setBounds(floorBytes: 8 << 20, quotaLeftBytes: nil)
+        try storage.checkSpace(for: 16 << 20)
+        // Others fit, this one does not, or never will.
+        #expect(code { try storage.checkSpace(for: 28 << 20) } == "storage.noRoom")
+        #expect(code { try storage.checkSpace(for: 60 << 20) } == "storage.tooLarge")
+        try storage.probe()
+    }
+
+    /// A site is full where a probe finds no room, and only there: else it would be paused for one object,
+    /// go on after the probe, and be paused for it again.
+    @Test func aSiteIsFullWhereAProbeFindsNoRoom() async throws {
+        let disk = try await SmallFileSystem(options: "size=64m")
+        let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
+        try disk.directory.write([UInt8](repeating: 1, count: 32 << 20), to: "filler")
+        let free = try storage.availableBytes()
+        storage.setBounds(floorBytes: free - (512 << 10), quotaLeftBytes: nil)
+        #expect(code { try storage.checkSpace(for: 600 << 10) } == "storage.full")
+        #expect(code { try storage.probe() } == "storage.full")
+        storage.setBounds(floorBytes: free - (8 << 20), quotaLeftBytes: nil)
+        #expect(code { try storage.checkSpace(for: 10 << 20) } == "storage.noRoom")
+        try storage.probe()
+    }
+
     @Test func theProbeSaysWhetherThereIsRoomAgain() async throws {
         let disk = try await SmallFileSystem(options: "size=4m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))

@@ -32,31 +32,6 @@ import Testing
         #expect(try site.privateFiles() == [".dray/assembly/part"])
     }
 
-    @Test func theFloorIsOfWhatIsLeftAfterwards() throws {
-        let site = try Site()
-        let free = try site.storage.availableBytes()
-        site.storage.setBounds(floorBytes: free / 2, quotaLeftBytes: nil)
-        try site.storage.checkSpace(for: free / 4)
-        // Others fit, this one does not, or never will.
-        #expect(code { try site.storage.checkSpace(for: free / 4 * 3) } == "storage.noRoom")
-        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: nil)
-        #expect(code { try site.storage.checkSpace(for: Self.everything) } == "storage.tooLarge")
-        try site.storage.probe()
-    }
-
-    /// A site is full where a probe finds no room, and only there: else it would be paused for one object,
-    /// go on after the probe, and be paused for it again.
-    @Test func aSiteIsFullWhereAProbeFindsNoRoom() throws {
-        let site = try Site(in: "/dev/shm")
-        let free = try site.storage.availableBytes()
-        site.storage.setBounds(floorBytes: free - (512 << 10), quotaLeftBytes: nil)
-        #expect(code { try site.storage.checkSpace(for: 600 << 10) } == "storage.full")
-        #expect(code { try site.storage.probe() } == "storage.full")
-        site.storage.setBounds(floorBytes: free - (512 << 20), quotaLeftBytes: nil)
-        #expect(code { try site.storage.checkSpace(for: 600 << 20) } == "storage.noRoom")
-        try site.storage.probe()
-    }
-
     @Test func whatOutgrowsTheRoomSpeaksOfTheSiteOnlyWhereAProbeFails() throws {
         let site = try Site()
         let full = Failure("storage.full", "")
