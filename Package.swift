@@ -33,6 +33,8 @@ let package = Package(
             providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(
             name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
         .systemLibrary(name: "CLinux"),
 
         // Thin Swift over one C library each. Nothing else imports a C… module.
@@ -42,10 +44,11 @@ let package = Package(
         library("Curl", ["CCurl", "EventLoop"]),
         library("Postgres", ["CPostgres", "EventLoop"]),
         library("HTTPServer", ["CMicroHTTPD"]),
+        library("XML", ["CLibXML2"]),
 
         library("Runtime", ["CLinux", "EventLoop"]),
         library("Model"),
-        library("Catalog", ["Model"]),
+        library("Catalog", ["Model", "XML"]),
         library("Storage", ["Model", "FileSystem", "Digest"]),
         library("Transfer", ["Model", "Curl", "EventLoop", "Digest", "Storage"]),
         .target(
@@ -87,6 +90,7 @@ let package = Package(
         tests("Curl"),
         tests("Postgres"),
         tests("HTTPServer"),
+        tests("XML"),
         tests("Runtime"),
         tests("Model", ["Runtime"]),
         tests("Catalog", ["Model"]),

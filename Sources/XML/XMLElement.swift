@@ -1,0 +1,70 @@
+internal import Glibc
+
+/// An element as it begins: its name and attributes. Valid within the call that it is given to.
+package struct XMLElement: ~Copyable {
+    /// Without its namespace.
+    package let name: XMLText
+    /// Its namespace's URI; empty where there is none.
+    package let namespace: XMLText
+    /// Five pointers each: name, prefix, namespace, where the value begins and where it ends.
+    private let attributes: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
+    private let count: Int
+
+    init(
+        name: UnsafePointer<UInt8>, namespace: UnsafePointer<UInt8>?,
+        attributes: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, count: Int
+    ) {
+        self.name = XMLText(cString: name)
+        self.namespace = XMLText(cString: namespace)
+        self.attributes = attributes
+        self.count = attributes == nil ? 0 : count
+    }
+
+    /// Calls `body` with each attribute's namespace, name and value.
+    package func forEachAttribute<Failure: Error>(
+        _ body: (_ namespace: XMLText, _ name: XMLText, _ value: XMLText) throws(Failure) -> Void
+    ) throws(Failure) {
+        guard let attributes else { return }
+        for index in 0..<count {
+            let fields = attributes + 5 * index
+            guard let name = fields[0], let start = fields[3], let end = fields[4] else { continue }
+            let value = UnsafeRawBufferPointer(start: start, count: end - start)
+            try body(XMLText(cString: fields[2]), XMLText(cString: name), XMLText(bytes: value))
+        }
+    }
+}
+
+/// Characters of a document in UTF-8. Valid within the call that they are given to.
+package struct XMLText {
+    package let bytes: UnsafeRawBufferPointer
+
+    init(bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    init(cString: UnsafePointer<UInt8>?) {
+        var count = 0
+        if let cString {
+            while cString[count] != 0 { count += 1 }
+        }
+        bytes = UnsafeRawBufferPointer(start: cString, count: count)
+    }
+
+    package var isEmpty: Bool { bytes.isEmpty }
+
+    /// A copy, to keep.
+    package var string: String { String(decoding: bytes, as: UTF8.self) }
+
+    package static func == (text: XMLText, constant: StaticString) -> Bool {
+        let count = constant.utf8CodeUnitCount
+        guard let start = text.bytes.baseAddress, text.bytes.count == count else {
+            return text.bytes.count == count
+        }
+        return memcmp(start, constant.utf8Start, count) == 0
+    }
+
+    package func hasPrefix(_ prefix: StaticString) -> Bool {
+        guard let start = bytes.baseAddress, bytes.count >= prefix.utf8CodeUnitCount else {
+            return prefix.utf8CodeUnitCount == 0
+        }
+        return memcmp(start, prefix.utf8Start, prefix.utf8CodeUnitCount) == 0
+    }
+}

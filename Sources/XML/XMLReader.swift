@@ -1,0 +1,220 @@
+internal import CLibXML2
+internal import Glibc
+
+/// What is told of a document, in its order, on the thread that reads it.
+package protocol XMLHandler: AnyObject {
+    /// An element begins. False ends the reading.
+    func start(_ element: borrowing XMLElement) -> Bool
+    /// Text of the element that began last; it may come in several pieces. False ends the reading.
+    func text(_ text: XMLText) -> Bool
+    /// The element that began last, of those that have not ended, ends. False ends the reading.
+    func end() -> Bool
+}
+
+/// Why a document was not read to its end.
+package struct XMLError: Error, Hashable, Sendable {
+    package enum Reason: Hashable, Sendable {
+        /// Not well-formed, or in an encoding that is not read.
+        case malformed
+        /// It has a document type declaration, or is nested too deeply.
+        case refused
+        /// The handler has ended it.
+        case stopped
+    }
+
+    package var reason: Reason
+    /// One clause; empty for `stopped`.
+    package var detail: String
+    /// From 1.
+    package var line: Int
+}
+
+/// Reads XML 1.0 with namespaces, by libxml2, as it comes and without keeping it.
+///
+/// A document type declaration is refused, so no entity but XML's own five is ever there to be
+/// expanded, and nothing outside the document is read.
+package enum XMLReader {
+    /// Deepest nesting of elements.
+    package static let depth = 64
+
+    /// Reads a whole document.
+    package static func read(_ bytes: [UInt8], into handler: any XMLHandler) throws(XMLError) {
+        let feed = try XMLFeed(handler)
+        var start = 0
+        while start < bytes.count {
+            let end = min(start + piece, bytes.count)
+            try feed.feed(bytes[start..<end])
+            start = end
+        }
+        try feed.finish()
+    }
+
+    /// Bytes that libxml2 is given at once.
+    private static let piece = 64 << 10
+}
+
+/// A document that comes in pieces. Used by one thread at a time; after an error it is done.
+package final class XMLFeed {
+    private let reading: Reading
+    private let parser: xmlParserCtxtPtr
+    private let mostSilentBytes: Int
+    /// Bytes since something was last told of them.
+    private var silentBytes = 0
+    private var toldBefore = 0
+    /// UTF-16 and UTF-32 hold NUL bytes.
+    private var isWide: Bool?
+    private var line = 1
+
+    /// `mostSilentBytes`: the longest tag, comment or instruction; libxml2 keeps one until it is whole.
+    package init(_ handler: any XMLHandler, mostSilentBytes: Int = .max) throws(XMLError) {
+        xmlInitParser()
+        var calls = Self.saxHandler()
+        reading = Reading(handler)
+        self.mostSilentBytes = mostSilentBytes
+        let context = Unmanaged.passUnretained(reading).toOpaque()
+        guard let parser = xmlCreatePushParserCtxt(&calls, context, nil, 0, nil) else {
+            throw XMLError(reason: .malformed, detail: "no memory to read it", line: 1)
+        }
+        self.parser = parser
+        reading.parser = parser
+        // Without NOENT an ampersand in an attribute stays a reference. HUGE lifts the bound on the
+        // length of what has been read, which whoever has the bytes bounds.
+        let options = XML_PARSE_NOENT.rawValue | XML_PARSE_NONET.rawValue | XML_PARSE_HUGE.rawValue
+        xmlCtxtUseOptions(parser, Int32(options))
+    }
+
+    deinit { xmlFreeParserCtxt(parser) }
+
+    /// The next bytes of the document.
+    package func feed(_ bytes: ArraySlice<UInt8>) throws(XMLError) {
+        guard !bytes.isEmpty else { return }
+        let isWide =
+            isWide
+            ?? [[0xFE, 0xFF], [0xFF, 0xFE], [0x00], [0x3C, 0x00]].contains {
+                bytes.starts(with: $0)
+            }
+        self.isWide = isWide
+        // libxml2 takes a NUL for the end of what it was given.
+        if !isWide, let place = bytes.firstIndex(of: 0) {
+            let line = line + bytes[..<place].count { $0 == 0x0A }
+            throw XMLError(reason: .malformed, detail: "it has a NUL byte", line: line)
+        }
+        line += bytes.count { $0 == 0x0A }
+        try parse(bytes, isLast: false)
+        if reading.told != toldBefore { silentBytes = 0 }
+        toldBefore = reading.told
+        silentBytes += bytes.count
+        if silentBytes > mostSilentBytes {
+            throw XMLError(
+                reason: .refused,
+                detail: "a tag or comment is longer than \(mostSilentBytes) bytes",
+                line: reading.line)
+        }
+    }
+
+    /// The end of the document.
+    package func finish() throws(XMLError) { try parse([], isLast: true) }
+
+    private func parse(_ bytes: ArraySlice<UInt8>, isLast: Bool) throws(XMLError) {
+        let code = withExtendedLifetime(reading) {
+            bytes.withUnsafeBytes { buffer in
+                xmlParseChunk(
+                    parser, buffer.baseAddress?.assumingMemoryBound(to: CChar.self),
+                    Int32(buffer.count), isLast ? 1 : 0)
+            }
+        }
+        guard code != 0 || reading.hasStopped else { return }
+        throw reading.failure
+            ?? XMLError(reason: .malformed, detail: "error \(code)", line: reading.line)
+    }
+
+    private static func saxHandler() -> xmlSAXHandler {
+        var calls = xmlSAXHandler()
+        calls.initialized = dray_xml_sax2_magic
+        calls.startElementNs = { context, name, _, namespace, _, _, count, _, attributes in
+            guard let name else { return }
+            Reading.of(context)?.start(
+                XMLElement(
+                    name: name, namespace: namespace, attributes: attributes, count: Int(count)))
+        }
+        calls.endElementNs = { context, _, _, _ in Reading.of(context)?.end() }
+        calls.characters = { Reading.of($0)?.text($1, $2) }
+        calls.cdataBlock = { Reading.of($0)?.text($1, $2) }
+        calls.internalSubset = { context, _, _, _ in
+            Reading.of(context)?.refuse("it has a document type declaration")
+        }
+        calls.serror = { context, error in
+            Reading.of(context)?.note(error?.pointee)
+        }
+        return calls
+    }
+}
+
+/// One document under way. Used by the thread that reads alone.
+private final class Reading {
+    private let handler: any XMLHandler
+    var parser: xmlParserCtxtPtr?
+    private var depth = 0
+    private(set) var failure: XMLError?
+    private(set) var hasStopped = false
+    /// Elements, ends and pieces of text so far.
+    private(set) var told = 0
+
+    init(_ handler: any XMLHandler) { self.handler = handler }
+
+    static func of(_ context: UnsafeMutableRawPointer?) -> Reading? {
+        context.map { Unmanaged<Reading>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    var line: Int { Int(parser?.pointee.input?.pointee.line ?? 1) }
+
+    private func stop(_ error: XMLError) {
+        if failure == nil { failure = error }
+        hasStopped = true
+        xmlStopParser(parser)
+    }
+
+    func refuse(_ what: String) {
+        stop(XMLError(reason: .refused, detail: what, line: line))
+    }
+
+    /// What libxml2 finds wrong; warnings, and what it passes over, are nothing here.
+    func note(_ error: xmlError?) {
+        guard let error, error.level == XML_ERR_FATAL || error.level == XML_ERR_ERROR,
+            !hasStopped
+        else { return }
+        let message = error.message.map { String(cString: $0) } ?? "it is not well-formed"
+        let text = message.prefix { $0 != "\n" }.prefix(200)
+        stop(XMLError(reason: .malformed, detail: String(text), line: Int(error.line)))
+    }
+
+    // libxml2 may call once more after it was stopped.
+
+    func start(_ element: borrowing XMLElement) {
+        guard !hasStopped else { return }
+        told += 1
+        depth += 1
+        guard depth <= XMLReader.depth else {
+            return refuse("elements are nested more than \(XMLReader.depth) deep")
+        }
+        if !handler.start(element) { stopByHandler() }
+    }
+
+    func text(_ bytes: UnsafePointer<xmlChar>?, _ count: Int32) {
+        guard !hasStopped, let bytes else { return }
+        told += 1
+        let text = UnsafeRawBufferPointer(start: bytes, count: Int(count))
+        if !handler.text(XMLText(bytes: text)) { stopByHandler() }
+    }
+
+    func end() {
+        guard !hasStopped else { return }
+        told += 1
+        depth -= 1
+        if !handler.end() { stopByHandler() }
+    }
+
+    private func stopByHandler() {
+        stop(XMLError(reason: .stopped, detail: "", line: line))
+    }
+}
