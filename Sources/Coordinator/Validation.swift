@@ -89,6 +89,7 @@ enum Validation {
                 try text(failure.code.rawValue, "results[\(index)].failure.code", 1...100)
             }
             if let origins = result.origins { try check(origins, "results[\(index)].origins") }
+            if let digests = result.digests { try stated(digests, "results[\(index)].digests") }
         }
     }
 
@@ -127,6 +128,14 @@ enum Validation {
                 "more than partBytes, below 100,000 parts, at most \(mostBytes)")
         }
         try text(request.validator, "validator", 1...1_000)
+        if let digests = request.digests { try stated(digests, "digests") }
+    }
+
+    private static func stated(_ digests: String, _ field: String) throws(Failure) {
+        guard !FurtherDigests.isStatement(digests) else { return }
+        throw wrong(
+            field, digests,
+            "sha256=…,md5=… in lower-case hex digits, at most \(FurtherDigests.mostStated)")
     }
 
     static func check(_ heartbeat: Heartbeat) throws(Failure) {

@@ -203,6 +203,7 @@ extension Job {
         if let id = try row.optionalString(14) {
             assembly = Assembly(
                 id: id, totalBytes: try row.int64(15), validator: try row.string(16))
+            assembly?.digests = try row.optionalString(20)
         }
         digests = try row.optionalString(18)
         isWhole = try row.optionalBool(19)

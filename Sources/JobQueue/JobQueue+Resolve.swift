@@ -119,6 +119,7 @@ extension JobQueue {
                     [
                         .uuid(request.assembly), .int(segment), .int(request.totalBytes),
                         .text(request.validator), .int(parts), .int(job.attempt),
+                        .text(request.digests ?? ""),
                     ])
                 _ = try await connection.query(
                     SQL.splitParts,

@@ -28,6 +28,7 @@ package enum Migrations {
         Step(10, PackageResources.migration_0010_up_sql, PackageResources.migration_0010_down_sql),
         Step(11, PackageResources.migration_0011_up_sql, PackageResources.migration_0011_down_sql),
         Step(12, PackageResources.migration_0012_up_sql, PackageResources.migration_0012_down_sql),
+        Step(13, PackageResources.migration_0013_up_sql, PackageResources.migration_0013_down_sql),
     ]
 
     /// The version that this binary works with.

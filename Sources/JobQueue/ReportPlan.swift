@@ -131,7 +131,8 @@ struct ReportPlan {
     enum Step {
         case resolved(HeldJob, segments: Int)
         case resolveFailed(HeldJob, Failure)
-        case partDone(whole: Int64)
+        /// - stated: digests of the whole, by the origin; empty for none.
+        case partDone(whole: Int64, stated: String)
         case partFailed(whole: Int64, asset: Int64, Failure)
         /// - counts: whether the try that ends so uses up an attempt.
         /// - isDivisible: whether the file may be divided again.
@@ -200,7 +201,9 @@ struct ReportPlan {
             settle(
                 job, stored: stored, adopted: report.adopted ?? false,
                 verified: report.verified ?? false)
-            if let whole = job.parent { steps.append(.partDone(whole: whole)) }
+            if let whole = job.parent {
+                steps.append(.partDone(whole: whole, stated: report.digests ?? ""))
+            }
         }
         return true
     }
@@ -256,10 +259,10 @@ struct ReportPlan {
             if let whole = wholeToRefetch(job, failure.code) {
                 guard (job.wholeAttempt ?? job.attempt) < most else { return giveUp(job, failure) }
                 if resets.insert(whole).inserted {
-                    let isDivisible = failure.code != "origin.rangeIgnored"
                     steps.append(
                         .reset(
-                            whole: whole, seconds: wait, counts: true, isDivisible: isDivisible))
+                            whole: whole, seconds: wait, counts: true,
+                            isDivisible: !failure.code.speaksAgainstRanges))
                 }
             } else if job.attempt < most
                 && !(job.originIsGivenUp && failure.code.speaksAgainstOrigin)
@@ -282,7 +285,7 @@ struct ReportPlan {
     private func wholeToRefetch(_ job: HeldJob, _ code: FailureCode) -> Int64? {
         switch (job.kind, code) {
         case (.fetch, "content.changed"), (.fetch, "origin.http.416"),
-            (.fetch, "origin.rangeIgnored"):
+            (.fetch, "origin.rangeIgnored"), (.fetch, "origin.rangeMismatch"):
             job.parent
         case (.verify, "integrity.assemblyMismatch"), (.verify, "integrity.digestMismatch"),
             (.verify, "storage.syncFailed"):

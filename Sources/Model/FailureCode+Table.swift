@@ -25,6 +25,11 @@ extension FailureCode {
         }
     }
 
+    /// The origin promises ranges and serves none, or others: its file is to be fetched in one.
+    package var speaksAgainstRanges: Bool {
+        ["origin.rangeIgnored", "origin.rangeMismatch"].contains(rawValue)
+    }
+
     /// Every failure code there is, in the order of their numbers.
     package static let table: [FailureRow] = [
         // 1xx: what the caller gave.
@@ -63,6 +68,9 @@ extension FailureCode {
         row(
             213, "origin.rangeIgnored", .attempts(4),
             "The origin promises ranges and serves none; the file is fetched in one."),
+        row(
+            214, "origin.rangeMismatch", .attempts(4),
+            "The origin serves another range than is asked for; the file is fetched in one."),
         row(240, "origin.http.400", .never, "The origin refuses the request; check the URL."),
         row(241, "origin.http.401", .never, "The origin wants credentials."),
         row(242, "origin.http.403", .never, "The origin refuses; a signed URL may have run out."),

@@ -13,16 +13,35 @@ package enum FurtherDigests {
 
     /// Whether it is such a text.
     package static func isValid(_ text: String) -> Bool {
-        var last = ""
+        var last: Substring = ""
         return text.split(separator: ",", omittingEmptySubsequences: false).allSatisfy { member in
-            let halves = member.split(separator: "=", omittingEmptySubsequences: false)
-            guard halves.count == 2, last < halves[0],
-                hexDigits[String(halves[0])] == halves[1].utf8.count
-            else { return false }
-            last = String(halves[0])
-            return halves[1].utf8.allSatisfy {
-                (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
+            guard let name = algorithm(of: member), last < name, name != "sha256" else {
+                return false
             }
+            last = name
+            return true
         }
+    }
+
+    /// Whether it is what an origin states of a whole object: as above, but in any order, SHA-256 among
+    /// them, and an algorithm may come again; at most `mostStated`.
+    package static func isStatement(_ text: String) -> Bool {
+        let members = text.split(separator: ",", omittingEmptySubsequences: false)
+        return members.count <= mostStated && members.allSatisfy { algorithm(of: $0) != nil }
+    }
+
+    /// More than one of each algorithm can only contradict each other.
+    package static let mostStated = 16
+
+    /// Of `md5=…` with as many lower-case hex digits as it has; nil for anything else.
+    private static func algorithm(of member: Substring) -> Substring? {
+        let halves = member.split(separator: "=", omittingEmptySubsequences: false)
+        guard halves.count == 2,
+            halves[0] == "sha256"
+                ? halves[1].utf8.count == 64
+                : hexDigits[String(halves[0])] == halves[1].utf8.count,
+            halves[1].utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
+        else { return nil }
+        return halves[0]
     }
 }

@@ -264,7 +264,9 @@ extension ReportRequest: ColumnMessage {
     func columnGroups() -> [[Int]] {
         var groups: [(lease: LeaseID, adopted: Bool, verified: Bool, places: [Int])] = []
         for (place, report) in results.enumerated()
-        where report.outcome == .done && report.stored != nil && report.origins == nil {
+        where report.outcome == .done && report.stored != nil && report.origins == nil
+            && report.digests == nil
+        {
             let (adopted, verified) = (report.adopted ?? false, report.verified ?? false)
             // Mostly that of the result before.
             let group = groups.lastIndex {

@@ -117,6 +117,9 @@ package struct Assembly: Codable, Hashable, Sendable {
     package var totalBytes: Int64
     /// The strong ETag or the Last-Modified date that all parts must share.
     package var validator: String
+    /// verify: what the origin states of the whole, a text of `FurtherDigests.isStatement`; nil for
+    /// nothing.
+    package var digests: String?
     /// verify: each part in order, as it was recorded.
     package var parts: [Part]?
 
@@ -174,6 +177,9 @@ package struct JobReport: Codable, Sendable {
     package var adopted: Bool?
     /// done: a digest that the list or the origin states was compared, and agrees; nil is false.
     package var verified: Bool?
+    /// done of a part: what its answer states of the whole object, a text of
+    /// `FurtherDigests.isStatement`; nil for nothing.
+    package var digests: String?
     /// done of a resolve: how many segments were sent before with `SegmentBatch`.
     package var segments: Int?
     /// failed: why.
@@ -265,6 +271,8 @@ package struct SplitRequest: Codable, Sendable {
     package var totalBytes: Int64
     package var partBytes: Int64
     package var validator: String
+    /// What the origin states of the whole, a text of `FurtherDigests.isStatement`; nil for nothing.
+    package var digests: String?
 
     package init(
         worker: WorkerID, job: JobID, lease: LeaseID, assembly: String, totalBytes: Int64,

@@ -54,12 +54,14 @@ extension DirectoryStorage {
     /// `expectedSHA256`, 64 lower-case hex digits, is the whole file's digest where a list promises
     /// one; another digest is `integrity.digestMismatch`, and the file gets no final key.
     ///
-    /// `digests` are what it names besides.
+    /// `digests` are what it names besides, `stated` what the origin says of the whole: of what differs the
+    /// same is true.
     ///
     /// `isOurs` is asked just before the rename; `worker.leaseLost` when the answer is false.
     package func promoteAssembly(
         _ assembly: Assembly, key: String, expectedSHA256: String? = nil,
-        digests: [ExpectedDigest] = [], isOurs: () -> Bool = { true }
+        digests: [ExpectedDigest] = [], stated: [ExpectedDigest] = [],
+        isOurs: () -> Bool = { true }
     ) throws(Failure) -> StoredObject {
         try PrivateName.requireID(assembly.id)
         let key = try ObjectKey(key)
@@ -72,29 +74,32 @@ extension DirectoryStorage {
             guard error.code == ENOENT else { throw Failure(error) }
             return try confirmPromoted(assembly, parts: parts, key: key, in: site)
         }
-        let stored: StoredObject
-        if digests.isEmpty, let written = written(assembly) {
-            stored = written
+        let others = Set((digests + stated).map(\.algorithm)).subtracting([.sha256])
+        let computed: Computed
+        if others.isEmpty, let written = written(assembly) {
+            computed = written
         } else {
-            stored = try Self.hash(file, parts: parts, assembly.totalBytes, digests)
+            computed = try Self.hash(file, parts: parts, assembly.totalBytes, others)
         }
-        if let expectedSHA256, expectedSHA256 != stored.sha256 {
+        if let expectedSHA256, expectedSHA256 != computed.stored.sha256 {
             throw Failure(
                 "integrity.digestMismatch",
-                "SHA-256 is \(stored.sha256); the list says \(expectedSHA256)")
+                "SHA-256 is \(computed.stored.sha256); the list says \(expectedSHA256)")
         }
+        try computed.check(digests, by: "the list")
+        try computed.check(stated, by: "the origin")
         try promote(file, id: assembly.id, key: key, in: site, isOurs)
         orderedDigests.withLock { $0.remove(assembly.id) }
-        return stored
+        return computed.stored
     }
 
     /// What was written here as the ranges came, in their order; nil when that is not known.
-    private func written(_ assembly: Assembly) -> StoredObject? {
+    private func written(_ assembly: Assembly) -> Computed? {
         let chain = orderedDigests.withLock { $0[assembly.id] }
         guard let whole = chain?.whole(of: assembly.totalBytes, parts: assembly.parts ?? []) else {
             return nil
         }
-        return StoredObject(bytes: assembly.totalBytes, sha256: whole.description)
+        return Computed(totalBytes: assembly.totalBytes, digests: [ExpectedDigest(whole)])
     }
 
     private func promote(
@@ -142,7 +147,7 @@ extension DirectoryStorage {
         guard let file = try openRegular(key.path, in: site.root, bytes: assembly.totalBytes) else {
             throw Self.mismatch("neither the assembly nor its whole file is at the site")
         }
-        let stored = try Self.hash(file, parts: parts, assembly.totalBytes)
+        let stored = try Self.hash(file, parts: parts, assembly.totalBytes).stored
         do throws(Failure) {
             try makeDurable(file, key: key, in: site)
         } catch {
@@ -181,13 +186,13 @@ extension DirectoryStorage {
 
     private static func hash(
         _ file: FileDescriptor, parts: [CheckedPart], _ totalBytes: Int64,
-        _ digests: [ExpectedDigest] = []
-    ) throws(Failure) -> StoredObject {
+        _ algorithms: Set<DigestAlgorithm> = []
+    ) throws(Failure) -> Computed {
         let status = try asFailure { () throws(SystemError) in try file.status() }
         guard status.kind == .regular, status.bytes == totalBytes else {
             throw mismatch("the file has \(status.bytes) of \(totalBytes) bytes")
         }
-        var whole = DigestSet(digests.map(\.algorithm))
+        var whole = DigestSet(algorithms)
         var single = SHA256Hasher()
         for part in parts {
             let isThere = try asFailure { () throws(SystemError) in
@@ -201,16 +206,28 @@ extension DirectoryStorage {
             }
         }
         let computed = whole.finish()
-        for digest in digests {
-            let given = computed.others.first { $0.algorithm == digest.algorithm }
-            guard given == digest else {
+        return Computed(
+            totalBytes: totalBytes, digests: [ExpectedDigest(computed.sha256)] + computed.others)
+    }
+
+    /// The digests of a whole file.
+    private struct Computed {
+        let totalBytes: Int64
+        /// SHA-256 first.
+        let digests: [ExpectedDigest]
+
+        var stored: StoredObject { StoredObject(bytes: totalBytes, sha256: digests[0].hex) }
+
+        func check(_ expected: [ExpectedDigest], by whom: String) throws(Failure) {
+            for digest in expected {
+                let given = digests.first { $0.algorithm == digest.algorithm }
+                guard given != digest else { continue }
                 throw Failure(
                     "integrity.digestMismatch",
-                    "\(digest.algorithm.title) is \(given?.hex ?? "not to be had"); the list says "
+                    "\(digest.algorithm.title) is \(given?.hex ?? "not to be had"); \(whom) says "
                         + digest.hex)
             }
         }
-        return StoredObject(bytes: totalBytes, sha256: computed.sha256.description)
     }
 
     private static func mismatch(_ message: String) -> Failure {

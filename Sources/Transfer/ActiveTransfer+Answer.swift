@@ -96,20 +96,20 @@ extension ActiveTransfer {
     private func checkRange(_ range: TransferRequest.ByteRange) throws(Failure) {
         guard easy.status == 206 else { throw wholeForRange(range) }
         guard let text = easy.header("Content-Range"), let given = ContentRange(text) else {
-            throw problem("origin.protocol", "a 206 without a Content-Range that can be used")
+            throw problem("origin.rangeMismatch", "a 206 without a Content-Range that can be used")
         }
         let done = partial?.record.bytes ?? 0
         let (start, end) = (range.offset + done, range.offset + range.length - 1)
         guard given.start == start, given.end == end else {
             throw problem(
-                "origin.protocol",
+                "origin.rangeMismatch",
                 "bytes \(given.start)-\(given.end) where \(start)-\(end) were asked for")
         }
         if let total = range.totalBytes, given.total != total {
             throw problem("content.changed", "\(given.total) bytes in all, \(total) before")
         }
         if let length = easy.contentLength, length != range.length - done {
-            throw problem("content.lengthMismatch", "\(length) bytes for \(range.length - done)")
+            throw problem("origin.rangeMismatch", "\(length) bytes for \(range.length - done)")
         }
         // Not every origin honours If-Range as it should, so what it answers is compared as well.
         if let validator = range.validator, !isUnchanged(validator) {

@@ -17,6 +17,7 @@ extension ActiveTransfer {
         var fetched = Fetched(
             bytes: received, sha256: computed.sha256.description, finalURL: url)
         fetched.isVerified = !checked.isEmpty
+        if request.range != nil { fetched.stated = stated }
         fetched.object = object
         if case .memory = request.destination { fetched.body = memory }
         fetched.isFirstPart = isFirstPart

@@ -121,7 +121,7 @@ extension ActiveTransfer {
         splitCandidate?.startedAt = MonotonicClock.nowSeconds
     }
 
-    /// The answer's own digests; none of a range of a file that others fetch as well.
+    /// The answer's own digests of the whole object.
     var stated: [ExpectedDigest] {
         StatedDigests.of(isWhole: easy.status != 206) { easy.headers($0) }
     }

@@ -175,7 +175,8 @@ final class ActiveTransfer {
         if let wantedBytes, received + Int64(bytes.count) > wantedBytes {
             guard isFirstPart else {
                 throw problem(
-                    "content.lengthMismatch", "more than the \(wantedBytes) bytes expected")
+                    request.range == nil ? "content.lengthMismatch" : "origin.rangeMismatch",
+                    "more than the \(wantedBytes) bytes expected")
             }
             bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(Int(wantedBytes - received)))
         }

@@ -33,7 +33,8 @@ extension FailureCode {
     /// The transfer broke off; what had come by then is as good as before.
     var leavesBody: Bool {
         switch rawValue {
-        case "origin.protocol", "origin.rangeIgnored", "origin.http.416": false
+        case "origin.protocol", "origin.http.416": false
+        case _ where speaksAgainstRanges: false
         case "worker.cancelled", "worker.leaseLost": true
         default: rawValue.hasPrefix("origin.") && row.isRetryable
         }

@@ -15,16 +15,17 @@ enum StatedDigests {
         var digests: [ExpectedDigest] = []
         // RFC 9530, 3: of the selected representation, also in a 206.
         for line in headers("Repr-Digest") { digests += dictionary(line) }
-        // RFC 3230, 4.3.2, obsolete: of the instance, which is the same.
-        for line in headers("Digest") { digests += list(line, names) }
         let isStoredPlain = headers("x-goog-stored-content-encoding").allSatisfy {
             $0.lowercased() == "identity"
         }
         if isStoredPlain {
             for line in headers("x-goog-hash") { digests += list(line, google) }
         }
-        // Of the body of this message (RFC 1864), or of the object or its part, as S3 has it.
         guard isWhole else { return unique(digests) }
+        // RFC 3230, 4.3.2, obsolete: of the instance, which is the same; of a range some say that of the
+        // range.
+        for line in headers("Digest") { digests += list(line, names) }
+        // Of the body of this message (RFC 1864), or of the object or its part, as S3 has it.
         for value in headers("Content-MD5") { digests += [decoded(.md5, value)].compactMap(\.self) }
         let isComposite = headers("x-amz-checksum-type").contains {
             $0.lowercased() == "composite"

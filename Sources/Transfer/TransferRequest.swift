@@ -113,7 +113,7 @@ package struct LargeObject: Sendable, Hashable {
     package var totalBytes: Int64
     /// The strong ETag or Last-Modified date that all parts must share.
     package var validator: String
-    /// What the origin says of the whole, which nobody compares while parts of it come.
+    /// What the origin says of the whole, to be compared when its parts are there.
     package var stated: [ExpectedDigest]
 
     package init(totalBytes: Int64, validator: String, stated: [ExpectedDigest] = []) {

@@ -1,4 +1,5 @@
 package import Curl
+package import Digest
 package import Model
 package import Storage
 
@@ -33,6 +34,8 @@ package struct Fetched: Sendable {
     package var sha256: String
     /// A digest that the list or the origin states was compared, and agrees.
     package var isVerified = false
+    /// Of a range: what its answer states of the whole object.
+    package var stated: [ExpectedDigest] = []
     /// For a destination in storage: to be committed, or discarded.
     package var object: PendingObject?
     /// For a destination in memory.

@@ -50,13 +50,15 @@ final class Split: Sendable {
         _ large: LargeObject, _ assembly: String,
         _ send: @escaping @Sendable (SplitRequest) async throws(Failure) -> SplitAnswer
     ) {
-        let request = SplitRequest(
+        var request = SplitRequest(
             worker: worker, job: job.id, lease: lease, assembly: assembly,
             totalBytes: large.totalBytes, partBytes: partBytes, validator: large.validator)
+        request.digests = WorkerService.text(of: large.stated)
+        let split = request
         state.withLock { state in
             state.assembly = assembly
             state.totalBytes = large.totalBytes
-            state.request = Task { await Self.ask(request, send) }
+            state.request = Task { await Self.ask(split, send) }
         }
     }
 

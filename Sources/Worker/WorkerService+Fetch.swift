@@ -299,6 +299,7 @@ extension WorkerService {
             end.transfer.handle(.store)
             report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
             report.verified = end.fetched.isVerified
+            report.digests = Self.text(of: end.fetched.stated)
             report.origins = end.origins
         case .failure(let failure) where failure.code == "worker.leaseLost":
             end.transfer.handle(.fail)

@@ -1,10 +1,12 @@
 import CoordinatorClient
+import Digest
 import Model
 import Storage
 
 extension WorkerService {
     /// Hashes a file that was put together from parts and gives it its final key.
     func verify(_ job: Job, _ lease: LeaseID, _ grant: LeaseGrant) async {
+        let stated = Self.stated(of: job)
         let result = await blocking.run { () -> Result<StoredObject, Failure> in
             Result { () throws(Failure) in
                 guard let assembly = job.assembly else {
@@ -16,7 +18,7 @@ extension WorkerService {
                 let storage = try self.storage(at: grant.sites[job.site.description] ?? "")
                 return try storage.promoteAssembly(
                     assembly, key: job.key, expectedSHA256: job.sha256,
-                    digests: Self.furtherDigests(of: job)
+                    digests: Self.furtherDigests(of: job), stated: stated
                 ) { self.isWanted(job, lease) }
             }
         }
@@ -25,11 +27,23 @@ extension WorkerService {
         case .success(let stored):
             var report = JobReport(job: job.id, lease: lease, outcome: .done)
             report.stored = stored
-            report.verified = job.sha256 != nil || job.digests != nil
+            report.verified = job.sha256 != nil || job.digests != nil || !stated.isEmpty
             held.downloaded(job.id, lease)
             reports.push(report)
         }
         pace.ended(1)
+    }
+
+    /// What the origin says of the whole of a file, as far as it can be compared here.
+    private static func stated(of job: Job) -> [ExpectedDigest] {
+        (job.assembly?.digests ?? "").split(separator: ",").compactMap { ExpectedDigest($0) }
+            .filter(\.algorithm.isAvailable)
+    }
+
+    /// What an origin states, as it travels; nil for nothing.
+    static func text(of stated: [ExpectedDigest]) -> String? {
+        guard !stated.isEmpty else { return nil }
+        return stated.prefix(FurtherDigests.mostStated).map(\.description).joined(separator: ",")
     }
 
     /// Writes a directory's `SHA256SUMS`, of everything that completed assets have there.

@@ -138,14 +138,12 @@ extension FetchSession {
 }
 
 extension FailureCode {
-    /// What was fetched is not, or is no longer, the object.
+    /// What was fetched is not, or is no longer, the object, or its parts cannot be had.
     var isOfTheWhole: Bool {
-        rawValue.hasPrefix("content.") || rawValue.hasPrefix("integrity.")
+        rawValue.hasPrefix("content.") || rawValue.hasPrefix("integrity.") || speaksAgainstRanges
+            || rawValue == "origin.http.416"
     }
 
     /// What lies there is not to be gone on with.
-    var spoilsBody: Bool {
-        isOfTheWhole
-            || ["origin.protocol", "origin.rangeIgnored", "origin.http.416"].contains(rawValue)
-    }
+    var spoilsBody: Bool { isOfTheWhole || rawValue == "origin.protocol" }
 }

@@ -92,15 +92,18 @@ final class FetchSession: DrainableService {
     /// Fetches the file; once more from its start where parts of it did not fit together.
     private func fetchWhole(into report: inout FetchReport) async throws(Failure) {
         var attempt = 1
+        var takesParts = plan.connections > 1 && plan.output.takesParts
         while true {
             do throws(Failure) {
-                return try await fetch(into: &report, from: attempt == 1 ? resume() : nil)
+                return try await fetch(
+                    into: &report, from: attempt == 1 ? resume() : nil, takesParts: takesParts)
             } catch {
                 let isInParts = state.withLock { $0.large != nil }
                 guard isInParts, error.code.isOfTheWhole,
                     await waits(after: error, attempt: attempt, retryAfter: nil)
                 else { throw error }
                 attempt += 1
+                if error.code.speaksAgainstRanges { takesParts = false }
                 state.withLock { state in
                     (state.transfers, state.firstFailure, state.large) = ([:], nil, nil)
                 }
@@ -114,7 +117,7 @@ final class FetchSession: DrainableService {
     }
 
     private func fetch(
-        into report: inout FetchReport, from partial: PartialBody?
+        into report: inout FetchReport, from partial: PartialBody?, takesParts: Bool
     ) async throws(Failure) {
         report.resumedBytes = partial?.record.bytes
         if let partial { plan.output.expectedBytes = partial.record.totalBytes }
@@ -122,7 +125,7 @@ final class FetchSession: DrainableService {
         var request = request(range: nil)
         request.expectedSHA256 = plan.expectedSHA256
         request.resumption?.partial = partial
-        if plan.connections > 1, plan.output.takesParts, partial == nil {
+        if takesParts, partial == nil {
             request.splitAbove = Self.partBytes
             request.onLarge = { large, _ in
                 self.state.withLock { $0.large = large }

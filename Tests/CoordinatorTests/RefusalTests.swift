@@ -246,6 +246,7 @@ import Testing
         split(total: "9223372036854775807", part: "9223372036854775806"),
         split(total: "17592186044416", part: "1048576"), split(total: "-1", part: "1048576"),
         split(total: "2097152", part: "1048576", validator: ""),
+        split(total: "2097152", part: "1048576", validator: #"v","digests":"md5=xyz"#),
         split(total: "2097152", part: "1048576", validator: #"a\r\nb"#),
         Case(
             target: "/v1/heartbeats",

@@ -62,7 +62,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ["content.changed", "integrity.assemblyMismatch"] as [FailureCode])
+    @Test(
+        arguments: ["content.changed", "origin.rangeMismatch", "integrity.assemblyMismatch"]
+            as [FailureCode])
     func partsOfDifferentVersionsAreFetchedAnew(code: FailureCode) async throws {
         try await F.with("changed") { fixture in
             let catalog = try await fixture.submit([F.file("large")])
@@ -79,7 +81,7 @@ import Testing
                     #expect(try await fixture.queue.split(request).verdict == .accepted)
                     let first = F.done(job, grant, bytes: Self.part)
                     #expect(try await fixture.report([first]) == [.accepted])
-                } else if job.kind == .verify || code == "content.changed" {
+                } else if job.kind == .verify || code != "integrity.assemblyMismatch" {
                     _ = try await fixture.report([F.failed(job, grant, code)])
                 } else {
                     _ = try await fixture.report([F.done(job, grant, bytes: Self.part)])
@@ -90,6 +92,28 @@ import Testing
             let asset = try await fixture.assets(of: catalog)[0]
             #expect(asset.state == .failed && asset.failure?.code == code)
             #expect(try await fixture.queue.status(of: catalog).state == .failed)
+        }
+    }
+
+    @Test func theVerificationHasWhatTheOriginSaidOfTheWhole() async throws {
+        try await F.with("stated") { fixture in
+            try await fixture.submit([F.file("large")])
+            let grant = try await fixture.lease()
+            var request = Self.request(
+                fixture, grant, total: 3 * Self.part, assembly: F.newID())
+            request.digests = "crc32c=01234567"
+            _ = try await fixture.queue.split(request)
+            let others = try await fixture.lease()
+            #expect(others.jobs.map(\.assembly?.digests) == [nil, nil])
+            var results = (grant.jobs + others.jobs).map { job in
+                F.done(job, job.id == grant.jobs[0].id ? grant : others, bytes: Self.part)
+            }
+            let md5 = "md5=" + String(repeating: "0", count: 32)
+            results[1].digests = "\(md5),crc32c=01234567"
+            results[2].digests = md5
+            _ = try await fixture.report(results)
+            let verify = try await fixture.lease()
+            #expect(verify.jobs.map(\.assembly?.digests) == ["crc32c=01234567,\(md5)"])
         }
     }
 

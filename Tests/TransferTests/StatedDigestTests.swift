@@ -90,15 +90,20 @@ struct StatedDigestTests {
     func ranges() async throws {
         let (origin, fetcher) = (try FaultOrigin(), try Fetcher())
         let (body, whole) = (body, value(.sha256, of: body))
+        let part = value(.md5, of: Array(body[10..<30]))
         origin.route("/a") { request in
             request.serve(body, etag: "\"v\"").with("Repr-Digest", "sha-256=:\(whole):")
-                .with("Content-MD5", whole)
+                .with("Content-MD5", whole).with("Digest", "md5=\(part)")
+                .with("Content-Digest", "md5=:\(part):")
+                .with("x-amz-checksum-sha256", whole)
         }
         var request = fetcher.memory(origin.url("/a"), role: .data)
         request.range = .init(offset: 10, length: 20, totalBytes: 50_000, validator: "\"v\"")
         let fetched = try await fetcher.fetch(request).outcome.get()
         #expect(fetched.body == Array(body[10..<30]))
         #expect(!fetched.isVerified)
+        // It is for who has the whole.
+        #expect(fetched.stated == [try #require(digest(.sha256, body))])
     }
 
     @Test("Base64 as RFC 4648 has it")

@@ -1,4 +1,6 @@
 import CoordinatorClient
+import Digest
+import Foundation
 import Model
 import Synchronization
 import TestSupport
@@ -131,6 +133,41 @@ import Testing
         }
     }
 
+    /// Once, or whenever it is asked for a range: the bytes that came cannot be told from others.
+    @Test(arguments: ["Content-Range", "ETag"], [false, true])
+    func aPartWithAnotherRangeOrValidatorStartsTheFileOver(
+        header: String, isLasting: Bool
+    ) async throws {
+        try await C.with(workers: 2, partBytes: Self.partBytes) { cluster in
+            let isWrong = Mutex(true)
+            cluster.origin.route(Self.path) { request in
+                let answer = request.serve(Self.body, etag: "\"v1\"")
+                let range = request.headers["range"]
+                guard let range, range.hasPrefix("bytes=\(2 * Self.partBytes)-"),
+                    isWrong.withLock({ wrong in
+                        defer { wrong = isLasting }
+                        return wrong
+                    })
+                else { return answer }
+                let other = "bytes 0-\(Self.partBytes - 1)/\(Self.body.count)"
+                return answer.with(header, header == "ETag" ? "\"v2\"" : other)
+            }
+            let ended = try await cluster.run([try cluster.file(Self.path)])
+            let asset = ended[Self.path]
+            let starts = cluster.origin.requests(for: Self.path).count {
+                $0.headers["range"] == nil
+            }
+            if isLasting && header == "ETag" {
+                // Bounded.
+                #expect(asset?.failure?.code == "content.changed" && starts == 4)
+                #expect(cluster.stored(Self.path) == nil)
+            } else {
+                #expect(asset?.state == .completed && starts == 2, "\(ended)")
+                #expect(cluster.stored(Self.path) == Self.body)
+            }
+        }
+    }
+
     /// Promises ranges and answers every request with the whole object.
     private enum Response200 {
         static func whole(_ body: [UInt8]) -> FaultOrigin.Response {
@@ -177,6 +214,63 @@ import Testing
             #expect(cluster.stored(Self.path) == Self.body)
             #expect(try await cluster.checkSums("/large") == 1)
         }
+    }
+
+    /// Said with the first answer, or with one of a part only.
+    @Test(arguments: ["first", "part"], [true, false])
+    func whatTheOriginSaysOfTheWholeIsComparedWithItsParts(
+        answer: String, isRight: Bool
+    ) async throws {
+        try await C.with(workers: 2, partBytes: Self.partBytes) { cluster in
+            let md5 = Self.digest(.md5, of: isRight ? Self.body : [1])
+            let sha256 = Self.digest(.sha256, of: Self.body)
+            cluster.origin.route(Self.path) { request in
+                let plain = request.serve(Self.body, etag: "\"v1\"")
+                switch (answer, request.headers["range"]) {
+                case ("first", nil): return plain.with("Content-MD5", md5)
+                case ("part", "bytes=\(Self.partBytes)-\(2 * Self.partBytes - 1)"):
+                    return plain.with("x-goog-hash", "md5=\(md5)")
+                // Of the whole as well; of the part, and of its message.
+                case (_, .some):
+                    return plain.with("Repr-Digest", "sha-256=:\(sha256):")
+                        .with("Content-MD5", Self.digest(.md5, of: [2]))
+                        .with("Content-Digest", "md5=:\(Self.digest(.md5, of: [3])):")
+                        .with("x-amz-checksum-sha256", "\(sha256)-5")
+                default: return plain
+                }
+            }
+            let catalog = try await cluster.submit([try cluster.file(Self.path)])
+            let asset = try await cluster.end(of: catalog)[Self.path]
+            guard isRight else {
+                #expect(asset?.failure?.code == "integrity.digestMismatch")
+                #expect(cluster.stored(Self.path) == nil)
+                return
+            }
+            #expect(asset?.state == .completed, "\(String(describing: asset))")
+            #expect(cluster.stored(Self.path) == Self.body)
+            let files = try await cluster.client.files(of: catalog, after: nil).files
+            #expect(files.map(\.verified) == [true])
+        }
+    }
+
+    @Test func aFileInPartsOfWhichNothingIsSaidIsUnverified() async throws {
+        try await C.with(partBytes: Self.partBytes) { cluster in
+            cluster.origin.serve(Self.path, Self.body, etag: "\"v1\"")
+            let catalog = try await cluster.submit([try cluster.file(Self.path)])
+            #expect(try await cluster.end(of: catalog)[Self.path]?.state == .completed)
+            let files = try await cluster.client.files(of: catalog, after: nil).files
+            #expect(files.allSatisfy { $0.verified != true })
+        }
+    }
+
+    /// In Base64.
+    private static func digest(_ algorithm: DigestAlgorithm, of bytes: [UInt8]) -> String {
+        var set = DigestSet([algorithm])
+        bytes.withUnsafeBytes { set.update($0) }
+        let computed = set.finish()
+        let all = computed.others + [ExpectedDigest(computed.sha256)]
+        let digest = all.first { $0.algorithm == algorithm }
+        return Data(digest?.bytes ?? []).base64EncodedString()
     }
 
     @Test func aWrongDigestOfAWholeFileIsFoundAfterItsParts() async throws {

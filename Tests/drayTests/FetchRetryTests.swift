@@ -257,6 +257,20 @@ import Testing
         #expect(times.count == 2 && times[1] - times[0] >= 6)
     }
 
+    @Test func whereRangesAreServedWrongTheFileComesInOne() async throws {
+        let body = (0..<20).flatMap { [UInt8](repeating: $0, count: 1 << 20) }
+        origin.route("/f") { request in
+            let answer = request.serve(body, etag: "\"v1\"")
+            guard request.headers["range"] != nil else { return answer }
+            return answer.with("Content-Range", "bytes 0-\(body.count - 1)/\(body.count)")
+        }
+        let fetched = try await fetch("--connections", "2")
+        #expect(fetched.ending == .exited(0), "\(fetched.errors)")
+        #expect(try directory.read("f") == body)
+        let ranges = origin.requests.map { $0.headers["range"] }
+        #expect(ranges == [nil, "bytes=16777216-20971519", nil])
+    }
+
     @Test func ofAFileInPartsEachIsTriedAgainAndTheWholeIsCompared() async throws {
         let body = (0..<40).flatMap { [UInt8](repeating: $0, count: 1 << 20) }
         var digest = SHA256Digest(hashing: body).withUnsafeBytes { Data($0) }

@@ -343,7 +343,11 @@ struct HistoryGenerator {
         ]
         let own: [FailureCode] =
             switch work.kind {
-            case .fetch: ["content.changed", "manifest.changed", "content.lengthMismatch"]
+            case .fetch:
+                [
+                    "content.changed", "manifest.changed", "content.lengthMismatch",
+                    "origin.rangeMismatch",
+                ]
             case .verify: ["integrity.assemblyMismatch", "integrity.digestMismatch"]
             case .resolve: ["manifest.live"]
             case .sums: ["storage.permission"]

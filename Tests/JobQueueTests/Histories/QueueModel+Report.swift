@@ -63,7 +63,9 @@ extension QueueModel {
         /// Parts that do not belong together: the file is fetched anew.
         private func asksForTheWhole(_ work: Work, _ code: FailureCode) -> Bool {
             switch (work.kind, code) {
-            case (.fetch, "content.changed"), (.fetch, "origin.http.416"): work.offset != nil
+            case (.fetch, "content.changed"), (.fetch, "origin.http.416"),
+                (.fetch, "origin.rangeMismatch"):
+                work.offset != nil
             case (.verify, "integrity.assemblyMismatch"), (.verify, "integrity.digestMismatch"):
                 true
             default: false

@@ -22,7 +22,7 @@ SELECT j.place, j.id, j.attempt + 1, j.asset_id, s.role, coalesce(s.url, o.url),
             ELSE coalesce(o.path, s.key, o.key) END,
        coalesce(s.range_length, s.expected_bytes), s.expected_sha256, nullif(j.kind, 'fetch'),
        s.range_offset, r.bytes, r.sha256, o.kind, o.assembly, o.total_bytes, o.validator,
-       m.urls, s.expected_digests, s.is_whole
+       m.urls, s.expected_digests, s.is_whole, o.stated
 FROM held j
 CROSS JOIN LATERAL (SELECT starts, has_mirrors FROM catalog WHERE id = j.catalog_id OFFSET 0) AS c
 LEFT JOIN segment s ON s.id = j.segment_id
@@ -39,7 +39,8 @@ LEFT JOIN LATERAL (
 ) AS m ON true
 -- What plain fetches have none of: the filter answers without a look.
 LEFT JOIN LATERAL (
-    SELECT a.kind, a.url, a.key, d.path, y.id AS assembly, y.total_bytes, y.validator
+    SELECT a.kind, a.url, a.key, d.path, y.id AS assembly, y.total_bytes, y.validator,
+           CASE WHEN j.kind = 'verify' THEN nullif(array_to_string(y.digests, ','), '') END AS stated
     FROM (SELECT) AS nothing
     LEFT JOIN asset a ON a.id = j.asset_id AND j.kind = 'resolve'
     LEFT JOIN directory d ON d.id = j.directory_id

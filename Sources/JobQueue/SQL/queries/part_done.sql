@@ -1,6 +1,12 @@
--- $1 segment of the whole file. One more of its parts is stored; after the last it is verified.
+-- $1 segment of the whole file, $2 what the origin has stated of it with this part. One more of its parts
+-- is stored; after the last it is verified.
 WITH counted AS (
-    UPDATE assembly SET parts_done = parts_done + 1 WHERE segment_id = $1::bigint
+    UPDATE assembly SET parts_done = parts_done + 1,
+        -- More than these can only contradict each other, as these do.
+        digests = CASE WHEN $2 = '' THEN digests ELSE ARRAY(
+            SELECT DISTINCT d FROM unnest(digests || string_to_array($2, ',')) AS d ORDER BY d
+            LIMIT 16) END
+    WHERE segment_id = $1::bigint
     RETURNING segment_id, parts, parts_done
 )
 INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id, segment_id,

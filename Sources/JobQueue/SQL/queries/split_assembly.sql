@@ -1,3 +1,4 @@
--- $1 assembly, $2 segment, $3 total bytes, $4 validator, $5 parts, $6 the try of the whole file.
-INSERT INTO assembly (id, segment_id, total_bytes, validator, parts, attempt)
-VALUES ($1::uuid, $2::bigint, $3::bigint, $4, $5::int, $6::smallint)
+-- $1 assembly, $2 segment, $3 total bytes, $4 validator, $5 parts, $6 the try of the whole file,
+-- $7 what the origin states of it.
+INSERT INTO assembly (id, segment_id, total_bytes, validator, parts, attempt, digests)
+VALUES ($1::uuid, $2::bigint, $3::bigint, $4, $5::int, $6::smallint, string_to_array($7, ','))

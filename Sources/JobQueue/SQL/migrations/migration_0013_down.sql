@@ -1,0 +1,1 @@
+ALTER TABLE assembly DROP COLUMN digests;
