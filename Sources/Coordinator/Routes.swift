@@ -35,6 +35,7 @@ struct Routes: Sendable {
         case ("segments", 2): return ["POST": segments]
         case ("splits", 2): return ["POST": split]
         case ("releases", 2): return ["POST": release]
+        case ("assets", 2): return ["GET": browse]
         case ("sums", 2): return ["GET": sums]
         case ("cooling", 2): return ["GET": coolingList]
         case ("catalogs", 2): return ["POST": openCatalog]

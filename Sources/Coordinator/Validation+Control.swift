@@ -45,7 +45,7 @@ extension Validation {
             deadline: action.deadline == 0 ? nil : action.deadline)
     }
 
-    private static func check(_ catalog: CatalogReference) throws(Failure) {
+    static func check(_ catalog: CatalogReference) throws(Failure) {
         switch (catalog.id, catalog.name) {
         case (let id?, nil) where catalog.storageURL == nil:
             guard id.rawValue > 0 else { throw wrong("catalog.id", "\(id)", "a catalog's number") }

@@ -160,7 +160,9 @@ extension CoordinatorClient {
 struct Query: CustomStringConvertible {
     let description: String
 
-    init(_ items: (name: String, value: String?)...) {
+    init(_ items: (name: String, value: String?)...) { self.init(items) }
+
+    init(_ items: [(name: String, value: String?)]) {
         let pairs = items.compactMap { item in
             item.value.map { "\(item.name)=\(Self.encode($0))" }
         }

@@ -24,6 +24,14 @@ extension CoordinatorClient {
         try await post("/v1/selections", action, call: Call(retrySeconds: retrySeconds))
     }
 
+    /// A page of a catalog's assets. Throws `input.notFound` for a catalog that is not there.
+    package func assets(
+        _ query: AssetQuery, retrySeconds: Double? = nil
+    ) async throws(Failure) -> AssetListing {
+        try await get(
+            "/v1/assets\(Query(query.parameters))", call: Call(retrySeconds: retrySeconds))
+    }
+
     /// A page of origins by name; `after` is the page before's `next`.
     package func origins(
         after: String? = nil, retrySeconds: Double? = nil

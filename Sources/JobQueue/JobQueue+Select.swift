@@ -19,21 +19,19 @@ extension JobQueue {
     }
 
     private func catalogs(_ action: SelectionAction) async throws(Failure) -> [CatalogID] {
-        let reference = action.catalog
-        let found = try await withConnection { connection in
-            try await connection.query(
-                SQL.catalogsSelected,
-                [
-                    .optionalInt(reference?.id?.rawValue), .optionalText(reference?.name),
-                    .optionalText(reference?.storageURL),
-                    .optionalText(action.failureCode?.rawValue),
-                ]
-            ).rows.map { CatalogID(try $0.int64("id")) }
+        guard let reference = action.catalog else {
+            return try await catalogs(nil, failureCode: action.failureCode)
         }
-        guard let reference else { return found }
+        return [try await catalog(reference)]
+    }
+
+    /// The one catalog that is meant. Throws `input.notFound`, and `input.field` for a name that several
+    /// sites have.
+    func catalog(_ reference: CatalogReference) async throws(Failure) -> CatalogID {
+        let found = try await catalogs(reference, failureCode: nil)
         if let id = reference.id, found.isEmpty { throw Self.unknown(id) }
         let name = (reference.name ?? "").prefix(100)
-        guard !found.isEmpty else {
+        guard let first = found.first else {
             throw Failure("input.notFound", "There is no catalog \(name).")
         }
         guard found.count == 1 else {
@@ -43,7 +41,22 @@ extension JobQueue {
                 "catalog: several sites have one named \(name): give its number, "
                     + "one of \(numbers).")
         }
-        return found
+        return first
+    }
+
+    private func catalogs(
+        _ reference: CatalogReference?, failureCode: FailureCode?
+    ) async throws(Failure) -> [CatalogID] {
+        try await withConnection { connection in
+            try await connection.query(
+                SQL.catalogsSelected,
+                [
+                    .optionalInt(reference?.id?.rawValue), .optionalText(reference?.name),
+                    .optionalText(reference?.storageURL),
+                    .optionalText(failureCode?.rawValue),
+                ]
+            ).rows.map { CatalogID(try $0.int64("id")) }
+        }
     }
 
     private func apply(

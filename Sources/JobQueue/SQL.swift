@@ -20,6 +20,54 @@ enum SQL {
         [("replacingResults", fragment(PackageResources.fragment_replacing_results_sql))])
     static let settleDone = text(PackageResources.settle_done_sql, [("replacingResults", "")])
 
+    /// The statements of `JobQueue.browse`.
+    struct Browse: Hashable {
+        var order: AssetQuery.Order
+        var isDescending: Bool
+    }
+
+    static func browse(_ order: AssetQuery.Order, isDescending: Bool) -> String {
+        browsing[Browse(order: order, isDescending: isDescending)] ?? ""
+    }
+
+    private static let browsing: [Browse: String] = {
+        var texts: [Browse: String] = [:]
+        for order in AssetQuery.Order.allCases {
+            for isDescending in [false, true] {
+                texts[Browse(order: order, isDescending: isDescending)] = browse(
+                    order, isDescending)
+            }
+        }
+        return texts
+    }()
+
+    private static func browse(_ order: AssetQuery.Order, _ isDescending: Bool) -> String {
+        let template: [UInt8]
+        let value: String
+        switch order {
+        case .name:
+            template = PackageResources.assets_by_name_sql
+            value = ""
+        case .bytes:
+            template = PackageResources.assets_by_value_sql
+            value = "coalesce(nullif(a.bytes, 0), a.expected_bytes, 0)"
+        case .changed:
+            template = PackageResources.assets_by_value_sql
+            value = "(extract(epoch FROM a.changed_at) * 1000000)::bigint"
+        }
+        let last = "(SELECT max(a.name) || '0' FROM asset a WHERE a.catalog_id = $1::bigint)"
+        return text(
+            template,
+            [
+                ("assetColumns", fragment(PackageResources.fragment_asset_columns_sql)),
+                ("assetsFiltered", fragment(PackageResources.fragment_assets_filtered_sql)),
+                ("value", value), ("beyond", isDescending ? "<" : ">"),
+                ("before", isDescending ? ">" : "<"), ("farthest", isDescending ? "min" : "max"),
+                ("beginning", isDescending ? last : "''"),
+                ("direction", isDescending ? "DESC" : "ASC"),
+            ])
+    }
+
     private static func text(_ bytes: [UInt8], _ values: [(String, String)]) -> String {
         values.reduce(into: String(decoding: bytes, as: UTF8.self)) { text, value in
             text = text.replacing("{{\(value.0)}}", with: value.1)

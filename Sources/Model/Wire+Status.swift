@@ -86,6 +86,10 @@ package struct AssetStatus: Codable, Sendable {
     package var bytes: Int64
     package var expectedBytes: Int64?
     package var retries: Int
+    /// Its final key, relative to the site: a title's is the manifest's, the entry to play.
+    package var path: String?
+    /// When its state or its counts changed last, in seconds since 1970.
+    package var changed: Double?
 
     package init(
         id: AssetID, name: String, url: String, kind: AssetKind, state: AssetState,

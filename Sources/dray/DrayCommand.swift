@@ -32,7 +32,8 @@ enum DrayCommand {
             PrefetchCommand.command, FetchCommand.command, UpCommand.command,
             CoordinatorCommand.command, WorkerCommand.command, DatabaseCommand.command,
             StatusCommand.command,
-            QueueCommand.command, CatalogCommand.command, OriginsCommand.command,
+            QueueCommand.command, CatalogCommand.command, AssetsCommand.command,
+            OriginsCommand.command,
             SiteCommand.command,
             BenchmarkCommand.command,
         ])

@@ -20,6 +20,10 @@ import Testing
         Case(target: "/v1/sites/settings", body: #"{"site":"srv-edge",\#(fields)}"#)
     }
 
+    private static func browse(_ query: String) -> Case {
+        Case(method: "GET", target: "/v1/assets\(query)")
+    }
+
     private static let refused: [Case] = [
         Case(
             target: "/v1/queues/srv-edge/control", body: #"{"action":"stop"}"#,
@@ -54,6 +58,15 @@ import Testing
         selection(#""action":"reprioritise","catalog":{"id":1},"priority":-1"#),
         selection(
             #""action":"reprioritise","catalog":{"id":1},"priority":1.5"#, code: "input.malformed"),
+        browse(""), browse("?catalog=0"), browse("?catalog=1&site=file:///srv/edge"),
+        browse("?catalog=movies&site=s3://x"), browse("?catalog=1&state=done"),
+        browse("?catalog=1&kind=mp4"), browse("?catalog=1&sort=size"),
+        browse("?catalog=1&descending=yes"), browse("?catalog=1&limit=0"),
+        browse("?catalog=1&minimumBytes=-1"), browse("?catalog=1&maximumBytes=1GB"),
+        browse("?catalog=1&name="), browse("?catalog=1&search=a%0Ab"),
+        browse("?catalog=1&status=new"),
+        Case(
+            method: "GET", target: "/v1/assets?catalog=99", status: 404, code: "input.notFound"),
         Case(
             target: "/v1/selections", body: #"{"action":"cancel","catalog":{"id":99}}"#,
             status: 404,

@@ -59,6 +59,18 @@ extension EndToEnd {
             #expect(status.state == .failed)
             #expect(status.totals.completed + cancelled.assets == Self.files)
 
+            let gone: AssetListing = try Self.read(
+                try await Self.run(
+                    cluster, "assets", "movies", "--code", "worker.*", "--limit", "3", "--json"))
+            #expect(gone.assets.count == 3 && gone.next != nil)
+            #expect(gone.assets.allSatisfy { $0.failure?.code == "worker.cancelled" })
+            let largest = try await Self.run(
+                cluster, "assets", "movies", "--state", "completed", "--sort", "bytes", "--limit",
+                "2")
+            #expect(largest.contains("completed") && largest.contains("More: --after '"))
+            let bad = try await Self.run(cluster, "assets", "movies", "--state", "done", exits: 2)
+            #expect(bad.contains("--state is 'done'") && bad.contains("completed"))
+
             let again = try await Self.run(
                 cluster, "catalog", "retry", "all", "--code", "worker.cancelled")
             #expect(again.hasPrefix("Trying again: \(cancelled.assets) assets"), "\(again)")

@@ -1,0 +1,85 @@
+package import Model
+import Postgres
+
+/// Lists of a catalog's assets as people ask for them.
+extension JobQueue {
+    /// How many assets are looked at for a page that is sorted by name.
+    static let browsedAtOnce = 50_000
+
+    /// A page of a catalog's assets.
+    ///
+    /// Sorted by name it takes a bounded time however large the catalog is and whatever is looked for; by
+    /// anything else the catalog is read once a page. Throws `input.notFound` for a catalog that is not
+    /// there, and `input.field` for a place that is not from a page's `next`.
+    package func browse(
+        _ query: AssetQuery, lookingAt: Int = JobQueue.browsedAtOnce
+    ) async throws(Failure) -> AssetListing {
+        let catalog = try await catalog(query.catalog)
+        let place = try Self.place(query)
+        let parameters: [PostgresValue] = [
+            .int(catalog.rawValue), .int(Int64(query.limit)), place.first,
+            query.states.isEmpty ? .null : .textArray(query.states.map(\.rawValue)),
+            .optionalText(query.kind?.rawValue), .optionalText(query.failureCode.map(Self.pattern)),
+            .optionalText(query.name.map(Self.pattern)),
+            .optionalText(query.search.map { "%\(Self.escaped($0))%" }),
+            .optionalInt(query.minimumBytes), .optionalInt(query.maximumBytes),
+            place.second ?? .int(Int64(lookingAt)),
+        ]
+        return try await withConnection { connection in
+            let rows = try await connection.query(
+                SQL.browse(query.order, isDescending: query.isDescending), parameters
+            ).rows
+            let found = try rows.filter { try $0.optionalInt64("id") != nil }
+            return AssetListing(
+                catalog: catalog,
+                assets: try found.map { row in
+                    var asset = try AssetStatus(row: row)
+                    asset.path = try row.string("key")
+                    asset.changed = Double(try row.int64("changed_microseconds")) / 1e6
+                    return asset
+                },
+                next: try Self.next(query, rows: Array(rows), found: found))
+        }
+    }
+
+    private static func next(
+        _ query: AssetQuery, rows: [PostgresRow], found: [PostgresRow]
+    ) throws -> String? {
+        if found.count == query.limit, let last = found.last {
+            guard query.order != .name else { return try last.string("name") }
+            return "\(try last.int64("value")).\(try last.int64("id"))"
+        }
+        guard query.order == .name, let first = rows.first, try !first.bool("is_end") else {
+            return nil
+        }
+        return try first.string("last")
+    }
+
+    /// Where the page begins: a name, or a value and a number.
+    private static func place(
+        _ query: AssetQuery
+    ) throws(Failure) -> (first: PostgresValue, second: PostgresValue?) {
+        guard query.order != .name else { return (.optionalText(query.after), nil) }
+        guard let after = query.after else { return (.null, .null) }
+        let numbers = after.split(separator: ".", omittingEmptySubsequences: false)
+            .compactMap { Int64($0) }
+        guard numbers.count == 2 else {
+            throw Failure("input.field", "after: \(after.prefix(40)) is not from a page's next.")
+        }
+        return (.int(numbers[0]), .int(numbers[1]))
+    }
+
+    /// A pattern for LIKE in which `*` alone means something.
+    static func pattern(_ text: String) -> String {
+        escaped(text).replacing("*", with: "%")
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var out = ""
+        for character in text.unicodeScalars {
+            if character == "%" || character == "_" || character == "\\" { out += "\\" }
+            out.unicodeScalars.append(character)
+        }
+        return out
+    }
+}

@@ -1,0 +1,145 @@
+import CoordinatorClient
+import Model
+import Runtime
+
+/// `dray assets`: the assets of a catalog, filtered, sorted, a page at a time.
+enum AssetsCommand {
+    static let command = Command(
+        "assets", summary: "List the assets of a catalog: filter, search, sort.",
+        discussion: """
+            \(ClusterCall.place) In patterns * stands for any characters. The size of an asset is what \
+            is stored of it or, where nothing is, what is expected.
+            """,
+        operands: [
+            CommandOperand("CATALOG", help: "Its number or name, as `dray status` lists them.")
+        ],
+        options: [
+            CommandOption(
+                "site", .text(placeholder: "DEST"),
+                help: "The catalog's site, where several have one of that name."),
+            CommandOption(
+                "state", .text(placeholder: "STATE,…"),
+                help: "Any of: \(AssetState.allCases.map(\.rawValue).joined(separator: ", "))."),
+            CommandOption(
+                "kind", .text(placeholder: "KIND"),
+                help: "One of: \(AssetKind.allCases.map(\.rawValue).joined(separator: ", "))."),
+            CommandOption(
+                "code", .text(placeholder: "PATTERN"),
+                help: "What failed with such a code: origin.http.404, 'origin.*'."),
+            CommandOption(
+                "name", .text(placeholder: "PATTERN"), help: "The whole name: 'season1/*.m3u8'."),
+            CommandOption(
+                "search", .text(placeholder: "TEXT"),
+                help: "A part of the name or the URL, in upper or lower case."),
+            CommandOption(
+                "min-size", .text(placeholder: "SIZE"), help: "At least so large: 1.5GiB, 20MB."),
+            CommandOption("max-size", .text(placeholder: "SIZE"), help: "At most so large."),
+            CommandOption(
+                "sort", .text(placeholder: "BY"),
+                help: "name, the default; bytes or changed, which read the whole catalog."),
+            CommandOption("descending", .flag, help: "The last first."),
+            CommandOption(
+                "limit", .integer(placeholder: "N", range: 1...100_000),
+                help: "Most assets to list, 100 by default."),
+            CommandOption(
+                "after", .text(placeholder: "PLACE"),
+                help: "Go on where a listing ended, as its last line says."),
+            ClusterCall.json,
+        ]
+    ) { arguments in
+        await ClusterCall.run { client in
+            let listing = try await listing(query(arguments), arguments.integer("limit") ?? 100) {
+                try await client.assets($0, retrySeconds: ClusterCall.retrySeconds)
+            }
+            return try ClusterCall.show(listing, arguments) { text(listing) }
+        }
+    }
+
+    /// Up to `limit` assets, from as many pages as that takes.
+    static func listing(
+        _ query: AssetQuery, _ limit: Int,
+        page: (AssetQuery) async throws -> AssetListing
+    ) async throws -> AssetListing {
+        var query = query
+        query.limit = min(limit, WireLimits.pageRows)
+        var listing = try await page(query)
+        while let next = listing.next, listing.assets.count < limit {
+            query.catalog = CatalogReference(listing.catalog)
+            query.after = next
+            query.limit = min(limit - listing.assets.count, WireLimits.pageRows)
+            let more = try await page(query)
+            listing.assets += more.assets
+            listing.next = more.next
+        }
+        return listing
+    }
+
+    // MARK: Asking
+
+    private static func query(_ arguments: Arguments) throws -> AssetQuery {
+        let catalog = arguments.operands[0]
+        var query = AssetQuery(
+            Int64(catalog).map { CatalogReference(CatalogID($0)) }
+                ?? CatalogReference(name: catalog))
+        if let site = arguments.text("site") {
+            query.catalog.storageURL = try Destination(remote: site).storageURL
+        }
+        for name in (arguments.text("state") ?? "").split(separator: ",") {
+            query.states.append(try choice("state", String(name)))
+        }
+        if let kind = arguments.text("kind") { query.kind = try choice("kind", kind) }
+        query.failureCode = arguments.text("code")
+        query.name = arguments.text("name")
+        query.search = arguments.text("search")
+        query.minimumBytes = try size("min-size", arguments)
+        query.maximumBytes = try size("max-size", arguments)
+        if let sort = arguments.text("sort") { query.order = try choice("sort", sort) }
+        query.isDescending = arguments.flag("descending")
+        query.after = arguments.text("after")
+        return query
+    }
+
+    private static func choice<Value: RawRepresentable<String> & CaseIterable>(
+        _ option: String, _ text: String
+    ) throws(UsageError) -> Value {
+        guard let value = Value(rawValue: text) else {
+            throw UsageError(
+                "--\(option) is '\(printable(text))'",
+                hint: "Use \(Value.allCases.map(\.rawValue).joined(separator: ", ")).")
+        }
+        return value
+    }
+
+    private static func size(
+        _ option: String, _ arguments: Arguments
+    ) throws(UsageError) -> Int64? {
+        guard let text = arguments.text(option) else { return nil }
+        guard let bytes = ByteCount.parse(text) else {
+            throw UsageError(
+                "--\(option) is '\(printable(text))'", hint: "Write 500MB, 1.5GiB or 1048576.")
+        }
+        return bytes
+    }
+
+    // MARK: Showing
+
+    static func text(_ listing: AssetListing) -> String {
+        let hasFailures = listing.assets.contains { $0.failure != nil }
+        let rows = listing.assets.map { asset in
+            [
+                printable(asset.name), asset.kind.rawValue, asset.state.rawValue,
+                "\(HumanFormat.count(asset.segmentsDone)) of \(HumanFormat.count(asset.segments))",
+                HumanFormat.bytes(asset.bytes == 0 ? asset.expectedBytes ?? 0 : asset.bytes),
+                asset.changed.map(TimeOptions.text) ?? "–",
+            ]
+                + (hasFailures ? [asset.failure?.code.rawValue ?? ""] : [])
+        }
+        let table = ClusterCall.section(
+            "Catalog \(listing.catalog)",
+            ["Name", "Kind", "State", "Segments", "Size", "Changed"]
+                + (hasFailures ? ["Failure"] : []),
+            [.left, .left, .left, .right, .right, .left] + (hasFailures ? [.left] : []), rows)
+        guard let next = listing.next else { return table }
+        return table + "More: --after '\(next.replacing("'", with: "'\\''"))'\n"
+    }
+}
