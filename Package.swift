@@ -20,6 +20,17 @@ func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
         swiftSettings: settings)
 }
 
+/// Built with libFuzzer by `scripts/fuzz` alone, which provides its `main`.
+let fuzzing: [Target] =
+    Context.environment["DRAY_FUZZ"] == nil
+    ? []
+    : [
+        .executableTarget(
+            name: "Fuzz", dependencies: ["Catalog", "Gzip", "Model"], path: "Tests/Fuzz",
+            exclude: ["corpus"],
+            swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
+    ]
+
 let package = Package(
     name: "dray",
     products: [.executable(name: "dray", targets: ["dray"])],
@@ -35,6 +46,7 @@ let package = Package(
             name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(
             name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CLinux"),
 
         // Thin Swift over one C library each. Nothing else imports a C… module.
@@ -45,6 +57,7 @@ let package = Package(
         library("Postgres", ["CPostgres", "EventLoop"]),
         library("HTTPServer", ["CMicroHTTPD"]),
         library("XML", ["CLibXML2"]),
+        library("Gzip", ["CZlib"]),
 
         library("Runtime", ["CLinux", "EventLoop"]),
         library("Model"),
@@ -73,7 +86,8 @@ let package = Package(
             name: "dray",
             dependencies: [
                 "Benchmark", "Model", "Catalog", "CoordinatorClient", "Coordinator", "Digest",
-                "Worker", "Embedded", "EventLoop", "JobQueue", "Postgres", "Storage", "Runtime",
+                "Worker", "Embedded", "EventLoop", "Gzip", "JobQueue", "Postgres", "Storage",
+                "Runtime",
                 "Transfer",
             ],
             swiftSettings: settings),
@@ -91,6 +105,7 @@ let package = Package(
         tests("Postgres"),
         tests("HTTPServer"),
         tests("XML"),
+        tests("Gzip"),
         tests("Runtime"),
         tests("Model", ["Runtime"]),
         tests("Catalog", ["Model"]),
@@ -107,6 +122,6 @@ let package = Package(
             ]),
         tests("Embedded", ["Model", "Runtime"]),
         tests("dray", ["Model", "Runtime"]),
-    ],
+    ] + fuzzing,
     swiftLanguageModes: [.v6]
 )
