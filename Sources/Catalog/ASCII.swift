@@ -119,6 +119,13 @@ enum ASCII {
         return true
     }
 
+    /// True when the bytes of `range` are `text`, which is in lower case, in any case.
+    static func isEqualIgnoringCase(
+        _ bytes: [UInt8], _ range: Range<Int>, _ text: StaticString
+    ) -> Bool {
+        range.count == text.utf8CodeUnitCount && hasPrefixIgnoringCase(bytes, range, text)
+    }
+
     /// `range` without spaces, tabs and a carriage return at its ends.
     static func trimmed(_ bytes: [UInt8], _ range: Range<Int>) -> Range<Int> {
         var lower = range.lowerBound

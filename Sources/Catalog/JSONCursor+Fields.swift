@@ -8,7 +8,7 @@ extension JSONCursor {
     ) -> Failure {
         Failure(
             "input.field",
-            "\(TextPosition(bytes, offset)): field \(path): \(given), allowed \(allowed)")
+            "\(position(offset)): field \(path): \(given), allowed \(allowed)")
     }
 
     func unknownField(_ name: String, at place: Int, in path: String, allowed: String) -> Failure {

@@ -10,9 +10,12 @@ struct JSONCursor {
     let bytes: [UInt8]
     private(set) var index: Int
     private var depth = 0
+    /// Where `bytes` begin in the whole that they are from.
+    private let origin: TextPosition
 
-    init(_ bytes: [UInt8]) {
+    init(_ bytes: [UInt8], at origin: TextPosition = TextPosition(line: 1, column: 1)) {
         self.bytes = bytes
+        self.origin = origin
         index = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
     }
 
@@ -25,9 +28,18 @@ struct JSONCursor {
         case null = "null"
     }
 
+    /// The place of the byte at `offset` in the whole.
+    func position(_ offset: Int) -> TextPosition {
+        let place = TextPosition(bytes, offset)
+        guard place.line == 1 else {
+            return TextPosition(line: origin.line + place.line - 1, column: place.column)
+        }
+        return TextPosition(line: origin.line, column: origin.column + place.column - 1)
+    }
+
     /// The failure of input that is not JSON, at byte `offset`.
     func malformed(_ what: String, at offset: Int) -> Failure {
-        Failure("input.malformed", "\(TextPosition(bytes, offset)): \(what)")
+        Failure("input.malformed", "\(position(offset)): \(what)")
     }
 
     /// What the next value is; its first byte is then at `index`.
@@ -241,11 +253,13 @@ struct JSONCursor {
         guard index < bytes.count else {
             return malformed("expected \(expected), given the end of the input", at: index)
         }
-        let byte = bytes[index]
-        let given =
-            byte > ASCII.space && byte < ASCII.delete
+        return malformed("expected \(expected), given \(Self.shown(bytes[index]))", at: index)
+    }
+
+    /// A byte, for a message.
+    static func shown(_ byte: UInt8) -> String {
+        byte > ASCII.space && byte < ASCII.delete
             ? "\"\(Unicode.Scalar(byte))\"" : "byte 0x\(String(byte, radix: 16, uppercase: true))"
-        return malformed("expected \(expected), given \(given)", at: index)
     }
 }
 

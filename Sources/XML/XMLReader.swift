@@ -63,7 +63,8 @@ package final class XMLFeed {
     private var toldBefore = 0
     /// UTF-16 and UTF-32 hold NUL bytes.
     private var isWide: Bool?
-    private var line = 1
+    /// Line feeds in what was given, from 1.
+    private var fedLine = 1
 
     /// `mostSilentBytes`: the longest tag, comment or instruction; libxml2 keeps one until it is whole.
     package init(_ handler: any XMLHandler, mostSilentBytes: Int = .max) throws(XMLError) {
@@ -85,6 +86,9 @@ package final class XMLFeed {
 
     deinit { xmlFreeParserCtxt(parser) }
 
+    /// Where the reading is, from 1.
+    package var line: Int { reading.line }
+
     /// The next bytes of the document.
     package func feed(_ bytes: ArraySlice<UInt8>) throws(XMLError) {
         guard !bytes.isEmpty else { return }
@@ -96,10 +100,10 @@ package final class XMLFeed {
         self.isWide = isWide
         // libxml2 takes a NUL for the end of what it was given.
         if !isWide, let place = bytes.firstIndex(of: 0) {
-            let line = line + bytes[..<place].count { $0 == 0x0A }
+            let line = fedLine + bytes[..<place].count { $0 == 0x0A }
             throw XMLError(reason: .malformed, detail: "it has a NUL byte", line: line)
         }
-        line += bytes.count { $0 == 0x0A }
+        fedLine += bytes.count { $0 == 0x0A }
         try parse(bytes, isLast: false)
         if reading.told != toldBefore { silentBytes = 0 }
         toldBefore = reading.told

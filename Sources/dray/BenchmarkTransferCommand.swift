@@ -52,8 +52,10 @@ enum BenchmarkTransferCommand {
             let destination = try Destination(local: arguments.text("to") ?? "")
             let source = try ListSource(arguments.operands[0])
             var objects: [TransferBenchmark.Object] = []
-            _ = try await source.read { assets throws(Failure) in
-                for asset in assets where asset.kind == .file {
+            var names: Set<String> = []
+            _ = try await source.read(.check) { assets throws(Failure) in
+                for asset in assets
+                where asset.kind == .file && names.insert(asset.name).inserted {
                     objects.append(TransferBenchmark.Object(url: asset.url, key: asset.key))
                 }
             }

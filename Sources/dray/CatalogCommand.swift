@@ -2,12 +2,13 @@ import CoordinatorClient
 import Model
 import Runtime
 
-/// `dray catalog`: cancels, retries, reprioritises and reschedules work.
+/// `dray catalog`: checks lists; cancels, retries, reprioritises and reschedules work.
 enum CatalogCommand {
     static let command = Command(
-        "catalog", summary: "Cancel, retry, reprioritise or reschedule the work of catalogs.",
+        "catalog", summary: "Check a list; cancel, retry, reprioritise or reschedule catalogs.",
         discussion: ClusterCall.place,
         subcommands: [
+            CatalogCheckCommand.command,
             change(
                 .cancel, "Do no more of a catalog, an asset, or what failed with a code.",
                 """

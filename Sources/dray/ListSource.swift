@@ -5,24 +5,25 @@ import Runtime
 
 /// What LIST names: one URL, a file, or stdin; read twice, once to check it and once to submit it.
 ///
-/// What cannot be read twice (stdin, a pipe) is copied to an unnamed temporary file first, so that
-/// nothing is begun for a list that turns out malformed, at any length and in bounded memory.
+/// What cannot be read twice (stdin, a pipe) is copied to an unnamed temporary file while it is checked,
+/// so that nothing is begun for a list that turns out malformed, at any length and in bounded memory.
 struct ListSource: Sendable {
     private enum Content: Sendable {
         case url(String)
-        case file(Int32)
+        case file(ListFile)
     }
 
     /// For messages: the file's name, `stdin`, or nil for a URL.
     let label: String?
     /// Made of the file's name or the URL's host; used when the list gives no name.
     let defaultName: String
+    /// The form that was asked for; nil to tell it from the list.
+    let format: ListFormat?
     private let content: Content
 
-    private static let chunkBytes = 256 << 10
-
     /// Opens the list. Throws `input.unreadable`.
-    init(_ operand: String) throws(Failure) {
+    init(_ operand: String, format: ListFormat? = nil) throws(Failure) {
+        self.format = format
         // A file may be called anything; something with :// that is no file is meant as a URL.
         if operand.contains("://"), access(operand, F_OK) != 0 {
             content = .url(operand)
@@ -33,22 +34,7 @@ struct ListSource: Sendable {
             return
         }
         label = operand == "-" ? "stdin" : operand
-        let descriptor = operand == "-" ? dup(STDIN_FILENO) : open(operand, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw Failure(
-                "input.unreadable", "\(printable(operand)): \(systemErrorText(errno))")
-        }
-        var status = stat()
-        fstat(descriptor, &status)
-        guard status.st_mode & S_IFMT != S_IFDIR else {
-            close(descriptor)
-            throw Failure("input.unreadable", "\(printable(operand)) is a directory, not a list")
-        }
-        if status.st_mode & S_IFMT == S_IFREG, operand != "-" {
-            content = .file(descriptor)
-        } else {
-            content = .file(try Self.spooled(descriptor, label: label ?? ""))
-        }
+        content = .file(try ListFile(operand))
         let fileName = operand == "-" ? "stdin" : operand.split(separator: "/").last ?? "list"
         let stem = fileName.split(separator: ".").first.map(String.init) ?? String(fileName)
         defaultName = Self.cleaned(stem)
@@ -60,92 +46,97 @@ struct ListSource: Sendable {
         return name.isEmpty ? "list" : name
     }
 
-    /// Copies what `descriptor` yields to an unnamed file, which goes away with the process.
-    private static func spooled(_ descriptor: Int32, label: String) throws(Failure) -> Int32 {
-        defer { close(descriptor) }
-        var template = Array("/tmp/dray-list-XXXXXX".utf8CString)
-        let file = mkstemp(&template)
-        guard file >= 0 else {
-            throw Failure("input.unreadable", "cannot copy \(label): \(systemErrorText(errno))")
-        }
-        unlink(template)
-        _ = fcntl(file, F_SETFD, FD_CLOEXEC)
-        var buffer = [UInt8](repeating: 0, count: chunkBytes)
-        while true {
-            // Nothing has been started yet, and a person who is asked for a list may leave.
-            let count = ProcessSignals.withDefaultAction {
-                Glibc.read(descriptor, &buffer, buffer.count)
-            }
-            if count == 0 { return file }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw Failure("input.unreadable", "\(label): \(systemErrorText(errno))")
-            }
-            var offset = 0
-            while offset < count {
-                let written = buffer.withUnsafeBytes { bytes in
-                    write(file, bytes.baseAddress?.advanced(by: offset), count - offset)
-                }
-                guard written > 0 else {
-                    throw Failure(
-                        "input.unreadable", "cannot copy \(label): \(systemErrorText(errno))")
-                }
-                offset += written
-            }
-        }
+    /// What a reading is for.
+    enum Purpose {
+        /// It is the only one; entries that cannot be used are gathered, up to a number.
+        case report(mostFailures: Int)
+        /// It is the first of two; what cannot be used is thrown.
+        case check
+        /// It is the second: names are not compared again.
+        case submission
     }
 
-    /// What the list says of itself, and how many assets it holds.
-    struct Summary: Sendable {
+    /// What a reading found.
+    struct Reading: Sendable {
+        var format: ListFormat?
         var name: String?
         var priority: Int?
-        var assets = 0
+        var counts = ListCounts()
+        var failures: [Failure] = []
+        var failureCount = 0
+        var notices: [ListNotice] = []
+        var noticeCount = 0
     }
 
     /// Reads the whole list and hands its assets to `take` as they come.
     ///
-    /// Throws what is wrong with the list, with its name, line and column. `expectedAssets` is what
-    /// an earlier reading counted.
+    /// Throws what is wrong with the list, with its name and line, unless a report is asked for: that
+    /// has it as its last failure, without the name.
     func read(
-        expectedAssets: Int = 0,
-        _ take: ([AssetSubmission]) async throws(Failure) -> Void
-    ) async throws(Failure) -> Summary {
+        _ purpose: Purpose, _ take: ([AssetSubmission]) async throws(Failure) -> Void
+    ) async throws(Failure) -> Reading {
         switch content {
         case .url(let url):
-            try await take([try ListReader.asset(url: url)])
-            return Summary(assets: 1)
-        case .file(let descriptor):
-            var reader = ListReader(expectedAssets: expectedAssets)
-            var buffer = [UInt8](repeating: 0, count: Self.chunkBytes)
-            var offset = 0
-            while true {
-                let count = pread(descriptor, &buffer, buffer.count, off_t(offset))
-                if count < 0 {
-                    throw labelled(Failure("input.unreadable", systemErrorText(errno)))
+            let asset = try ListReader.asset(url: url)
+            try await take([asset])
+            return Reading(
+                counts: ListCounts(
+                    assets: 1, titles: asset.kind == .file ? 0 : 1,
+                    files: asset.kind == .file ? 1 : 0))
+        case .file(let file):
+            var reader = Self.reader(purpose, format)
+            var problem: Failure?
+            do throws(Failure) {
+                let input = ListInput(file, copies: purpose.isFirstOfTwo)
+                while let bytes = try input.next() {
+                    let assets = try reader.feed(bytes)
+                    if !assets.isEmpty { try await take(assets) }
                 }
-                if count == 0 { break }
-                offset += count
-                let assets = try feed(&reader, Array(buffer.prefix(count)))
-                if !assets.isEmpty { try await take(assets) }
+                let rest = try reader.finish()
+                if !rest.isEmpty { try await take(rest) }
+            } catch {
+                problem = error
             }
-            let rest = try finish(&reader)
-            if !rest.isEmpty { try await take(rest) }
-            return Summary(
-                name: reader.catalogName, priority: reader.priority, assets: reader.count)
+            return try reading(of: reader, problem, purpose)
         }
     }
 
-    private func feed(
-        _ reader: inout ListReader, _ bytes: [UInt8]
-    ) throws(Failure) -> [AssetSubmission] {
-        do throws(Failure) { return try reader.feed(bytes) } catch { throw labelled(error) }
+    private static func reader(_ purpose: Purpose, _ format: ListFormat?) -> ListReader {
+        switch purpose {
+        case .report(let most):
+            ListReader(format: format, scratch: ScratchFile(), mostFailures: most)
+        case .check: ListReader(format: format, scratch: ScratchFile())
+        case .submission: ListReader(format: format, findsRepeats: false)
+        }
     }
 
-    private func finish(_ reader: inout ListReader) throws(Failure) -> [AssetSubmission] {
-        do throws(Failure) { return try reader.finish() } catch { throw labelled(error) }
+    private func reading(
+        of reader: ListReader, _ problem: Failure?, _ purpose: Purpose
+    ) throws(Failure) -> Reading {
+        var reading = Reading(
+            format: reader.format, name: reader.catalogName, priority: reader.priority,
+            counts: reader.counts, failures: reader.failures,
+            failureCount: reader.failureCount, notices: reader.notices,
+            noticeCount: reader.noticeCount)
+        if let problem {
+            guard case .report = purpose else { throw labelled(problem) }
+            reading.failures.append(problem)
+            reading.failureCount += 1
+        }
+        return reading
     }
 
     private func labelled(_ failure: Failure) -> Failure {
-        Failure(failure.code, "\(printable(label ?? "list")): \(failure.message)")
+        // What `take` throws is not the list's.
+        guard failure.code.rawValue.hasPrefix("input.") || failure.code == "storage.pathRefused"
+        else { return failure }
+        return Failure(failure.code, "\(printable(label ?? "list")): \(failure.message)")
+    }
+}
+
+extension ListSource.Purpose {
+    fileprivate var isFirstOfTwo: Bool {
+        if case .check = self { return true }
+        return false
     }
 }

@@ -10,22 +10,22 @@ enum PrefetchCommand {
         "prefetch",
         summary: "Fetch every asset of a list to edge storage, and follow it to the end.",
         discussion: """
-            LIST is a JSON catalog, a file with a URL a line, - for stdin, or one URL. DEST is a \
-            directory; with DRAY_COORDINATOR set, a directory or file:// URL as the cluster's \
-            workers see it. Files lie under DEST as the origin serves them: HOST/PATH.
+            LIST is a file of any form that --format names, gzip or not, - for stdin, or one URL. \
+            DEST is a directory; with DRAY_COORDINATOR set, a directory or file:// URL as the \
+            cluster's workers see it. Files lie under DEST as the origin serves them: HOST/PATH.
 
             Running it again fetches what is missing or was changed, and nothing else.
 
             \(TimeOptions.discussion)
             """,
-        operands: [CommandOperand("LIST", help: "A catalog, a list of URLs, - or one URL.")],
+        operands: [CommandOperand("LIST", help: "A list, - or one URL.")],
         options: [
             CommandOption(
                 "to", .text(placeholder: "DEST"), required: true, help: "Where the files go."),
             CommandOption(
                 "name", .text(placeholder: "NAME"),
                 help: "The catalog's name. Default: the JSON catalog's own, else LIST's."),
-            TimeOptions.notBefore, TimeOptions.deadline,
+            ListOptions.format, TimeOptions.notBefore, TimeOptions.deadline,
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
             CommonOptions.durability,
             CommandOption(
@@ -59,14 +59,16 @@ enum PrefetchCommand {
             throw UsageError(
                 "--deadline comes before --not-before", hint: "Let it end after it began.")
         }
-        let source = try ListSource(arguments.operands[0])
-        let summary = try await source.read { _ throws(Failure) in }
+        let source = try ListSource(
+            arguments.operands[0], format: ListOptions.format(arguments))
+        let summary = try await source.read(.check) { _ throws(Failure) in }
+        if !arguments.flag("quiet") { ListOptions.tell(summary) }
         let name = arguments.text("name") ?? summary.name ?? source.defaultName
         try check(name: name)
 
         let isQuiet = arguments.flag("quiet")
         let plan = PrefetchSession.Plan(
-            source: source, assets: summary.assets, catalogName: name,
+            source: source, assets: summary.counts.assets, catalogName: name,
             priority: summary.priority ?? 5, notBefore: notBefore, deadline: deadline,
             destination: destination, reportPath: arguments.text("report"), isQuiet: isQuiet,
             isEmbedded: remote == nil)

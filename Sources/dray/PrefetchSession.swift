@@ -91,8 +91,7 @@ final class PrefetchSession: DrainableService {
     ) async throws(Failure) {
         var batch = SubmissionBatch(generation: handle.generation)
         var sending: Task<Result<Void, Failure>, Never>?
-        let summary = try await plan.source.read(expectedAssets: plan.assets) {
-            assets throws(Failure) in
+        _ = try await plan.source.read(.submission) { assets throws(Failure) in
             for asset in assets {
                 if draining.isDraining { throw Failure("worker.cancelled", "interrupted") }
                 guard let full = batch.add(asset) else { continue }
@@ -105,7 +104,7 @@ final class PrefetchSession: DrainableService {
         if let rest = batch.takeRest() { try await client.submit(rest, to: handle.id) }
         try await client.start(handle.id, CatalogStart(generation: handle.generation))
         display.note(
-            "\(printable(plan.catalogName)): \(HumanFormat.count(summary.assets, "asset")) to "
+            "\(printable(plan.catalogName)): \(HumanFormat.count(plan.assets, "asset")) to "
                 + printable(plan.destination.path))
         if let begin = plan.notBefore, begin > SystemWallClock().nowSeconds {
             display.note("it begins not before \(TimeOptions.text(begin))")
@@ -267,12 +266,15 @@ struct SubmissionBatch {
 
     let generation: Int
     private var assets: [AssetSubmission] = []
+    /// A list may name an asset twice alike; a request names it once.
+    private var names: Set<String> = []
     private var bytes = 0
 
     init(generation: Int) { self.generation = generation }
 
     /// Adds an asset; a batch that is to be sent now, when this made it full.
     mutating func add(_ asset: AssetSubmission) -> AssetBatch? {
+        guard names.insert(asset.name).inserted else { return nil }
         assets.append(asset)
         bytes += asset.name.utf8.count + asset.url.utf8.count + asset.key.utf8.count + 200
         bytes += (asset.mirrors ?? []).reduce(0) { $0 + $1.utf8.count + 4 }
@@ -283,7 +285,7 @@ struct SubmissionBatch {
     /// What has not been sent; nil when there is nothing.
     mutating func takeRest() -> AssetBatch? {
         guard !assets.isEmpty else { return nil }
-        defer { (assets, bytes) = ([], 0) }
+        defer { (assets, names, bytes) = ([], [], 0) }
         return AssetBatch(generation: generation, assets: assets)
     }
 }

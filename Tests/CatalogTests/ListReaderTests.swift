@@ -39,16 +39,23 @@ import Testing
         let list =
             "\u{FEFF}# a comment\r\nhttp://h/a.mp4\r\n\r\n  https://h/b/master.m3u8?t=1 \n\t# more\n"
             + "http://H:80/a.mp4\nhttp://h/c.MPD\nhttp://h/last"
-        let assets = try Self.read(list, piece: piece)
+        let (assets, reader) = try Self.read([UInt8](list.utf8), piece: piece)
         #expect(
             assets.map(\.url) == [
-                "http://h/a.mp4", "https://h/b/master.m3u8?t=1", "http://h/c.MPD", "http://h/last",
+                "http://h/a.mp4", "https://h/b/master.m3u8?t=1", "http://h/a.mp4",
+                "http://h/c.MPD", "http://h/last",
             ])
-        #expect(assets.map(\.kind) == [.file, .hls, .dash, .file])
+        #expect(assets.map(\.kind) == [.file, .hls, .file, .dash, .file])
         #expect(
             assets.map(\.key) == [
-                "h/a.mp4", "h/b/master.m3u8?t=1", "h/c.MPD", "h/last",
+                "h/a.mp4", "h/b/master.m3u8?t=1", "h/a.mp4", "h/c.MPD", "h/last",
             ])
+        #expect(reader.format == .urls)
+        // What is named twice alike is one asset.
+        #expect(reader.counts.assets == 4)
+        #expect(reader.counts.repeats == 1)
+        #expect(reader.counts.titles == 2)
+        #expect(reader.counts.files == 2)
         #expect(assets.map(\.name) == assets.map(\.key))
     }
 
@@ -79,11 +86,12 @@ import Testing
             ),
             (
                 "http://h/a\n\nhttps://h/a\n", "input.duplicate",
-                "line 3, column 1: the name h/a stands on line 1 and again on line 3"
+                "line 3: field name: the name of line 1 stands here again, for an asset that differs"
             ),
             (
                 "<!DOCTYPE html>\n", "input.malformed",
-                "line 1, column 1: this is HTML or XML; a list is JSON or a URL a line"
+                "line 1: this is HTML, or XML that is not read (it has a document type declaration); "
+                    + "a list in XML is Metalink 4 or a sitemap"
             ),
         ] as [(String, FailureCode, String)])
     func aBadURLListIsNamedByLine(list: String, code: FailureCode, message: String) {
@@ -157,7 +165,8 @@ import Testing
         let (assets, reader) = try Self.read([UInt8](text.utf8), piece: piece)
         #expect(reader.catalogName == "Winter ä 🎄")
         #expect(reader.priority == 9)
-        #expect(reader.count == 3)
+        #expect(reader.counts.assets == 3)
+        #expect(reader.format == .json)
         #expect(
             assets == [
                 AssetSubmission(name: "One", url: "http://h/1", kind: .hls, key: "h/1"),
@@ -192,8 +201,10 @@ import Testing
     }
 
     @Test func aBareArrayIsACatalog() throws {
-        let assets = try Self.read(#"[ "http://h/a", {"url": "http://h/b"}, "http://h/a" ]"#)
-        #expect(assets.map(\.url) == ["http://h/a", "http://h/b"])
+        let text = #"[ "http://h/a", {"url": "http://h/b"}, "http://h/a" ]"#
+        let (assets, reader) = try Self.read([UInt8](text.utf8))
+        #expect(assets.map(\.url) == ["http://h/a", "http://h/b", "http://h/a"])
+        #expect(reader.counts.assets == 2)
     }
 
     @Test(
@@ -258,7 +269,7 @@ import Testing
             (
                 "[{\"url\": \"http://h/a\", \"name\": \"x\"},\n{\"url\": \"http://h/b\", \"name\": \"x\"}]",
                 "input.duplicate",
-                "line 2, column 1: field [1].name: the name x stands on line 1 and again on line 2"
+                "line 2: field name: the name of line 1 stands here again, for an asset that differs"
             ),
             (
                 #"[{"url": "http://h/a%2f"}]"#, "storage.pathRefused",

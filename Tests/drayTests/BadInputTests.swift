@@ -41,7 +41,7 @@ extension EndToEnd {
             Case(
                 "two assets of one name",
                 "[{\"url\": \"\(good)\", \"name\": \"n\"},\n{\"url\": \"\(good)2\", \"name\": \"n\"}]",
-                "line 2, column 1", "name"),
+                "line 2: field name", "of line 1"),
             Case("not http(s)", "\(good)\nftp://127.0.0.1/x\n", "line 2, column 1", "http"),
             Case("a file URL", "file:///etc/passwd\n", "line 1, column 1", "http"),
             Case("no scheme", "\(good)\n\(good)2\n127.0.0.1/x\n", "line 3, column 1"),

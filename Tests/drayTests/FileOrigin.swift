@@ -39,6 +39,18 @@ struct FileOrigin {
         }
     }
 
+    /// The bytes of the file with this number.
+    func content(_ number: Int) -> Data? {
+        FileManager.default.contents(atPath: directory.path("root/\(paths[number])"))
+    }
+
+    /// What `program` (`sha256sum`) prints of each file, in hex digits.
+    func digests(_ program: String) async throws -> [String] {
+        let text = try await ChildProcess.run(
+            [program] + paths.map { directory.path("root/\($0)") })
+        return text.split(separator: "\n").map { String($0.prefix { $0 != " " }) }
+    }
+
     /// What was asked so far, by target.
     var requests: [String: Int] {
         server.requests().reduce(into: [:]) { $0[$1.target, default: 0] += 1 }

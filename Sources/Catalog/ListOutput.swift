@@ -1,0 +1,128 @@
+import Model
+
+/// What a list comes to.
+package struct ListCounts: Hashable, Sendable {
+    /// Each once, however often the list names it.
+    package var assets = 0
+    /// Assets of kind `hls` and `dash`.
+    package var titles = 0
+    /// Assets of kind `file`.
+    package var files = 0
+    /// Of the files whose length the list gives.
+    package var knownBytes: Int64 = 0
+    /// Files that have a digest to be checked with.
+    package var withDigest = 0
+    /// Entries beyond the first that name an asset again, alike in all.
+    package var repeats = 0
+
+    package init(assets: Int = 0, titles: Int = 0, files: Int = 0) {
+        self.assets = assets
+        self.titles = titles
+        self.files = files
+    }
+}
+
+/// Something in a list that is passed over.
+package struct ListNotice: Hashable, Sendable {
+    package var line: Int
+    package var message: String
+}
+
+/// Where the readers of all forms put what they find. Of one reader.
+final class ListOutput {
+    /// Since they were taken last.
+    private var assets: [AssetSubmission] = []
+    private var names: NameTable?
+    /// Failures that are gathered before the reading ends; 0: the first one ends it.
+    private let mostFailures: Int
+    private(set) var counts = ListCounts()
+    private(set) var failures: [Failure] = []
+    private(set) var failureCount = 0
+    private(set) var notices: [ListNotice] = []
+    private(set) var noticeCount = 0
+    private var told: Set<String> = []
+
+    /// Entries of the list so far.
+    private(set) var entries = 0
+
+    private static let mostNotices = 20
+
+    init(names: NameTable?, mostFailures: Int) {
+        self.names = names
+        self.mostFailures = mostFailures
+    }
+
+    func takeAssets() -> [AssetSubmission] {
+        defer { assets = [] }
+        return assets
+    }
+
+    /// An asset whose entry begins on `line`.
+    func add(_ asset: AssetSubmission, line: Int) throws(Failure) {
+        entries += 1
+        if entries > ListReader.entries {
+            throw Failure(
+                "input.tooLarge",
+                "line \(line): a list holds at most \(ListReader.entries) assets")
+        }
+        counts.assets += 1
+        count(
+            asset.bytes ?? 0, isTitle: asset.kind != .file,
+            hasDigest: asset.sha256 != nil || asset.digests != nil, times: 1)
+        try names?.add(asset, line: line)
+        assets.append(asset)
+    }
+
+    private func count(_ bytes: Int64, isTitle: Bool, hasDigest: Bool, times: Int) {
+        if isTitle { counts.titles += times } else { counts.files += times }
+        if hasDigest { counts.withDigest += times }
+        // 10 million lengths of 16 TiB are more than 64 bits hold.
+        let sum = counts.knownBytes.addingReportingOverflow(bytes * Int64(times))
+        counts.knownBytes = sum.overflow ? .max : sum.partialValue
+    }
+
+    /// An entry that cannot be used; the reading goes on only where failures are gathered.
+    func reject(_ failure: Failure) throws(Failure) {
+        failureCount += 1
+        guard mostFailures > 0 else { throw failure }
+        if failures.count < mostFailures { failures.append(failure) }
+    }
+
+    /// Tells of something that is passed over; once for each `topic`.
+    func pass(_ line: Int, _ message: String, topic: String? = nil) {
+        if let topic, told.count >= 1_000 || !told.insert(topic).inserted { return }
+        noticeCount += 1
+        if notices.count < Self.mostNotices {
+            notices.append(ListNotice(line: line, message: message))
+        }
+    }
+
+    /// Finds the names that stand twice.
+    func finish() throws(Failure) {
+        guard var names else { return }
+        self.names = nil
+        let conflicts = try names.finish { again in
+            counts.assets -= 1
+            counts.repeats += 1
+            count(again.bytes, isTitle: again.isTitle, hasDigest: again.hasDigest, times: -1)
+        }
+        for conflict in conflicts {
+            try reject(
+                Failure(
+                    "input.duplicate",
+                    "line \(conflict.line): field name: the name of line \(conflict.before) stands "
+                        + "here again, for an asset that differs"))
+        }
+    }
+}
+
+/// Reads one form of list. Used by one thread; after a failure it is done.
+protocol ListDecoder: AnyObject {
+    /// What it turned out to be.
+    var format: ListFormat { get }
+    /// The line that came last, from 1.
+    var line: Int { get }
+    func feed(_ bytes: [UInt8], _ output: ListOutput) throws(Failure)
+    /// The end of the list.
+    func finish(_ output: ListOutput) throws(Failure)
+}

@@ -1,0 +1,133 @@
+package import Model
+
+/// Room beside memory for what a long list needs to find repeats.
+package protocol ListScratch: AnyObject {
+    /// Writes behind what was written before, and answers where that begins.
+    func append(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int
+    /// Fills `bytes` with what was written at `offset`.
+    func read(_ bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(Failure)
+}
+
+/// Finds names that stand twice, in 24 bytes a name, which lie in scratch room once there are many.
+///
+/// Names are compared by 64 bits of keyed hash, new with each process, so nobody can make two names
+/// that differ look the same; by chance ten million names do once in 400,000 lists.
+struct NameTable {
+    /// An asset that came before, alike in all.
+    struct Repeat {
+        var bytes: Int64
+        var isTitle: Bool
+        var hasDigest: Bool
+    }
+
+    /// One name for two assets.
+    struct Conflict {
+        var line: Int
+        var before: Int
+    }
+
+    private struct Entry {
+        var name: UInt64
+        /// -1 for a length that is not known.
+        var bytes: Int64
+        /// A hash of all that the list says of the asset; the two lowest bits are what counts of it.
+        var definition: UInt32
+        var line: UInt32
+    }
+
+    private static let pieceEntries = 1_024
+    /// Conflicts that are told of at most: those on the first lines.
+    static let mostConflicts = 20
+
+    /// By the lowest bits of the name.
+    private var parts = [[Entry]](repeating: [], count: 64)
+    /// Where each part's pieces lie in the scratch room.
+    private var pieces = [[Int]](repeating: [], count: 64)
+    private let scratch: (any ListScratch)?
+
+    /// Without scratch room everything stays in memory.
+    init(_ scratch: (any ListScratch)?) { self.scratch = scratch }
+
+    mutating func add(_ asset: AssetSubmission, line: Int) throws(Failure) {
+        var hasher = Hasher()
+        hasher.combine(asset.name)
+        let name = UInt64(bitPattern: Int64(hasher.finalize()))
+        hasher = Hasher()
+        hasher.combine(asset)
+        var definition = UInt32(truncatingIfNeeded: hasher.finalize()) & ~3
+        if asset.kind != .file { definition |= 1 }
+        if asset.sha256 != nil || asset.digests != nil { definition |= 2 }
+        let part = Int(name & 63)
+        parts[part].append(
+            Entry(
+                name: name, bytes: asset.bytes ?? -1, definition: definition,
+                line: UInt32(clamping: line)))
+        if let scratch, parts[part].count == Self.pieceEntries {
+            pieces[part].append(try Self.write(parts[part], scratch))
+            parts[part].removeAll(keepingCapacity: true)
+        }
+    }
+
+    private static func write(
+        _ entries: [Entry], _ scratch: any ListScratch
+    ) throws(Failure) -> Int {
+        // Typed throws do not pass through `withUnsafeBytes`.
+        let result = entries.withUnsafeBytes { bytes in
+            Result { () throws(Failure) in try scratch.append(bytes) }
+        }
+        return try result.get()
+    }
+
+    /// Hands out every asset but the first of its name, and answers the conflicts on the first lines.
+    mutating func finish(_ take: (Repeat) -> Void) throws(Failure) -> [Conflict] {
+        var conflicts: [Conflict] = []
+        for part in parts.indices {
+            var entries = try whole(part)
+            entries.sort { ($0.name, $0.line) < ($1.name, $1.line) }
+            var first = 0
+            for index in entries.indices.dropFirst() {
+                guard entries[index].name == entries[first].name else {
+                    first = index
+                    continue
+                }
+                let entry = entries[index]
+                if entry.definition == entries[first].definition {
+                    take(
+                        Repeat(
+                            bytes: max(entry.bytes, 0), isTitle: entry.definition & 1 != 0,
+                            hasDigest: entry.definition & 2 != 0))
+                } else {
+                    conflicts.append(
+                        Conflict(line: Int(entry.line), before: Int(entries[first].line)))
+                }
+                if conflicts.count > 1_000 { Self.trim(&conflicts) }
+            }
+        }
+        Self.trim(&conflicts)
+        return conflicts
+    }
+
+    private static func trim(_ conflicts: inout [Conflict]) {
+        conflicts.sort { $0.line < $1.line }
+        conflicts = Array(conflicts.prefix(mostConflicts))
+    }
+
+    /// All entries of a part; they are gone from here then.
+    private mutating func whole(_ part: Int) throws(Failure) -> [Entry] {
+        var entries = parts[part]
+        parts[part] = []
+        guard let scratch else { return entries }
+        var piece = [Entry](
+            repeating: Entry(name: 0, bytes: 0, definition: 0, line: 0),
+            count: Self.pieceEntries)
+        entries.reserveCapacity(entries.count + pieces[part].count * Self.pieceEntries)
+        for offset in pieces[part] {
+            let result = piece.withUnsafeMutableBytes { bytes in
+                Result { () throws(Failure) in try scratch.read(bytes, at: offset) }
+            }
+            try result.get()
+            entries += piece
+        }
+        return entries
+    }
+}

@@ -1,0 +1,391 @@
+import Model
+import XML
+
+/// A list in XML: Metalink 4 (RFC 5854) or a sitemap, which its root element tells.
+final class XMLList: ListDecoder {
+    private let handler: XMLListHandler
+    private var xml: XMLFeed?
+    private let forced: ListFormat?
+
+    /// Bytes that libxml2 is given at once: what it finds in them is handed on then.
+    private static let piece = 64 << 10
+
+    /// Nil: whichever of both it is; otherwise `metalink` or `sitemap`.
+    init(_ format: ListFormat?) {
+        forced = format
+        handler = XMLListHandler(format)
+    }
+
+    var format: ListFormat { handler.form ?? forced ?? .metalink }
+    private(set) var line = 1
+
+    func feed(_ bytes: [UInt8], _ output: ListOutput) throws(Failure) {
+        var start = 0
+        while start < bytes.count {
+            let end = min(start + Self.piece, bytes.count)
+            let piece = bytes[start..<end]
+            try step(output) { feed throws(XMLError) in try feed.feed(piece) }
+            start = end
+        }
+    }
+
+    private func feed() throws(XMLError) -> XMLFeed {
+        if let xml { return xml }
+        let feed = try XMLFeed(handler, mostSilentBytes: 1 << 20)
+        handler.line = { [unowned feed] in feed.line }
+        xml = feed
+        return feed
+    }
+
+    func finish(_ output: ListOutput) throws(Failure) {
+        try step(output) { feed throws(XMLError) in try feed.finish() }
+    }
+
+    private func step(
+        _ output: ListOutput, _ body: (XMLFeed) throws(XMLError) -> Void
+    ) throws(Failure) {
+        var problem: XMLError?
+        do throws(XMLError) {
+            let feed = try feed()
+            try body(feed)
+            line = feed.line
+        } catch {
+            problem = error
+        }
+        for finding in handler.take() {
+            switch finding {
+            case .asset(let asset, let line): try output.add(asset, line: line)
+            case .bad(let failure): try output.reject(failure)
+            case .passed(let line, let message, let topic):
+                output.pass(line, message, topic: topic)
+            }
+        }
+        guard let problem else { return }
+        if let refusal = handler.refusal { throw refusal }
+        let what =
+            handler.form == nil
+            ? "this is HTML, or XML that is not read (\(problem.detail)); a list in XML is Metalink 4 "
+                + "or a sitemap"
+            : problem.detail
+        throw Failure("input.malformed", "line \(problem.line): \(what)")
+    }
+}
+
+/// What is found in a document, in its order.
+enum XMLFinding {
+    case asset(AssetSubmission, line: Int)
+    case bad(Failure)
+    case passed(line: Int, message: String, topic: String)
+}
+
+/// Follows the elements of a list and puts its entries together. Of one document.
+final class XMLListHandler: XMLHandler {
+    /// Which of both it is, once the root element is there.
+    private(set) var form: ListFormat?
+    /// Why the document is not read on.
+    private(set) var refusal: Failure?
+    /// The line that is read.
+    var line: () -> Int = { 1 }
+
+    private let forced: ListFormat?
+    private var findings: [XMLFinding] = []
+    private var depth = 0
+    /// The depth of an element of which nothing is wanted.
+    private var skipped: Int?
+    /// Characters of the element that is gathered; nil outside of one.
+    private var text: [UInt8]?
+    /// What the text is: the name of a digest, or of the element.
+    private var role = ""
+    private var entryLine = 1
+    private var metalink = MetalinkFile()
+
+    private static let metalinkNamespace: StaticString = "urn:ietf:params:xml:ns:metalink"
+
+    init(_ forced: ListFormat?) { self.forced = forced }
+
+    func take() -> [XMLFinding] {
+        defer { findings = [] }
+        return findings
+    }
+
+    private func refuse(_ code: FailureCode, _ what: String) -> Bool {
+        refusal = Failure(code, "line \(line()): \(what)")
+        return false
+    }
+
+    // MARK: Elements
+
+    func start(_ element: borrowing XMLElement) -> Bool {
+        depth += 1
+        if skipped != nil { return true }
+        if text != nil {
+            skipped = depth
+            return true
+        }
+        guard depth > 1 else { return root(element) }
+        let isKnown = form == .metalink ? metalinkElement(element) : sitemapElement(element)
+        if !isKnown { skipped = depth }
+        return refusal == nil
+    }
+
+    func text(_ piece: XMLText) -> Bool {
+        guard skipped == nil, let count = text?.count else { return true }
+        guard count + piece.bytes.count <= ListReader.lineBytes else {
+            return refuse(
+                "input.tooLarge", "an element's text holds at most \(ListReader.lineBytes) bytes")
+        }
+        text?.append(contentsOf: piece.bytes)
+        return true
+    }
+
+    func end() -> Bool {
+        defer { depth -= 1 }
+        if let skipped {
+            if depth == skipped { self.skipped = nil }
+            return true
+        }
+        if let text {
+            self.text = nil
+            let range = trimmed(text)
+            if form == .metalink {
+                metalink.take(role, text, range, line())
+            } else {
+                location(text, range)
+            }
+            return true
+        }
+        if form == .metalink, depth == 2 {
+            findings += metalink.findings(entryLine)
+            metalink = MetalinkFile()
+        }
+        return true
+    }
+
+    /// Without blanks and ends of lines around it.
+    private func trimmed(_ text: [UInt8]) -> Range<Int> {
+        let isText = { (byte: UInt8) in byte > ASCII.space }
+        guard let first = text.firstIndex(where: isText),
+            let last = text.lastIndex(where: isText)
+        else { return 0..<0 }
+        return first..<(last + 1)
+    }
+
+    private func root(_ element: borrowing XMLElement) -> Bool {
+        if element.name == "metalink" {
+            guard element.namespace == Self.metalinkNamespace else {
+                return refuse(
+                    "input.malformed",
+                    "a Metalink of the namespace "
+                        + "\"\(Redaction.shown(element.namespace.string))\", allowed Metalink 4, "
+                        + "\(Self.metalinkNamespace)")
+            }
+            form = .metalink
+        } else if element.name == "urlset" {
+            form = .sitemap
+        } else if element.name == "sitemapindex" {
+            return refuse(
+                "input.malformed",
+                "this is an index of sitemaps, which names no files; allowed: the sitemaps that it "
+                    + "names, one after the other")
+        } else {
+            return refuse(
+                "input.malformed",
+                "this is HTML, or XML that is not read (its root element is "
+                    + "\(Redaction.shown(element.name.string))); a list in XML is Metalink 4 or a "
+                    + "sitemap")
+        }
+        if let forced, forced != form {
+            return refuse(
+                "input.malformed",
+                "its root element is \(element.name.string), allowed a \(forced.rawValue)")
+        }
+        return true
+    }
+
+    // MARK: Metalink
+
+    /// False for an element of which nothing is wanted: `pieces`, `signature`, `metaurl`.
+    private func metalinkElement(_ element: borrowing XMLElement) -> Bool {
+        guard element.namespace == Self.metalinkNamespace else { return false }
+        if depth == 2 {
+            guard element.name == "file" else { return false }
+            entryLine = line()
+            element.forEachAttribute { namespace, name, value in
+                if namespace.isEmpty, name == "name" { metalink.name = value.string }
+            }
+            return true
+        }
+        switch element.name.string {
+        case "size": role = "size"
+        case "url":
+            role = "url"
+            metalink.begin()
+            element.forEachAttribute { namespace, name, value in
+                if namespace.isEmpty, name == "priority" { metalink.priority = value.string }
+            }
+        case "hash":
+            role = "hash "
+            element.forEachAttribute { namespace, name, value in
+                if namespace.isEmpty, name == "type" { role += value.string }
+            }
+        default: return false
+        }
+        text = []
+        return true
+    }
+
+    // MARK: Sitemap
+
+    /// `url` and its `loc`, and those of images and videos.
+    private func sitemapElement(_ element: borrowing XMLElement) -> Bool {
+        let isImage = element.namespace.hasPrefix("http://www.google.com/schemas/sitemap-image/")
+        let isVideo = element.namespace.hasPrefix("http://www.google.com/schemas/sitemap-video/")
+        switch depth {
+        case 2: return element.name == "url"
+        case 3 where !isImage && !isVideo:
+            guard element.name == "loc" else { return false }
+        case 3: return element.name == "image" || element.name == "video"
+        case 4 where isImage:
+            guard element.name == "loc" else { return false }
+        case 4 where isVideo:
+            guard element.name == "content_loc" || element.name == "thumbnail_loc" else {
+                return false
+            }
+        default: return false
+        }
+        role = element.name.string
+        entryLine = line()
+        text = []
+        return true
+    }
+
+    private func location(_ text: [UInt8], _ range: Range<Int>) {
+        do throws(Failure) {
+            let url = try ListField.url(text, range, entryLine, role)
+            do throws(Failure) {
+                findings.append(.asset(try ListItem(url: url).asset(), line: entryLine))
+            } catch {
+                throw Failure(error.code, "line \(entryLine): field \(role): \(error.message)")
+            }
+        } catch {
+            findings.append(.bad(error))
+        }
+    }
+}
+
+/// A file of a Metalink as its elements come.
+struct MetalinkFile {
+    var name: String?
+    /// Of the URL that is read.
+    var priority: String?
+    private var bytes: Int64?
+    private var digests = ListDigests()
+    /// The best first; those of one priority in the order of the document.
+    private var urls: [(priority: Int, url: WebURL)] = []
+    private var problem: Failure?
+    private var passed: [String] = []
+    private var hasOtherScheme = false
+
+    /// A URL without one comes last (RFC 5854, 4.2.16.1).
+    private static let priorities = 1...999_999
+
+    mutating func begin() { priority = nil }
+
+    /// The text of an element.
+    mutating func take(_ role: String, _ text: [UInt8], _ range: Range<Int>, _ line: Int) {
+        guard problem == nil else { return }
+        let given = String(decoding: text[range], as: UTF8.self)
+        do throws(Failure) {
+            switch role {
+            case "size": bytes = try ListField.bytes(given, line, "size")
+            case "url": try takeURL(text, range, line)
+            default:
+                let type = String(role.dropFirst("hash ".count))
+                guard let algorithm = ListDigests.algorithm(type) else {
+                    pass("hashes of type \(Redaction.shown(type)) are not checked")
+                    return
+                }
+                if let allowed = digests.set(algorithm, given) {
+                    throw ListField.failure(
+                        line, "hash of type \(algorithm)", given: given, allowed: allowed)
+                }
+            }
+        } catch {
+            problem = error
+        }
+    }
+
+    private mutating func takeURL(
+        _ text: [UInt8], _ range: Range<Int>, _ line: Int
+    ) throws(Failure) {
+        if ListField.isOfAnotherScheme(text, range) {
+            hasOtherScheme = true
+            return
+        }
+        var place = Self.priorities.upperBound
+        if let priority {
+            guard let value = Int(priority), Self.priorities.contains(value) else {
+                throw ListField.failure(
+                    line, "priority", given: priority, allowed: "a whole number, 1 to 999999")
+            }
+            place = value
+        }
+        let url = try ListField.url(text, range, line, "url")
+        guard !urls.contains(where: { $0.url == url }) else { return }
+        let index = urls.firstIndex { $0.priority > place } ?? urls.count
+        urls.insert((place, url), at: index)
+        if urls.count > WireLimits.mirrorsPerAsset + 1 {
+            urls.removeLast()
+            pass("URLs of a file beyond \(WireLimits.mirrorsPerAsset + 1) are passed over")
+        }
+    }
+
+    private mutating func pass(_ message: String) {
+        if passed.count < 10, !passed.contains(message) { passed.append(message) }
+    }
+
+    /// What the file has come to; it begins on `line`.
+    func findings(_ line: Int) -> [XMLFinding] {
+        var findings = passed.map { XMLFinding.passed(line: line, message: $0, topic: $0) }
+        if hasOtherScheme, !urls.isEmpty {
+            let message = "URLs that are not http or https are passed over"
+            findings.append(.passed(line: line, message: message, topic: message))
+        }
+        do throws(Failure) {
+            findings.append(.asset(try asset(line), line: line))
+        } catch {
+            findings.append(.bad(error))
+        }
+        return findings
+    }
+
+    private func asset(_ line: Int) throws(Failure) -> AssetSubmission {
+        if let problem { throw problem }
+        guard let name, ListField.isName(name), Self.staysBeneath(name) else {
+            throw ListField.failure(
+                line, "name", given: name ?? "",
+                allowed: ListField.allowedName + ", a relative path without ..")
+        }
+        guard let first = urls.first else {
+            throw Failure(
+                hasOtherScheme ? "input.url" : "input.field",
+                "line \(line): field url: "
+                    + (hasOtherScheme ? "none is http or https" : "is missing")
+                    + ", allowed http and https URLs")
+        }
+        let item = ListItem(
+            url: first.url, mirrors: urls.dropFirst().map(\.url), name: name, kind: .file,
+            bytes: bytes, digests: digests)
+        do throws(Failure) {
+            return try item.asset()
+        } catch {
+            throw Failure(error.code, "line \(line): field url: \(error.message)")
+        }
+    }
+
+    /// RFC 5854, 4.1.2.1: no name may lead out of a directory.
+    private static func staysBeneath(_ name: String) -> Bool {
+        let parts = name.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }
+        return parts.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." }
+    }
+}
