@@ -1,0 +1,123 @@
+import Catalog
+import Gzip
+import Model
+
+/// What `scripts/fuzz TARGET` runs: each is given one input, and stops the process when Dray answers
+/// what it must not answer. A crash, a hang or a growth of memory libFuzzer finds by itself.
+enum FuzzTargets {
+    static let all: [String: @Sendable ([UInt8]) -> Void] = {
+        var targets: [String: @Sendable ([UInt8]) -> Void] = [
+            "list": { list($0, nil) },
+            "gzip": gzip,
+            "m3u8": playlist,
+            "origins": { _ = try? OriginSettingsReader.read($0) },
+            "url": url,
+        ]
+        for format in ListFormat.allCases { targets[format.rawValue] = { list($0, format) } }
+        return targets
+    }()
+
+    // MARK: Lists
+
+    /// A list comes to the same however it arrives; what it names can be stored beneath a site.
+    private static func list(_ bytes: [UInt8], _ format: ListFormat?) {
+        let whole = read(bytes, format, piece: max(bytes.count, 1), mostFailures: 0)
+        let pieces = read(bytes, format, piece: 7, mostFailures: 0)
+        require(
+            whole.failure?.code == pieces.failure?.code, "a list fails the same however it arrives")
+        require(
+            whole.failure != nil || whole.assets == pieces.assets,
+            "a list names the same however it arrives")
+        whole.assets.forEach(check)
+        // Going on behind what is wrong finds at least that.
+        let gathered = read(bytes, format, piece: 1_000, mostFailures: 3)
+        require(
+            (whole.failure == nil) == (gathered.failure == nil),
+            "a list is wrong whether failures are gathered or not")
+    }
+
+    private struct Outcome {
+        var assets: [AssetSubmission] = []
+        var failure: Failure?
+    }
+
+    private static func read(
+        _ bytes: [UInt8], _ format: ListFormat?, piece: Int, mostFailures: Int
+    ) -> Outcome {
+        var reader = ListReader(format: format, mostFailures: mostFailures)
+        var outcome = Outcome()
+        do throws(Failure) {
+            var start = 0
+            while start < bytes.count {
+                let end = min(start + piece, bytes.count)
+                outcome.assets += try reader.feed(Array(bytes[start..<end]))
+                start = end
+            }
+            outcome.assets += try reader.finish()
+            outcome.failure = reader.failures.first
+        } catch {
+            outcome.failure = error
+        }
+        return outcome
+    }
+
+    private static func check(_ asset: AssetSubmission) {
+        require(!asset.name.isEmpty && asset.name.utf8.count <= WireLimits.nameBytes, "a name")
+        checkKey(asset.key)
+        for url in [asset.url] + (asset.mirrors ?? []) {
+            require(url.hasPrefix("http://") || url.hasPrefix("https://"), "http or https")
+            require(url.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }, "a URL is printable ASCII")
+        }
+        require((asset.mirrors ?? []).count <= WireLimits.mirrorsPerAsset, "so many mirrors")
+        require(asset.digests.map(FurtherDigests.isValid) ?? true, "digests are well-formed")
+    }
+
+    private static func checkKey(_ key: String) {
+        let parts = key.split(separator: "/", omittingEmptySubsequences: false)
+        require(parts.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." }, "a key stays beneath")
+        require(key.utf8.count <= WireLimits.keyBytes, "a key is bounded")
+    }
+
+    private static func gzip(_ bytes: [UInt8]) {
+        guard let decoder = try? GzipDecoder() else { return }
+        var input = bytes[...]
+        var decoded = 0
+        while let piece = try? decoder.next(&input), !piece.isEmpty, decoded < 16 << 20 {
+            decoded += piece.count
+        }
+        try? decoder.finish()
+    }
+
+    private static func url(_ bytes: [UInt8]) {
+        guard let url = try? WebURL(String(decoding: bytes, as: UTF8.self)) else { return }
+        require((try? WebURL(url.text)) == url, "a normalised URL stays as it is")
+        if let key = try? SiteKey(url) { checkKey(key.text) }
+    }
+
+    // MARK: Manifests
+
+    /// The first playlist, and behind a byte 1 those that it names.
+    private static func playlist(_ bytes: [UInt8]) {
+        let bodies = bytes.split(separator: 1, omittingEmptySubsequences: false).map(Array.init)
+        guard var resolver = try? HLSResolver(url: "https://h/t/master.m3u8") else { return }
+        var served = 0
+        while !resolver.isComplete {
+            for request in resolver.next() {
+                let body = bodies[served % bodies.count]
+                served += 1
+                do throws(Failure) {
+                    try resolver.receive(
+                        request, finalURL: request.url, body: body,
+                        sha256: String(repeating: "0", count: 64))
+                } catch {
+                    return
+                }
+            }
+        }
+        for segment in (try? resolver.segments()) ?? [] { checkKey(segment.key) }
+    }
+
+    private static func require(_ holds: Bool, _ what: String) {
+        precondition(holds, what)
+    }
+}
