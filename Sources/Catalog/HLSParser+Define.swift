@@ -10,13 +10,13 @@ extension HLSParser {
         let name: String
         let value: String
         if let attribute = attributes["NAME"] {
-            name = text(attribute.value)
+            name = string(attribute.value)
             guard let given = attributes["VALUE"] else {
                 throw failure("manifest.malformed", "EXT-X-DEFINE has no VALUE")
             }
-            value = text(given.value)
+            value = string(given.value)
         } else if let attribute = attributes["IMPORT"] {
-            name = text(attribute.value)
+            name = string(attribute.value)
             guard let imports else {
                 throw failure(
                     "manifest.malformed",
@@ -30,7 +30,7 @@ extension HLSParser {
             }
             value = imported
         } else if let attribute = attributes["QUERYPARAM"] {
-            name = text(attribute.value)
+            name = string(attribute.value)
             guard let given = Self.queryParameter(name, of: base.url) else {
                 throw failure(
                     "manifest.malformed",
@@ -55,10 +55,6 @@ extension HLSParser {
         }
     }
 
-    private func text(_ range: Range<Int>) -> String {
-        String(decoding: bytes[range], as: UTF8.self)
-    }
-
     /// `range` with every `{$name}` replaced; what a value holds is not replaced again.
     func substitute(_ range: Range<Int>) throws(Failure) -> [UInt8] {
         var out: [UInt8] = []
@@ -72,7 +68,7 @@ extension HLSParser {
                 index += 1
                 continue
             }
-            let name = text((index + 2)..<close)
+            let name = string((index + 2)..<close)
             guard let value = playlist.variables[name] else {
                 throw failure(
                     "manifest.malformed",

@@ -15,14 +15,19 @@ struct HLSParser {
     private var kindIsKnown = false
     /// The line of the EXT-X-STREAM-INF whose URI is still to come.
     private var pendingStream: Int?
-    private var pendingIsImages = false
+    private var pendingTrack: Rendition?
     private var pendingGap = false
     private var hasEnded = false
     /// The line of the first URI that no EXT-X-STREAM-INF announced.
     private var firstSegmentLine: Int?
-    /// The reference that was added last, as it stands in `bytes`, to see byte ranges of one object.
-    private var lastReference: Range<Int>?
-    private var lastRole: SegmentRole?
+    /// EXTINF of the segment that is still to come.
+    private var pendingSeconds: Double?
+    /// EXT-X-BYTERANGE of the segment that is still to come; without an offset it follows the last.
+    private var pendingRange: (length: Int64, offset: Int64?)?
+    /// The segment that was last, as its URI stands in `bytes`, and where its byte range ends.
+    private var lastSegment: (uri: Range<Int>, end: Int64?)?
+    /// The reference that was added last, as it stands in `bytes`: that of byte ranges of one object.
+    private var lastReference: (uri: Range<Int>, reference: ManifestReference)?
 
     init(
         bytes: [UInt8], url: WebURL, named: WebURL?, imports: [String: String]?,
@@ -127,28 +132,63 @@ struct HLSParser {
 
     private mutating func takeURI(_ text: Range<Int>) throws(Failure) {
         if pendingStream != nil {
-            let rendition: HLSPlaylist.Rendition = pendingIsImages ? .images : .variant
-            try addChild(text, rendition)
+            var track = pendingTrack ?? Rendition(id: "", kind: .other)
+            track.id = string(text)
+            try addChild(text, .variant, track)
             pendingStream = nil
             return
         }
         if firstSegmentLine == nil { firstSegmentLine = line }
         if playlist.kind == .multivariant { return }
+        let range = try takeRange(text)
+        let seconds = pendingSeconds
+        pendingSeconds = nil
         if pendingGap {
             pendingGap = false
             playlist.gaps += 1
             return
         }
-        try add(text, rendition.segmentRole)
+        try add(text, rendition.segmentRole, range, seconds)
+    }
+
+    /// The byte range of the segment whose URI is `text`; nil for all of its object.
+    private mutating func takeRange(_ text: Range<Int>) throws(Failure) -> ByteRange? {
+        guard let (length, given) = pendingRange else {
+            lastSegment = (text, nil)
+            return nil
+        }
+        pendingRange = nil
+        var offset = given
+        if offset == nil, let lastSegment, let end = lastSegment.end,
+            isSame(lastSegment.uri, text)
+        {
+            offset = end
+        }
+        guard let offset else {
+            throw failure(
+                "manifest.malformed",
+                "EXT-X-BYTERANGE has no offset, and no byte range of the same object comes before")
+        }
+        // Both are below 10^18.
+        lastSegment = (text, offset + length)
+        guard offset + length < 1_000_000_000_000_000_000 else {
+            throw failure("manifest.malformed", "EXT-X-BYTERANGE ends beyond what a file can hold")
+        }
+        return ByteRange(offset: offset, length: length)
+    }
+
+    private func isSame(_ left: Range<Int>, _ right: Range<Int>) -> Bool {
+        left.count == right.count && bytes[left].elementsEqual(bytes[right])
     }
 
     private mutating func takeTag(_ text: Range<Int>) throws(Failure) {
         if ASCII.hasPrefix(bytes, text, "#EXTINF:") {
             try decide(.media)
             let value = ASCII.trimmed(bytes, (text.lowerBound + 8)..<text.upperBound)
-            guard let first = value.first, ASCII.isDigit(bytes[first]) else {
+            guard let seconds = decimal(value) else {
                 throw failure("manifest.malformed", "EXTINF has no duration")
             }
+            pendingSeconds = seconds
             return
         }
         let colon = text.first { bytes[$0] == ASCII.colon } ?? text.upperBound
@@ -160,14 +200,18 @@ struct HLSParser {
                 throw failure(
                     "manifest.malformed", "no URI follows EXT-X-STREAM-INF", line: pendingStream)
             }
-            _ = try attributes(value)
+            pendingTrack = track(try attributes(value))
             pendingStream = line
         case "#EXT-X-I-FRAME-STREAM-INF":
             try decide(.multivariant)
-            try addChild(required("URI", in: attributes(value)), .iFrames)
+            let attributes = try attributes(value)
+            try addChild(
+                required("URI", in: attributes), .iFrames, track(attributes, isTrickMode: true))
         case "#EXT-X-IMAGE-STREAM-INF":
             try decide(.multivariant)
-            try addChild(required("URI", in: attributes(value)), .images)
+            let attributes = try attributes(value)
+            try addChild(
+                required("URI", in: attributes), .images, track(attributes, kind: .image))
         case "#EXT-X-MEDIA":
             try decide(.multivariant)
             try takeMedia(attributes(value))
@@ -182,10 +226,15 @@ struct HLSParser {
             try takeKey(attributes(value))
         case "#EXT-X-MAP":
             try decide(.media)
-            try add(required("URI", in: attributes(value)), .`init`)
+            let attributes = try attributes(value)
+            let range = try attributes["BYTERANGE"].map { (attribute) throws(Failure) in
+                let (length, offset) = try byteRange(attribute.value)
+                return ByteRange(offset: offset ?? 0, length: length)
+            }
+            try add(required("URI", in: attributes), .`init`, range)
         case "#EXT-X-BYTERANGE":
             try decide(.media)
-            try checkByteRange(value)
+            pendingRange = try byteRange(value)
         case "#EXT-X-DEFINE":
             try define(attributes(value))
         case "#EXT-X-GAP":
@@ -216,7 +265,7 @@ struct HLSParser {
         }
         kindIsKnown = true
         playlist.kind = kind
-        if kind == .multivariant, let object = playlist.objects.first {
+        if kind == .multivariant, let object = playlist.segments.first {
             throw failure(
                 "manifest.malformed",
                 "a URI without EXT-X-STREAM-INF stands in a multivariant playlist",
@@ -245,7 +294,11 @@ struct HLSParser {
 
     private mutating func takeMedia(_ attributes: HLSAttributes) throws(Failure) {
         guard let uri = attributes["URI"] else { return }
-        try addChild(uri.value, attributes.has("TYPE", "SUBTITLES") ? .subtitles : .media)
+        let isText = attributes.has("TYPE", "SUBTITLES")
+        let kind: Rendition.Kind? =
+            isText ? .subtitles : attributes.has("TYPE", "AUDIO") ? .audio : nil
+        try addChild(
+            uri.value, isText ? .subtitles : .media, track(attributes, kind: kind ?? .video))
     }
 
     private mutating func takeKey(_ attributes: HLSAttributes) throws(Failure) {
@@ -258,46 +311,51 @@ struct HLSParser {
     }
 
     /// `length` or `length@offset`, decimal.
-    private func checkByteRange(_ value: Range<Int>) throws(Failure) {
-        let text = bytes[ASCII.trimmed(bytes, value)]
-        let parts = text.split(separator: ASCII.at, omittingEmptySubsequences: false)
-        let isValid =
-            parts.count <= 2
-            && parts.allSatisfy { part in
-                (1...19).contains(part.count) && part.allSatisfy(ASCII.isDigit)
-            }
-        if !isValid {
-            throw failure("manifest.malformed", "EXT-X-BYTERANGE is not length or length@offset")
+    private func byteRange(
+        _ value: Range<Int>
+    ) throws(Failure) -> (length: Int64, offset: Int64?) {
+        let text = ASCII.trimmed(bytes, value)
+        let at = text.first { bytes[$0] == ASCII.at }
+        if let length = whole(text.lowerBound..<(at ?? text.upperBound)), length > 0 {
+            guard let at else { return (length, nil) }
+            if let offset = whole((at + 1)..<text.upperBound) { return (length, offset) }
         }
+        throw failure(
+            "manifest.malformed", "EXT-X-BYTERANGE is not length or length@offset")
     }
 
     // MARK: References
 
     private mutating func addChild(
-        _ text: Range<Int>, _ rendition: HLSPlaylist.Rendition
+        _ text: Range<Int>, _ rendition: HLSPlaylist.Rendition, _ track: Rendition
     ) throws(Failure) {
         let reference = try reference(text)
         // Several variants commonly share a rendition; the bound is on what is listed at all.
         if playlist.children.count >= 10_000 {
             throw failure("manifest.tooMany", "more than 10000 entries name a playlist")
         }
-        playlist.children.append(HLSPlaylist.Child(reference: reference, rendition: rendition))
+        playlist.children.append(
+            HLSPlaylist.Child(reference: reference, rendition: rendition, track: track))
     }
 
-    private mutating func add(_ text: Range<Int>, _ role: SegmentRole) throws(Failure) {
-        if let lastReference, lastRole == role, lastReference.count == text.count,
-            bytes[lastReference].elementsEqual(bytes[text])
-        {
-            return
+    private mutating func add(
+        _ text: Range<Int>, _ role: SegmentRole, _ range: ByteRange? = nil,
+        _ seconds: Double? = nil
+    ) throws(Failure) {
+        var reference: ManifestReference
+        if let lastReference, isSame(lastReference.uri, text) {
+            reference = lastReference.reference
+            reference.line = Int32(line)
+        } else {
+            reference = try self.reference(text)
+            lastReference = (text, reference)
         }
-        let reference = try reference(text)
-        if playlist.objects.count >= WireLimits.segmentsPerAsset {
+        if playlist.segments.count >= WireLimits.segmentsPerAsset {
             throw failure(
                 "manifest.tooMany", "more than \(WireLimits.segmentsPerAsset) segments are listed")
         }
-        playlist.objects.append(HLSPlaylist.Object(reference: reference, role: role))
-        lastReference = text
-        lastRole = role
+        playlist.segments.append(
+            ManifestSegment(reference, role, range: range, durationSeconds: seconds))
     }
 
     private func holdsVariable(_ text: Range<Int>) -> Bool {
@@ -308,7 +366,7 @@ struct HLSParser {
         return false
     }
 
-    private func reference(_ text: Range<Int>) throws(Failure) -> HLSPlaylist.Reference {
+    private func reference(_ text: Range<Int>) throws(Failure) -> ManifestReference {
         var source = bytes
         var range = text
         if holdsVariable(text) {
@@ -318,17 +376,12 @@ struct HLSParser {
         do throws(WebURLError) {
             let url = try base.resolve(source, range)
             let named = try namingBase?.resolve(source, range)
-            return HLSPlaylist.Reference(
+            return ManifestReference(
                 url: url, named: named == url ? nil : named, line: Int32(line))
         } catch {
-            let given = Redaction.shown(source, range)
-            switch error.reason {
-            case .scheme, .userInformation:
-                throw failure(
-                    "manifest.uriRefused", "the URI \(error.detail), given \(given)")
-            default:
-                throw failure("manifest.malformed", "the URI \(error.detail), given \(given)")
-            }
+            throw failure(
+                error.refusal,
+                "the URI \(error.detail), given \(Redaction.shown(source, range))")
         }
     }
 }

@@ -37,36 +37,21 @@ package struct HLSPlaylist: Sendable {
         }
     }
 
-    /// Something that a playlist names.
-    package struct Reference: Hashable, Sendable {
-        /// Where it is fetched from.
-        package var url: WebURL
-        /// What its key is made from, when that is not `url`: see `HLSPlaylist.parse`.
-        package var named: WebURL?
-        /// Line of the playlist, from 1.
-        package var line: Int32
-
-        /// What its key is made from.
-        package var keyURL: WebURL { named ?? url }
-    }
-
+    /// A playlist that a multivariant one names.
     package struct Child: Hashable, Sendable {
-        package var reference: Reference
+        package var reference: ManifestReference
         package var rendition: Rendition
-    }
-
-    package struct Object: Hashable, Sendable {
-        package var reference: Reference
-        package var role: SegmentRole
+        /// What the multivariant playlist says of it.
+        package var track: Catalog.Rendition
     }
 
     package internal(set) var kind: Kind
     /// Playlists, of a multivariant playlist; a URL may stand there several times.
     package internal(set) var children: [Child] = []
     /// Media playlist: initialization sections, keys and segments in playback order. Multivariant
-    /// playlist: session keys and session data. Byte ranges of one object that follow one another
-    /// are one entry; otherwise a URL may stand there several times.
-    package internal(set) var objects: [Object] = []
+    /// playlist: session keys and session data. An object stands there several times when several of
+    /// its byte ranges are listed, or when it is.
+    package internal(set) var segments: [ManifestSegment] = []
     /// Segments that the playlist lists but that are gaps.
     package internal(set) var gaps = 0
     /// Variables of EXT-X-DEFINE, which media playlists may import from a multivariant one.

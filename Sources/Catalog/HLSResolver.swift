@@ -1,12 +1,5 @@
 package import Model
 
-/// A playlist that the owner of a resolver is to fetch.
-package struct PlaylistRequest: Hashable, Sendable {
-    /// Tells the resolver which one was received; the manifest is 0.
-    package let number: Int
-    package let url: String
-}
-
 /// Finds everything that an HLS title needs at the edge; a value that does no I/O.
 ///
 /// The owner asks `next` for playlists, fetches them, hands each to `receive`, asks again, until
@@ -32,7 +25,7 @@ package struct HLSResolver: Sendable {
     package static let listedObjects = 2 * WireLimits.segmentsPerAsset
 
     private struct Entry {
-        let reference: HLSPlaylist.Reference
+        let reference: ManifestReference
         let rendition: HLSPlaylist.Rendition
         var playlist: HLSPlaylist?
         var bytes: Int64 = 0
@@ -48,32 +41,17 @@ package struct HLSResolver: Sendable {
     private var listed = 0
 
     /// Starts with the manifest's URL.
-    ///
-    /// Fails with `input.url`, or `manifest.unsupported` for a kind that has no manifest of HLS.
-    package init(url text: String, kind: AssetKind = .hls) throws(Failure) {
-        switch kind {
-        case .hls: break
-        case .dash:
-            throw Failure(
-                "manifest.unsupported",
-                "DASH titles cannot be resolved by this version; HLS titles and files can")
-        case .file:
-            throw Failure("manifest.unsupported", "an asset of kind file has no manifest")
-        }
-        do throws(WebURLError) {
-            let reference = HLSPlaylist.Reference(url: try WebURL(text), named: nil, line: 0)
-            entries = [Entry(reference: reference, rendition: .variant)]
-        } catch {
-            throw error.failure(given: text)
-        }
+    package init(_ url: WebURL) {
+        let reference = ManifestReference(url: url, named: nil, line: 0)
+        entries = [Entry(reference: reference, rendition: .variant)]
     }
 
     /// The playlists to fetch now; each is handed out once. Empty while `requestsAtOnce` are awaited,
     /// and at the end.
-    package mutating func next() -> [PlaylistRequest] {
+    package mutating func next() -> [ManifestRequest] {
         let end = min(entries.count, received + Self.requestsAtOnce)
         let requests = (asked..<max(asked, end)).map { number in
-            PlaylistRequest(number: number, url: entries[number].reference.url.text)
+            ManifestRequest(number: number, url: entries[number].reference.url.text)
         }
         asked += requests.count
         return requests
@@ -91,21 +69,14 @@ package struct HLSResolver: Sendable {
     ///   - sha256: the body's SHA-256, 64 lower-case hex digits.
     ///   - contentType: the answer's Content-Type.
     package mutating func receive(
-        _ request: PlaylistRequest, finalURL: String, body: [UInt8], sha256: String,
+        _ request: ManifestRequest, finalURL: String, body: [UInt8], sha256: String,
         contentType: String? = nil
     ) throws(Failure) {
         guard entries.indices.contains(request.number),
             entries[request.number].playlist == nil
         else { return }
         let entry = entries[request.number]
-        let base: WebURL
-        do throws(WebURLError) {
-            base = try WebURL(finalURL)
-        } catch {
-            throw Failure(
-                "origin.redirectRefused",
-                "\(entry.reference.url): the redirect's URL \(error.detail)")
-        }
+        let base = try entry.reference.redirected(to: finalURL)
         totalBytes += body.count
         if totalBytes > Self.playlistBytes {
             throw Failure(
@@ -117,7 +88,7 @@ package struct HLSResolver: Sendable {
             body, url: base, named: entry.reference.keyURL,
             imports: request.number == 0 ? nil : entries[0].playlist?.variables,
             rendition: entry.rendition, contentType: contentType)
-        listed += playlist.objects.count
+        listed += playlist.segments.count
         if listed > Self.listedObjects { throw tooManyObjects() }
         if playlist.kind == .multivariant {
             guard request.number == 0 else {
@@ -143,7 +114,7 @@ package struct HLSResolver: Sendable {
 
     private mutating func addChildren(of playlist: HLSPlaylist, base: WebURL) throws(Failure) {
         let manifest = entries[0].reference
-        var seen: Set<HLSPlaylist.Reference> = []
+        var seen: Set<ManifestReference> = []
         for child in playlist.children {
             var reference = child.reference
             if [manifest.url, manifest.keyURL, base].contains(reference.url) {
@@ -173,15 +144,15 @@ package struct HLSResolver: Sendable {
     /// `storage.pathRefused` for a URL without a key, `manifest.empty` when there is no segment.
     package func segments() throws(Failure) -> [ResolvedSegment] {
         precondition(isComplete, "segments() is for a resolver that has received every playlist")
-        var collector = SegmentCollector(playlists: entries.map(\.reference))
+        var collector = SegmentCollector(manifests: entries.map(\.reference))
         let media = entries.filter { $0.playlist?.kind == .media }
             .enumerated()
             .sorted { ($0.element.rendition, $0.offset) < ($1.element.rendition, $1.offset) }
             .map(\.element)
-        let session = entries[0].playlist.map { $0.kind == .multivariant ? $0.objects : [] } ?? []
+        let session = entries[0].playlist.map { $0.kind == .multivariant ? $0.segments : [] } ?? []
         for object in session where object.role == .key { try collector.add(object) }
         for entry in media {
-            for object in entry.playlist?.objects ?? [] { try collector.add(object) }
+            for object in entry.playlist?.segments ?? [] { try collector.add(object) }
             if collector.segments.count > WireLimits.segmentsPerAsset { throw tooManyObjects() }
         }
         if collector.segments.count == session.count(where: { $0.role == .key }) {
@@ -195,70 +166,5 @@ package struct HLSResolver: Sendable {
         }
         try collector.checkFolders()
         return collector.segments
-    }
-}
-
-/// Gathers the objects of a title under their keys.
-private struct SegmentCollector {
-    private(set) var segments: [ResolvedSegment] = []
-    /// Each key's place in `segments`.
-    private var places: [String: Int] = [:]
-    private let playlists: Set<WebURL>
-
-    init(playlists references: [HLSPlaylist.Reference]) {
-        playlists = Set(references.map(\.keyURL))
-    }
-
-    mutating func add(_ object: HLSPlaylist.Object) throws(Failure) {
-        if playlists.contains(object.reference.keyURL) {
-            throw Failure(
-                "manifest.malformed",
-                "\(object.reference.url): a playlist is listed as a segment")
-        }
-        try insert(object.reference, object.role, bytes: nil, sha256: nil)
-    }
-
-    /// Adds a playlist that was read.
-    mutating func add(
-        _ playlist: HLSPlaylist.Reference, bytes: Int64, sha256: String
-    ) throws(Failure) {
-        try insert(playlist, .playlist, bytes: bytes, sha256: sha256)
-    }
-
-    private mutating func insert(
-        _ reference: HLSPlaylist.Reference, _ role: SegmentRole, bytes: Int64?, sha256: String?
-    ) throws(Failure) {
-        let key = try SiteKey(reference.keyURL).text
-        let url = reference.url.text
-        if let place = places[key] {
-            guard segments[place].url != url else { return }
-            throw Failure(
-                "storage.pathConflict",
-                "\(reference.url) and \(Redaction.shown(segments[place].url)) would both be stored "
-                    + "as \(Redaction.shown(key))")
-        }
-        places[key] = segments.count
-        segments.append(
-            ResolvedSegment(
-                ordinal: segments.count, url: url, key: key, role: role, bytes: bytes,
-                sha256: sha256))
-    }
-
-    /// Refuses a key that is the folder of another.
-    func checkFolders() throws(Failure) {
-        var folders: Set<Substring> = []
-        for segment in segments {
-            var folder = segment.key[...]
-            while let slash = folder.utf8.lastIndex(of: ASCII.slash) {
-                folder = folder[..<slash]
-                guard folders.insert(folder).inserted else { break }
-                if let place = places[String(folder)] {
-                    throw Failure(
-                        "storage.pathConflict",
-                        "\(Redaction.shown(segments[place].url)) is a file, and "
-                            + "\(Redaction.shown(segment.url)) wants a folder of that name")
-                }
-            }
-        }
     }
 }

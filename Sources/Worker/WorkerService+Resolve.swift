@@ -66,15 +66,15 @@ extension WorkerService {
     }
 
     private func segments(of job: Job, _ lease: LeaseID) async throws -> [ResolvedSegment] {
-        var resolver = try HLSResolver(url: job.url, kind: job.assetKind ?? .hls)
+        var resolver = try TitleResolver(url: job.url, kind: job.assetKind ?? .hls)
         while !resolver.isComplete {
             let requests = resolver.next()
-            let bodies = try await withThrowingTaskGroup(of: (PlaylistRequest, Fetched).self) {
+            let bodies = try await withThrowingTaskGroup(of: (ManifestRequest, Fetched).self) {
                 group in
                 for request in requests {
-                    group.addTask { (request, try await self.playlist(request.url, job, lease)) }
+                    group.addTask { (request, try await self.manifest(request.url, job, lease)) }
                 }
-                var bodies: [(PlaylistRequest, Fetched)] = []
+                var bodies: [(ManifestRequest, Fetched)] = []
                 for try await body in group { bodies.append(body) }
                 return bodies.sorted { $0.0.number < $1.0.number }
             }
@@ -92,7 +92,7 @@ extension WorkerService {
         held.isHeld(lease) && !held.isCancelled(job.id, lease)
     }
 
-    private func playlist(_ url: String, _ job: Job, _ lease: LeaseID) async throws -> Fetched {
+    private func manifest(_ url: String, _ job: Job, _ lease: LeaseID) async throws -> Fetched {
         guard !held.isCancelled(job.id, lease) else {
             throw Failure("worker.cancelled", "the job was cancelled")
         }
@@ -100,7 +100,7 @@ extension WorkerService {
             url: url, group: lease, destination: .memory, role: .playlist)
         request.job = job.id
         request.site = job.site
-        request.maximumBytes = Int64(HLSPlaylist.maximumBytes)
+        request.maximumBytes = Int64(TitleResolver.maximumBytes)
         let ready = request
         let result = await withCheckedContinuation { continuation in
             engine.submit(ready) { _, result in continuation.resume(returning: result) }

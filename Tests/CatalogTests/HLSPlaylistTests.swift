@@ -18,8 +18,11 @@ struct PlaylistCase: CustomTestStringConvertible, Sendable {
             let playlist = try HLSPlaylist.parse(
                 [UInt8](text.utf8), url: try Self.url(url), imports: imports)
             let children = playlist.children.map { "\($0.rendition) \($0.reference.url.text)" }
-            let objects = playlist.objects.map { "\($0.role) \($0.reference.url.text)" }
-            return ["\(playlist.kind)"] + children + objects
+            let segments = playlist.segments.map { segment in
+                let range = segment.range.map { " \($0.offset)+\($0.length ?? -1)" }
+                return "\(segment.role) \(segment.reference.url.text)\(range ?? "")"
+            }
+            return ["\(playlist.kind)"] + children + segments
         } catch {
             return ["\(error)"]
         }
@@ -55,9 +58,56 @@ struct PlaylistCase: CustomTestStringConvertible, Sendable {
         text += "#EXT-X-ENDLIST\n"
         let playlist = try HLSPlaylist.parse(
             [UInt8](text.utf8), url: WebURL("http://h/v/index.m3u8"))
-        #expect(playlist.objects.count == 10_000)
-        #expect(playlist.objects.last?.reference.url.text == "http://h/v/segments/9999.ts")
-        #expect(playlist.objects.last?.reference.line == 20_002)
+        #expect(playlist.segments.count == 10_000)
+        #expect(playlist.segments.last?.reference.url.text == "http://h/v/segments/9999.ts")
+        #expect(playlist.segments.last?.reference.line == 20_002)
+    }
+
+    @Test func segmentsHaveTheirDurations() throws {
+        let text = """
+            #EXTM3U
+            #EXT-X-MAP:URI="i.mp4"
+            #EXTINF:6,
+            a.m4s
+            #EXTINF:5.005,Title, with comma
+            b.m4s
+            #EXTINF:0.04
+            #EXT-X-GAP
+            c.m4s
+            d.m4s
+            #EXTINF:1.5000000000000000000001,
+            e.m4s
+            #EXT-X-ENDLIST
+            """
+        let playlist = try HLSPlaylist.parse([UInt8](text.utf8), url: WebURL("http://h/p"))
+        #expect(
+            playlist.segments.map(\.durationSeconds) == [nil, 6, 5.005, nil, 1.5])
+    }
+
+    @Test func whatIsSaidOfARenditionIsKept() throws {
+        let text = """
+            #EXTM3U
+            #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="Deutsch",LANGUAGE="de",URI="de.m3u8"
+            #EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="s",NAME="English",LANGUAGE="en",URI="en.m3u8"
+            #EXT-X-STREAM-INF:BANDWIDTH=300,RESOLUTION=640x360,CODECS="avc1.64,mp4a.40.2"
+            low.m3u8?x=1
+            #EXT-X-STREAM-INF:BANDWIDTH=64,CODECS="mp4a.40.2"
+            sound.m3u8
+            #EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=9,RESOLUTION=640x360,URI="i.m3u8"
+            """
+        let playlist = try HLSPlaylist.parse([UInt8](text.utf8), url: WebURL("http://h/p"))
+        #expect(
+            playlist.children.map(\.track) == [
+                Rendition(id: "de.m3u8", kind: .audio, language: "de"),
+                Rendition(id: "en.m3u8", kind: .subtitles, language: "en"),
+                Rendition(
+                    id: "low.m3u8?x=1", kind: .video, bandwidth: 300, width: 640, height: 360,
+                    codecs: "avc1.64,mp4a.40.2"),
+                Rendition(id: "sound.m3u8", kind: .audio, bandwidth: 64, codecs: "mp4a.40.2"),
+                Rendition(
+                    id: "i.m3u8", kind: .video, bandwidth: 9, width: 640, height: 360,
+                    isTrickMode: true),
+            ])
     }
 
     @Test func sizesAreBounded() throws {
@@ -92,7 +142,7 @@ struct PlaylistCase: CustomTestStringConvertible, Sendable {
             return try HLSPlaylist.parse([UInt8](text.utf8), url: WebURL("http://h/p"))
         }
         // A value is not substituted again, and what comes out is bounded like any URL.
-        let once = try parse("{$a}").objects.first?.reference.url.text
+        let once = try parse("{$a}").segments.first?.reference.url.text
         #expect(once == "http://h/%7B$a%7D")
         #expect { try parse(String(repeating: "{$b}", count: 1_000)) } throws: {
             ($0 as? Failure)?.code == "manifest.malformed"

@@ -10,7 +10,7 @@ import Testing
     static func resolve(
         _ manifest: String, _ origin: Origin
     ) throws(Failure) -> [ResolvedSegment] {
-        var resolver = try HLSResolver(url: manifest)
+        var resolver = try TitleResolver(url: manifest, kind: .hls)
         var asked: Set<String> = []
         while !resolver.isComplete {
             let requests = resolver.next()
@@ -149,7 +149,7 @@ import Testing
         #expect(
             segment
                 == Failure(
-                    "manifest.malformed", "http://h/m.m3u8: a playlist is listed as a segment"))
+                    "manifest.malformed", "http://h/m.m3u8: a manifest is listed as a segment"))
     }
 
     @Test func oneBadPartFailsTheTitle() {
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test func playlistsAreBounded() throws {
-        var resolver = try HLSResolver(url: "http://h/m.m3u8")
+        var resolver = try TitleResolver(url: "http://h/m.m3u8", kind: .hls)
         let request = try #require(resolver.next().first)
         let body =
             "#EXTM3U\n"
@@ -211,13 +211,13 @@ import Testing
         }
         #expect(try Self.resolve("http://h/m.m3u8", origin).count == 201)
 
-        var resolver = try HLSResolver(url: "http://h/m.m3u8")
+        var resolver = try TitleResolver(url: "http://h/m.m3u8", kind: .hls)
         let manifest = try #require(resolver.next().first)
         try resolver.receive(
             manifest, finalURL: manifest.url, body: [UInt8](origin[manifest.url, default: ""].utf8),
             sha256: "")
         let requests = resolver.next()
-        #expect(requests.count == HLSResolver.requestsAtOnce)
+        #expect(requests.count == TitleResolver.requestsAtOnce)
         #expect(resolver.next().isEmpty)
         let answered = requests[3]
         try resolver.receive(
@@ -227,7 +227,7 @@ import Testing
     }
 
     @Test func aSecondAnswerIsPassedOver() throws {
-        var resolver = try HLSResolver(url: "http://h/m.m3u8")
+        var resolver = try TitleResolver(url: "http://h/m.m3u8", kind: .hls)
         let request = try #require(resolver.next().first)
         let body = [UInt8](Self.media("1.ts").utf8)
         try resolver.receive(request, finalURL: request.url, body: body, sha256: "a")
@@ -238,14 +238,25 @@ import Testing
 
     @Test func otherKindsAreNotResolved() {
         #expect {
-            try HLSResolver(url: "http://h/m.mpd", kind: .dash)
+            try TitleResolver(url: "http://h/m.mp4", kind: .file)
         } throws: {
             ($0 as? Failure)?.code == "manifest.unsupported"
         }
         #expect {
-            try HLSResolver(url: "file:///m.m3u8")
+            try TitleResolver(url: "file:///m.m3u8", kind: .hls)
         } throws: {
             ($0 as? Failure)?.code == "input.url"
         }
+    }
+
+    @Test func anObjectOfSeveralRolesIsAsLargeAsMediaMayBe() throws {
+        let segments = try Self.resolve(
+            "http://h/m.m3u8",
+            [
+                "http://h/m.m3u8": Self.media(
+                    "#EXT-X-MAP:URI=\"a.mp4\",BYTERANGE=\"10@0\"", "#EXT-X-BYTERANGE:5@10",
+                    "a.mp4", "#EXT-X-BYTERANGE:5", "a.mp4")
+            ])
+        #expect(segments.map { "\($0.role) \($0.key)" } == ["media h/a.mp4", "playlist h/m.m3u8"])
     }
 }

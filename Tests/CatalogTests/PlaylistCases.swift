@@ -28,16 +28,19 @@ extension PlaylistCase {
             "query strings and fragments", "#EXTINF:6,\na.ts?token=a/b=c&d#t=1\n#EXTINF:6,\na.ts?2",
             ["media \(folder)a.ts?token=a/b=c&d", "media \(folder)a.ts?2"]),
         media(
-            "byte ranges of one object are one object",
+            "byte ranges of one object",
             "#EXTINF:6,\n#EXT-X-BYTERANGE:100@0\nall.mp4\n#EXTINF:6,\n#EXT-X-BYTERANGE:200\nall.mp4\n"
-                + "#EXT-X-BYTERANGE:5@300\n#EXTINF:6,\nall.mp4",
-            ["media \(folder)all.mp4"]),
+                + "#EXT-X-BYTERANGE:5@400\n#EXTINF:6,\nall.mp4\n#EXTINF:6,\nall.mp4",
+            [
+                "media \(folder)all.mp4 0+100", "media \(folder)all.mp4 100+200",
+                "media \(folder)all.mp4 400+5", "media \(folder)all.mp4",
+            ]),
         media(
             "initialization sections",
             "#EXT-X-MAP:URI=\"init,1.mp4\",BYTERANGE=\"720@0\"\n#EXTINF:6,\n1.m4s\n"
                 + "#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI=\"init2.mp4\"\n#EXTINF:6,\n2.m4s",
             [
-                "init \(folder)init,1.mp4", "media \(folder)1.m4s", "init \(folder)init2.mp4",
+                "init \(folder)init,1.mp4 0+720", "media \(folder)1.m4s", "init \(folder)init2.mp4",
                 "media \(folder)2.m4s",
             ]),
         media(
@@ -66,7 +69,9 @@ extension PlaylistCase {
             "I-frames only",
             "#EXT-X-I-FRAMES-ONLY\n#EXTINF:6,\n#EXT-X-BYTERANGE:9@1\n1.ts\n#EXTINF:6,\n"
                 + "#EXT-X-BYTERANGE:9@99\n1.ts\n#EXTINF:6,\n#EXT-X-BYTERANGE:9@1\n2.ts",
-            ["media \(folder)1.ts", "media \(folder)2.ts"]),
+            [
+                "media \(folder)1.ts 1+9", "media \(folder)1.ts 99+9", "media \(folder)2.ts 1+9",
+            ]),
         media(
             "variables",
             "#EXT-X-DEFINE:NAME=\"path\",VALUE=\"a b\"\n#EXT-X-DEFINE:NAME=\"host\",VALUE=\"h.example\"\n"

@@ -1,0 +1,177 @@
+import Model
+
+extension DASHManifest {
+    /// The URL templates of one representation.
+    struct Templates {
+        var media: DASHTemplate?
+        var index: DASHTemplate?
+        var initialization: DASHTemplate?
+        var bitstreamSwitching: DASHTemplate?
+
+        /// `failure` makes a failure of a code and what is wrong.
+        init(
+            _ representation: Representation, _ failure: (FailureCode, String) -> Failure
+        ) throws(Failure) {
+            let addressing = representation.addressing
+            guard addressing.kind == .template else { return }
+            func template(
+                _ name: String, _ text: String?, _ use: DASHTemplate.Use
+            ) throws(Failure) -> DASHTemplate? {
+                guard let text else { return nil }
+                do throws(DASHTemplate.Malformed) {
+                    return try DASHTemplate(
+                        text, use, id: representation.id, bandwidth: representation.bandwidth)
+                } catch {
+                    throw failure(
+                        "manifest.malformed",
+                        "the \(name) template \(error.what), given \(Redaction.shown(text))")
+                }
+            }
+            media = try template("media", addressing.media, .segments)
+            index = try template("index", addressing.index, .segments)
+            initialization = try template(
+                "initialization", addressing.initializationTemplate, .once)
+            bitstreamSwitching = try template(
+                "bitstreamSwitching", addressing.bitstreamSwitchingTemplate, .once)
+        }
+    }
+
+    /// Lists the segments of one representation.
+    struct Lister {
+        let base: ReferenceBase
+        /// What keys are made against, when that is not `base`.
+        let namingBase: ReferenceBase?
+        /// Of its media segments.
+        let role: SegmentRole
+        let rendition: Int
+        /// The MPD itself, which is no segment.
+        let manifest: WebURL
+        /// Makes a failure of a code and what is wrong.
+        let failure: (FailureCode, String) -> Failure
+        private var buffer: [UInt8] = []
+
+        init(
+            base: ReferenceBase, namingBase: ReferenceBase?, role: SegmentRole, rendition: Int,
+            manifest: WebURL, failure: @escaping (FailureCode, String) -> Failure
+        ) {
+            self.base = base
+            self.namingBase = namingBase
+            self.role = role
+            self.rendition = rendition
+            self.manifest = manifest
+            self.failure = failure
+        }
+
+        /// What the buffer refers to.
+        private func segment(
+            _ role: SegmentRole, _ range: ByteRange?, _ seconds: Double?
+        ) throws(Failure) -> ManifestSegment {
+            let all = buffer.indices
+            let url: WebURL
+            let named: WebURL?
+            do throws(WebURLError) {
+                url = try base.resolve(buffer, all)
+                named = try namingBase?.resolve(buffer, all)
+            } catch {
+                throw failure(
+                    error.refusal,
+                    "the URI \(error.detail), given \(Redaction.shown(buffer, all))")
+            }
+            guard url != manifest else {
+                throw failure("manifest.malformed", "it names the manifest itself")
+            }
+            let reference = ManifestReference(
+                url: url, named: named == url ? nil : named, line: 0)
+            return ManifestSegment(
+                reference, role, rendition: rendition, range: range, durationSeconds: seconds)
+        }
+
+        /// Adds one; without a URL it is the base itself.
+        mutating func add(
+            _ source: Source, _ role: SegmentRole, seconds: Double? = nil,
+            _ body: (ManifestSegment) throws(Failure) -> Void
+        ) throws(Failure) {
+            buffer = Array((source.url ?? "").utf8)
+            try body(try segment(role, source.range, seconds))
+        }
+
+        /// Adds what a template without numbers names.
+        mutating func add(
+            _ template: DASHTemplate, _ role: SegmentRole,
+            _ body: (ManifestSegment) throws(Failure) -> Void
+        ) throws(Failure) {
+            template.write(number: 0, time: 0, subNumber: 0, into: &buffer)
+            try body(try segment(role, nil, nil))
+        }
+
+        /// Adds a segment list with its index segments.
+        mutating func add(
+            _ addressing: Addressing, _ body: (ManifestSegment) throws(Failure) -> Void
+        ) throws(Failure) {
+            guard !addressing.list.isEmpty else {
+                throw failure("manifest.empty", "its SegmentList lists no segment")
+            }
+            let durations = Self.durations(addressing)
+            for (place, entry) in addressing.list.enumerated() {
+                // Without a URL of its own an index is a part of the segment (5.3.9.3.2).
+                if entry.index != nil || entry.indexRange != nil {
+                    let url = entry.index ?? entry.media
+                    try add(Source(url: url, range: entry.indexRange), .index, body)
+                }
+                let units =
+                    durations.isEmpty
+                    ? addressing.duration : durations[min(place, durations.count - 1)]
+                try add(
+                    Source(url: entry.media, range: entry.mediaRange), role,
+                    seconds: units.map { Double($0) / Double(addressing.timescale) }, body)
+            }
+        }
+
+        /// What a timeline says of the segments of a list, as far as they go.
+        private static func durations(_ addressing: Addressing) -> [Int64] {
+            var durations: [Int64] = []
+            for entry in addressing.timeline ?? [] {
+                let rest = addressing.list.count - durations.count
+                let count = entry.repeats < 0 ? rest : min(rest, Int(entry.repeats) + 1)
+                durations += Array(repeating: entry.duration, count: count)
+            }
+            return durations
+        }
+
+        /// Adds the segments of a template, each with its index segment where there is one.
+        mutating func add(
+            _ timeline: DASHTimeline, _ media: DASHTemplate, index: DASHTemplate?,
+            _ body: (ManifestSegment) throws(Failure) -> Void
+        ) throws(Failure) {
+            if let index, !index.tellsSegments { try add(index, .index, body) }
+            let ofEach = index.flatMap { $0.tellsSegments ? $0 : nil }
+            let timescale = Double(timeline.addressing.timescale)
+            try timeline.forEachRun { (run) throws(Failure) in
+                let parts = media.hasSubNumber ? run.sequence : 1
+                let seconds =
+                    run.duration > 0 ? Double(run.duration) / timescale / Double(parts) : nil
+                var run = run
+                while run.count > 0 {
+                    for part in 0..<parts {
+                        func write(_ template: DASHTemplate) {
+                            template.write(
+                                number: run.number, time: run.time, subNumber: part, into: &buffer)
+                        }
+                        if let ofEach {
+                            write(ofEach)
+                            try body(try segment(.index, nil, nil))
+                        }
+                        write(media)
+                        try body(try segment(role, nil, seconds))
+                    }
+                    // Without a number or a time they are all the same one.
+                    guard media.tellsSegments else { return false }
+                    run.time += run.duration
+                    run.number += 1
+                    run.count -= 1
+                }
+                return true
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import Model
+
+/// When periods begin and end (5.3.2.1), and how many segments of a length there are.
+extension DASHManifest {
+    /// A period on the presentation's timeline, in nanoseconds.
+    struct Span {
+        var start: Int64
+        /// Nil where the manifest does not say, nor anything else.
+        var length: Int64?
+        /// It ends at the live edge: a segment that is not whole yet is not there.
+        var isOpen = false
+        /// What lies before is not served any more, from the period's start.
+        var windowStart: Int64 = 0
+    }
+
+    /// The times of all periods, in their order.
+    ///
+    /// Fails with `manifest.malformed` for a period of which nothing says when it begins, or that
+    /// ends before it begins.
+    func spans() throws(Failure) -> [Span] {
+        var starts: [Int64] = []
+        for (place, period) in periods.enumerated() {
+            if let start = period.start {
+                starts.append(start)
+            } else if place == 0 {
+                starts.append(0)
+            } else if let duration = periods[place - 1].duration {
+                // Both are below 2^63 / 2: see XMLTime.
+                let (sum, isLarge) = starts[place - 1].addingReportingOverflow(duration)
+                guard !isLarge else { throw failure("manifest.malformed", "a time is too large") }
+                starts.append(sum)
+            } else {
+                throw failure(
+                    "manifest.malformed",
+                    "\(name(ofPeriod: place)) has no start, and the one before it no duration")
+            }
+        }
+        let now = snapshotTime
+        var spans: [Span] = []
+        for (place, start) in starts.enumerated() {
+            var span = Span(start: start)
+            if place + 1 < starts.count {
+                span.length = starts[place + 1] - start
+            } else if let length = periods[place].duration {
+                span.length = length
+            } else if let duration {
+                span.length = duration - start
+            }
+            if let length = span.length, length < 0 {
+                throw failure(
+                    "manifest.malformed", "\(name(ofPeriod: place)) ends before it begins")
+            }
+            if let now { Self.cut(&span, to: now, depth: timeShiftBufferDepth) }
+            spans.append(span)
+        }
+        return spans
+    }
+
+    /// Where a snapshot is taken on the presentation's timeline; nil where nothing is live.
+    private var snapshotTime: Int64? {
+        guard isLive, case .snapshot(let seconds) = live, let availabilityStart else { return nil }
+        let since = (seconds - availabilityStart) * 1e9
+        return since.isFinite ? Int64(min(max(since, 0), 9e18)) : 0
+    }
+
+    private static func cut(_ span: inout Span, to now: Int64, depth: Int64?) {
+        let past = max(0, now - span.start)
+        if span.length ?? .max > past {
+            span.length = past
+            span.isOpen = true
+        }
+        if let depth { span.windowStart = max(0, past - depth) }
+    }
+
+    func name(ofPeriod place: Int) -> String {
+        periods[place].id.map { "the period \(Redaction.shown($0))" } ?? "period \(place + 1)"
+    }
+
+    /// How many segments of `duration` units begin within `length`, which is in nanoseconds times
+    /// the timescale; saturating.
+    ///
+    /// What is left over at the end is a segment of its own, unless it is below a millisecond and a
+    /// tenth of a segment: then the manifest's times are rounded, and there is nothing there.
+    static func segments(
+        of duration: Int64, in length: Int128, timescale: Int64, isOpen: Bool
+    ) -> Int64 {
+        guard length > 0 else { return 0 }
+        let each = Int128(duration) * 1_000_000_000
+        let (whole, rest) = length.quotientAndRemainder(dividingBy: each)
+        let isRounded = rest * 10 < each && rest < Int128(timescale) * 1_000_000
+        let count = whole + (rest > 0 && !isRounded && !isOpen ? 1 : 0)
+        return Int64(clamping: count)
+    }
+}

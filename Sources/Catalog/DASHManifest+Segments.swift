@@ -1,0 +1,210 @@
+package import Model
+
+/// Which segments a manifest lists.
+extension DASHManifest {
+    /// A representation with what leads to it.
+    private struct Track {
+        let period: Int
+        let set: AdaptationSet
+        let representation: Representation
+        let span: Span
+        /// Its place among all representations.
+        let place: Int
+    }
+
+    /// A URL that references resolve against, and the one that keys are made against.
+    private struct Base {
+        var url: WebURL
+        var named: WebURL
+    }
+
+    /// Every representation, in the manifest's order.
+    package var renditions: [Rendition] {
+        periods.flatMap { period in
+            period.sets.flatMap { set in set.representations.map { $0.rendition(in: set) } }
+        }
+    }
+
+    /// Segments that `forEachSegment` lists, or a few more; by arithmetic, in time and memory of the
+    /// manifest's own length.
+    ///
+    /// Fails with `manifest.tooMany`, beyond `maximumSegments`, and `.malformed`.
+    func segmentCount() throws(Failure) -> Int {
+        var count: Int64 = 0
+        try forEachTrack { (track) throws(Failure) in
+            let addressing = track.representation.addressing
+            // Initialization, bitstream switching, index.
+            count += 3
+            switch addressing.kind {
+            case .none, .base: count += 1
+            case .list: count += 2 * Int64(addressing.list.count)
+            case .template:
+                try timeline(of: track).forEachRun { run in
+                    count += run.count * run.sequence * (addressing.index == nil ? 1 : 2)
+                    return count <= Self.maximumSegments
+                }
+            }
+            guard count <= Self.maximumSegments else {
+                throw failure(
+                    "manifest.tooMany",
+                    "\(name(of: track)) makes more than \(Self.maximumSegments) segments of the "
+                        + "title")
+            }
+        }
+        return Int(count)
+    }
+
+    /// Lists every segment: rendition after rendition in the manifest's order, each with its
+    /// initialization and index segments first, then in playback order. An object stands there
+    /// several times where several renditions or periods share it.
+    ///
+    /// A representation that is one file with an index (SegmentBase) is listed as its initialization
+    /// and index, which are byte ranges, and then the whole file.
+    ///
+    /// Fails with `manifest.malformed`, `.empty` or `.uriRefused`, and with what `body` throws.
+    package func forEachSegment(
+        _ body: (ManifestSegment) throws(Failure) -> Void
+    ) throws(Failure) {
+        var bases: (period: Int, base: Base)?
+        try forEachTrack { (track) throws(Failure) in
+            if bases?.period != track.period {
+                let all = try resolve(baseURLs, in: Base(url: url, named: named), track)
+                let base = try resolve(periods[track.period].baseURLs, in: all, track)
+                bases = (track.period, base)
+            }
+            var base = bases?.base ?? Base(url: url, named: named)
+            base = try resolve(track.set.baseURLs, in: base, track)
+            base = try resolve(track.representation.baseURLs, in: base, track)
+            var lister = Lister(
+                base: ReferenceBase(base.url),
+                namingBase: base.named == base.url ? nil : ReferenceBase(base.named),
+                role: track.representation.rendition(in: track.set).kind.segmentRole,
+                rendition: track.place, manifest: url
+            ) { failure($0, "\(name(of: track)): \($1)") }
+            try list(track, with: &lister, body)
+        }
+    }
+
+    private func forEachTrack(
+        _ body: (Track) throws(Failure) -> Void
+    ) throws(Failure) {
+        var place = 0
+        for (number, span) in try spans().enumerated() {
+            for set in periods[number].sets {
+                for representation in set.representations {
+                    try body(
+                        Track(
+                            period: number, set: set, representation: representation, span: span,
+                            place: place))
+                    place += 1
+                }
+            }
+        }
+    }
+
+    private func name(of track: Track) -> String {
+        "the representation \(Redaction.shown(track.representation.id)) of "
+            + name(ofPeriod: track.period)
+    }
+
+    private func timeline(of track: Track) -> DASHTimeline {
+        DASHTimeline(addressing: track.representation.addressing, span: track.span) {
+            failure("manifest.malformed", "\(name(of: track)): \($0)")
+        }
+    }
+
+    /// The first of several base URLs is the one; the others are of the same bytes.
+    private func resolve(
+        _ references: [String], in base: Base, _ track: Track
+    ) throws(Failure) -> Base {
+        guard let reference = references.first else { return base }
+        do throws(WebURLError) {
+            return Base(
+                url: try base.url.resolve(reference), named: try base.named.resolve(reference))
+        } catch {
+            throw failure(
+                error.refusal,
+                "\(name(of: track)): the BaseURL \(error.detail), given "
+                    + Redaction.shown(reference))
+        }
+    }
+
+    private func list(
+        _ track: Track, with lister: inout Lister,
+        _ body: (ManifestSegment) throws(Failure) -> Void
+    ) throws(Failure) {
+        let addressing = track.representation.addressing
+        let templates = try Templates(track.representation, lister.failure)
+        if let template = templates.initialization {
+            try lister.add(template, .`init`, body)
+        } else if let source = addressing.initialization {
+            try lister.add(source, .`init`, body)
+        }
+        if let template = templates.bitstreamSwitching {
+            try lister.add(template, .`init`, body)
+        } else if let source = addressing.bitstreamSwitching {
+            try lister.add(source, .`init`, body)
+        }
+        if let source = addressing.representationIndex {
+            try lister.add(source, .index, body)
+        } else if addressing.kind == .base, let range = addressing.indexRange {
+            try lister.add(Source(url: nil, range: range), .index, body)
+        }
+        switch addressing.kind {
+        case .none, .base:
+            let seconds = track.span.isOpen ? nil : track.span.length.map { Double($0) / 1e9 }
+            try lister.add(Source(), lister.role, seconds: seconds, body)
+        case .list: try lister.add(addressing, body)
+        case .template:
+            guard let media = templates.media else {
+                throw lister.failure("manifest.malformed", "its SegmentTemplate has no media")
+            }
+            try lister.add(
+                timeline(of: track), media, index: templates.index, body)
+        }
+    }
+}
+
+extension DASHManifest.Representation {
+    fileprivate func rendition(in set: DASHManifest.AdaptationSet) -> Rendition {
+        Rendition(
+            id: id, kind: kind(in: set), bandwidth: bandwidth > 0 ? bandwidth : nil,
+            width: common.width, height: common.height, codecs: common.codecs,
+            language: common.language, isTrickMode: set.isTrickMode)
+    }
+
+    private func kind(in set: DASHManifest.AdaptationSet) -> Rendition.Kind {
+        let type = common.mimeType ?? ""
+        let content = set.contentType ?? ""
+        let codecs = common.codecs ?? ""
+        func isA(_ name: String) -> Bool { content == name || type.hasPrefix("\(name)/") }
+        if isA("image") { return .image }
+        let isText =
+            isA("text") || type == "application/ttml+xml"
+            || ["stpp", "wvtt", "tx3g"].contains { codecs.hasPrefix($0) }
+        if isText { return .subtitles }
+        if isA("video") { return .video }
+        return isA("audio") ? .audio : .other
+    }
+}
+
+extension Rendition.Kind {
+    /// The role of what it lists.
+    var segmentRole: SegmentRole {
+        switch self {
+        case .video, .audio, .other: .media
+        case .subtitles: .subtitles
+        case .image: .image
+        }
+    }
+}
+
+extension WebURLError {
+    /// The code of a reference in a manifest that is refused.
+    var refusal: FailureCode {
+        switch reason {
+        case .scheme, .userInformation: "manifest.uriRefused"
+        default: "manifest.malformed"
+        }
+    }
+}

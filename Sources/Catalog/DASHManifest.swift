@@ -1,0 +1,174 @@
+package import Model
+
+/// An MPD that was read (ISO/IEC 23009-1): what its segments' addresses are made from.
+///
+/// `forEachSegment` lists them. What is not listed, because a player does not ask the edge for it or
+/// does not need it for the title: `Location` and `PatchLocation` (of a live manifest), licence
+/// servers of content protection, event callbacks and reporting.
+///
+/// Times are nanoseconds unless a timescale is named. What a level of the manifest inherits from the
+/// one above (5.3.9.1) is filled in already.
+package struct DASHManifest: Sendable {
+    /// Largest manifest in bytes.
+    package static let maximumBytes = 32 << 20
+    /// Most periods, adaptation sets and representations together.
+    static let maximumElements = 30_000
+    /// Most entries of segment timelines, of the whole manifest.
+    static let maximumTimelineEntries = 1_000_000
+    /// Most entries of segment lists, of the whole manifest.
+    static let maximumListEntries = WireLimits.segmentsPerAsset
+    /// Most base URLs of one level.
+    static let maximumBaseURLs = 16
+    /// Most segments, where several may be parts of the same object.
+    package static let maximumSegments = 2 * WireLimits.segmentsPerAsset
+    /// Most segments of one sequence (S@k).
+    static let maximumSequence: Int64 = 10_000
+
+    /// Where it was received from in the end; relative references resolve against it.
+    package internal(set) var url: WebURL
+    /// The URL that names it; not `url` where a redirect led there. See `ManifestReference.named`.
+    package internal(set) var named: WebURL
+    /// It is still being written.
+    package internal(set) var isLive = false
+    /// Whom a live manifest is taken for.
+    var live = LiveManifests.refused
+    var duration: Int64?
+    /// In seconds since 1970.
+    var availabilityStart: Double?
+    var timeShiftBufferDepth: Int64?
+    var baseURLs: [String] = []
+    var periods: [Period] = []
+
+    struct Period: Sendable {
+        var id: String?
+        var start: Int64?
+        var duration: Int64?
+        var baseURLs: [String] = []
+        var addressing = Addressing()
+        var sets: [AdaptationSet] = []
+    }
+
+    struct AdaptationSet: Sendable {
+        var contentType: String?
+        var common = Common()
+        var isTrickMode = false
+        var baseURLs: [String] = []
+        var addressing = Addressing()
+        var representations: [Representation] = []
+    }
+
+    struct Representation: Sendable {
+        var id = ""
+        var bandwidth: Int64 = 0
+        var common = Common()
+        var baseURLs: [String] = []
+        var addressing = Addressing()
+    }
+
+    /// What an adaptation set may say for all its representations.
+    struct Common: Sendable {
+        var mimeType: String?
+        var codecs: String?
+        var language: String?
+        var width: Int64?
+        var height: Int64?
+    }
+
+    /// An Initialization, RepresentationIndex or BitstreamSwitching element.
+    struct Source: Hashable, Sendable {
+        var url: String?
+        var range: ByteRange?
+    }
+
+    /// SegmentBase, SegmentList and SegmentTemplate of one level with what it inherits.
+    struct Addressing: Sendable {
+        enum Kind: Sendable { case none, base, list, template }
+
+        var kind = Kind.none
+        /// Units a second.
+        var timescale: Int64 = 1
+        var presentationTimeOffset: Int64 = 0
+        var duration: Int64?
+        var startNumber: Int64 = 1
+        var endNumber: Int64?
+        var eptDelta: Int64 = 0
+        var indexRange: ByteRange?
+        var initialization: Source?
+        var representationIndex: Source?
+        var bitstreamSwitching: Source?
+        // Templates:
+        var media: String?
+        var index: String?
+        var initializationTemplate: String?
+        var bitstreamSwitchingTemplate: String?
+        var timeline: [TimelineEntry]?
+        var list: [ListEntry] = []
+    }
+
+    /// An S element.
+    struct TimelineEntry: Hashable, Sendable {
+        /// In units of the timescale; -1 where the one before it ends.
+        var time: Int64 = -1
+        var duration: Int64 = 0
+        /// How often it is repeated; below zero up to the next entry's time or the period's end.
+        var repeats: Int32 = 0
+        /// Of how many segments each segment sequence is; 1 where they are none.
+        var sequence: Int32 = 1
+        /// Of the first segment; -1 for the one that follows.
+        var number: Int64 = -1
+    }
+
+    /// A SegmentURL element.
+    struct ListEntry: Hashable, Sendable {
+        var media: String?
+        var index: String?
+        private var mediaOffset: Int64 = -1
+        private var mediaLength: Int64 = -1
+        private var indexOffset: Int64 = -1
+        private var indexLength: Int64 = -1
+
+        var mediaRange: ByteRange? {
+            get { Self.range(mediaOffset, mediaLength) }
+            set {
+                mediaOffset = newValue?.offset ?? -1
+                mediaLength = newValue?.length ?? -1
+            }
+        }
+
+        var indexRange: ByteRange? {
+            get { Self.range(indexOffset, indexLength) }
+            set {
+                indexOffset = newValue?.offset ?? -1
+                indexLength = newValue?.length ?? -1
+            }
+        }
+
+        private static func range(_ offset: Int64, _ length: Int64) -> ByteRange? {
+            offset < 0 ? nil : ByteRange(offset: offset, length: length < 0 ? nil : length)
+        }
+    }
+
+    /// Reads an MPD.
+    ///
+    /// - Parameters:
+    ///   - bytes: the body as it was received.
+    ///   - url: where it was received from in the end.
+    ///   - named: the URL that names it, when a redirect led from there to `url`.
+    ///   - live: what becomes of one of type `dynamic`.
+    ///
+    /// Fails with `manifest.…`; the message names the URL (without its query), and the line or the
+    /// representation. Segments are counted here, not listed, so a manifest that has more than are
+    /// taken is refused without them.
+    package static func parse(
+        _ bytes: [UInt8], url: WebURL, named: WebURL? = nil, live: LiveManifests = .refused
+    ) throws(Failure) -> DASHManifest {
+        let manifest = try DASHParser.parse(bytes, url: url, named: named ?? url, live: live)
+        _ = try manifest.segmentCount()
+        return manifest
+    }
+
+    /// The failure of what is said with `manifest.…`.
+    func failure(_ code: FailureCode, _ what: String) -> Failure {
+        Failure(code, "\(url): \(what)")
+    }
+}

@@ -1,0 +1,69 @@
+package import Model
+
+/// Finds everything that a DASH title needs at the edge; a value that does no I/O.
+///
+/// An MPD names its segments itself, so that there is nothing else to read. Keys follow the rule of
+/// HLS: they are made from what a player at the edge asks for, which reads the MPD as it was served.
+///
+/// Of several BaseURLs at one level the first is taken, as a player does (5.6.5).
+///
+/// Bounds: `DASHManifest.maximumSegments` entries, `WireLimits.segmentsPerAsset` distinct objects.
+package struct DASHResolver: Sendable {
+    private let reference: ManifestReference
+    private let manifest: DASHManifest
+    private let bytes: Int64
+    private let sha256: String
+
+    /// - Parameters:
+    ///   - url: names the manifest.
+    ///   - finalURL: where the body came from after redirects.
+    ///   - body: the whole body, at most `DASHManifest.maximumBytes`.
+    ///   - sha256: the body's SHA-256, 64 lower-case hex digits.
+    package init(
+        _ url: WebURL, finalURL: String, body: [UInt8], sha256: String
+    ) throws(Failure) {
+        reference = ManifestReference(url: url, named: nil, line: 0)
+        manifest = try DASHManifest.parse(
+            body, url: try reference.redirected(to: finalURL), named: url)
+        bytes = Int64(body.count)
+        self.sha256 = sha256
+    }
+
+    /// Every object of the title, once, in the order of fetching: representation after
+    /// representation, each with what it begins with before its media, and the manifest last, with the
+    /// length and digest that were read, so that a change in between is found.
+    ///
+    /// Fails with `storage.pathConflict` when two URLs share a key or one's key is another's folder,
+    /// `storage.pathRefused` for a URL without a key, `manifest.…` for one that is malformed.
+    package func segments() throws(Failure) -> [ResolvedSegment] {
+        var collector = SegmentCollector(manifests: [reference])
+        try manifest.forEachSegment { (segment) throws(Failure) in
+            try collector.add(segment)
+            guard collector.segments.count <= WireLimits.segmentsPerAsset else {
+                throw Failure(
+                    "manifest.tooMany",
+                    "\(reference.url): the title has more than "
+                        + "\(WireLimits.segmentsPerAsset) objects")
+            }
+        }
+        guard !collector.segments.isEmpty else {
+            throw Failure(
+                "manifest.empty", "\(reference.url): the title lists no segment to fetch")
+        }
+        try collector.add(reference, bytes: bytes, sha256: sha256)
+        try collector.checkFolders()
+        return collector.segments
+    }
+}
+
+extension ManifestReference {
+    /// Where a redirect led from here.
+    func redirected(to finalURL: String) throws(Failure) -> WebURL {
+        do throws(WebURLError) {
+            return try WebURL(finalURL)
+        } catch {
+            throw Failure(
+                "origin.redirectRefused", "\(url): the redirect's URL \(error.detail)")
+        }
+    }
+}

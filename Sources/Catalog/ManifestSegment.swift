@@ -1,0 +1,109 @@
+package import Model
+
+/// Something that a manifest names.
+package struct ManifestReference: Hashable, Sendable {
+    /// Where it is fetched from.
+    package var url: WebURL
+    /// What its key is made from, when that is not `url`: a redirect led from there to the manifest,
+    /// and a player at the edge resolves references against where the manifest lies.
+    package var named: WebURL?
+    /// Line of the manifest, from 1; 0 where that is not known.
+    package var line: Int32
+
+    /// What its key is made from.
+    package var keyURL: WebURL { named ?? url }
+}
+
+/// A part of an object: from `offset` on `length` bytes, or to its end.
+package struct ByteRange: Hashable, Sendable {
+    package var offset: Int64
+    package var length: Int64?
+}
+
+/// A segment that a manifest lists: one object, or one byte range of one.
+///
+/// A title has up to a million of these, so what may be missing is kept as a number below zero.
+package struct ManifestSegment: Hashable, Sendable {
+    package var reference: ManifestReference
+    package var role: SegmentRole
+    /// Its rendition's place among those of its title; nil for what belongs to none of them.
+    package var rendition: Int? { renditionPlace < 0 ? nil : Int(renditionPlace) }
+    /// The bytes of the object that it is; nil for all of it.
+    package var range: ByteRange? {
+        get {
+            guard offset >= 0 else { return nil }
+            return ByteRange(offset: offset, length: length < 0 ? nil : length)
+        }
+        set {
+            offset = newValue?.offset ?? -1
+            length = newValue?.length ?? -1
+        }
+    }
+    /// As the manifest states it; nil where it states none.
+    package var durationSeconds: Double? { seconds < 0 ? nil : seconds }
+
+    var renditionPlace: Int32
+    private var offset: Int64
+    private var length: Int64
+    private var seconds: Double
+
+    package init(
+        _ reference: ManifestReference, _ role: SegmentRole, rendition: Int? = nil,
+        range: ByteRange? = nil, durationSeconds: Double? = nil
+    ) {
+        self.reference = reference
+        self.role = role
+        renditionPlace = rendition.map { Int32(clamping: $0) } ?? -1
+        offset = range?.offset ?? -1
+        length = range?.length ?? -1
+        seconds = durationSeconds ?? -1
+    }
+}
+
+/// One of the tracks that a title offers.
+package struct Rendition: Hashable, Sendable {
+    package enum Kind: String, Codable, Sendable {
+        case video
+        case audio
+        case subtitles
+        case image
+        /// Of a kind that the manifest does not tell.
+        case other
+    }
+
+    /// A DASH representation's id; an HLS playlist's URI as it is written in the multivariant one.
+    package var id: String
+    package var kind: Kind
+    /// Bits a second, at most; nil where the manifest states none.
+    package var bandwidth: Int64?
+    package var width: Int64?
+    package var height: Int64?
+    package var codecs: String?
+    /// RFC 5646.
+    package var language: String?
+    /// What is listed of it: HLS I-frame playlists and DASH trick-mode sets are for seeking.
+    package var isTrickMode: Bool
+
+    package init(
+        id: String, kind: Kind, bandwidth: Int64? = nil, width: Int64? = nil,
+        height: Int64? = nil, codecs: String? = nil, language: String? = nil,
+        isTrickMode: Bool = false
+    ) {
+        self.id = id
+        self.kind = kind
+        self.bandwidth = bandwidth
+        self.width = width
+        self.height = height
+        self.codecs = codecs
+        self.language = language
+        self.isTrickMode = isTrickMode
+    }
+}
+
+/// What becomes of a manifest that is still being written.
+package enum LiveManifests: Hashable, Sendable {
+    /// It fails with `manifest.live`.
+    case refused
+    /// It is taken for what it lists at this time, in seconds since 1970.
+    case snapshot(atSeconds: Double)
+}

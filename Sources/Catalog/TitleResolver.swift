@@ -1,0 +1,149 @@
+package import Model
+
+/// A manifest that the owner of a resolver is to fetch.
+package struct ManifestRequest: Hashable, Sendable {
+    /// Tells the resolver which one was received; the title's own is 0.
+    package let number: Int
+    package let url: String
+}
+
+/// Finds everything that a title needs at the edge; a value that does no I/O.
+///
+/// The owner asks `next` for manifests, fetches them, hands each to `receive`, asks again, until
+/// `isComplete`; then `segments` lists every object once. Whether the title is HLS or DASH its manifest
+/// tells when it is there, whatever the list took it for by its name.
+package struct TitleResolver: Sendable {
+    /// Most manifests that are awaited at a time, so that an owner that holds their bodies holds few.
+    package static let requestsAtOnce = HLSResolver.requestsAtOnce
+    /// Largest manifest in bytes.
+    package static let maximumBytes = max(HLSPlaylist.maximumBytes, DASHManifest.maximumBytes)
+
+    private enum State: Sendable {
+        /// Nothing has come yet.
+        case asking(isAsked: Bool)
+        case hls(HLSResolver)
+        case dash(DASHResolver)
+    }
+
+    private let url: WebURL
+    /// What the list took it for.
+    private let kind: AssetKind
+    private var state = State.asking(isAsked: false)
+
+    /// Starts with the manifest's URL.
+    ///
+    /// Fails with `input.url`, or `manifest.unsupported` for a kind that has no manifest.
+    package init(url text: String, kind: AssetKind) throws(Failure) {
+        guard kind != .file else {
+            throw Failure("manifest.unsupported", "an asset of kind file has no manifest")
+        }
+        do throws(WebURLError) {
+            url = try WebURL(text)
+        } catch {
+            throw error.failure(given: text)
+        }
+        self.kind = kind
+    }
+
+    /// The manifests to fetch now; each is handed out once. Empty while `requestsAtOnce` are awaited,
+    /// and at the end.
+    package mutating func next() -> [ManifestRequest] {
+        switch state {
+        case .asking(let isAsked):
+            state = .asking(isAsked: true)
+            return isAsked ? [] : [ManifestRequest(number: 0, url: url.text)]
+        case .hls(var resolver):
+            let requests = resolver.next()
+            state = .hls(resolver)
+            return requests
+        case .dash: return []
+        }
+    }
+
+    /// True when every manifest was received.
+    package var isComplete: Bool {
+        switch state {
+        case .asking: false
+        case .hls(let resolver): resolver.isComplete
+        case .dash: true
+        }
+    }
+
+    /// Takes the body of a manifest.
+    ///
+    /// - Parameters:
+    ///   - request: what `next` handed out; one that was answered before is passed over.
+    ///   - finalURL: where the body came from after redirects.
+    ///   - body: the whole body, at most `maximumBytes`.
+    ///   - sha256: the body's SHA-256, 64 lower-case hex digits.
+    ///   - contentType: the answer's Content-Type.
+    package mutating func receive(
+        _ request: ManifestRequest, finalURL: String, body: [UInt8], sha256: String,
+        contentType: String? = nil
+    ) throws(Failure) {
+        switch state {
+        case .asking:
+            switch ManifestForm.kind(of: body, contentType: contentType, otherwise: kind) {
+            case .dash:
+                state = .dash(
+                    try DASHResolver(url, finalURL: finalURL, body: body, sha256: sha256))
+            case .hls, .file:
+                var resolver = HLSResolver(url)
+                let first = resolver.next()
+                for request in first {
+                    try resolver.receive(
+                        request, finalURL: finalURL, body: body, sha256: sha256,
+                        contentType: contentType)
+                }
+                state = .hls(resolver)
+            }
+        case .hls(var resolver):
+            // Not to be held twice while it changes.
+            state = .asking(isAsked: true)
+            try resolver.receive(
+                request, finalURL: finalURL, body: body, sha256: sha256, contentType: contentType)
+            state = .hls(resolver)
+        case .dash: break
+        }
+    }
+
+    /// Every object of the title, once, in the order of fetching, the manifest last.
+    ///
+    /// Fails with `storage.pathConflict`, `storage.pathRefused`, or `manifest.…`.
+    package func segments() throws(Failure) -> [ResolvedSegment] {
+        switch state {
+        case .asking: preconditionFailure("segments() is for a resolver that has all manifests")
+        case .hls(let resolver): try resolver.segments()
+        case .dash(let resolver): try resolver.segments()
+        }
+    }
+}
+
+/// Tells manifests apart.
+package enum ManifestForm {
+    /// What a body is, by its first bytes, then by its Content-Type.
+    package static func kind(
+        of body: [UInt8], contentType: String?, otherwise: AssetKind
+    ) -> AssetKind {
+        var start = body.starts(with: ASCII.byteOrderMark) ? 3 : 0
+        while start < body.count, body[start] <= ASCII.space { start += 1 }
+        let rest = start..<body.count
+        if ASCII.hasPrefix(body, rest, "#EXTM3U") { return .hls }
+        if start < body.count, body[start] == ASCII.less, isMPD(body[rest.prefix(16 << 10)]) {
+            return .dash
+        }
+        let type = contentType?.lowercased() ?? ""
+        if type.hasPrefix("application/dash+xml") { return .dash }
+        let isPlaylist = ["application/vnd.apple.mpegurl", "application/x-mpegurl"]
+            .contains { type.hasPrefix($0) }
+        return isPlaylist ? .hls : otherwise
+    }
+
+    /// Whether an element of that name begins, with or without a prefix.
+    private static func isMPD(_ head: ArraySlice<UInt8>) -> Bool {
+        head.split(separator: ASCII.less).contains { element in
+            let name = element.prefix { $0 > ASCII.space && $0 != 0x3E && $0 != ASCII.slash }
+            return name.elementsEqual("MPD".utf8) || name.suffix(4).elementsEqual(":MPD".utf8)
+        }
+    }
+}

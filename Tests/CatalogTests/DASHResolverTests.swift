@@ -1,0 +1,98 @@
+import Catalog
+import Model
+import Testing
+
+@Suite struct DASHResolverTests {
+    typealias Title = HLSResolverTests
+
+    private static let manifest = "http://h/t/m.mpd"
+
+    private static func mpd(_ body: String) -> String {
+        "<?xml version=\"1.0\"?>\n<MPD mediaPresentationDuration=\"PT10S\">\(body)</MPD>"
+    }
+
+    @Test func aTitleIsListedInTheOrderOfFetching() throws {
+        let sets =
+            MPDCase.sets(
+                (
+                    MPDCase.template(
+                        "media='$RepresentationID$/$Number$' initialization='i' duration='5'")
+                        + MPDCase.representation("", id: "a")
+                        + MPDCase.representation("", id: "b"), ""
+                ), (MPDCase.representation("<BaseURL>s.vtt</BaseURL>"), "contentType='text'"))
+        let segments = try Title.resolve(Self.manifest, [Self.manifest: Self.mpd(sets)])
+        #expect(
+            segments.map { "\($0.role) \($0.key)" } == [
+                "init h/t/i", "media h/t/a/1", "media h/t/a/2", "media h/t/b/1", "media h/t/b/2",
+                "subtitles h/t/s.vtt", "playlist h/t/m.mpd",
+            ])
+        #expect(segments.map(\.ordinal) == Array(0..<7))
+        #expect(segments.last?.sha256 == "sha-of-\(Self.manifest)")
+        #expect(segments.last?.bytes == Int64(Self.mpd(sets).utf8.count))
+    }
+
+    @Test func aFileWithAnIndexIsOneObject() throws {
+        let set = MPDCase.one(
+            "<BaseURL>a.mp4</BaseURL><SegmentBase indexRange='9-19'><Initialization range='0-8'/>"
+                + "</SegmentBase>")
+        let segments = try Title.resolve(Self.manifest, [Self.manifest: Self.mpd(set)])
+        #expect(
+            segments.map { "\($0.role) \($0.key)" } == ["media h/t/a.mp4", "playlist h/t/m.mpd"])
+    }
+
+    @Test func redirectsMoveTheBytesButNotTheKeys() throws {
+        let sets =
+            MPDCase.set(
+                "<BaseURL>v/</BaseURL>" + MPDCase.representation("<BaseURL>1</BaseURL>")
+                    + MPDCase.representation("<BaseURL>/2</BaseURL>")
+                    + MPDCase.representation("<BaseURL>http://abs/3</BaseURL>"))
+        let segments = try Title.resolve(
+            Self.manifest,
+            [Self.manifest: "→http://far/x/m.mpd", "http://far/x/m.mpd": Self.mpd(sets)])
+        #expect(
+            segments.map { "\($0.url) → \($0.key)" } == [
+                "http://far/x/v/1 → h/t/v/1", "http://far/2 → h/2", "http://abs/3 → abs/3",
+                "http://h/t/m.mpd → h/t/m.mpd",
+            ])
+    }
+
+    @Test func whatCannotBeStoredIsRefused() {
+        func code(_ set: String) -> FailureCode? {
+            Title.failure(Self.manifest, [Self.manifest: Self.mpd(set)])?.code
+        }
+        #expect(code(MPDCase.one("")) == "manifest.malformed", "it names itself")
+        #expect(code(MPDCase.one("<BaseURL>m.mpd</BaseURL>")) == "manifest.malformed")
+        #expect(code(MPDCase.one("<BaseURL>..%2F..%2Fetc</BaseURL>")) == "storage.pathRefused")
+        #expect(
+            code(
+                MPDCase.set(
+                    MPDCase.representation("<BaseURL>a</BaseURL>")
+                        + MPDCase.representation("<BaseURL>a/b</BaseURL>")))
+                == "storage.pathConflict")
+        #expect(code(MPDCase.set("")) == "manifest.empty")
+        #expect(code(MPDCase.set("") + "<Period><Pe") == "manifest.malformed")
+    }
+
+    @Test func aManifestTellsItsKind() throws {
+        let mpd = Self.mpd(MPDCase.one("<BaseURL>a</BaseURL>"))
+        let playlist = "#EXTM3U\n#EXTINF:1,\na\n#EXT-X-ENDLIST\n"
+        let form = { (body: String, type: String?) in
+            ManifestForm.kind(of: [UInt8](body.utf8), contentType: type, otherwise: .file)
+        }
+        #expect(form(mpd, nil) == .dash)
+        #expect(form("\u{FEFF}\n<!-- an <MPDX> --><x:MPD>", "text/plain") == .dash)
+        #expect(form(playlist, "application/dash+xml") == .hls)
+        #expect(form("?", "application/dash+xml; charset=utf-8") == .dash)
+        #expect(form("?", "Application/X-mpegURL") == .hls)
+        #expect(form("<html><a>MPD</a>", "text/html") == .file)
+        #expect(form("", nil) == .file)
+        // A list may take one for the other, by its name.
+        #expect(try Title.resolve("http://h/a.m3u8", ["http://h/a.m3u8": mpd]).count == 2)
+        var resolver = try TitleResolver(url: Self.manifest, kind: .dash)
+        for request in resolver.next() {
+            try resolver.receive(
+                request, finalURL: request.url, body: [UInt8](playlist.utf8), sha256: "")
+        }
+        #expect(try resolver.segments().map(\.key) == ["h/t/a", "h/t/m.mpd"])
+    }
+}
