@@ -11,6 +11,9 @@ struct HLSAttributes {
         /// Without the quotes.
         let value: Range<Int>
         let isQuoted: Bool
+
+        /// Behind the value and its quotes.
+        var end: Int { value.upperBound + (isQuoted ? 1 : 0) }
     }
 
     private let bytes: [UInt8]

@@ -115,6 +115,9 @@ extension FailureCode {
             407, "manifest.changed", .attempts(3),
             "The title changed at the origin; run it again to read its manifest anew."),
         row(408, "manifest.unsupported", .never, "This kind of manifest is not supported."),
+        row(
+            409, "manifest.noTrack", .never,
+            "Choose among the tracks that the message lists, or leave the choice out."),
         // 5xx: storage at the site.
         row(500, "storage.full", .siteFault, "Free space at the site; the work goes on by itself."),
         row(501, "storage.readOnly", .siteFault, "Make the site's file system writable again."),

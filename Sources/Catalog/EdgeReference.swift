@@ -1,0 +1,58 @@
+import Model
+
+/// How a document at the edge names what lies there.
+///
+/// A site's folders are those of the origins, host by host; nothing is said of where a web server over a
+/// site has its root. So what a document names is found at the edge where a relative path leads from the
+/// document's own key to the other's.
+struct EdgeReference {
+    private let folder: [Substring]
+    /// The document's key as a URL's path, to see where a reference leads at the edge.
+    private let base: ReferenceBase?
+
+    /// - Parameter key: of the document that names others.
+    init(key: SiteKey) {
+        folder = key.text.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+        base = (try? WebURL("http://\(Self.host)/\(Self.encoded(key.text))")).map {
+            ReferenceBase($0)
+        }
+    }
+
+    private static let host = "edge.invalid"
+
+    /// True when the reference leads to `key` as it stands: a relative path without a query, which some web
+    /// servers pass over when they look for a file.
+    func leads(_ reference: [UInt8], _ range: Range<Int>, to key: SiteKey) -> Bool {
+        guard let base, let url = try? base.resolve(reference, range), url.authority == Self.host,
+            url.query == nil, range.first.map({ reference[$0] }) != ASCII.slash,
+            let found = try? SiteKey(url)
+        else { return false }
+        return found.text == "\(Self.host)/\(key.text)"
+    }
+
+    /// The relative reference that leads to `key` (RFC 3986, section 4.2).
+    func path(to key: SiteKey) -> String {
+        let target = key.text.split(separator: "/", omittingEmptySubsequences: false)
+        var common = 0
+        while common < folder.count, common < target.count - 1, folder[common] == target[common] {
+            common += 1
+        }
+        let up = repeatElement("..", count: folder.count - common)
+        let path = (up + target[common...].map { Self.encoded($0) }).joined(separator: "/")
+        // The first component of a relative path holds no colon.
+        return path.prefix { $0 != "/" }.contains(":") ? "./\(path)" : path
+    }
+
+    /// Percent-encoded but for slashes and what stands in a path as it is.
+    private static func encoded(_ text: some StringProtocol) -> String {
+        var out: [UInt8] = []
+        for byte in text.utf8 {
+            if ASCII.isIn(.path, byte) {
+                out.append(byte)
+            } else {
+                ASCII.appendEscape(of: byte, to: &out)
+            }
+        }
+        return String(decoding: out, as: UTF8.self)
+    }
+}

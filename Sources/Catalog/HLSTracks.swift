@@ -1,0 +1,158 @@
+import Model
+
+/// The tracks that a multivariant playlist lists, with their places in its bytes.
+///
+/// For a playlist that `HLSPlaylist.parse` has read: what is malformed has been refused there.
+struct HLSTracks {
+    struct Entry {
+        var track: Track
+        /// The tag with its URI, whole lines.
+        var bytes: Range<Int>
+        /// Lines of the playlist, from 1.
+        var lines: ClosedRange<Int32>
+        /// Attributes that name groups, by group: to be taken away where a group goes.
+        var groups: [(name: String, attribute: Range<Int>)] = []
+        /// Whether players are to fetch something for it.
+        var hasURI: Bool
+    }
+
+    private(set) var entries: [Entry] = []
+    private let bytes: [UInt8]
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
+        var line: Int32 = 0
+        /// Where the EXT-X-STREAM-INF whose URI is to come stands in `entries`.
+        var pending: Int?
+        while start < bytes.count {
+            let end = bytes[start...].firstIndex(of: ASCII.lineFeed) ?? bytes.count
+            line += 1
+            let next = min(end + 1, bytes.count)
+            let text = ASCII.trimmed(bytes, start..<end)
+            if !text.isEmpty, bytes[text.lowerBound] != ASCII.hash, let place = pending {
+                entries[place].bytes = entries[place].bytes.lowerBound..<next
+                entries[place].lines = entries[place].lines.lowerBound...line
+                pending = nil
+            } else if let entry = tag(text, whole: start..<next, line: line) {
+                if ASCII.hasPrefix(bytes, text, "#EXT-X-STREAM-INF") { pending = entries.count }
+                entries.append(entry)
+            }
+            start = next
+        }
+    }
+
+    private func tag(_ text: Range<Int>, whole: Range<Int>, line: Int32) -> Entry? {
+        guard ASCII.hasPrefix(bytes, text, "#EXT-X-"),
+            let colon = text.first(where: { bytes[$0] == ASCII.colon })
+        else { return nil }
+        let kind: Track.Kind
+        let value = (colon + 1)..<text.upperBound
+        guard let attributes = try? HLSAttributes(bytes, value) else { return nil }
+        switch String(decoding: bytes[text.lowerBound..<colon], as: UTF8.self) {
+        case "#EXT-X-STREAM-INF": kind = .variant
+        case "#EXT-X-I-FRAME-STREAM-INF": kind = .trickPlay
+        case "#EXT-X-IMAGE-STREAM-INF": kind = .images
+        case "#EXT-X-MEDIA":
+            if attributes.has("TYPE", "AUDIO") {
+                kind = .audio
+            } else if attributes.has("TYPE", "SUBTITLES") {
+                kind = .subtitles
+            } else if attributes.has("TYPE", "VIDEO") {
+                kind = .video
+            } else {
+                // Closed captions come with the pictures.
+                return nil
+            }
+        default: return nil
+        }
+        var entry = Entry(
+            track: Track(kind), bytes: whole, lines: line...line,
+            hasURI: kind == .variant || attributes["URI"] != nil)
+        fill(&entry, attributes)
+        return entry
+    }
+
+    private func fill(_ entry: inout Entry, _ attributes: HLSAttributes) {
+        entry.track.bitsPerSecond = number(attributes["BANDWIDTH"])
+        entry.track.averageBitsPerSecond = number(attributes["AVERAGE-BANDWIDTH"])
+        if let size = text(attributes["RESOLUTION"]) {
+            let numbers = size.split { $0 == "x" || $0 == "X" }.map { Int($0) }
+            if numbers.count == 2 {
+                (entry.track.width, entry.track.height) = (numbers[0], numbers[1])
+            }
+        }
+        entry.track.framesPerSecond = text(attributes["FRAME-RATE"]).flatMap { Double($0) }
+        entry.track.codecs = (text(attributes["CODECS"]) ?? "").split(separator: ",")
+            .map { $0.filter { $0 != " " } }
+        entry.track.name = text(attributes["NAME"])
+        if entry.track.kind == .variant || entry.track.kind == .trickPlay {
+            for (name, kind) in Self.groupAttributes {
+                guard let attribute = attributes[name], let group = text(attribute) else {
+                    continue
+                }
+                entry.track.groups.insert("\(kind):\(group)")
+                entry.groups.append(
+                    ("\(kind):\(group)", attribute.name.lowerBound..<attribute.end))
+            }
+        } else {
+            entry.track.language = text(attributes["LANGUAGE"])
+            entry.track.group = text(attributes["GROUP-ID"]).map {
+                "\(entry.track.kind.rawValue):\($0)"
+            }
+        }
+    }
+
+    private static let groupAttributes: [(StaticString, String)] = [
+        ("AUDIO", Track.Kind.audio.rawValue), ("VIDEO", Track.Kind.video.rawValue),
+        ("SUBTITLES", Track.Kind.subtitles.rawValue),
+    ]
+
+    private func text(_ attribute: HLSAttributes.Attribute?) -> String? {
+        attribute.map { String(decoding: bytes[$0.value], as: UTF8.self) }
+    }
+
+    private func number(_ attribute: HLSAttributes.Attribute?) -> Int64? {
+        text(attribute).flatMap { Int64($0) }
+    }
+
+    // MARK: Choosing
+
+    /// What is left of a playlist by a selection.
+    struct Choice {
+        /// Lines whose playlists are not wanted.
+        var droppedLines: Set<Int32> = []
+        /// What is to be taken out of the playlist, in ascending order.
+        var edits: [ManifestEdit] = []
+    }
+
+    func choice(_ selection: TrackSelection) throws(Failure) -> Choice {
+        var choice = Choice()
+        guard !selection.isEverything else { return choice }
+        let wanted = try selection.wanted(entries.map(\.track))
+        let groups = Set(zip(entries, wanted).compactMap { $1 ? $0.track.group : nil })
+        let known = Set(entries.compactMap(\.track.group))
+        for (entry, isWanted) in zip(entries, wanted) {
+            guard isWanted else {
+                choice.droppedLines.formUnion(entry.lines)
+                choice.edits.append(ManifestEdit(entry.bytes))
+                continue
+            }
+            // A group that has gone may not be named any more.
+            for group in entry.groups
+            where known.contains(group.name) && !groups.contains(group.name) {
+                choice.edits.append(ManifestEdit(withComma(group.attribute, choice.edits.last)))
+            }
+        }
+        return choice
+    }
+
+    /// An attribute with the comma that parts it from its neighbour: the one before it, or the one behind
+    /// the first that is left.
+    private func withComma(_ attribute: Range<Int>, _ before: ManifestEdit?) -> Range<Int> {
+        let (start, end) = (attribute.lowerBound, attribute.upperBound)
+        let isFirst = bytes[start - 1] != ASCII.comma || before?.range.upperBound == start
+        if !isFirst { return (start - 1)..<end }
+        return start..<(end < bytes.count && bytes[end] == ASCII.comma ? end + 1 : end)
+    }
+}

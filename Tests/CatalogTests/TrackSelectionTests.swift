@@ -1,0 +1,118 @@
+import Model
+import Testing
+
+@testable import Catalog
+
+/// Which tracks are left by a choice, the same for every kind of title.
+@Suite struct TrackSelectionTests {
+    private static func variant(
+        _ bits: Int64, _ height: Int? = nil, _ codecs: String = "avc1.64001f,mp4a.40.2",
+        groups: Set<String> = ["audio:a", "subtitles:s"]
+    ) -> Track {
+        var track = Track(.variant)
+        track.bitsPerSecond = bits
+        track.height = height
+        track.codecs = codecs.split(separator: ",").map(String.init)
+        track.groups = groups
+        return track
+    }
+
+    private static func other(_ kind: Track.Kind, _ language: String?, _ group: String?) -> Track {
+        var track = Track(kind)
+        track.language = language
+        track.group = group
+        return track
+    }
+
+    private static func trickPlay(_ height: Int) -> Track {
+        var track = Track(.trickPlay)
+        track.height = height
+        return track
+    }
+
+    static let title = [
+        variant(800_000, 360), variant(2_000_000, 720), variant(5_000_000, 1_080),
+        variant(4_000_000, 1_080, "hvc1.2.4.L120.B0,ec-3", groups: ["audio:b", "subtitles:s"]),
+        other(.audio, "en-US", "audio:a"), other(.audio, "de", "audio:a"),
+        other(.audio, "en", "audio:b"), other(.subtitles, "de", "subtitles:s"),
+        other(.subtitles, nil, "subtitles:s"), trickPlay(360), trickPlay(1_080), Track(.images),
+    ]
+
+    struct Case: Sendable {
+        var name: String
+        var places: [Int]
+        var change: @Sendable (inout TrackSelection) -> Void
+    }
+
+    static let cases = [
+        Case(name: "nothing said", places: Array(0...11)) { _ in },
+        Case(name: "height", places: [0, 1, 4, 5, 7, 8, 9, 11]) { $0.maximumHeight = 720 },
+        Case(name: "bit rate", places: [0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11]) {
+            $0.maximumBitsPerSecond = 4_500_000
+        },
+        Case(name: "nearest", places: [1, 4, 5, 7, 8, 9, 11]) {
+            $0.preferredBitsPerSecond = 2_900_000
+        },
+        Case(name: "nearest, the lower of two", places: [3, 6, 7, 8, 9, 10, 11]) {
+            $0.preferredBitsPerSecond = 4_500_000
+        },
+        Case(name: "family", places: [3, 6, 7, 8, 9, 10, 11]) { $0.codecs = ["hevc"] },
+        Case(name: "sound alone", places: [0, 1, 2, 4, 5, 7, 8, 9, 10, 11]) {
+            $0.codecs = ["mp4a.40"]
+        },
+        Case(name: "picture and sound", places: [0, 1, 2, 4, 5, 7, 8, 9, 10, 11]) {
+            $0.codecs = ["avc1", "aac"]
+        },
+        Case(name: "language", places: [0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11]) { $0.audio = ["EN"] },
+        Case(name: "no sound of its own", places: [0, 1, 2, 3, 7, 8, 9, 10, 11]) { $0.audio = [] },
+        Case(name: "subtitles", places: [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11]) {
+            $0.subtitles = ["fr"]
+        },
+        Case(name: "no subtitles", places: [0, 1, 2, 3, 4, 5, 6, 9, 10, 11]) { $0.subtitles = [] },
+        Case(name: "any language", places: Array(0...11)) { $0.subtitles = ["*"] },
+        Case(name: "all together", places: [1, 5, 7, 8, 9, 11]) {
+            $0.maximumHeight = 720
+            $0.preferredBitsPerSecond = 9_000_000
+            $0.audio = ["de"]
+            $0.subtitles = ["de"]
+        },
+    ]
+
+    @Test(arguments: cases) func aChoiceLeaves(_ test: Case) throws {
+        var selection = TrackSelection()
+        test.change(&selection)
+        let wanted = try selection.wanted(Self.title)
+        #expect(wanted.indices.filter { wanted[$0] } == test.places, "\(test.name)")
+    }
+
+    @Test func whatLeavesNothingSaysWhatThereIs() {
+        var selection = TrackSelection()
+        selection.maximumHeight = 240
+        let low = #expect(throws: Failure.self) { try selection.wanted(Self.title) }
+        #expect(low?.code == "manifest.noTrack")
+        #expect(low?.message.contains("360 lines 800 kbit/s") == true)
+        selection = TrackSelection()
+        selection.audio = ["fr"]
+        let silent = #expect(throws: Failure.self) { try selection.wanted(Self.title) }
+        #expect(silent?.code == "manifest.noTrack")
+        #expect(silent?.message.contains("en-US; de; en") == true)
+        // A title without sound of its own has it in its variants.
+        #expect((try? selection.wanted([Self.variant(1, groups: [])])) == [true])
+    }
+
+    @Test func whatSaysNothingOfItselfIsKept() throws {
+        var selection = TrackSelection()
+        selection.maximumHeight = 1
+        selection.maximumBitsPerSecond = 1
+        selection.codecs = ["h264"]
+        selection.audio = ["en"]
+        #expect(try selection.wanted([Track(.variant), Track(.audio)]) == [true, true])
+    }
+
+    @Test(arguments: [
+        ("en", "en", true), ("en-US", "en", true), ("en", "en-US", false), ("eng", "en", false),
+        ("DE-at", "de", true), ("zh-Hant-TW", "zh-hant", true), ("x", "*", true),
+    ]) func languages(language: String, range: String, matches: Bool) {
+        #expect(TrackSelection.matches(language, range) == matches)
+    }
+}
