@@ -100,6 +100,8 @@ package final class XMLFeed {
         self.isWide = isWide
         // libxml2 takes a NUL for the end of what it was given.
         if !isWide, let place = bytes.firstIndex(of: 0) {
+            // What is wrong before it comes first.
+            try parse(bytes[..<place], isLast: false)
             let line = fedLine + bytes[..<place].count { $0 == 0x0A }
             throw XMLError(reason: .malformed, detail: "it has a NUL byte", line: line)
         }

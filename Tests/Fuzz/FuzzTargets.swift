@@ -9,7 +9,9 @@ enum FuzzTargets {
         var targets: [String: @Sendable ([UInt8]) -> Void] = [
             "list": { list($0, nil) },
             "gzip": gzip,
-            "m3u8": playlist,
+            "m3u8": { title($0, .hls) },
+            "mpd": { title($0, .dash) },
+            "sidx": index,
             "origins": { _ = try? OriginSettingsReader.read($0) },
             "url": url,
         ]
@@ -24,7 +26,9 @@ enum FuzzTargets {
         let whole = read(bytes, format, piece: max(bytes.count, 1), mostFailures: 0)
         let pieces = read(bytes, format, piece: 7, mostFailures: 0)
         require(
-            whole.failure?.code == pieces.failure?.code, "a list fails the same however it arrives")
+            whole.failure?.code == pieces.failure?.code,
+            "a list fails the same however it arrives: \(whole.failure as Any), \(pieces.failure as Any)"
+        )
         require(
             whole.failure != nil || whole.assets == pieces.assets,
             "a list names the same however it arrives")
@@ -33,7 +37,7 @@ enum FuzzTargets {
         let gathered = read(bytes, format, piece: 1_000, mostFailures: 3)
         require(
             (whole.failure == nil) == (gathered.failure == nil),
-            "a list is wrong whether failures are gathered or not")
+            "a list is wrong whether failures are gathered or not: \(whole.failure as Any)")
     }
 
     private struct Outcome {
@@ -96,10 +100,12 @@ enum FuzzTargets {
 
     // MARK: Manifests
 
-    /// The first playlist, and behind a byte 1 those that it names.
-    private static func playlist(_ bytes: [UInt8]) {
+    /// A title: its manifest, and behind a byte 1 those that it names.
+    private static func title(_ bytes: [UInt8], _ kind: AssetKind) {
         let bodies = bytes.split(separator: 1, omittingEmptySubsequences: false).map(Array.init)
-        guard var resolver = try? HLSResolver(url: "https://h/t/master.m3u8") else { return }
+        guard var resolver = try? TitleResolver(url: "https://h/t/manifest", kind: kind) else {
+            return
+        }
         var served = 0
         while !resolver.isComplete {
             for request in resolver.next() {
@@ -114,10 +120,24 @@ enum FuzzTargets {
                 }
             }
         }
-        for segment in (try? resolver.segments()) ?? [] { checkKey(segment.key) }
+        for segment in (try? resolver.segments()) ?? [] {
+            checkKey(segment.key)
+            require(segment.url.hasPrefix("http"), "a segment comes by http or https")
+        }
     }
 
-    private static func require(_ holds: Bool, _ what: String) {
-        precondition(holds, what)
+    private static func index(_ bytes: [UInt8]) {
+        guard let index = try? SegmentIndex.parse(bytes, at: 1_000, name: "x") else { return }
+        var end: Int64 = 1_000
+        for entry in index.entries {
+            require(entry.range.offset >= end && entry.range.length > 0, "parts follow each other")
+            require(entry.durationSeconds >= 0, "a part takes no less than no time")
+            end = entry.range.offset + entry.range.length
+        }
+    }
+
+    private static func require(_ holds: Bool, _ what: @autoclosure () -> String) {
+        // An optimised build says nothing of why a precondition fails.
+        if !holds { fatalError("broken: \(what())") }
     }
 }
