@@ -141,6 +141,8 @@ package struct FileStatus: Sendable {
     package let kind: Kind
     package let identity: Identity
     package let bytes: Int64
+    /// What the file has of the file system, as far as that tells.
+    package let allocatedBytes: Int64
     /// Names that lead to it; 0 for an open file that was removed.
     package let links: Int
     /// Seconds since 1970 by the clock of the file system's host.
@@ -156,6 +158,8 @@ package struct FileStatus: Sendable {
             }
         identity = Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
         bytes = Int64(status.st_size)
+        // POSIX leaves the unit open; on Linux it is this one.
+        allocatedBytes = Int64(status.st_blocks) * 512
         links = Int(status.st_nlink)
         modifiedSeconds =
             Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1_000_000_000

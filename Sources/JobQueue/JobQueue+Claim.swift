@@ -207,5 +207,6 @@ extension Job {
         }
         digests = try row.optionalString(18)
         isWhole = try row.optionalBool(19)
+        formerAssembly = kind == .fetch ? try row.optionalString(21) : nil
     }
 }

@@ -263,9 +263,10 @@ extension JobQueue {
                 SQL.jobDelete, [.int(job.lane), .int(job.id.rawValue)])
             try await settleAsset(job.asset, failure, resolveFailed: true, connection)
             return false
-        case .partDone(let whole, let stated):
-            return try await connection.query(SQL.partDone, [.int(whole), .text(stated)])
-                .affectedRowCount > 0
+        case .partDone(let whole, let bytes, let stated):
+            return try await connection.query(
+                SQL.partDone, [.int(whole), .text(stated), .int(bytes)]
+            ).affectedRowCount > 0
         case .partFailed(let whole, let asset, let failure):
             let first = try await !connection.query(
                 SQL.partFailed, [.int(whole)]

@@ -29,6 +29,7 @@ package enum Migrations {
         Step(11, PackageResources.migration_0011_up_sql, PackageResources.migration_0011_down_sql),
         Step(12, PackageResources.migration_0012_up_sql, PackageResources.migration_0012_down_sql),
         Step(13, PackageResources.migration_0013_up_sql, PackageResources.migration_0013_down_sql),
+        Step(14, PackageResources.migration_0014_up_sql, PackageResources.migration_0014_down_sql),
     ]
 
     /// The version that this binary works with.

@@ -132,7 +132,7 @@ struct ReportPlan {
         case resolved(HeldJob, segments: Int)
         case resolveFailed(HeldJob, Failure)
         /// - stated: digests of the whole, by the origin; empty for none.
-        case partDone(whole: Int64, stated: String)
+        case partDone(whole: Int64, bytes: Int64, stated: String)
         case partFailed(whole: Int64, asset: Int64, Failure)
         /// - counts: whether the try that ends so uses up an attempt.
         /// - isDivisible: whether the file may be divided again.
@@ -202,7 +202,8 @@ struct ReportPlan {
                 job, stored: stored, adopted: report.adopted ?? false,
                 verified: report.verified ?? false)
             if let whole = job.parent {
-                steps.append(.partDone(whole: whole, stated: report.digests ?? ""))
+                steps.append(
+                    .partDone(whole: whole, bytes: stored.bytes, stated: report.digests ?? ""))
             }
         }
         return true
@@ -253,8 +254,8 @@ struct ReportPlan {
             }
         case .waitsForRoom:
             retry(
-                job, seconds: max(wait, Self.roomSeconds), attempts: job.attempt - 1, counts: true,
-                waitingFor: failure)
+                job, seconds: max(wait, Self.roomSeconds(failure.code)),
+                attempts: job.attempt - 1, counts: true, waitingFor: failure)
         case .attempts(let most):
             if let whole = wholeToRefetch(job, failure.code) {
                 guard (job.wholeAttempt ?? job.attempt) < most else { return giveUp(job, failure) }
@@ -278,8 +279,11 @@ struct ReportPlan {
 
     /// How long a site that is full or broken is left alone, in seconds.
     private static let siteFaultSeconds = 5.0
-    /// How often it is seen whether there is room by now, in seconds.
-    private static let roomSeconds = 60.0
+    /// How often it is seen whether there is room by now, in seconds: less often where that takes fetching
+    /// the object.
+    private static func roomSeconds(_ code: FailureCode) -> Double {
+        code == "storage.outgrown" ? 600 : 60
+    }
 
     /// The file whose parts do not belong together, when that is what `code` says.
     private func wholeToRefetch(_ job: HeldJob, _ code: FailureCode) -> Int64? {

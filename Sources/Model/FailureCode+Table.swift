@@ -136,7 +136,7 @@ extension FailureCode {
             509, "storage.noRoom", .waitsForRoom,
             "Free space at the site, or raise its quota; the file waits, and others go on."),
         row(
-            510, "storage.outgrown", .attempts(3),
+            510, "storage.outgrown", .waitsForRoom,
             "A file of unknown length was more than the site has room for; free space."),
         row(511, "storage.tooLarge", .never, "The file is larger than the site's file system."),
         // 6xx: the worker and its lease.

@@ -91,6 +91,8 @@ package struct Job: Codable, Hashable, Sendable {
     package var isWhole: Bool?
     /// fetch of a part, verify: the file being assembled.
     package var assembly: Assembly?
+    /// fetch of a whole file: the assembly of an earlier try, to be removed; nil for none.
+    package var formerAssembly: String?
     /// fetch of a whole file: other URLs of the same bytes; nil for none.
     package var mirrors: [String]?
     /// fetch: what was stored under the key before; adopted when it still lies there.

@@ -9,12 +9,17 @@ extension DirectoryStorage {
     /// assembly's, and answers with the object that goes on with its first part; the other one is
     /// ended. Nobody else may know of `id` yet.
     ///
-    /// Room that was reserved beyond the first part is given back. What is written is read by
+    /// The room that it has for the whole stays the file's. What is written is read by
     /// `PendingObject.catchUp`, for the digest of the whole.
     package func makeAssembly(
         of object: PendingObject, id: String, firstPart: Int64, totalBytes: Int64
     ) throws(Failure) -> PendingObject {
         try PrivateName.requireID(id)
+        let written = try asFailure { () throws(SystemError) in
+            let written = try object.descriptor.status().bytes
+            try object.descriptor.truncate(to: totalBytes)
+            return written
+        }
         guard object.settle() else { throw Failure("worker.internal", "the object has ended") }
         do throws(SystemError) {
             try object.site.temporary.rename(
@@ -29,19 +34,24 @@ extension DirectoryStorage {
             temporaryName: id, ordinal: object.ordinal)
         // It is to be gone on with as a part, if at all.
         object.removeRecord()
-        moved.takeRoom(of: object)
-        object.descriptor.giveBack(offset: firstPart, length: totalBytes - firstPart)
+        moved.markReserved()
         if let chain = orderedDigests.withLock({ $0.chain(id, at: 0) }),
             chain.begin(offset: 0, length: firstPart)
         {
-            do throws(SystemError) {
-                chain.fallBehind(bytes: try moved.descriptor.status().bytes)
-                moved.follow(chain, offset: 0, length: firstPart)
-            } catch {
-                chain.breakOff()
-            }
+            chain.fallBehind(bytes: written)
+            moved.follow(chain, offset: 0, length: firstPart)
         }
         return moved
+    }
+
+    /// Removes the file of an assembly that nobody goes on with, and its room with it. Best effort: what is
+    /// left is swept.
+    package func removeAssembly(id: String) {
+        guard (try? PrivateName.requireID(id)) != nil, let site = try? verifiedDirectories() else {
+            return
+        }
+        try? site.assembly.unlink(id)
+        orderedDigests.withLock { $0.remove(id) }
     }
 
     /// Checks an assembled file against its parts and gives it its final key.

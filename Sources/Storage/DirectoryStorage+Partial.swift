@@ -91,7 +91,7 @@ extension DirectoryStorage {
     /// What a partial body is to be gone on with as.
     package enum PartialPlace: Sendable {
         case key(String)
-        case range(assembly: String, offset: Int64, length: Int64)
+        case range(assembly: String, offset: Int64, length: Int64, totalBytes: Int64)
     }
 
     /// Takes over what an earlier attempt left of an object; nil when there is nothing of use.
@@ -101,12 +101,15 @@ extension DirectoryStorage {
     /// closed may still be written to, by a worker that was frozen: its bytes are copied. `digests`
     /// are those wanted besides SHA-256 and what the record names.
     ///
+    /// Throws `storage.noRoom` and `storage.full` where there is no room for the rest: what lies there stays
+    /// for the next attempt.
+    ///
     /// What earlier attempts at the same work have left besides is removed; what later ones have is
     /// left alone.
     package func takePartial(
         _ identity: PartialIdentity, of index: PartialIndex, for attempt: ObjectAttempt,
         place: PartialPlace, digests: some Sequence<DigestAlgorithm> = []
-    ) -> PartialBody? {
+    ) throws(Failure) -> PartialBody? {
         guard let names = index.records[identity.name], let site = try? verifiedDirectories(),
             let ownName = try? attempt.temporaryName()
         else { return nil }
@@ -122,13 +125,21 @@ extension DirectoryStorage {
         found.sort { $0.text.record.bytes > $1.text.record.bytes }
         let takers = found.map { name, text in
             PartialTaker(
-                storage: self, site: site, name: name, text: text, attempt: attempt,
-                ownName: ownName,
+                storage: self, site: site, name: name, text: text, identity: identity,
+                attempt: attempt, ownName: ownName,
                 algorithms: Set(digests).union(text.record.digests.map(\.algorithm)))
         }
         var taken: PartialBody?
-        for taker in takers where taken == nil {
-            taken = taker.take(place)
+        for (index, taker) in takers.enumerated() where taken == nil {
+            do throws(Failure) {
+                taken = try taker.take(place)
+            } catch {
+                // What others have left is of no use beside it, and takes room.
+                for (other, taker) in takers.enumerated() where other != index {
+                    if taker.age == .earlier { taker.remove() }
+                }
+                throw error
+            }
             guard let taken else { continue }
             // The new record first: killed in between, the next attempt finds one of them.
             if let object = taken.object {
@@ -159,6 +170,7 @@ private struct PartialTaker {
     /// The record's.
     let name: String
     let text: PartialRecordText
+    let identity: PartialIdentity
     let attempt: ObjectAttempt
     /// What the attempt calls its temporary file.
     let ownName: String
@@ -186,13 +198,21 @@ private struct PartialTaker {
         return JobID(number) < attempt.job ? .earlier : .later
     }
 
-    func take(_ place: DirectoryStorage.PartialPlace) -> PartialBody? {
+    /// Throws where there is no room for the rest; the record and its bytes are there then.
+    func take(_ place: DirectoryStorage.PartialPlace) throws(Failure) -> PartialBody? {
         guard age != .later else { return nil }
         switch place {
-        case .range(let assembly, let offset, let length):
-            return takeRange(assembly, offset, length)
-        case .key(let key): return text.isClosed ? rename(to: key) : copy(to: key)
+        case .range(let assembly, let offset, let length, let totalBytes):
+            return try takeRange(assembly, offset, length, totalBytes)
+        case .key(let key):
+            if text.isClosed { return try rename(to: key) }
+            return age == .earlier ? try move(to: key) : copy(to: key)
         }
+    }
+
+    /// Whether a failure says no more than that there is no room for it now.
+    private static func isOfRoom(_ failure: Failure) -> Bool {
+        ["storage.noRoom", "storage.full"].contains(failure.code)
     }
 
     /// The old record says nothing any more. One of other work that is under way stays.
@@ -209,10 +229,18 @@ private struct PartialTaker {
 
     /// The bytes stay where all attempts at the range write; the whole file is hashed once more
     /// before it gets its final key.
-    private func takeRange(_ assembly: String, _ offset: Int64, _ length: Int64) -> PartialBody? {
-        guard text.record.bytes < length,
-            let object = try? storage.openAssembly(id: assembly, offset: offset, length: length)
-        else { return nil }
+    private func takeRange(
+        _ assembly: String, _ offset: Int64, _ length: Int64, _ totalBytes: Int64
+    ) throws(Failure) -> PartialBody? {
+        guard text.record.bytes < length else { return nil }
+        let object: PendingObject
+        do throws(Failure) {
+            object = try storage.openAssembly(
+                id: assembly, offset: offset, length: length, of: totalBytes)
+        } catch {
+            guard Self.isOfRoom(error) else { return nil }
+            throw error
+        }
         var digests = DigestSet(algorithms)
         guard hash(object.descriptor, at: offset, into: &digests) else {
             object.leave()
@@ -221,7 +249,10 @@ private struct PartialTaker {
         return PartialBody(object: object, record: text.record, digests: digests)
     }
 
-    private func rename(to key: String) -> PartialBody? {
+    private func rename(to key: String) throws(Failure) -> PartialBody? {
+        try checkRoom()
+        let object: PendingObject
+        var digests = DigestSet(algorithms)
         do throws(Failure) {
             let key = try ObjectKey(key)
             let own = ownName
@@ -229,23 +260,69 @@ private struct PartialTaker {
                 try site.temporary.rename(temporaryName, to: site.temporary, named: own)
                 return try site.temporary.open(own, O_RDWR | O_NONBLOCK)
             }
-            let object = PendingObject(
+            object = PendingObject(
                 destination: .key(key), descriptor: file, site: site, temporaryName: own)
-            var digests = DigestSet(algorithms)
             // An object that is dropped here takes its file along.
             guard hash(file, at: 0, into: &digests) else {
                 removeRecord()
                 return nil
             }
             try asFailure { () throws(SystemError) in try file.truncate(to: text.record.bytes) }
-            try DirectoryStorage.reserve(
-                text.record.totalBytes - text.record.bytes, at: text.record.bytes, of: object)
-            return PartialBody(object: object, record: text.record, digests: digests)
         } catch {
             // Its file is gone: taken by another, or swept.
             removeRecord()
             return nil
         }
+        guard try hasRoom(for: object) else { return nil }
+        return PartialBody(object: object, record: text.record, digests: digests)
+    }
+
+    /// Throws where there is no room for the rest; nothing was touched then.
+    private func checkRoom() throws(Failure) {
+        do throws(Failure) {
+            try site.bounds.check(text.record.restBytes, in: site)
+        } catch {
+            if Self.isOfRoom(error) { throw error }
+        }
+    }
+
+    /// Reserves the rest of an object. Where there is no room for it, that stays for the next attempt.
+    private func hasRoom(for object: PendingObject) throws(Failure) -> Bool {
+        do throws(Failure) {
+            try DirectoryStorage.reserve(
+                text.record.restBytes, at: text.record.bytes, of: object)
+            return true
+        } catch {
+            guard Self.isOfRoom(error) else {
+                removeRecord()
+                return false
+            }
+            storage.keep(text.record, of: object, as: identity, by: attempt)
+            removeRecord()
+            throw error
+        }
+    }
+
+    /// Copies what an attempt left whose lease is over, block by block, each of which gives its room to the
+    /// next: there may be none for the object twice. Whoever wrote it may be frozen and write to the old
+    /// file again, which matters to nobody then.
+    private func move(to key: String) throws(Failure) -> PartialBody? {
+        guard let file = try? site.temporary.open(temporaryName, O_RDWR | O_NONBLOCK) else {
+            return nil
+        }
+        file.giveBack(offset: text.record.bytes, length: text.record.restBytes)
+        try checkRoom()
+        guard
+            let object = try? storage.createTemporary(
+                lease: attempt.lease, job: attempt.job, key: key)
+        else { return nil }
+        var digests = DigestSet(algorithms)
+        guard hash(file, at: 0, into: &digests, copyingTo: object, emptying: true) else {
+            return nil
+        }
+        try? site.temporary.unlink(temporaryName)
+        guard try hasRoom(for: object) else { return nil }
+        return PartialBody(object: object, record: text.record, digests: digests)
     }
 
     private func copy(to key: String) -> PartialBody? {
@@ -262,13 +339,14 @@ private struct PartialTaker {
     /// Adds the recorded bytes to `digests`; false when they are not what was recorded.
     private func hash(
         _ file: FileDescriptor, at offset: Int64, into digests: inout DigestSet,
-        copyingTo object: PendingObject? = nil
+        copyingTo object: PendingObject? = nil, emptying: Bool = false
     ) -> Bool {
         var position: Int64 = 0
         var isCopied = true
         let isThere = try? file.forEachBlock(offset: offset, length: text.record.bytes) { block in
             digests.update(block)
             if let object, (try? object.write(block, at: position)) == nil { isCopied = false }
+            if emptying { file.giveBack(offset: position, length: Int64(block.count)) }
             position += Int64(block.count)
         }
         return isThere == true && isCopied && digests.sha256SoFar() == text.record.sha256

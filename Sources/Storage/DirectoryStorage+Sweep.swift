@@ -24,7 +24,7 @@ extension DirectoryStorage {
         olderThanSeconds seconds: Double, most: Int = .max
     ) throws(Failure) -> SweepOutcome {
         let site = try verifiedDirectories()
-        let now = try SiteDirectories.probe(in: site.temporary)
+        let now = try SiteDirectories.probe(in: site.temporary).modifiedSeconds
         var outcome = SweepOutcome()
         for (place, directory) in [site.temporary, site.assembly, site.partial].enumerated() {
             let names = try asFailure { () throws(SystemError) in try directory.names() }

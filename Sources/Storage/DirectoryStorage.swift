@@ -69,12 +69,17 @@ package final class DirectoryStorage: Sendable {
 
     /// Opens the shared file of an assembly to write one range of it.
     ///
-    /// The file is made by whoever comes first and never cut short.
+    /// The file is made by whoever comes first, has room for its whole length from then on, and is never
+    /// cut short.
     ///
-    /// - Parameter isFirstTry: nobody else has ever written the range. Where that is so of all ranges, and
-    ///   each begins here after the one before it has ended, the whole file's digest is known at its end.
+    /// - Parameters:
+    ///   - totalBytes: of the whole file.
+    ///   - isFirstTry: nobody else has ever written the range. Where that is so of all ranges, and
+    ///     each begins here after the one before it has ended, the whole file's digest is known at its end.
+    ///   - isNew: the quota does not count the file yet.
     package func openAssembly(
-        id: String, offset: Int64, length: Int64, isFirstTry: Bool = false
+        id: String, offset: Int64, length: Int64, of totalBytes: Int64, isFirstTry: Bool = false,
+        isNew: Bool = false
     ) throws(Failure) -> PendingObject {
         try PrivateName.requireID(id)
         let (site, file) = try openPrivate { (site) throws(SystemError) in
@@ -82,7 +87,8 @@ package final class DirectoryStorage: Sendable {
         }
         let part = PendingObject(
             destination: .assembly(id: id), descriptor: file, site: site, temporaryName: id)
-        try Self.reserve(length, at: offset, of: part)
+        try Self.reserveWhole(totalBytes, of: file, in: site, isOfQuota: isNew)
+        part.markReserved()
         if isFirstTry,
             let chain = orderedDigests.withLock({ $0.chain(id, at: offset) }),
             chain.begin(offset: offset, length: length)
@@ -105,12 +111,33 @@ package final class DirectoryStorage: Sendable {
     static func reserve(
         _ bytes: Int64, at offset: Int64, of object: PendingObject
     ) throws(Failure) {
-        try object.site.bounds.take(bytes, in: object.site.root)
+        object.promise(try object.site.bounds.take(bytes, in: object.site))
         guard bytes >= SpaceBounds.worthLooking else { return }
         let isReserved = try asFailure { () throws(SystemError) in
             try object.descriptor.reserve(offset: offset, length: bytes)
         }
         if isReserved { object.markReserved() }
+    }
+
+    /// Sees to it that a file in parts has room for all of them, once: one of several such files that got
+    /// only a part of its room each would stop in its middle, and the others with it. That it has is told
+    /// by its length.
+    private static func reserveWhole(
+        _ totalBytes: Int64, of file: FileDescriptor, in site: SiteDirectories, isOfQuota: Bool
+    ) throws(Failure) {
+        let status = try asFailure { () throws(SystemError) in try file.status() }
+        guard status.bytes < totalBytes else { return }
+        let promised = try site.bounds.take(
+            max(totalBytes - status.allocatedBytes, 0), in: site, isOfQuota: isOfQuota)
+        defer { site.bounds.release(promised) }
+        do throws(SystemError) {
+            _ = try file.reserve(offset: 0, length: totalBytes)
+            try file.truncate(to: totalBytes)
+        } catch {
+            // Some of it may have been had before there was no more.
+            if (try? file.status())?.bytes == 0 { file.giveBack(offset: 0, length: totalBytes) }
+            throw Failure(error)
+        }
     }
 
     // MARK: - The site's directories

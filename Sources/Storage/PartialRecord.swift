@@ -34,6 +34,9 @@ package struct PartialRecord: Hashable, Sendable {
 }
 
 extension PartialRecord {
+    /// What is still to come of a whole object.
+    package var restBytes: Int64 { totalBytes - bytes }
+
     /// As text, for a place that is no site's: of the same length however many bytes there are.
     package var text: [UInt8] {
         PartialRecordText(self, of: AssetID(0), isClosed: true).bytes

@@ -26,6 +26,8 @@ package final class PendingObject: Sendable {
     private let isFollowed = Atomic<Bool>(false)
     private let chain = Mutex<(digest: OrderedDigest, offset: Int64, length: Int64)?>(nil)
     private let isReserved = Atomic<Bool>(false)
+    /// What it is still to come to of the room that it was promised.
+    private let promised = Atomic<Int64>(0)
     private let isDisowned = Atomic<Bool>(false)
     /// Bytes written since the file system's room was looked at.
     private let unlooked = Atomic<Int>(0)
@@ -69,18 +71,32 @@ package final class PendingObject: Sendable {
             chain.withLock { $0 }?.digest.update(bytes, at: offset)
         }
         guard !isReserved.load(ordering: .relaxed) else { return }
+        release(Int64(bytes.count))
         if unlooked.add(bytes.count, ordering: .relaxed).newValue >= SpaceBounds.stepBytes {
             unlooked.store(0, ordering: .relaxed)
-            try site.bounds.check(0, in: site.root)
+            try site.bounds.check(0, in: site)
         }
     }
 
     /// Its room is its own: what others leave free does not matter to it.
-    func markReserved() { isReserved.store(true, ordering: .relaxed) }
+    func markReserved() {
+        isReserved.store(true, ordering: .relaxed)
+        release(.max)
+    }
 
-    /// Goes on with the file of another object.
-    func takeRoom(of other: PendingObject) {
-        isReserved.store(other.isReserved.load(ordering: .relaxed), ordering: .relaxed)
+    /// Takes over what `SpaceBounds.take` has promised.
+    func promise(_ bytes: Int64) { promised.store(bytes, ordering: .relaxed) }
+
+    /// Gives up to `bytes` of what was promised back: they are written, or will not be.
+    private func release(_ bytes: Int64) {
+        var left = promised.load(ordering: .relaxed)
+        while left > 0 {
+            let given = min(left, bytes)
+            let (isDone, now) = promised.weakCompareExchange(
+                expected: left, desired: left - given, ordering: .relaxed)
+            if isDone { return site.bounds.release(given) }
+            left = now
+        }
     }
 
     /// Has the bytes added to the digest of the whole file.
@@ -128,7 +144,11 @@ package final class PendingObject: Sendable {
     func disown() { isDisowned.store(true, ordering: .releasing) }
 
     /// True for the one caller that ends the object.
-    func settle() -> Bool { !isSettled.exchange(true, ordering: .acquiringAndReleasing) }
+    func settle() -> Bool {
+        guard !isSettled.exchange(true, ordering: .acquiringAndReleasing) else { return false }
+        release(.max)
+        return true
+    }
 
     /// Has the record written by `write`, unless the object has ended or more has been noted; the last
     /// one in any case. Blocks, but no other call does for it.

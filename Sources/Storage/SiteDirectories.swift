@@ -14,6 +14,8 @@ final class SiteDirectories: Sendable {
     let partial: FileDescriptor
     /// Those of the storage, however often its root is opened.
     let bounds: SpaceBounds
+    /// The file system keeps no room for what is still to be written.
+    let reservesNothing: Bool
 
     /// Opens the root, made with its missing parents, and proves that it can be written.
     ///
@@ -28,14 +30,32 @@ final class SiteDirectories: Sendable {
         temporary = try Self.openOrMake("tmp", in: own, mode: 0o700)
         assembly = try Self.openOrMake("assembly", in: own, mode: 0o700)
         partial = try Self.openOrMake("partial", in: own, mode: 0o700)
-        _ = try Self.probe(in: temporary)
+        reservesNothing = try !Self.probe(in: temporary).canReserve
     }
 
-    /// Writes and removes a file; answers its modification time, which is the file system's own idea
-    /// of now.
+    /// What files in parts are still to come to, where that is not reserved: each has its whole length
+    /// from its beginning, whoever writes to it.
+    func unwrittenAssemblyBytes() -> Int64 {
+        guard reservesNothing, let names = try? assembly.names() else { return 0 }
+        return names.reduce(0) { sum, name in
+            guard let status = try? assembly.status(of: name), status.kind == .regular else {
+                return sum
+            }
+            return sum + max(status.bytes - status.allocatedBytes, 0)
+        }
+    }
+
+    /// What was seen of a file that was written and removed.
+    struct Probe {
+        /// The file system's own idea of now.
+        var modifiedSeconds: Double
+        var canReserve: Bool
+    }
+
+    /// Writes and removes a file.
     static func probe(
         in directory: FileDescriptor, bytes: Int = 1, isDurable: Bool = false
-    ) throws(Failure) -> Double {
+    ) throws(Failure) -> Probe {
         let name = "probe-\(getpid())-\(UInt64.random(in: 0...UInt64.max))"
         return try asFailure { () throws(SystemError) in
             let file = try directory.open(name, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
@@ -45,7 +65,9 @@ final class SiteDirectories: Sendable {
                 try file.write(UnsafeRawBufferPointer(bytes), at: 0)
             }
             if isDurable { try file.syncData() }
-            return try file.status().modifiedSeconds
+            return Probe(
+                modifiedSeconds: try file.status().modifiedSeconds,
+                canReserve: try file.reserve(offset: 0, length: Int64(bytes)))
         }
     }
 

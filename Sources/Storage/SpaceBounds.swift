@@ -11,6 +11,9 @@ final class SpaceBounds: Sendable {
         var floorBytes: Int64 = 0
         /// What the quota leaves for objects that begin from now on; nil for no quota.
         var quotaLeftBytes: Int64?
+        /// What objects under way are still to come to and the file system keeps no room for.
+        var promisedBytes: Int64 = 0
+        var refusedByQuota = false
     }
 
     private let state = Mutex(State())
@@ -19,25 +22,37 @@ final class SpaceBounds: Sendable {
     static let stepBytes = 16 << 20
 
     func set(floorBytes: Int64, quotaLeftBytes: Int64?) {
-        state.withLock { $0 = State(floorBytes: floorBytes, quotaLeftBytes: quotaLeftBytes) }
-    }
-
-    /// Takes room for an object that begins, off what the quota leaves; throws as `check`.
-    func take(_ bytes: Int64, in directory: FileDescriptor) throws(Failure) {
-        try check(bytes, in: directory)
-        let left = state.withLock { state -> Int64? in
-            guard let left = state.quotaLeftBytes, bytes <= left else {
-                return state.quotaLeftBytes
-            }
-            state.quotaLeftBytes = left - bytes
-            return nil
+        state.withLock { state in
+            state.floorBytes = floorBytes
+            state.quotaLeftBytes = quotaLeftBytes
         }
-        // Somebody else came first.
-        if let left { throw Self.overQuota(bytes, left) }
     }
 
-    private static func overQuota(_ bytes: Int64, _ left: Int64) -> Failure {
-        Failure("storage.noRoom", "\(bytes) bytes are to be stored; the quota leaves \(left)")
+    /// The last object that had no room was too long for the quota, and not for the file system.
+    var refusedByQuota: Bool { state.withLock { $0.refusedByQuota } }
+
+    /// Takes room for an object that begins, off what the quota leaves and off what is free, in one step:
+    /// of several that begin at once each has all of its room, or none. Throws as `check`.
+    ///
+    /// Answers how many bytes are promised: `release` says which of them the file system has given, or
+    /// nobody wants any more.
+    ///
+    /// - Parameter isOfQuota: false for what the quota counts already.
+    func take(
+        _ bytes: Int64, in site: SiteDirectories, isOfQuota: Bool = true
+    ) throws(Failure) -> Int64 {
+        try state.withLock { (state) throws(Failure) in
+            try Self.check(bytes, in: site, &state, isOfQuota: isOfQuota)
+            if isOfQuota, let left = state.quotaLeftBytes { state.quotaLeftBytes = left - bytes }
+            guard bytes >= Self.worthLooking else { return 0 }
+            state.promisedBytes += bytes
+            return bytes
+        }
+    }
+
+    func release(_ bytes: Int64) {
+        guard bytes > 0 else { return }
+        state.withLock { $0.promisedBytes -= bytes }
     }
 
     /// Throws what storing `bytes` more would fail with.
@@ -45,32 +60,44 @@ final class SpaceBounds: Sendable {
     /// `storage.full` is of the site: next to nothing has room there, and it is to be paused.
     /// `storage.noRoom` and `storage.tooLarge` are of this object alone: others may fit. That a quota is
     /// used up the coordinator sees by itself.
-    func check(_ bytes: Int64, in directory: FileDescriptor) throws(Failure) {
-        let bounds = state.withLock { $0 }
-        if let left = bounds.quotaLeftBytes, bytes > left {
-            throw Self.overQuota(bytes, left)
-        }
-        guard bounds.floorBytes > 0 || bytes >= Self.worthLooking else { return }
-        try check(bytes, in: directory, floorBytes: bounds.floorBytes)
+    func check(_ bytes: Int64, in site: SiteDirectories) throws(Failure) {
+        try state.withLock { (state) throws(Failure) in try Self.check(bytes, in: site, &state) }
     }
 
     /// Throws `storage.full` where what has room at a site that can be written has none above its floor.
-    func checkFloor(in directory: FileDescriptor) throws(Failure) {
+    func checkFloor(in site: SiteDirectories) throws(Failure) {
         let floorBytes = state.withLock { $0.floorBytes }
         guard floorBytes > 0 else { return }
-        try check(Self.worthLooking, in: directory, floorBytes: floorBytes)
+        try Self.check(Self.worthLooking, in: site, floorBytes: floorBytes)
     }
 
-    private func check(
-        _ bytes: Int64, in directory: FileDescriptor, floorBytes: Int64
+    private static func check(
+        _ bytes: Int64, in site: SiteDirectories, _ state: inout State, isOfQuota: Bool = true
     ) throws(Failure) {
-        let space = try asFailure { () throws(SystemError) in try directory.space() }
+        if isOfQuota, let left = state.quotaLeftBytes, bytes > left {
+            state.refusedByQuota = true
+            throw Failure(
+                "storage.noRoom", "\(bytes) bytes are to be stored; the quota leaves \(left)")
+        }
+        guard state.floorBytes > 0 || bytes >= worthLooking else { return }
+        state.refusedByQuota = false
+        // What grows already is held up by nobody's promise.
+        let promised = bytes > 0 ? state.promisedBytes + site.unwrittenAssemblyBytes() : 0
+        try check(bytes, in: site, floorBytes: state.floorBytes, promised: promised)
+    }
+
+    private static func check(
+        _ bytes: Int64, in site: SiteDirectories, floorBytes: Int64, promised: Int64 = 0
+    ) throws(Failure) {
+        let space = try asFailure { () throws(SystemError) in try site.root.space() }
         let available = space.availableBytes
-        guard available - max(bytes, 0) >= floorBytes else {
-            let floor = floorBytes > 0 ? "; \(floorBytes) are to stay free" : ""
+        guard available - promised - max(bytes, 0) >= floorBytes else {
+            let floor =
+                (floorBytes > 0 ? "; \(floorBytes) are to stay free" : "")
+                + (promised > 0 ? "; \(promised) are others' that are under way" : "")
             let needed = "\(max(bytes, 0)) bytes are to be stored"
             // What a probe has no room for, nothing has.
-            guard bytes > 0, available - floorBytes >= Self.worthLooking else {
+            guard bytes > 0, available - floorBytes >= worthLooking else {
                 throw Failure("storage.full", "\(needed), \(available) are free\(floor)")
             }
             guard space.totalBytes - floorBytes >= bytes else {
@@ -99,14 +126,17 @@ extension DirectoryStorage {
 
     /// Throws what storing `bytes` more would fail with, as far as that is known before.
     package func checkSpace(for bytes: Int64) throws(Failure) {
-        try bounds.check(bytes, in: verifiedDirectories().root)
+        try bounds.check(bytes, in: verifiedDirectories())
     }
+
+    /// The last object that had no room was too long for the quota, and not for the file system.
+    package var refusedByQuota: Bool { bounds.refusedByQuota }
 
     /// Throws what keeps the site from being written: writes a file of 1 MiB, makes it durable where
     /// objects are, and removes it.
     package func probe() throws(Failure) {
         let site = try verifiedDirectories()
-        try bounds.checkFloor(in: site.root)
+        try bounds.checkFloor(in: site)
         _ = try SiteDirectories.probe(
             in: site.temporary, bytes: Int(SpaceBounds.worthLooking),
             isDurable: durability != .none)

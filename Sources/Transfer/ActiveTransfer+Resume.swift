@@ -219,11 +219,6 @@ extension SHA256Digest {
     static let severalSources = SHA256Digest(hashing: Array("several".utf8))
 }
 
-extension PartialRecord {
-    /// What is still to come of a whole object.
-    var restBytes: Int64 { totalBytes - bytes }
-}
-
 extension Failure {
     /// Never leaves the transfer: the same is asked for once more, in another way.
     static let askAgain = Failure("worker.internal", "asked again")

@@ -195,6 +195,17 @@ final class HeldWork: Sendable {
         state.withLock { $0.leases[lease]?.entries[job]?.begunBytes = bytes }
     }
 
+    /// What an object takes of its site's room a coordinator knows from now on.
+    func setTold(_ job: JobID, _ lease: LeaseID) {
+        state.withLock { state in
+            guard let entry = state.leases[lease]?.entries[job], entry.begunBytes > 0 else {
+                return
+            }
+            state.endedBytes[entry.site, default: 0] += entry.begunBytes
+            state.leases[lease]?.entries[job]?.begunBytes = 0
+        }
+    }
+
     /// What was taken of sites' room by what is not held any more: a count that only grows.
     var endedBytes: [SiteID: Int64] { state.withLock { $0.endedBytes } }
 

@@ -1,5 +1,7 @@
+import CoordinatorClient
 import FoundationEssentials
 import Model
+import Storage
 import Synchronization
 import Transfer
 
@@ -19,7 +21,7 @@ final class Split: Sendable {
 
     private struct State {
         var assembly: String?
-        var totalBytes: Int64 = 0
+        var firstPart: PendingObject?
         var request: Task<Answer, Never>?
     }
 
@@ -39,15 +41,15 @@ final class Split: Sendable {
     /// The assembly that the first part is written to; nil while the object is whole.
     var assembly: String? { state.withLock { $0.assembly } }
 
-    /// The length of the whole; 0 before it is known.
-    var totalBytes: Int64 { state.withLock { $0.totalBytes } }
+    /// Where the first part goes, once.
+    func takeFirstPart() -> PendingObject? { state.withLock { $0.firstPart.take() } }
 
     /// A name for the assembly.
     func name() -> String { UUID().uuidString.lowercased() }
 
     /// Tells the coordinator, so that others can begin with the other parts.
     func begin(
-        _ large: LargeObject, _ assembly: String,
+        _ large: LargeObject, _ assembly: String, _ firstPart: PendingObject?,
         _ send: @escaping @Sendable (SplitRequest) async throws(Failure) -> SplitAnswer
     ) {
         var request = SplitRequest(
@@ -57,7 +59,7 @@ final class Split: Sendable {
         let split = request
         state.withLock { state in
             state.assembly = assembly
-            state.totalBytes = large.totalBytes
+            state.firstPart = firstPart
             state.request = Task { await Self.ask(split, send) }
         }
     }
@@ -80,5 +82,40 @@ final class Split: Sendable {
     func answer() async -> Answer {
         guard let request = state.withLock({ $0.request }) else { return .none }
         return await request.value
+    }
+}
+
+extension WorkerService {
+    /// Makes a file of a transfer that has just begun one in parts, on a loop's thread. Answers with where
+    /// the first one goes, if bytes of it were written already.
+    func split(
+        _ job: Job, _ lease: LeaseID, into split: Split, _ large: LargeObject,
+        _ object: PendingObject?, _ storage: DirectoryStorage
+    ) throws(Failure) -> PendingObject? {
+        let assembly = split.name()
+        let (part, total) = (split.partBytes, large.totalBytes)
+        // Before anybody else can make a file of that name, or begin with a part that has no room.
+        var (moved, first) = (PendingObject?.none, PendingObject?.none)
+        if let object {
+            moved = try storage.makeAssembly(
+                of: object, id: assembly, firstPart: part, totalBytes: total)
+        } else {
+            do throws(Failure) {
+                first = try storage.openAssembly(
+                    id: assembly, offset: 0, length: part, of: total, isFirstTry: true, isNew: true)
+            } catch {
+                storage.removeAssembly(id: assembly)
+                throw error
+            }
+        }
+        if let moved { blocking.start { moved.catchUp() } }
+        held.setExpected(part, of: job.id, lease)
+        held.setBegun(total, of: job.id, lease)
+        split.begin(large, assembly, first) { (request) async throws(Failure) in
+            let answer = try await self.client.split(request)
+            if answer.verdict == .accepted { self.held.setTold(job.id, lease) }
+            return answer
+        }
+        return moved
     }
 }

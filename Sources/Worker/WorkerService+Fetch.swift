@@ -12,7 +12,7 @@ extension WorkerService {
     func fetch(_ jobs: [Job], _ lease: LeaseID, storage: DirectoryStorage) async {
         let known = jobs.filter { Self.promised($0) != nil }
         let unknown = jobs.filter { Self.promised($0) == nil }
-        await submit(await withRoom(unknown, lease, storage), lease, storage)
+        await submit(unknown, lease, storage)
         guard !known.isEmpty else { return }
         // Hashing what is there is work for the disk and one core; transfers go on meanwhile.
         Task {
@@ -57,7 +57,7 @@ extension WorkerService {
         reports.push(contentsOf: adopted)
         pace.ended(adopted.count)
         let missing = zip(jobs, there).filter { $0.1 == nil }.map(\.0)
-        await submit(await withRoom(missing, lease, storage), lease, storage)
+        await submit(missing, lease, storage)
     }
 
     /// Starts the transfers of jobs, each from where an earlier attempt left it.
@@ -111,7 +111,10 @@ extension WorkerService {
     ) -> TransferRequest {
         let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
             self.held.setExpected(bytes, of: job.id, lease)
-            self.held.setBegun(bytes ?? 0, of: job.id, lease)
+            // Of a file in parts all is taken at once, by whoever splits it.
+            if job.assembly == nil, split.assembly == nil {
+                self.held.setBegun(bytes ?? 0, of: job.id, lease)
+            }
             do throws(Failure) {
                 return try Self.object(of: job, bytes, lease, storage, split)
             } catch {
@@ -135,20 +138,7 @@ extension WorkerService {
             request.splitAbove = job.isWhole == true ? nil : configuration.partBytes
             request.splitBelowBytesPerSecond = configuration.splitBelowBytesPerSecond
             request.onLarge = { (large, object) throws(Failure) in
-                let assembly = split.name()
-                // Before anybody else can make a file of that name.
-                let moved = try object.map { (object) throws(Failure) in
-                    try storage.makeAssembly(
-                        of: object, id: assembly, firstPart: self.configuration.partBytes,
-                        totalBytes: large.totalBytes)
-                }
-                if let moved { self.blocking.start { moved.catchUp() } }
-                self.held.setExpected(self.configuration.partBytes, of: job.id, lease)
-                self.held.setBegun(self.configuration.partBytes, of: job.id, lease)
-                split.begin(large, assembly) { (request) async throws(Failure) in
-                    try await self.client.split(request)
-                }
-                return moved
+                try self.split(job, lease, into: split, large, object, storage)
             }
         }
         return request
@@ -160,13 +150,10 @@ extension WorkerService {
     ) throws(Failure) -> PendingObject {
         if let assembly = job.assembly, let offset = job.offset, let length = job.length {
             return try storage.openAssembly(
-                id: assembly.id, offset: offset, length: length, isFirstTry: job.attempt == 1)
+                id: assembly.id, offset: offset, length: length, of: assembly.totalBytes,
+                isFirstTry: job.attempt == 1)
         }
-        if let assembly = split.assembly {
-            try storage.checkSpace(for: split.totalBytes)
-            return try storage.openAssembly(
-                id: assembly, offset: 0, length: bytes ?? 0, isFirstTry: true)
-        }
+        if let first = split.takeFirstPart() { return first }
         return try storage.createTemporary(
             lease: lease, job: job.id, key: job.key, reservingBytes: bytes ?? 0)
     }
@@ -205,7 +192,9 @@ extension WorkerService {
                 // Only as a part is what was received complete.
                 switch await split.answer() {
                 case .accepted: return self.finished.push(end)
-                case .refused(let failure): self.fail(job, lease, failure)
+                case .refused(let failure):
+                    if let assembly = split.assembly { storage.removeAssembly(id: assembly) }
+                    self.fail(job, lease, failure)
                 case .none, .open: self.giveBack(job, lease)
                 }
                 fetched.object?.discard()

@@ -9,30 +9,50 @@ extension WorkerService {
     func submit(_ jobs: [Job], _ lease: LeaseID, _ storage: DirectoryStorage) async {
         guard !jobs.isEmpty else { return }
         let left = await blocking.run { (try? storage.partials()) ?? PartialIndex() }
-        guard !left.isEmpty else { return start(jobs.map { ($0, nil) }, lease, storage) }
-        let begun = jobs.filter { left.contains(Self.identity(of: $0)) }
-        let others = jobs.filter { !left.contains(Self.identity(of: $0)) }
-        start(others.map { ($0, nil) }, lease, storage)
+        await removeFormerAssemblies(of: jobs, storage)
+        let begun =
+            left.isEmpty ? [] : jobs.filter { left.contains(Self.identity(of: $0)) }
+        let others =
+            left.isEmpty ? jobs : jobs.filter { !left.contains(Self.identity(of: $0)) }
+        // What lies there in part needs room for its rest only.
+        start(await withRoom(others, lease, storage).map { ($0, nil) }, lease, storage)
         guard !begun.isEmpty else { return }
         // Hashing what lies there is work for the disk and one core; transfers go on meanwhile.
         Task {
             for job in begun {
-                let partial = await blocking.run {
-                    self.isWanted(job, lease) ? Self.take(job, of: left, lease, storage) : nil
+                let taken = await blocking.run {
+                    Result { () throws(Failure) in
+                        try self.isWanted(job, lease)
+                            ? Self.take(job, of: left, lease, storage) : nil
+                    }.mapError { storage.judge($0, bytes: job.length ?? .max, isLengthKnown: true) }
                 }
-                start([(job, partial)], lease, storage)
+                switch taken {
+                case .success(let partial): start([(job, partial)], lease, storage)
+                case .failure(let failure): fail(job, lease, failure)
+                }
             }
+        }
+    }
+
+    /// What earlier tries of files in parts have left, which may be as long as the files.
+    private func removeFormerAssemblies(of jobs: [Job], _ storage: DirectoryStorage) async {
+        let former = jobs.compactMap(\.formerAssembly)
+        guard !former.isEmpty else { return }
+        await blocking.run {
+            for assembly in former { storage.removeAssembly(id: assembly) }
         }
     }
 
     private static func take(
         _ job: Job, of left: PartialIndex, _ lease: LeaseID, _ storage: DirectoryStorage
-    ) -> PartialBody? {
+    ) throws(Failure) -> PartialBody? {
         var place = DirectoryStorage.PartialPlace.key(job.key)
         if let assembly = job.assembly, let offset = job.offset, let length = job.length {
-            place = .range(assembly: assembly.id, offset: offset, length: length)
+            place = .range(
+                assembly: assembly.id, offset: offset, length: length,
+                totalBytes: assembly.totalBytes)
         }
-        return storage.takePartial(
+        return try storage.takePartial(
             identity(of: job), of: left, for: attempt(at: job, lease), place: place,
             digests: furtherDigests(of: job).map(\.algorithm))
     }

@@ -96,10 +96,7 @@ extension WorkerService {
         guard jobs.contains(where: { $0.length != nil && $0.assembly == nil }) else { return jobs }
         let failures = await blocking.run {
             jobs.map { job -> Failure? in
-                // A later attempt may go on with what lies there, and needs room for the rest only.
-                guard let length = job.length, job.assembly == nil, job.attempt == 1 else {
-                    return nil
-                }
+                guard let length = job.length, job.assembly == nil else { return nil }
                 do throws(Failure) { try storage.checkSpace(for: length) } catch { return error }
                 return nil
             }
@@ -147,10 +144,12 @@ extension WorkerService {
 
     /// A site that has no room for anything that is wanted there is full.
     func ofSite(_ failure: Failure, _ site: SiteID) -> Failure {
-        guard failure.code == "storage.noRoom", sitesInUse.withLock({ $0.refuses(site) }) else {
-            return failure
-        }
-        return Failure("storage.full", "many objects in a row have no room: \(failure.message)")
+        guard failure.code == "storage.noRoom",
+            let storage = sitesInUse.withLock({ $0.refuses(site) ? $0.storages[site] : nil })
+        else { return failure }
+        return Failure(
+            storage.refusedByQuota ? "storage.quota" : "storage.full",
+            "many objects in a row have no room: \(failure.message)")
     }
 
     /// Takes note of what keeps a site from being written: what has not begun for it is given back, and

@@ -143,6 +143,63 @@ import Testing
         }
     }
 
+    @Test func aFileInPartsCountsInTheQuotaWithAllOfThem() async throws {
+        try await F.with("splitQuota") { fixture in
+            try await fixture.submit([F.file("large"), F.file("other")])
+            var settings = SiteSettings(site: F.site)
+            settings.quotaBytes = 5 * Self.part
+            _ = try await fixture.queue.configure(settings)
+            func left(_ grant: LeaseGrant) -> [Int64?] {
+                (grant.siteSpace ?? []).map(\.quotaLeftBytes)
+            }
+            let grant = try await fixture.lease(1)
+            #expect(left(grant) == [5 * Self.part])
+            let request = Self.request(
+                fixture, grant, total: 3 * Self.part, assembly: F.newID())
+            _ = try await fixture.queue.split(request)
+            let next = try await fixture.lease(1)
+            #expect(left(next) == [2 * Self.part])
+            // Stored, they count no more than before.
+            _ = try await fixture.report([F.done(grant.jobs[0], grant, bytes: Self.part)])
+            _ = try await fixture.report([
+                JobReport(job: next.jobs[0].id, lease: next.lease ?? "", outcome: .returned)
+            ])
+            #expect(left(try await fixture.lease(1)) == [2 * Self.part])
+        }
+    }
+
+    @Test func whatWasBegunOfAFileIsToBeRemovedWhenItStartsOver() async throws {
+        try await F.with("former") { fixture in
+            try await fixture.submit([F.file("large")])
+            let grant = try await fixture.lease()
+            #expect(grant.jobs.map(\.formerAssembly) == [nil])
+            let assembly = F.newID()
+            let request = Self.request(fixture, grant, total: 2 * Self.part, assembly: assembly)
+            #expect(try await fixture.queue.split(request).job?.formerAssembly == nil)
+            _ = try await fixture.report([F.failed(grant.jobs[0], grant, "content.changed")])
+            #expect(try await fixture.lease().jobs.map(\.formerAssembly) == [assembly])
+        }
+    }
+
+    @Test func whatOutgrewTheRoomWaitsAndUsesUpNoAttempt() async throws {
+        try await F.with("outgrown") { fixture in
+            let catalog = try await fixture.submit([F.file("unsaid")])
+            for _ in 1...5 {
+                let grant = try await fixture.lease()
+                #expect(grant.jobs.map(\.attempt) == [1])
+                _ = try await fixture.report([
+                    F.failed(grant.jobs[0], grant, "storage.outgrown")
+                ])
+                // Not every minute: it has to be fetched to be seen.
+                let soon = "available_at < now() + interval '9 minutes'"
+                #expect(try await fixture.count("delayed_job WHERE \(soon)") == 0)
+                try await fixture.skipDelays()
+            }
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.totals.failed == 0 && status.trouble?.code == "storage.outgrown")
+        }
+    }
+
     @Test func partsThatAskTogetherForANewStartGetOne() async throws {
         try await F.with("together") { fixture in
             let catalog = try await fixture.submit([F.file("large")])

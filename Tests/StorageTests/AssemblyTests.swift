@@ -25,7 +25,7 @@ import Testing
 
     private func write(_ part: Assembly.Part, to storage: DirectoryStorage) throws {
         let object = try storage.openAssembly(
-            id: Self.id, offset: part.offset, length: part.length)
+            id: Self.id, offset: part.offset, length: part.length, of: Int64(Self.content.count))
         let range = Int(part.offset)..<Int(part.offset + part.length)
         // In small pieces, as they arrive.
         for start in stride(from: range.lowerBound, to: range.upperBound, by: 16_384) {
@@ -81,7 +81,8 @@ import Testing
         let assembly = assembly()
         let parts = try #require(assembly.parts)
         for part in parts { try write(part, to: site.storage) }
-        let again = try site.storage.openAssembly(id: Self.id, offset: 0, length: 10)
+        let again = try site.storage.openAssembly(
+            id: Self.id, offset: 0, length: 10, of: assembly.totalBytes)
         again.discard()
         #expect(try site.storage.promoteAssembly(assembly, key: "x").bytes == assembly.totalBytes)
     }
@@ -91,7 +92,8 @@ import Testing
         let assembly = assembly()
         let parts = try #require(assembly.parts)
         for part in parts { try write(part, to: site.storage) }
-        let bad = try site.storage.openAssembly(id: Self.id, offset: 250_000, length: 1)
+        let bad = try site.storage.openAssembly(
+            id: Self.id, offset: 250_000, length: 1, of: assembly.totalBytes)
         try [UInt8]([Self.content[250_000] ^ 1]).withUnsafeBytes {
             try bad.write($0, at: 250_000)
         }
@@ -113,12 +115,13 @@ import Testing
         for (index, part) in parts.enumerated() {
             if how == "discarded", index == 3 {
                 try site.storage.openAssembly(
-                    id: Self.id, offset: part.offset, length: part.length, isFirstTry: true
+                    id: Self.id, offset: part.offset, length: part.length, of: assembly.totalBytes,
+                    isFirstTry: true
                 ).discard()
             }
             let object = try site.storage.openAssembly(
                 id: Self.id, offset: part.offset, length: part.length,
-                isFirstTry: how != "second try" || index != 5)
+                of: assembly.totalBytes, isFirstTry: how != "second try" || index != 5)
             let bytes = Self.content[Int(part.offset)..<Int(part.offset + part.length)]
             try bytes.withUnsafeBytes { try object.write($0, at: part.offset) }
             object.note(sha256: how == "another digest" ? "" : part.sha256)
@@ -148,7 +151,8 @@ import Testing
                 index == 0
                 ? first
                 : try site.storage.openAssembly(
-                    id: Self.id, offset: part.offset, length: part.length, isFirstTry: true)
+                    id: Self.id, offset: part.offset, length: part.length, of: assembly.totalBytes,
+                    isFirstTry: true)
             let start = index == 0 ? early : Int(part.offset)
             try Self.content[start..<Int(part.offset + part.length)].withUnsafeBytes {
                 try object.write($0, at: Int64(start))

@@ -1,3 +1,4 @@
+import Digest
 import Foundation
 import Glibc
 import Model
@@ -41,7 +42,9 @@ struct FullDiskTests {
                     _ = try storage.createTemporary(
                         lease: Site.lease, job: JobID(1), key: "h/large", reservingBytes: bytes)
                 },
-                code { _ = try storage.openAssembly(id: "part", offset: 0, length: bytes) },
+                code {
+                    _ = try storage.openAssembly(id: "part", offset: 0, length: bytes, of: bytes)
+                },
             ]
         }
         #expect(failures(8 << 20) == ["storage.tooLarge", "storage.tooLarge"])
@@ -77,6 +80,98 @@ struct FullDiskTests {
         storage.setBounds(floorBytes: free - (8 << 20), quotaLeftBytes: nil)
         #expect(code { try storage.checkSpace(for: 10 << 20) } == "storage.noRoom")
         try storage.probe()
+    }
+
+    /// In memory nothing can be reserved: what has begun is counted with its whole length.
+    @Test(arguments: [false, true])
+    func ofSeveralThatBeginAtOnceEachHasAllOfItsRoomOrNone(isInParts: Bool) async throws {
+        let disk = try await SmallFileSystem(options: "size=10m")
+        let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
+        let total: Int64 = 6 << 20
+        func begin(_ number: Int64, at storage: DirectoryStorage) throws -> PendingObject {
+            isInParts
+                ? try storage.openAssembly(
+                    id: "file-\(number)", offset: 0, length: total, of: total)
+                : try storage.createTemporary(
+                    lease: Site.lease, job: JobID(number), key: "h/\(number)",
+                    reservingBytes: total)
+        }
+        var first: PendingObject? = try begin(1, at: storage)
+        #expect(code { _ = try begin(2, at: storage) } == "storage.noRoom")
+        // What is in parts has its room whoever asks, and for each of them.
+        if isInParts {
+            let other = try DirectoryStorage(storage.url)
+            #expect(code { _ = try begin(2, at: other) } == "storage.noRoom")
+            for part in 0..<3 {
+                let object = try other.openAssembly(
+                    id: "file-1", offset: Int64(part) << 21, length: 2 << 20, of: total)
+                try Self.fill(object, from: part << 21, bytes: 2 << 20)
+            }
+        } else if let first {
+            try Self.fill(first, from: 0, bytes: Int(total))
+        }
+        for result in storage.commit([first].compactMap(\.self)) { try result.get() }
+        first = nil
+        #expect(code { _ = try begin(2, at: storage) } == "storage.noRoom")
+        if isInParts {
+            storage.removeAssembly(id: "file-1")
+        } else {
+            try FileManager.default.removeItem(atPath: disk.directory.path("h/1"))
+        }
+        // One that ends gives back what it has not come to.
+        for number in 2..<5 {
+            let next = try begin(Int64(number), at: storage)
+            next.discard()
+            storage.removeAssembly(id: "file-\(number)")
+        }
+    }
+
+    private static func fill(_ object: PendingObject, from start: Int, bytes: Int) throws {
+        let block = [UInt8](repeating: 7, count: 1 << 20)
+        for offset in stride(from: start, to: start + bytes, by: block.count) {
+            try block.withUnsafeBytes { try object.write($0, at: Int64(offset)) }
+        }
+    }
+
+    /// Kept, or left by a worker that was killed: it waits for its rest, and for no more.
+    @Test(arguments: [true, false])
+    func whatBrokeOffWaitsForTheRoomOfItsRest(isKept: Bool) async throws {
+        let disk = try await SmallFileSystem(options: "size=12m")
+        let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
+        let (bytes, total) = (5 << 20, 10 << 20)
+        let identity = PartialIdentity(url: "http://h/a", key: "h/a")
+        func attempt(_ number: Int64) -> ObjectAttempt {
+            ObjectAttempt(lease: "lease-\(number)", job: JobID(number), asset: AssetID(1))
+        }
+        let record = PartialRecord(
+            bytes: Int64(bytes), sha256: SHA256Digest(hashing: Array(repeating: 7, count: bytes)),
+            totalBytes: Int64(total), validator: "\"v1\"", source: SHA256Digest(hashing: []))
+        let object = try storage.createTemporary(
+            lease: "lease-1", job: JobID(1), key: "h/a", reservingBytes: Int64(total))
+        try Self.fill(object, from: 0, bytes: bytes)
+        if isKept {
+            storage.keep(record, of: object, as: identity, by: attempt(1))
+        } else {
+            storage.note(record, of: object, as: identity, by: attempt(1))
+            object.leave()
+        }
+        func take(_ number: Int64) throws -> PartialBody? {
+            try storage.takePartial(
+                identity, of: try storage.partials(), for: attempt(number), place: .key("h/a"))
+        }
+        try disk.directory.write([UInt8](repeating: 1, count: 4 << 20), to: "filler")
+        for number in 2..<4 {
+            #expect(code { _ = try take(Int64(number)) } == "storage.noRoom")
+        }
+        // Not twice the object: there is no room for that.
+        try FileManager.default.removeItem(atPath: disk.directory.path("filler"))
+        let body = try #require(try take(4))
+        #expect(body.record == record)
+        let rest = try #require(body.object)
+        try Self.fill(rest, from: bytes, bytes: total - bytes)
+        for result in storage.commit([rest]) { try result.get() }
+        #expect(try disk.directory.read("h/a") == [UInt8](repeating: 7, count: total))
+        #expect(try disk.directory.files() == ["h/a"])
     }
 
     @Test func theProbeSaysWhetherThereIsRoomAgain() async throws {

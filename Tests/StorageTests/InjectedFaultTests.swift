@@ -74,7 +74,8 @@ struct InjectedFaultTests {
     /// What a disk dropped must not be found to be well by the next try.
     @Test func anAssemblyThatCannotBeSyncedIsFetchedAnew() async throws {
         let site = try Site(.none)
-        let part = try site.storage.openAssembly(id: UnderInjection.assembly, offset: 0, length: 3)
+        let part = try site.storage.openAssembly(
+            id: UnderInjection.assembly, offset: 0, length: 3, of: 3)
         try UnderInjection.bytes.withUnsafeBytes { try part.write($0, at: 0) }
         for result in site.storage.commit([part]) { try result.get() }
         try await Injection.run("promotes", "fdatasync", "EIO", at: site, "storage.syncFailed")
@@ -262,7 +263,7 @@ struct UnderInjection {
             let id = Self.ranged(number)
             let opened = try ([0, 3] as [Int64]).map { offset in
                 let part = try storage.openAssembly(
-                    id: id, offset: offset, length: 3, isFirstTry: true)
+                    id: id, offset: offset, length: 3, of: 6, isFirstTry: true)
                 if isOrdered { try write(to: part, at: offset) }
                 return part
             }

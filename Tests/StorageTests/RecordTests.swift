@@ -30,7 +30,7 @@ import Testing
 
     /// What an attempt of another asset has of it, which may not trust that the writer has ended.
     private func taken(asset: Int64) throws -> PartialBody? {
-        site.storage.takePartial(
+        try site.storage.takePartial(
             Self.identity, of: try site.storage.partials(),
             for: ObjectAttempt(lease: "other", job: JobID(2), asset: AssetID(asset)),
             place: .key("h/a"))

@@ -21,7 +21,7 @@ import Testing
         site.storage.setBounds(floorBytes: Self.everything, quotaLeftBytes: nil)
         #expect(site.codeOfStoring("h/a") == "storage.full")
         #expect(
-            code { _ = try site.storage.openAssembly(id: "part", offset: 0, length: 5) }
+            code { _ = try site.storage.openAssembly(id: "part", offset: 0, length: 5, of: 5) }
                 == "storage.full")
         #expect(code { try site.storage.probe() } == "storage.full")
         #expect(code { try site.storage.checkSpace(for: 0) } == "storage.full")
@@ -30,6 +30,23 @@ import Testing
         try site.storage.probe()
         try site.store("h/a", [1])
         #expect(try site.privateFiles() == [".dray/assembly/part"])
+    }
+
+    /// The quota counts a file in parts from its beginning, whoever has them.
+    @Test func aFileInPartsTakesOfTheQuotaOnce() throws {
+        let site = try Site()
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 100)
+        func begin(_ id: String, isNew: Bool) -> FailureCode? {
+            code {
+                _ = try site.storage.openAssembly(
+                    id: id, offset: 0, length: 20, of: 60, isNew: isNew)
+            }
+        }
+        #expect(begin("a", isNew: true) == nil)
+        #expect(begin("b", isNew: true) == "storage.noRoom")
+        #expect(site.storage.refusedByQuota)
+        #expect(begin("a", isNew: false) == nil && begin("c", isNew: false) == nil)
+        #expect(code { try site.storage.checkSpace(for: 40) } == nil)
     }
 
     @Test func whatOutgrowsTheRoomSpeaksOfTheSiteOnlyWhereAProbeFails() throws {

@@ -57,7 +57,7 @@ struct Attempts {
                     lease: lease, job: job, key: key, reservingBytes: bytes ?? 0)
             }, role: .file)
         adjust(&request)
-        let partial = storage.takePartial(
+        let partial = try storage.takePartial(
             identity, of: try storage.partials(), for: attempt, place: .key(key),
             digests: request.furtherDigests.map(\.algorithm))
         var resumption = Resumption(partial: partial) { object, record in

@@ -22,7 +22,8 @@ struct RangeTests {
         var request = TransferRequest(
             url: origin.url("/large.mp4"), group: "lease-1",
             destination: .object { (_) throws(Failure) in
-                try storage.openAssembly(id: "assembly-1", offset: offset, length: length)
+                try storage.openAssembly(
+                    id: "assembly-1", offset: offset, length: length, of: 300_000)
             }, role: .media)
         request.range = .init(
             offset: offset, length: length, totalBytes: total, validator: validator)

@@ -96,7 +96,7 @@ struct ResumeTests {
         _ = try await attempts.run(isKilled ? .killed : .orderly)
         let files = try fetcher.directory.files()
         for index in [left, try fetcher.storage.partials()] {
-            let taken = fetcher.storage.takePartial(
+            let taken = try fetcher.storage.takePartial(
                 identity, of: index, for: zombie, place: .key(attempts.key))
             #expect(taken == nil)
         }

@@ -114,6 +114,29 @@ import Testing
         }
     }
 
+    /// With room for one of them, both would stop in their middle for good if each took what it came to.
+    @Test func ofFilesInPartsThatDoNotFitTogetherOneWaits() async throws {
+        try await C.with(partBytes: 1 << 20) { cluster in
+            _ = try await prepare(cluster, files: 0)
+            try await set(cluster, quota: 10 << 20)
+            let paths = ["/large/a", "/large/b", "/large/c"]
+            for path in paths { cluster.origin.serve(path, C.bytes(6 << 20), etag: "\"v1\"") }
+            let catalog = try await cluster.submit(try paths.map { try cluster.file($0) })
+            try await waitUntil(deadlineSeconds: 60, "the one that fits") {
+                let status = try await cluster.client.status(of: catalog)
+                return status.totals.completed == 1 && status.trouble?.code == "storage.noRoom"
+            }
+            #expect(try await site(cluster).usedBytes ?? .max < 10 << 20)
+            // What waits has taken nothing.
+            #expect(try cluster.storedPaths().count == 2)
+            #expect(try cluster.temporaryFiles().isEmpty)
+            try await set(cluster, quota: 1 << 30)
+            let ended = try await cluster.end(of: catalog, deadlineSeconds: 150)
+            #expect(ended.values.allSatisfy { $0.state == .completed && $0.failure == nil })
+            #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
     /// Ten million files that are too long are not tried each minute.
     @Test func aSiteWithoutRoomForAnythingThatIsWantedIsPaused() async throws {
         try await C.with { cluster in
@@ -123,7 +146,7 @@ import Testing
             let catalog = try await cluster.submit(
                 try (0..<count).map { try cluster.file("/long/\($0)", bytes: 2 << 20) })
             try await waitUntil(deadlineSeconds: 60, "the pause") {
-                try await site(cluster).fault?.code == "storage.full"
+                try await site(cluster).fault?.code == "storage.quota"
             }
             #expect(try await cluster.client.status(of: catalog).totals.failed == 0)
             #expect(cluster.origin.requests.map(\.target) == ["/first"])

@@ -2,7 +2,9 @@
 -- be divided again. Its parts do not belong to one version of the object, or cannot be had: they go, and
 -- the file is fetched from its start again.
 WITH whole AS (
-    UPDATE segment SET is_whole = true WHERE id = $1::bigint AND $4::bool
+    UPDATE segment s SET is_whole = CASE WHEN $4::bool THEN true ELSE s.is_whole END,
+        former_assembly = y.id
+    FROM assembly y WHERE s.id = $1::bigint AND y.segment_id = s.id
 ), parts AS (
     DELETE FROM segment WHERE parent_id = $1::bigint RETURNING id
 ), results AS (

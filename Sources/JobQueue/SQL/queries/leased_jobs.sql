@@ -22,7 +22,8 @@ SELECT j.place, j.id, j.attempt + 1, j.asset_id, s.role, coalesce(s.url, o.url),
             ELSE coalesce(o.path, s.key, o.key) END,
        coalesce(s.range_length, s.expected_bytes), s.expected_sha256, nullif(j.kind, 'fetch'),
        s.range_offset, r.bytes, r.sha256, o.kind, o.assembly, o.total_bytes, o.validator,
-       m.urls, s.expected_digests, s.is_whole, o.stated
+       m.urls, s.expected_digests, s.is_whole, o.stated,
+       s.former_assembly
 FROM held j
 CROSS JOIN LATERAL (SELECT starts, has_mirrors FROM catalog WHERE id = j.catalog_id OFFSET 0) AS c
 LEFT JOIN segment s ON s.id = j.segment_id

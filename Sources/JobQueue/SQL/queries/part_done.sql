@@ -1,7 +1,7 @@
--- $1 segment of the whole file, $2 what the origin has stated of it with this part. One more of its parts
--- is stored; after the last it is verified.
+-- $1 segment of the whole file, $2 what the origin has stated of it with this part, $3 the part's bytes. One
+-- more of its parts is stored; after the last it is verified.
 WITH counted AS (
-    UPDATE assembly SET parts_done = parts_done + 1,
+    UPDATE assembly SET parts_done = parts_done + 1, bytes_done = bytes_done + $3::bigint,
         -- More than these can only contradict each other, as these do.
         digests = CASE WHEN $2 = '' THEN digests ELSE ARRAY(
             SELECT DISTINCT d FROM unnest(digests || string_to_array($2, ',')) AS d ORDER BY d

@@ -1,5 +1,6 @@
--- $1 site, $2 worker. What of its room is left alone, what its quota leaves besides what others have under way, and whether it is to be tried before anything is fetched: also
--- where another worker's try has failed since the claim.
+-- $1 site, $2 worker. What of its room is left alone, what its quota leaves besides what others have under
+-- way and what files in parts are still to come to, and whether it is to be tried before anything is fetched:
+-- also where another worker's try has failed since the claim.
 SELECT coalesce(t.floor_bytes, 0) AS floor_bytes,
        CASE WHEN t.quota_bytes IS NOT NULL THEN greatest(t.quota_bytes - greatest(t.under_way_bytes - (
            SELECT coalesce(sum((e.value->>'expectedBytes')::bigint), 0)
@@ -9,6 +10,10 @@ SELECT coalesce(t.floor_bytes, 0) AS floor_bytes,
            WHERE w.id = $2::uuid AND c.site_id = t.id), 0) - (
            SELECT coalesce(sum(c.bytes + coalesce(
                       (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)
-           FROM catalog c WHERE c.site_id = t.id), 0)::bigint END AS quota_left,
+           FROM catalog c WHERE c.site_id = t.id) - (
+           SELECT coalesce(sum(y.total_bytes - y.bytes_done), 0)
+           FROM assembly y JOIN segment s ON s.id = y.segment_id JOIN asset a ON a.id = s.asset_id
+           JOIN catalog c ON c.id = a.catalog_id
+           WHERE c.site_id = t.id AND a.state IN ({{assetUnsettled}})), 0)::bigint END AS quota_left,
        t.fault_code IS NOT NULL AS is_tried
 FROM site t WHERE t.id = $1::bigint
