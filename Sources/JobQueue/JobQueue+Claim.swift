@@ -11,16 +11,18 @@ extension JobQueue {
         var mostJobs: Int
     }
 
-    /// A queue, and the site that it feeds; neither changes.
+    /// A queue, the site that it feeds, and the cluster; none of them changes.
     struct QueuePlace: Sendable {
         var id: Int64
         var site: SiteID
         var storageURL: String
+        var cluster: ClusterID
 
         init(row: PostgresRow) throws {
             id = try row.int64(0)
             site = SiteID(try row.int64(1))
             storageURL = try row.string(2)
+            cluster = try row.string(4)
         }
     }
 
@@ -141,6 +143,7 @@ extension JobQueue {
                     grant.shares = try shares.rows.map { try OriginShare(row: $0) }
                 }
                 if !jobs.isEmpty {
+                    grant.cluster = queue.cluster
                     grant.siteShares = try await self.siteShares(
                         of: claim.worker, keepingTo: [], connection)
                     grant.siteSpace = try await self.space(

@@ -47,5 +47,8 @@ package typealias SiteID = Identifier<SiteEntity>
 /// A lease's identity: a UUID in lower case, so that it stays unique across a database failover.
 package typealias LeaseID = String
 
+/// A database's identity: a UUID in lower case, made with it.
+package typealias ClusterID = String
+
 /// A worker process's identity: a UUID in lower case, made by the worker at each start.
 package typealias WorkerID = String

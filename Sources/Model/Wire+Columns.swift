@@ -69,8 +69,8 @@ private func isKey(_ key: String, of url: String) -> Bool {
 
 extension LeaseGrant: ColumnMessage {
     private enum CodingKeys: String, CodingKey {
-        case lease, seconds, waitedSeconds, sites, jobs, fetches, shares, cooling, siteShares,
-            siteSpace
+        case lease, seconds, waitedSeconds, sites, jobs, fetches, cluster, shares, cooling,
+            siteShares, siteSpace
     }
 
     static var columnsName: StaticString { "fetches" }
@@ -87,6 +87,7 @@ extension LeaseGrant: ColumnMessage {
         try container.encode(waitedSeconds, forKey: .waitedSeconds)
         try container.encode(sites, forKey: .sites)
         try container.encode(jobs, forKey: .jobs)
+        try container.encodeIfPresent(cluster, forKey: .cluster)
         if let shares, !shares.isEmpty { try container.encode(shares, forKey: .shares) }
         if let cooling, !cooling.isEmpty { try container.encode(cooling, forKey: .cooling) }
         try container.encodeIfPresent(siteShares, forKey: .siteShares)
@@ -105,6 +106,7 @@ extension LeaseGrant: ColumnMessage {
             seconds: try container.decode(Double.self, forKey: .seconds),
             sites: try container.decode([String: String].self, forKey: .sites), jobs: jobs)
         waitedSeconds = try container.decode(Double.self, forKey: .waitedSeconds)
+        cluster = try container.decodeIfPresent(ClusterID.self, forKey: .cluster)
         shares = try container.decodeIfPresent([OriginShare].self, forKey: .shares)
         cooling = try container.decodeIfPresent([OriginCooldown].self, forKey: .cooling)
         siteShares = try container.decodeIfPresent([SiteShare].self, forKey: .siteShares)

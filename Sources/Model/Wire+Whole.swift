@@ -59,6 +59,11 @@ extension LeaseGrant {
             writer.string(lease)
             writer.raw(",")
         }
+        if let cluster {
+            writer.raw("\"cluster\":")
+            writer.string(cluster)
+            writer.raw(",")
+        }
         writer.raw("\"seconds\":")
         writer.number(seconds)
         writer.raw(",\"waitedSeconds\":")
@@ -77,6 +82,7 @@ extension LeaseGrant {
 
     static func readWhole(_ reader: inout WireTextReader) -> LeaseGrant? {
         var lease: String?
+        var cluster: String?
         var seconds: Double?
         var waitedSeconds: Double?
         var sites: [String: String]?
@@ -84,6 +90,7 @@ extension LeaseGrant {
         var rows: [PlacedRows<Job>]?
         let isRead = reader.object { reader, name in
             if name.isName("lease") { return reader.once(&lease) { $0.string() } }
+            if name.isName("cluster") { return reader.once(&cluster) { $0.string() } }
             if name.isName("seconds") { return reader.once(&seconds) { $0.number() } }
             if name.isName("waitedSeconds") { return reader.once(&waitedSeconds) { $0.number() } }
             if name.isName("sites") { return reader.once(&sites) { $0.strings() } }
@@ -98,6 +105,7 @@ extension LeaseGrant {
         else { return nil }
         var grant = LeaseGrant(lease: lease, seconds: seconds, sites: sites, jobs: jobs)
         grant.waitedSeconds = waitedSeconds
+        grant.cluster = cluster
         return grant
     }
 }

@@ -35,6 +35,8 @@ package struct LeaseGrant: Codable, Sendable {
     /// Storage URLs by site number, for the jobs below.
     package var sites: [String: String]
     package var jobs: [Job]
+    /// Of the database: its numbers are its own. Nil without jobs.
+    package var cluster: ClusterID?
     /// The worker's shares of the limits of origins, its jobs' among them; nil for none.
     package var shares: [OriginShare]?
     /// Origins that are left alone now; nil for none.

@@ -29,8 +29,7 @@ extension DirectoryStorage {
         let site = try verifiedDirectories()
         var index = PartialIndex()
         for name in try asFailure({ () throws(SystemError) in try site.partial.names() }) {
-            guard name.utf8.count > PartialIdentity.nameBytes + 1 else { continue }
-            index.records[String(name.prefix(PartialIdentity.nameBytes)), default: []].append(name)
+            index.add(name)
         }
         return index
     }
@@ -104,17 +103,20 @@ extension DirectoryStorage {
     /// Throws `storage.noRoom` and `storage.full` where there is no room for the rest: what lies there stays
     /// for the next attempt.
     ///
+    /// Where `identity` names the asset whose only object it is, that is found too which came for another
+    /// URL, if its validator is a strong ETag: the origin says then whether it is the same still.
+    ///
     /// What earlier attempts at the same work have left besides is removed; what later ones have is
     /// left alone.
     package func takePartial(
         _ identity: PartialIdentity, of index: PartialIndex, for attempt: ObjectAttempt,
         place: PartialPlace, digests: some Sequence<DigestAlgorithm> = []
     ) throws(Failure) -> PartialBody? {
-        guard let names = index.records[identity.name], let site = try? verifiedDirectories(),
+        guard index.contains(identity), let site = try? verifiedDirectories(),
             let ownName = try? attempt.temporaryName()
         else { return nil }
         var found: [(name: String, text: PartialRecordText)] = []
-        for name in names {
+        for name in index.names(of: identity) {
             guard let bytes = try? Self.readSmall(name, in: site.partial) else { continue }
             if let text = PartialRecordText(bytes) {
                 found.append((name, text))
@@ -200,7 +202,7 @@ private struct PartialTaker {
 
     /// Throws where there is no room for the rest; the record and its bytes are there then.
     func take(_ place: DirectoryStorage.PartialPlace) throws(Failure) -> PartialBody? {
-        guard age != .later else { return nil }
+        guard age != .later, isOfUse else { return nil }
         switch place {
         case .range(let assembly, let offset, let length, let totalBytes):
             return try takeRange(assembly, offset, length, totalBytes)
@@ -208,6 +210,13 @@ private struct PartialTaker {
             if text.isClosed { return try rename(to: key) }
             return age == .earlier ? try move(to: key) : copy(to: key)
         }
+    }
+
+    /// What came for another URL is of use where that was the same asset's, and where the origin can be asked
+    /// whether it is the same object still: by a strong ETag (RFC 9110, 13.1.5).
+    private var isOfUse: Bool {
+        name.hasPrefix(identity.exact)
+            || text.asset == attempt.asset && text.record.validator.hasPrefix("\"")
     }
 
     /// Whether a failure says no more than that there is no room for it now.

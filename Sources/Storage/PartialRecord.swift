@@ -52,26 +52,41 @@ extension PartialRecord {
     package static let maximumTextBytes = PartialRecordText.maximumBytes
 }
 
-/// What a partial body is the start of; two attempts that fetch the same have the same one.
+/// What a partial body is the start of; two attempts of one cluster that fetch the same have the same one.
+///
+/// Records are found by it, so that a cluster finds its own alone: the numbers of assets and jobs in them
+/// are those of one database.
 package struct PartialIdentity: Hashable, Sendable {
-    /// 32 hex digits.
-    let name: String
+    /// Of what was asked for and where it is to lie, 16 hex digits.
+    let exact: String
+    /// Of whose only object it is, whatever its URL is by then; 16 hex digits.
+    let owner: String
+
+    var name: String { exact + owner }
 
     /// A whole object, by what was asked for and where it is to lie.
-    package init(url: String, key: String) {
-        self.init("object\n\(url)\n\(key)")
+    ///
+    /// - Parameters:
+    ///   - cluster: empty where none is known.
+    ///   - asset: whose only object it is: another attempt finds it by that as well, for a URL that is
+    ///     signed is another one each time. Nil for one of several objects.
+    package init(url: String, key: String, cluster: ClusterID, asset: AssetID? = nil) {
+        exact = Self.half("object\n\(cluster)\n\(url)\n\(key)")
+        owner = Self.half(asset.map { "asset\n\(cluster)\n\($0)" } ?? "none\n\(exact)")
     }
 
     /// A range of a large file.
     package init(assembly: String, offset: Int64, length: Int64) {
-        self.init("range\n\(assembly)\n\(offset)\n\(length)")
+        exact = Self.half("range\n\(assembly)\n\(offset)\n\(length)")
+        owner = Self.half("none\n\(exact)")
     }
 
-    private init(_ text: String) {
-        name = String(SHA256Digest(hashing: Array(text.utf8)).description.prefix(Self.nameBytes))
+    private static func half(_ text: String) -> String {
+        String(SHA256Digest(hashing: Array(text.utf8)).description.prefix(halfBytes))
     }
 
-    static let nameBytes = 32
+    static let halfBytes = 16
+    static let nameBytes = 2 * halfBytes
 }
 
 /// One attempt at an object, which writes to a file of its own.
@@ -96,15 +111,32 @@ package struct ObjectAttempt: Hashable, Sendable {
 
 /// The partial bodies that lay at a site at one moment.
 package struct PartialIndex: Sendable {
-    /// Names of the records of each.
-    var records: [String: [String]] = [:]
+    /// Names of the records of each, by either half of an identity.
+    private var exact: [String: [String]] = [:]
+    private var owner: [String: [String]] = [:]
 
     /// Nothing.
     package init() {}
 
-    package var isEmpty: Bool { records.isEmpty }
+    package var isEmpty: Bool { exact.isEmpty }
 
-    package func contains(_ identity: PartialIdentity) -> Bool { records[identity.name] != nil }
+    package func contains(_ identity: PartialIdentity) -> Bool {
+        exact[identity.exact] != nil || owner[identity.owner] != nil
+    }
+
+    /// Takes up a record, by its name.
+    mutating func add(_ name: String) {
+        guard name.utf8.count > PartialIdentity.nameBytes + 1 else { return }
+        let halves = name.prefix(PartialIdentity.nameBytes)
+        exact[String(halves.prefix(PartialIdentity.halfBytes)), default: []].append(name)
+        owner[String(halves.suffix(PartialIdentity.halfBytes)), default: []].append(name)
+    }
+
+    /// Records of that identity, and of what else is its owner's.
+    func names(of identity: PartialIdentity) -> [String] {
+        let known = exact[identity.exact] ?? []
+        return known + (owner[identity.owner] ?? []).filter { !known.contains($0) }
+    }
 }
 
 /// The text of a record: a line a field, the same length however much has come.

@@ -36,6 +36,8 @@ extension FailureCode {
         case "origin.protocol", "origin.http.416": false
         case _ where speaksAgainstRanges: false
         case "worker.cancelled", "worker.leaseLost": true
+        // What was signed has run out: it is asked for again with another signature.
+        case "origin.http.401", "origin.http.403": true
         default: rawValue.hasPrefix("origin.") && row.isRetryable
         }
     }

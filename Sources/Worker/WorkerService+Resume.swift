@@ -1,6 +1,7 @@
 import Digest
 import Model
 import Storage
+import Synchronization
 import Transfer
 
 // Bodies that break off are kept at the site, and gone on with by whoever has the job next.
@@ -11,9 +12,9 @@ extension WorkerService {
         let left = await blocking.run { (try? storage.partials()) ?? PartialIndex() }
         await removeFormerAssemblies(of: jobs, storage)
         let begun =
-            left.isEmpty ? [] : jobs.filter { left.contains(Self.identity(of: $0)) }
+            left.isEmpty ? [] : jobs.filter { left.contains(identity(of: $0)) }
         let others =
-            left.isEmpty ? jobs : jobs.filter { !left.contains(Self.identity(of: $0)) }
+            left.isEmpty ? jobs : jobs.filter { !left.contains(identity(of: $0)) }
         // What lies there in part needs room for its rest only.
         start(await withRoom(others, lease, storage).map { ($0, nil) }, lease, storage)
         guard !begun.isEmpty else { return }
@@ -23,7 +24,7 @@ extension WorkerService {
                 let taken = await blocking.run {
                     Result { () throws(Failure) in
                         try self.isWanted(job, lease)
-                            ? Self.take(job, of: left, lease, storage) : nil
+                            ? self.take(job, of: left, lease, storage) : nil
                     }.mapError { storage.judge($0, bytes: job.length ?? .max, isLengthKnown: true) }
                 }
                 switch taken {
@@ -43,7 +44,7 @@ extension WorkerService {
         }
     }
 
-    private static func take(
+    private func take(
         _ job: Job, of left: PartialIndex, _ lease: LeaseID, _ storage: DirectoryStorage
     ) throws(Failure) -> PartialBody? {
         var place = DirectoryStorage.PartialPlace.key(job.key)
@@ -53,8 +54,8 @@ extension WorkerService {
                 totalBytes: assembly.totalBytes)
         }
         return try storage.takePartial(
-            identity(of: job), of: left, for: attempt(at: job, lease), place: place,
-            digests: furtherDigests(of: job).map(\.algorithm))
+            identity(of: job), of: left, for: Self.attempt(at: job, lease), place: place,
+            digests: Self.furtherDigests(of: job).map(\.algorithm))
     }
 
     /// What the list names beside SHA-256.
@@ -67,14 +68,16 @@ extension WorkerService {
     }
 
     /// What a job's bytes are the start of; of one that is being split, its first part's.
-    static func identity(of job: Job, split: Split? = nil) -> PartialIdentity {
+    func identity(of job: Job, split: Split? = nil) -> PartialIdentity {
         if let assembly = job.assembly, let offset = job.offset, let length = job.length {
             return PartialIdentity(assembly: assembly.id, offset: offset, length: length)
         }
         if let split, let assembly = split.assembly {
             return PartialIdentity(assembly: assembly, offset: 0, length: split.partBytes)
         }
-        return PartialIdentity(url: job.url, key: job.key)
+        return PartialIdentity(
+            url: job.url, key: job.key, cluster: cluster.withLock(\.self),
+            asset: job.role == .file ? job.asset : nil)
     }
 
     func resumption(
@@ -83,7 +86,7 @@ extension WorkerService {
     ) -> Resumption {
         var resumption = Resumption(partial: partial) { object, record in
             guard let object else { return }
-            let identity = Self.identity(of: job, split: split)
+            let identity = self.identity(of: job, split: split)
             self.blocking.start {
                 storage.note(record, of: object, as: identity, by: Self.attempt(at: job, lease))
             }
@@ -99,7 +102,7 @@ extension WorkerService {
     ) {
         if let partial, let object = partial.object {
             storage.keep(
-                partial.record, of: object, as: Self.identity(of: job),
+                partial.record, of: object, as: identity(of: job),
                 by: Self.attempt(at: job, lease))
         }
         giveBack(job, lease)
@@ -114,7 +117,7 @@ extension WorkerService {
         await blocking.run {
             guard !self.held.isCancelled(job.id, lease) else { return object.discard() }
             storage.keep(
-                left.record, of: object, as: Self.identity(of: job, split: split),
+                left.record, of: object, as: self.identity(of: job, split: split),
                 by: Self.attempt(at: job, lease))
         }
     }

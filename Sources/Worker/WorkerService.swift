@@ -78,6 +78,8 @@ package final class WorkerService: DrainableService {
     let siteShares = Mutex(SiteShareTable())
     let suspects = Mutex<Set<String>>([])
     let mirrors = Mutex(MirrorTable())
+    /// What its coordinators said of their database; empty before that.
+    let cluster = Mutex<ClusterID>("")
     /// Why the last request for work came to nothing, when a coordinator said so.
     let trouble = Mutex<Failure?>(nil)
     private let sites = Mutex<[String: DirectoryStorage]>([:])

@@ -139,7 +139,7 @@ struct FullDiskTests {
         let disk = try await SmallFileSystem(options: "size=12m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
         let (bytes, total) = (5 << 20, 10 << 20)
-        let identity = PartialIdentity(url: "http://h/a", key: "h/a")
+        let identity = PartialIdentity(url: "http://h/a", key: "h/a", cluster: "c")
         func attempt(_ number: Int64) -> ObjectAttempt {
             ObjectAttempt(lease: "lease-\(number)", job: JobID(number), asset: AssetID(1))
         }

@@ -6,7 +6,7 @@ import Testing
 
 /// Records of how far an object is, written by several threads beside its transfer.
 @Suite struct RecordTests {
-    private static let identity = PartialIdentity(url: "http://h/a", key: "h/a")
+    private static let identity = PartialIdentity(url: "http://h/a", key: "h/a", cluster: "c")
     private static let content = (0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 5) }
     private let site: Site
     private let object: PendingObject

@@ -8,10 +8,13 @@ import Transfer
 /// lease of its own, takes over what is left, and leaves what it has.
 struct Attempts {
     let fetcher: Fetcher
-    let url: String
-    let key: String
+    var url: String
+    var key: String
     var storage: DirectoryStorage
     var asset = AssetID(1)
+    var cluster: ClusterID = "one"
+    /// The asset has no other object.
+    var isOnly = false
     private var number = 0
 
     /// How an attempt's process ends when its transfer does not end well.
@@ -49,7 +52,8 @@ struct Attempts {
         let job = JobID(Int64(number))
         let attempt = ObjectAttempt(lease: lease, job: job, asset: asset)
         let (storage, key) = (storage, key)
-        let identity = PartialIdentity(url: url, key: key)
+        let identity = PartialIdentity(
+            url: url, key: key, cluster: cluster, asset: isOnly ? asset : nil)
         var request = TransferRequest(
             url: url, group: lease,
             destination: .object { (bytes) throws(Failure) in

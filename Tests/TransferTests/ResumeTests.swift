@@ -91,7 +91,8 @@ struct ResumeTests {
         _ = try await attempts.run(.killed, noteBytes: 3_000)
         // Frozen with what lay there before it, it goes on when another has been further.
         let left = try fetcher.storage.partials()
-        let identity = PartialIdentity(url: attempts.url, key: attempts.key)
+        let identity = PartialIdentity(
+            url: attempts.url, key: attempts.key, cluster: attempts.cluster)
         let zombie = ObjectAttempt(lease: "zombie", job: JobID(1), asset: AssetID(1))
         _ = try await attempts.run(isKilled ? .killed : .orderly)
         let files = try fetcher.directory.files()
@@ -105,6 +106,58 @@ struct ResumeTests {
         let from = try #require(third.startedFrom)
         #expect(third.bytes == body && from > 8_000)
         #expect(try fetcher.directory.files() == ["o/large.bin"])
+    }
+
+    @Test("another cluster's numbers are not one's own", arguments: [true, false])
+    func clusters(isOnly: Bool) async throws {
+        let body = body
+        var attempts = attempts { $0.serve(body, etag: "\"v1\"") }
+        attempts.isOnly = isOnly
+        _ = try await attempts.run()
+        let files = try fetcher.directory.files()
+        var other = attempts
+        other.cluster = "two"
+        let result = try await other.run()
+        #expect(result.bytes == body && result.startedFrom == nil)
+        #expect(try fetcher.directory.files() == (files + ["o/large.bin"]).sorted())
+        #expect(try await attempts.run().startedFrom == 8_000)
+        #expect(try fetcher.directory.files() == ["o/large.bin"])
+    }
+
+    @Test("a URL that is signed anew is gone on with by a strong ETag")
+    func signedAnew() async throws {
+        let (body, new) = (body, sample(15_000, seed: 7))
+        let old = "Sun, 06 Nov 1994 08:49:37 GMT"
+        let now = "Mon, 07 Nov 1994 08:49:37 GMT"
+        let cases: [(name: String, etag: String?, date: String?, isOnly: Bool, isNew: Bool)] = [
+            ("same", "\"v1\"", nil, true, false), ("changed", "\"v1\"", nil, true, true),
+            ("dated", nil, old, true, false), ("ofSeveral", "\"v1\"", nil, false, false),
+        ]
+        for (name, etag, date, isOnly, isNew) in cases {
+            let path = "/\(name).bin"
+            origin.route(path) { request in
+                guard request.target.hasSuffix("?sig=2") else {
+                    return request.serve(body, etag: etag, lastModified: date).with("Date", now)
+                        .cut(after: 8_000)
+                }
+                return isNew
+                    ? request.serve(new, etag: "\"v2\"")
+                    : request.serve(body, etag: etag, lastModified: date).with("Date", now)
+            }
+            var attempts = Attempts(fetcher, url: origin.url(path + "?sig=1"), key: "o/\(name)?1")
+            attempts.isOnly = isOnly
+            _ = try await attempts.run()
+            (attempts.url, attempts.key) = (origin.url(path + "?sig=2"), "o/\(name)?2")
+            let result = try await attempts.run()
+            #expect(result.bytes == (isNew ? new : body), "\(name)")
+            let goesOn = etag != nil && isOnly
+            #expect(result.startedFrom == (goesOn ? 8_000 : nil), "\(name)")
+            let last = origin.requests(for: path).last
+            #expect(last?.headers["if-range"] == (goesOn ? etag : nil))
+            // What can never be gone on with goes; that of another object is another's.
+            let left = try fetcher.directory.files().filter { $0.hasPrefix(".dray/") }
+            #expect(left.count == (isOnly ? 0 : 2), "\(name)")
+        }
     }
 
     @Test("little is not worth keeping")

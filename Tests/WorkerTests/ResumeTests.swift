@@ -82,6 +82,69 @@ import Testing
         }
     }
 
+    /// As a list has it that is made again: the same asset, under another query and another key.
+    @Test func aFileWhoseURLIsSignedAnewIsGoneOnWith() async throws {
+        try await C.with { cluster in
+            cluster.origin.route(Self.path) { request in
+                let answer = request.serve(Self.body, etag: "\"v1\"")
+                return request.target.hasSuffix("?sig=1")
+                    ? request.headers["range"] == nil
+                        ? answer.cut(after: Self.cut) : FaultOrigin.Response(403)
+                    : answer
+            }
+            var asset = try cluster.file(Self.path + "?sig=1")
+            asset.name = "film"
+            let first = try await cluster.run([asset])
+            #expect(first["film"]?.failure?.code == "origin.http.403")
+            asset = try cluster.file(Self.path + "?sig=2")
+            asset.name = "film"
+            let second = try await cluster.run([asset])
+            #expect(second["film"]?.state == .completed)
+            let key = try #require(try cluster.storedPaths().first)
+            #expect(cluster.stored(key) == Self.body)
+            #expect(
+                cluster.origin.requests.last.map { [$0.target, $0.headers["range"]] }
+                    == ["\(Self.path)?sig=2", "bytes=\(Self.cut)-"])
+            #expect(cluster.origin.requests.last?.headers["if-range"] == "\"v1\"")
+            #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
+    /// Two databases that number their assets and jobs alike, and workers at one site.
+    @Test func anotherClustersFileIsNotTouched() async throws {
+        try await C.with { cluster in
+            let isWell = Mutex(false)
+            cluster.origin.route(Self.path) { request in
+                let answer = request.serve(Self.body, etag: "\"v1\"")
+                guard !isWell.withLock(\.self) else { return answer }
+                return request.headers["range"] == nil
+                    ? answer.cut(after: Self.cut) : FaultOrigin.Response(403)
+            }
+            let first = try await cluster.run([try cluster.file(Self.path)])
+            #expect(first[Self.path]?.failure?.code == "origin.http.403")
+            let left = try cluster.temporaryFiles()
+            #expect(left.count == 2)
+            isWell.withLock { $0 = true }
+            try await C.with { other in
+                let site = "file://\(cluster.edge.path)"
+                let url = cluster.origin.url(Self.path)
+                var asset = try cluster.file(Self.path)
+                asset.url = url
+                let ended = try await other.end(of: try await other.submit([asset], to: site))
+                #expect(ended[Self.path]?.state == .completed)
+            }
+            #expect(cluster.stored(Self.path) == Self.body)
+            #expect(cluster.origin.requests.last?.headers["range"] == nil)
+            #expect(try cluster.temporaryFiles() == left)
+            // It is still there for who left it.
+            unlink(cluster.edge.path(cluster.root + Self.path))
+            let second = try await cluster.run([try cluster.file(Self.path)])
+            #expect(second[Self.path]?.state == .completed)
+            #expect(cluster.origin.requests.last?.headers["range"] != nil)
+            #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
     /// The record's place is a pipe that nobody reads: who opens it waits.
     @Test func aRecordThatCannotBeWrittenHoldsUpNoTransfer() async throws {
         let origin = try FaultOrigin()
@@ -90,7 +153,9 @@ import Testing
         try await ScriptedCoordinator.with { coordinator in
             let lease = "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11"
             let url = origin.url("/film.bin")
-            let identity = PartialIdentity(url: url, key: "h/1").name
+            let identity = PartialIdentity(
+                url: url, key: "h/1", cluster: "", asset: AssetID(1)
+            ).name
             let pipe = coordinator.edge.path(".dray/partial/\(identity)-\(lease)-1")
             try coordinator.edge.write([], to: ".dray/partial/x")
             #expect(mkfifo(pipe, 0o600) == 0)
