@@ -8,7 +8,7 @@ import Testing
 
 /// Failing disks: the tests of `UnderInjection` run once more in a process of their own whose system
 /// calls strace makes fail.
-@Suite(.enabled("needs strace and leave to trace") { await Injection.isPossible() })
+@Suite(.enabled("needs strace and leave to trace") { await TracedTest.isPossible() })
 struct InjectedFaultTests {
     @Test(arguments: [
         ("fsync,fdatasync,syncfs", "EIO", "storage.io"),
@@ -71,6 +71,31 @@ struct InjectedFaultTests {
         #expect(try #require(places("fsync").last) > lastName)
     }
 
+    /// The same of a file that came in parts: the whole of it is synced once more, for it may have been
+    /// written by others, then it has its name, then every directory that is new or changed is synced.
+    @Test(arguments: Durability.allCases)
+    func anAssemblysNameComesAfterItsBytes(durability: Durability) async throws {
+        let site = try Site()
+        let calls = try await Injection.trace("promotesIntoNewFolders", at: site, durability)
+        let (root, file) = (
+            "<\(site.directory.path)", "/.dray/assembly/\(UnderInjection.assembly)>"
+        )
+        func places(_ name: String, _ path: String) -> [Int] {
+            calls.indices.filter { calls[$0].contains(" \(name)(") && calls[$0].contains(path) }
+        }
+        let name = try #require(places("renameat", "\"large\"").last)
+        let synced = places("fdatasync", file)
+        guard durability != .none else {
+            #expect(["fsync", "fdatasync", "syncfs"].allSatisfy { places($0, "").isEmpty })
+            return
+        }
+        let lastWrite = try #require(places("pwrite64", file).last)
+        #expect(synced.contains { $0 > lastWrite && $0 < name }, "\(calls)")
+        for directory in [root + ">", root + "/h>", root + "/h/new>"] {
+            #expect(places("fsync", directory).contains { $0 > name }, "\(directory): \(calls)")
+        }
+    }
+
     /// What a disk dropped must not be found to be well by the next try.
     @Test func anAssemblyThatCannotBeSyncedIsFetchedAnew() async throws {
         let site = try Site(.none)
@@ -129,10 +154,6 @@ private enum Injection {
     static let siteVariable = "DRAY_TEST_SITE"
     static let durabilityVariable = "DRAY_TEST_DURABILITY"
 
-    static func isPossible() async -> Bool {
-        (try? await ChildProcess.run(["strace", "-qq", "-o", "/dev/null", "true"])) != nil
-    }
-
     static func run(
         _ test: String, _ calls: String, _ error: String, expecting code: String
     ) async throws -> [String] {
@@ -157,8 +178,8 @@ private enum Injection {
     static func trace(
         _ test: String, at site: Site, _ durability: Durability
     ) async throws -> [Substring] {
-        let calls = "pwrite64,fsync,fdatasync,syncfs,renameat2"
-        let trace = try await run(test, under: ["-e", "trace=\(calls)"], at: site, "", durability)
+        let calls = ["-y", "-e", "trace=pwrite64,fsync,fdatasync,syncfs,renameat,renameat2"]
+        let trace = try await run(test, under: calls, at: site, "", durability)
         return trace.split(separator: "\n")
     }
 
@@ -166,24 +187,12 @@ private enum Injection {
         _ test: String, under options: [String], at site: Site, _ code: String,
         _ durability: Durability
     ) async throws -> String {
-        let directory = try TemporaryDirectory("injected")
-        let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let child = try ChildProcess(
-            [
-                "strace", "-f", "-qq", "-o", directory.path("trace"),
-            ] + options + [
-                executable, "--testing-library", "swift-testing", "--filter",
-                "UnderInjection/\(test)\\(",
-            ],
+        try await TracedTest.run(
+            "UnderInjection/\(test)", under: options,
             environment: [
                 codeVariable: code, siteVariable: site.directory.path,
                 durabilityVariable: durability.rawValue,
             ])
-        let ending = try await child.wait(deadlineSeconds: 120)
-        let report = child.output + child.errors
-        #expect(ending == .exited(0), "\(report)")
-        #expect(report.contains("Test run with 1 test"), "\(report)")
-        return String(decoding: try directory.read("trace"), as: UTF8.self)
     }
 }
 
@@ -251,6 +260,21 @@ struct UnderInjection {
             try storage.promoteAssembly(assembly, key: "h/large")
         }
         #expect(failure?.code.rawValue == environment[Injection.codeVariable])
+    }
+
+    @Test func promotesIntoNewFolders() throws {
+        let storage = try storage()
+        let digest = SHA256Digest(hashing: Self.bytes).description
+        let offsets = [0, 3] as [Int64]
+        for offset in offsets {
+            let part = try storage.openAssembly(id: Self.assembly, offset: offset, length: 3)
+            try write(to: part, at: offset)
+            for result in storage.commit([part]) { try result.get() }
+        }
+        let assembly = Assembly(
+            id: Self.assembly, totalBytes: 6, validator: "\"v1\"",
+            parts: offsets.map { Assembly.Part(offset: $0, length: 3, sha256: digest) })
+        _ = try storage.promoteAssembly(assembly, key: "h/new/large")
     }
 
     static func ranged(_ number: Int) -> String { "\(number)c6f8a52-0b55-4f4e-9a87-0c7d9f0f8f57" }
