@@ -94,7 +94,9 @@ let package = Package(
 
         .target(
             name: "TestSupport",
-            dependencies: ["Embedded", "EventLoop", "FileSystem", "Model", "Postgres"],
+            dependencies: [
+                "Digest", "Embedded", "EventLoop", "FileSystem", "Model", "Postgres", "Runtime",
+            ],
             path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(
             name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: settings),

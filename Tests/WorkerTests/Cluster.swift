@@ -23,6 +23,9 @@ final class Cluster {
     private var others: [Coordinator] = []
     private var workers: [RunningWorker] = []
 
+    /// All that were started.
+    var runningWorkers: [RunningWorker] { workers }
+
     /// A worker with the task it runs in.
     struct RunningWorker {
         let service: WorkerService

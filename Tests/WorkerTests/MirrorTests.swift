@@ -82,6 +82,39 @@ struct MirrorTests {
         }
     }
 
+    @Test("of two origins that are well, the faster one has most of what comes later")
+    func fastest() async throws {
+        let fast = try FaultOrigin()
+        try await Cluster.with { cluster in
+            let body = Cluster.bytes(64 << 10)
+            func asset(_ path: String) throws -> AssetSubmission {
+                fast.serve(path, body)
+                return try mirrored(cluster, path, [fast.url(path)])
+            }
+            // Its file takes longer than many of the other's one after the other, on any machine.
+            let gate = Gate()
+            defer { gate.open() }
+            let slow = FaultOrigin.Response(body: body).held(after: 1 << 10, at: gate)
+            cluster.origin.route("/slow", slow)
+            let first = try await cluster.submit([try asset("/slow")], catalog: "slow")
+            try await gate.waitUntilReached()
+            for number in 0..<30 {
+                if number == 10 {
+                    gate.open()
+                    #expect(try await cluster.end(of: first)["/slow"]?.state == .completed)
+                }
+                let path = "/\(number)"
+                cluster.origin.serve(path, body)
+                let ended = try await cluster.run([try asset(path)], catalog: path)
+                #expect(ended[path]?.state == .completed)
+                #expect(cluster.stored(path) == body)
+            }
+            let later = (10..<30).map { "/\($0)" }
+            #expect(later.count { fast.count($0) == 1 } >= 15)
+            #expect(later.count { cluster.origin.count($0) == 1 } <= 5)
+        }
+    }
+
     @Test(
         "what breaks off at one origin is gone on with at the next, where a digest guards it",
         arguments: ["/same", "/changed", "/unguarded"])

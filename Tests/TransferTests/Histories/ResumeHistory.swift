@@ -39,6 +39,8 @@ struct ResumeHistory {
     }
 
     private static let attempts = 6
+    /// One in so many is of a body that another thread hashes.
+    private static let longEach: UInt64 = 100
 
     /// Runs one history; throws `Failed` when its end is neither the right bytes nor a failure.
     static func run(
@@ -46,7 +48,10 @@ struct ResumeHistory {
     ) async throws -> Counts {
         var random = SeededRandom(seed: seed)
         let path = "/history/\(seed)"
-        let script = OriginScript(seed: random.next(), path: path)
+        let isLong = seed % longEach == 0
+        var shape = OriginScript.Shape()
+        if isLong { shape.bytes = (16 << 20)...(17 << 20) }
+        let script = OriginScript(seed: random.next(), path: path, shape: shape)
         for place in script.places { origin.route(place) { script.answer($0) } }
         defer { for place in script.places { origin.route(place, .init(404)) } }
         var attempts = Attempts(fetcher, url: origin.url(path), key: "h/\(seed)")
@@ -64,7 +69,8 @@ struct ResumeHistory {
             }
             let isKilled = Int.random(in: 0..<3, using: &random) == 0
             let outcome = try await attempts.run(
-                isKilled ? .killed : .orderly, minimumBytes: 500, noteBytes: 700
+                isKilled ? .killed : .orderly, minimumBytes: isLong ? 1 << 20 : 500,
+                noteBytes: isLong ? 3 << 20 : 700
             ) { $0.furtherDigests = wanted }
             script.log("attempt: \(outcome.code?.rawValue ?? "success"), killed \(isKilled)")
             if let from = outcome.startedFrom {

@@ -1,18 +1,34 @@
-import Digest
-import Runtime
-import Synchronization
-import TestSupport
+package import Digest
+internal import Runtime
+internal import Synchronization
 
 /// What an origin does with one object in a random history.
 ///
 /// It may cut, change and confuse, but it labels what it sends truthfully: a range as the range that
 /// it is, a version with its own validator. Where a digest is listed, it may lie as well.
-final class OriginScript: Sendable {
-    typealias Request = FaultOrigin.Request
-    typealias Response = FaultOrigin.Response
+package final class OriginScript: Sendable {
+    package typealias Request = FaultOrigin.Request
+    package typealias Response = FaultOrigin.Response
+
+    /// What kind of object it is, and how often it meets with what. Chances are of 56.
+    package struct Shape: Sendable {
+        package var bytes = 2_000...9_000
+        package var changes = 8
+        package var statuses = 4
+        package var cuts = 35
+        package var shifts = 11
+        package var ignoredRanges = 6
+        package var missingLabels = 5
+        /// It may be behind a redirect that leads to one of two places, whose bytes differ.
+        package var hasPlaces = true
+        /// `Accept-Ranges: bytes`.
+        package var promisesRanges = false
+
+        package init() {}
+    }
 
     /// What it says of versions.
-    enum Validation: CaseIterable, Sendable {
+    private enum Validation: CaseIterable, Sendable {
         case strong
         /// A strong tag, and no regard to a range that has a condition.
         case strongUnconditional
@@ -45,31 +61,50 @@ final class OriginScript: Sendable {
             Int.random(in: 0..<all, using: &random) < count
         }
 
-        mutating func makeBody(of count: Int? = nil) -> [UInt8] {
-            let count = count ?? Int.random(in: 2_000...9_000, using: &random)
-            return (0..<count / 8 + 1).flatMap { _ in
-                withUnsafeBytes(of: random.next()) { Array($0) }
-            }.prefix(count).map(\.self)
+        /// Blocks that differ from those of every other body, and from each other.
+        mutating func makeBody(of count: Int) -> [UInt8] {
+            let block = (0..<Self.blockWords).map { _ in random.next() }
+            return [UInt8](unsafeUninitializedCapacity: count) { buffer, made in
+                let bytes = UnsafeMutableRawBufferPointer(buffer)
+                for start in stride(from: 0, to: count, by: Self.blockWords * 8) {
+                    var block = block
+                    block[0] &+= UInt64(start)
+                    let end = min(start + Self.blockWords * 8, count)
+                    block.withUnsafeBytes { words in
+                        UnsafeMutableRawBufferPointer(rebasing: bytes[start..<end])
+                            .copyMemory(from: .init(rebasing: words[..<(end - start)]))
+                    }
+                }
+                made = count
+            }
         }
+
+        private static let blockWords = 256
     }
 
-    let path: String
+    package let path: String
     /// Every path that answers.
-    let places: [String]
+    package let places: [String]
     /// The digests that the list names; empty for none.
-    let listed: [ExpectedDigest]
+    package let listed: [ExpectedDigest]
+    private let shape: Shape
     private let state: Mutex<State>
 
-    init(seed: UInt64, path: String) {
+    /// - Parameter listed: of which algorithms the list may name a digest.
+    package init(
+        seed: UInt64, path: String, shape: Shape = Shape(),
+        listing algorithms: [DigestAlgorithm] = DigestAlgorithm.allCases
+    ) {
+        self.shape = shape
         var random = SeededRandom(seed: seed)
         let validation = Validation.allCases.randomElement(using: &random) ?? .none
         var state = State(
             random: random, validation: validation, current: [], everything: [],
             statesDigests: false, lies: false)
-        let first = state.makeBody()
+        let first = state.makeBody(of: Int.random(in: shape.bytes, using: &state.random))
         state.current = [Version(body: first, number: 0)]
         self.path = path
-        if state.chance(1, in: 6) {
+        if shape.hasPlaces, state.chance(1, in: 6) {
             // Two places with the same tags, lengths and dates, and other bytes.
             state.current.append(Version(body: state.makeBody(of: first.count), number: 0))
             places = [path, path + "/0", path + "/1"]
@@ -80,7 +115,7 @@ final class OriginScript: Sendable {
         state.statesDigests = state.chance(1, in: 3)
         var listed: [ExpectedDigest] = []
         if state.chance(1, in: 3) {
-            let algorithm = DigestAlgorithm.allCases.randomElement(using: &state.random) ?? .md5
+            let algorithm = algorithms.randomElement(using: &state.random) ?? .sha256
             listed = [digest(algorithm, first)].compactMap(\.self)
             // Four bytes are no proof against a liar.
             state.lies = algorithm != .crc32c && state.chance(1, in: 2)
@@ -89,19 +124,19 @@ final class OriginScript: Sendable {
         self.state = Mutex(state)
     }
 
-    var events: [String] { state.withLock { $0.events } }
+    package var events: [String] { state.withLock { $0.events } }
 
-    func log(_ event: String) { state.withLock { $0.events.append(event) } }
+    package func log(_ event: String) { state.withLock { $0.events.append(event) } }
 
     /// Some version of the object, whole; that of the list where it names a digest.
-    func isRight(_ bytes: [UInt8]) -> Bool {
+    package func isRight(_ bytes: [UInt8]) -> Bool {
         state.withLock { state in
             state.everything.contains(bytes)
                 && listed.allSatisfy { digest($0.algorithm, bytes) == $0 }
         }
     }
 
-    func answer(_ request: Request) -> Response {
+    package func answer(_ request: Request) -> Response {
         state.withLock { state in
             let (response, event) = answer(request, &state)
             let range = request.headers["range"] ?? "all"
@@ -119,8 +154,8 @@ final class OriginScript: Sendable {
             }
             place = last == "1" ? 1 : 0
         }
-        if state.chance(1, in: 7) { change(place, &state) }
-        if state.chance(1, in: 14) {
+        if state.chance(shape.changes, in: Self.all) { change(place, &state) }
+        if state.chance(shape.statuses, in: Self.all) {
             let status = [503, 500, 429, 416, 404].randomElement(using: &state.random) ?? 503
             return (Response(status), "status \(status)")
         }
@@ -133,7 +168,7 @@ final class OriginScript: Sendable {
                 event += ", a lie at \(position)"
             }
         }
-        if response.body.count > 1, state.chance(5, in: 8) {
+        if response.body.count > 1, state.chance(shape.cuts, in: Self.all) {
             let count = Int.random(in: 1..<response.body.count, using: &state.random)
             let isReset = state.chance(1, in: 3)
             response = response.cut(after: count, then: isReset ? .reset : .close)
@@ -142,9 +177,12 @@ final class OriginScript: Sendable {
         return (response, event)
     }
 
+    private static let all = 56
+
     private func change(_ place: Int, _ state: inout State) {
         let isSameLength = state.chance(1, in: 2)
-        let body = state.makeBody(of: isSameLength ? state.current[place].body.count : nil)
+        let other = Int.random(in: shape.bytes, using: &state.random)
+        let body = state.makeBody(of: isSameLength ? state.current[place].body.count : other)
         state.current[place] = Version(body: body, number: state.versions)
         state.everything.append(body)
         state.versions += 1
@@ -160,12 +198,13 @@ final class OriginScript: Sendable {
         if state.statesDigests, let digest = digest(.sha1, version.body) {
             headers.append(("Repr-Digest", "sha=:\(base64(digest.bytes)):"))
         }
+        if shape.promisesRanges { headers.append(("Accept-Ranges", "bytes")) }
         let condition = request.headers["if-range"]
         let holds = condition.map { value in headers.contains { $0.1 == value } } ?? true
         let ignoresCondition = state.chance(1, in: 5)
         let drops = state.validation == .strongUnconditional && condition != nil
         guard request.headers["range"] != nil, holds || ignoresCondition, !drops,
-            !state.chance(1, in: 10)
+            !state.chance(shape.ignoredRanges, in: Self.all)
         else { return (Response(headers: headers, body: version.body), "200 v\(version.number)") }
         let count = version.body.count
         guard var range = request.range(within: count) else {
@@ -173,9 +212,11 @@ final class OriginScript: Sendable {
                 Response(416, headers: headers + [("Content-Range", "bytes */\(count)")]), "416"
             )
         }
-        if state.chance(1, in: 5) { range = shifted(range, count, &state) }
+        if state.chance(shape.shifts, in: Self.all) { range = shifted(range, count, &state) }
         var label: String? = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(count)"
-        if state.chance(1, in: 12) { label = state.chance(1, in: 2) ? nil : "bytes */\(count)" }
+        if state.chance(shape.missingLabels, in: Self.all) {
+            label = state.chance(1, in: 2) ? nil : "bytes */\(count)"
+        }
         if let label { headers.append(("Content-Range", label)) }
         let body = Array(version.body[range])
         return (

@@ -1,0 +1,25 @@
+package import Digest
+
+/// RFC 4648, 4, by other means than those that are tested.
+package func base64(_ bytes: [UInt8]) -> String {
+    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    var text: [UInt8] = []
+    for start in stride(from: 0, to: bytes.count, by: 3) {
+        let group = bytes[start..<min(start + 3, bytes.count)]
+        let value = (0..<3).reduce(0) { $0 << 8 | ($1 < group.count ? Int(group[start + $1]) : 0) }
+        for place in 0..<4 {
+            text.append(
+                place <= group.count
+                    ? alphabet[value >> (18 - 6 * place) & 63] : UInt8(ascii: "="))
+        }
+    }
+    return String(decoding: text, as: UTF8.self)
+}
+
+/// Nil for an algorithm that this host has not.
+package func digest(_ algorithm: DigestAlgorithm, _ bytes: [UInt8]) -> ExpectedDigest? {
+    var set = DigestSet([algorithm])
+    bytes.withUnsafeBytes { set.update($0) }
+    let (sha256, others) = set.finish()
+    return (others + [ExpectedDigest(sha256)]).first { $0.algorithm == algorithm }
+}
