@@ -37,6 +37,8 @@ DRAY_EASY_STRING(dray_easy_set_proxy, CURLOPT_PROXY)
 DRAY_EASY_STRING(dray_easy_set_no_proxy, CURLOPT_NOPROXY)
 DRAY_EASY_STRING(dray_easy_set_ca_file, CURLOPT_CAINFO)
 DRAY_EASY_STRING(dray_easy_set_ca_path, CURLOPT_CAPATH)
+DRAY_EASY_STRING(dray_easy_set_proxy_ca_file, CURLOPT_PROXY_CAINFO)
+DRAY_EASY_STRING(dray_easy_set_proxy_ca_path, CURLOPT_PROXY_CAPATH)
 DRAY_EASY_STRING(dray_easy_set_certificate, CURLOPT_SSLCERT)
 DRAY_EASY_STRING(dray_easy_set_certificate_key, CURLOPT_SSLKEY)
 DRAY_EASY_STRING(dray_easy_set_key_password, CURLOPT_KEYPASSWD)
@@ -62,6 +64,8 @@ DRAY_EASY_LONG(dray_easy_set_dns_cache_timeout, CURLOPT_DNS_CACHE_TIMEOUT)
 DRAY_EASY_LONG(dray_easy_set_http_version, CURLOPT_HTTP_VERSION)
 DRAY_EASY_LONG(dray_easy_set_pipe_wait, CURLOPT_PIPEWAIT)
 DRAY_EASY_LONG(dray_easy_set_quick_exit, CURLOPT_QUICK_EXIT)
+DRAY_EASY_LONG(dray_easy_set_fresh_connect, CURLOPT_FRESH_CONNECT)
+DRAY_EASY_LONG(dray_easy_set_forbid_reuse, CURLOPT_FORBID_REUSE)
 
 #undef DRAY_EASY_LONG
 
@@ -174,6 +178,13 @@ static inline const struct sockaddr *dray_sockaddr(const struct curl_sockaddr *a
     return &address->addr;
 }
 
+// ---- The library ----
+
+/// libcurl's version, 0xMMmmpp.
+static inline unsigned dray_curl_version(void) {
+    return curl_version_info(CURLVERSION_NOW)->version_num;
+}
+
 // ---- Easy handles: what is known of a transfer ----
 
 static inline void *_Nullable dray_easy_private(CURL *easy) {
@@ -198,6 +209,12 @@ static inline const char *_Nullable dray_easy_ca_path(CURL *easy) {
     return curl_easy_getinfo(easy, CURLINFO_CAPATH, &value) == CURLE_OK ? value : NULL;
 }
 
+/// The status of a proxy's answer to CONNECT; 0 without one.
+static inline long dray_easy_proxy_status(CURL *easy) {
+    long value = 0;
+    return curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &value) == CURLE_OK ? value : 0;
+}
+
 /// One of CURL_HTTP_VERSION_…; 0 before there is an answer.
 static inline long dray_easy_http_version(CURL *easy) {
     long value = 0;
@@ -213,13 +230,6 @@ static inline long dray_easy_os_errno(CURL *easy) {
 static inline long dray_easy_connects(CURL *easy) {
     long value = 0;
     return curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &value) == CURLE_OK ? value : 0;
-}
-
-/// The socket of the transfer's connection; CURL_SOCKET_BAD when there is none.
-static inline curl_socket_t dray_easy_active_socket(CURL *easy) {
-    curl_socket_t value = CURL_SOCKET_BAD;
-    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &value) == CURLE_OK
-        ? value : CURL_SOCKET_BAD;
 }
 
 /// -1 when the length is not known.
@@ -258,6 +268,16 @@ static inline int dray_tcp_state(int socket) {
     socklen_t length = sizeof(info);
     if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -1;
     return info.tcpi_state;
+}
+
+/// The port at this end; -1 for none.
+static inline int dray_local_port(int socket) {
+    struct sockaddr_storage address;
+    socklen_t length = sizeof(address);
+    if (getsockname(socket, (struct sockaddr *)&address, &length) != 0) return -1;
+    if (address.ss_family == AF_INET) return ntohs(((struct sockaddr_in *)&address)->sin_port);
+    if (address.ss_family == AF_INET6) return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+    return -1;
 }
 
 static inline int dray_shutdown_socket(int socket) { return shutdown(socket, SHUT_RDWR); }

@@ -9,8 +9,8 @@ package struct OriginSettingsReader {
     /// Origins in one file at most.
     package static let maximumOrigins = 10_000
     private static let fields =
-        "headers, bearer, basic, clientCertificate, caFile, proxy, http, userAgent, timeouts, "
-        + "maximumBytes, maximumHeaderBytes"
+        "headers, bearer, basic, clientCertificate, caFile, proxy, proxyCaFile, http, userAgent, "
+        + "timeouts, maximumBytes, maximumHeaderBytes"
 
     /// Throws `input.malformed`, `input.field` or `input.tooLarge`.
     package static func read(_ bytes: [UInt8]) throws(Failure) -> OriginSettingsTable {
@@ -76,6 +76,7 @@ package struct OriginSettingsReader {
             case "clientCertificate":
                 settings.clientCertificate = try clientCertificate(&cursor, field)
             case "caFile": settings.caFile = try cursor.plainText(field, limit: 4_096)
+            case "proxyCaFile": settings.proxyCAFile = try cursor.plainText(field, limit: 4_096)
             case "proxy": settings.proxy = try proxy(&cursor, field)
             case "http": settings.http = try http(&cursor, field, origin)
             case "userAgent": settings.userAgent = try cursor.plainText(field, limit: 500)

@@ -197,16 +197,17 @@ package final class CurlEasy {
     /// not told.
     package func resume() -> CurlCode { CurlCode(dray_easy_resume(handle)) }
 
-    /// The socket of the connection that the transfer has; nil when it has none yet.
-    package var activeSocket: Int32? {
-        let socket = dray_easy_active_socket(handle)
-        return socket == dray_bad_socket() ? nil : socket
-    }
+    /// The port at this end of the connection that the request went out by; nil before that. libcurl names
+    /// a connection's socket only to the handle that opened it.
+    package fileprivate(set) var localPort: Int32?
 
     // MARK: The answer
 
     /// The status of the last answer; 0 before there is one.
     package var status: Int { dray_easy_response_code(handle) }
+
+    /// The status that a proxy answered with where it was asked for a tunnel; 0 where it was not.
+    package var proxyStatus: Int { dray_easy_proxy_status(handle) }
 
     /// The version of HTTP that the last answer came by: "1.0", "1.1", "2", "3"; nil before one.
     package var httpVersion: String? {
@@ -273,12 +274,26 @@ package final class CurlEasy {
     }
 
     /// The answer's header was longer than it may be.
-    package var hasTooLongHeader: Bool { headerBytes > maximumHeaderBytes }
+    fileprivate var hasTooLongHeader: Bool { headerBytes > maximumHeaderBytes }
+
+    /// The same of a transfer that ended with `code`: libcurl ends a header of 300 KiB itself, before
+    /// it hands out the line that goes beyond, as one that it could not receive.
+    package func hasTooLongHeader(_ code: CurlCode) -> Bool {
+        hasTooLongHeader || code == .receiveFailed && headerBytes > Self.surelyLongHeaderBytes
+    }
+
+    /// Of a transfer that ended with `.receiveFailed`: its chunks, or the trailers after them, are not
+    /// as they have to be (RFC 9112, 7.1). libcurl has no code for it, only words.
+    package var hasBrokenChunks: Bool { errorDetail.hasSuffix("in chunked-encoding") }
+
+    /// Less than its bound by the longest line.
+    private static let surelyLongHeaderBytes = 200 << 10
 
     /// Forgets what was said of the request before.
     func begin() {
         errorText.pointee = 0
         headerBytes = 0
+        localPort = nil
     }
 }
 
@@ -337,9 +352,10 @@ private let openSocketCallback: dray_open_socket_callback = { user, _, address i
     return socket
 }
 
-private let prerequestCallback: dray_prerequest_callback = { user, _, _, _, _ in
+private let prerequestCallback: dray_prerequest_callback = { user, _, _, _, localPort in
     guard let user else { return dray_prerequest_abort() }
     let easy = Unmanaged<CurlEasy>.fromOpaque(user).takeUnretainedValue()
+    easy.localPort = localPort
     let maySend = easy.delegate?.curlMaySend(easy) == true
     return maySend ? dray_prerequest_proceed() : dray_prerequest_abort()
 }

@@ -17,6 +17,8 @@ package struct CurlCode: RawRepresentable, Hashable, Sendable {
     package static let writeError = CurlCode(CURLE_WRITE_ERROR)
     package static let outOfMemory = CurlCode(CURLE_OUT_OF_MEMORY)
     package static let timedOut = CurlCode(CURLE_OPERATION_TIMEDOUT)
+    /// What a SOCKS proxy says, or leaves unsaid.
+    package static let proxy = CurlCode(CURLE_PROXY)
     package static let tlsConnect = CurlCode(CURLE_SSL_CONNECT_ERROR)
     package static let gotNothing = CurlCode(CURLE_GOT_NOTHING)
     package static let sendFailed = CurlCode(CURLE_SEND_ERROR)

@@ -12,6 +12,10 @@ package enum CurlGlobal {
         }
     }
 
+    /// Whether a connection of HTTP/2 over plain TCP can be used again, or by several at a time: before
+    /// version 8.0 libcurl begins anew on it, and the second request fails (curl's issue 10634).
+    package static let reusesPlainHTTP2 = dray_curl_version() >= 0x080000
+
     private static let result: CURLcode = {
         guard dray_openssl_init() == 1 else { return CURLE_FAILED_INIT }
         return dray_curl_global_init()

@@ -13,10 +13,14 @@ package final class CurlProfile: Sendable {
         package var keyPassword: String?
         /// A proxy's URL; nil for none, whatever the environment says.
         package var proxy: String?
+        /// The same as `caFile` for a proxy that speaks TLS.
+        package var proxyCAFile: String?
         package var http = HTTPVersion.automatic
         /// A transfer waits for a connection that is being made rather than to make another, in case
         /// it can be shared.
         package var sharesConnections = false
+        /// Each transfer has a new connection, and closes it.
+        package var usesConnectionsOnce = false
         /// Of one answer, status lines included.
         package var maximumHeaderBytes = 300 << 10
 
@@ -52,12 +56,18 @@ package final class CurlProfile: Sendable {
             dray_easy_set_ca_path(handle, isOwn ? nil : builtIn.directory),
             dray_easy_set_certificate(handle, settings.certificate),
             dray_easy_set_certificate_key(handle, settings.certificateKey),
-            dray_easy_set_key_password(handle, settings.keyPassword),
+            // Of a key that has one, and none is set: OpenSSL would ask the terminal, and wait.
+            dray_easy_set_key_password(handle, settings.keyPassword ?? ""),
             dray_easy_set_proxy(handle, settings.proxy ?? ""),
+            dray_easy_set_proxy_ca_file(handle, settings.proxyCAFile ?? builtIn.file),
+            dray_easy_set_proxy_ca_path(
+                handle, settings.proxyCAFile == nil ? builtIn.directory : nil),
             // Else the environment's no_proxy decides, and the origin is connected to after all.
             dray_easy_set_no_proxy(handle, ""),
             dray_easy_set_http_version(handle, settings.http.value),
             dray_easy_set_pipe_wait(handle, settings.sharesConnections ? 1 : 0),
+            dray_easy_set_fresh_connect(handle, settings.usesConnectionsOnce ? 1 : 0),
+            dray_easy_set_forbid_reuse(handle, settings.usesConnectionsOnce ? 1 : 0),
         ]
         if let code = codes.first(where: { $0 != CURLE_OK }) {
             throw CurlError(CurlCode(code), "the settings of an origin")

@@ -14,6 +14,12 @@ package enum CurlSocket {
         dray_tcp_state(socket) == TCP_SYN_SENT
     }
 
+    /// The port at this end; nil for none.
+    package static func localPort(_ socket: Int32) -> Int32? {
+        let port = dray_local_port(socket)
+        return port > 0 ? port : nil
+    }
+
     /// Ends the connection now. The descriptor stays open until libcurl, which finds the connection
     /// dead when it would use it again, closes it.
     package static func shutdown(_ socket: Int32) { _ = dray_shutdown_socket(socket) }

@@ -10,6 +10,8 @@ package struct OriginSettings: Sendable, Hashable {
     package var caFile: String?
     /// A URL of scheme http, https, socks5 or socks5h, with user and password where it wants them.
     package var proxy: String?
+    /// The same as `caFile` for a proxy of scheme https.
+    package var proxyCAFile: String?
     package var http: HTTPVersion?
     package var userAgent: String?
     package var connectSeconds: Double?
@@ -64,6 +66,7 @@ package struct OriginSettings: Sendable, Hashable {
         _ resolve: (String) throws(Failure) -> String
     ) throws(Failure) {
         if let file = caFile { caFile = try resolve(file) }
+        if let file = proxyCAFile { proxyCAFile = try resolve(file) }
         guard var files = clientCertificate else { return }
         files.certificate = try resolve(files.certificate)
         if let key = files.key { files.key = try resolve(key) }
@@ -80,6 +83,7 @@ package struct OriginSettings: Sendable, Hashable {
         result.clientCertificate = clientCertificate ?? base.clientCertificate
         result.caFile = caFile ?? base.caFile
         result.proxy = proxy ?? base.proxy
+        result.proxyCAFile = proxyCAFile ?? base.proxyCAFile
         result.http = http ?? base.http
         result.userAgent = userAgent ?? base.userAgent
         result.connectSeconds = connectSeconds ?? base.connectSeconds

@@ -23,9 +23,7 @@ extension ActiveTransfer {
         if refusesPage(typed: contentType) {
             throw problem("content.unexpectedType", "an HTML page")
         }
-        if let encoding = easy.header("Content-Encoding"), encoding.lowercased() != "identity" {
-            throw problem("origin.encoding", "Content-Encoding is \(encoding.prefix(40))")
-        }
+        try checkEncoding()
         try checkLengthHeader()
         expected = request.expectedDigests
         if let range = request.range {
@@ -49,6 +47,21 @@ extension ActiveTransfer {
 
     /// From this length on a body is hashed beside receiving it: some ten milliseconds' worth.
     private static let hashedAsideBytes: Int64 = 16 << 20
+
+    /// A body comes as it is, in chunks at most: nothing else was asked for. What is packed for the
+    /// transfer (RFC 9112, 7) libcurl would unpack, to whatever length.
+    private func checkEncoding() throws(Failure) {
+        for (name, allowed) in Self.encodings {
+            for encoding in easy.headers(name) where !allowed.contains(encoding.lowercased()) {
+                throw problem("origin.encoding", "\(name) is \(encoding.prefix(40))")
+            }
+        }
+    }
+
+    private static let encodings = [
+        (name: "Content-Encoding", allowed: ["identity"]),
+        (name: "Transfer-Encoding", allowed: ["chunked", "identity"]),
+    ]
 
     /// libcurl takes the digits that a length begins with, and the last of several lengths; who
     /// guesses may cut a body short (RFC 9112, 6.3).
@@ -248,15 +261,28 @@ extension ActiveTransfer {
         if deniedAddress, code == .couldNotConnect {
             return problem("origin.addressDenied", "the address policy does not admit it")
         }
-        if easy.hasTooLongHeader {
+        if easy.hasTooLongHeader(code) {
             return problem(
                 "origin.protocol",
                 "a header of more than \(profile.maximumHeaderBytes) bytes")
         }
+        if code == .outOfMemory, hasBegunAnswer {
+            return problem("origin.protocol", "a header line that is too long")
+        }
+        if easy.proxyStatus >= 300 {
+            return problem("origin.connect", "the proxy answers with status \(easy.proxyStatus)")
+        }
+        let isMalformed = code == .receiveFailed && easy.hasBrokenChunks
         // libcurl quotes the proxy's URL, with what it may hold of a password.
         let detail = profile.usesProxy ? "" : easy.errorDetail
-        return problem(failureCode(code), detail.isEmpty ? code.message : detail)
+        return problem(
+            isMalformed ? "origin.protocol" : failureCode(code),
+            detail.isEmpty ? code.message : detail)
     }
+
+    /// A header line of over 100 KiB ends as what there is no memory for: libcurl's buffer for it is
+    /// full.
+    private var hasBegunAnswer: Bool { easy.status > 0 || easy.timings.firstByteSeconds > 0 }
 
     private var isHTTP: Bool {
         let start = url.prefix(8).lowercased()
@@ -269,15 +295,13 @@ extension ActiveTransfer {
         // An http URL that is answered with something that is not HTTP is one as well.
         case .unsupportedProtocol: isHTTP ? "origin.protocol" : "input.url"
         case .couldNotResolveHost, .couldNotResolveProxy: "origin.dns"
-        case .couldNotConnect: "origin.connect"
+        case .couldNotConnect, .proxy: "origin.connect"
         case .timedOut: "origin.timeout"
         case .partialFile: "origin.truncated"
         // An HTTP/2 stream or connection that the far end gives up is what a reset is below.
         case .gotNothing, .sendFailed, .receiveFailed, .http2, .http2Stream: "origin.reset"
         case .badContentEncoding: "origin.encoding"
-        // A header line of over 100 KiB ends so as well: libcurl's buffer for it is full.
-        case .outOfMemory: easy.status > 0 ? "origin.protocol" : "worker.internal"
-        case .failedInit: "worker.internal"
+        case .outOfMemory, .failedInit: "worker.internal"
         // A handshake that the network broke may go well next time.
         case .tlsConnect where [ECONNRESET, EPIPE].contains(easy.systemError): "origin.reset"
         case let code where code.isTLS: "origin.tls"

@@ -71,10 +71,12 @@ final class ActiveTransfer {
     var nextNote = Int64.max
 
     /// On the monotonic clock, in seconds.
-    private let startedAt: Double
-    private var requestedAt = MonotonicClock.nowSeconds
-    private var windowStartedAt: Double?
-    private var windowBytes: Int64 = 0
+    let startedAt: Double
+    var requestedAt = MonotonicClock.nowSeconds
+    var windowStartedAt: Double?
+    var windowBytes: Int64 = 0
+    /// What there was when it was last asked whether anything had come.
+    var seen = Seen()
 
     init(_ waiting: Waiting, easy: CurlEasy, loop: TransferLoop) throws(Failure) {
         transfer = waiting.transfer
@@ -289,45 +291,6 @@ final class ActiveTransfer {
         }
         return failure.code == "worker.cancelled"
             ? .silent : .ended(seconds: result.timings.totalSeconds)
-    }
-
-    // MARK: Time
-
-    /// Goes on after a pause, when it is its turn.
-    func resume() {
-        isPaused = false
-        hasTurn = true
-        let code = easy.resume()
-        guard code != .ok else { return }
-        loop.remove(easy)
-        curl(easy, finished: code)
-    }
-
-    /// Why the transfer has taken too long, if it has.
-    func overdue(now: Double) -> Failure? {
-        let timeouts = timeouts
-        if let total = timeouts.total, now - startedAt > total {
-            return problem("origin.timeout", "not finished after \(total) s")
-        }
-        guard easy.status > 0 else {
-            let limit = timeouts.connect + timeouts.firstByte
-            guard now - requestedAt > limit else { return nil }
-            return problem("origin.timeout", "no answer after \(limit) s")
-        }
-        // Slow by order.
-        if isPaused { windowStartedAt = nil }
-        guard let windowStartedAt else {
-            self.windowStartedAt = now
-            windowBytes = received
-            return nil
-        }
-        guard now - windowStartedAt >= timeouts.lowSpeed else { return nil }
-        let bytesPerSecond = Double(received - windowBytes) / (now - windowStartedAt)
-        self.windowStartedAt = now
-        windowBytes = received
-        guard bytesPerSecond < timeouts.lowSpeedBytesPerSecond else { return nil }
-        return problem(
-            "origin.timeout", "\(Int(bytesPerSecond)) bytes/s for \(timeouts.lowSpeed) s")
     }
 }
 

@@ -27,6 +27,7 @@ final class OriginProfile: Sendable {
         curl.certificateKey = settings.clientCertificate?.key
         curl.keyPassword = settings.clientCertificate?.password
         curl.proxy = settings.proxy
+        curl.proxyCAFile = settings.proxyCAFile
         switch settings.http {
         case .http1: curl.http = .http1
         case .http2PriorKnowledge: curl.http = .http2PriorKnowledge
@@ -35,7 +36,10 @@ final class OriginProfile: Sendable {
         // Over plain TCP nobody knows before the first answer whether a connection can be shared.
         curl.maximumHeaderBytes = settings.maximumHeaderBytes ?? curl.maximumHeaderBytes
         maximumHeaderBytes = curl.maximumHeaderBytes
-        curl.sharesConnections = curl.http == .http2PriorKnowledge
+        let isPlainHTTP2 = curl.http == .http2PriorKnowledge && !isSecure
+        curl.usesConnectionsOnce = isPlainHTTP2 && !CurlGlobal.reusesPlainHTTP2
+        curl.sharesConnections =
+            curl.http == .http2PriorKnowledge && !curl.usesConnectionsOnce
         separate = CurlProfile(curl)
         if curl.http == .automatic, isSecure {
             curl.sharesConnections = true

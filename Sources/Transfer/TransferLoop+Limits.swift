@@ -8,8 +8,10 @@ extension TransferLoop {
     func settle(_ lane: OriginLane) {
         guard lane.isLimited else { return meterTick() }
         let running = active.values.filter { $0.lane === lane }
+        let byPort = sockets(of: lane)
         let settlement = scheduler.settle(
-            lane, on: index, busy: Set(running.compactMap(\.easy.activeSocket)),
+            lane, on: index,
+            busy: Set(running.compactMap { $0.easy.localPort.flatMap { byPort[$0] } }),
             transfers: Set(running.map(\.transfer.id)), now: MonotonicClock.nowSeconds)
         for socket in settlement.closing { CurlSocket.shutdown(socket) }
         if settlement.ending > 0 {
@@ -18,6 +20,33 @@ extension TransferLoop {
             for running in last.prefix(settlement.ending) { running.end(.noShare) }
         }
         if lane.meter.isBounded { meterTick() }
+    }
+
+    /// A lane's connections by their ports at this end.
+    private func sockets(of lane: OriginLane) -> [Int32: Int32] {
+        var byPort: [Int32: Int32] = [:]
+        for (socket, other) in sockets where other === lane {
+            if let port = CurlSocket.localPort(socket) { byPort[port] = socket }
+        }
+        return byPort
+    }
+
+    // MARK: Connections that transfers share
+
+    /// Something has come by the connection of `running`.
+    func hear(_ running: ActiveTransfer, now: Double) {
+        if let port = running.easy.localPort { heardAt[port] = now }
+    }
+
+    /// Ends the connection of a transfer that has waited in vain when nothing else has come by it since.
+    ///
+    /// libcurl keeps a connection of HTTP/2 when a stream is given up, and gives it to the next transfers:
+    /// where the other end is gone and nobody has said so, they would wait in vain one after the other.
+    func closeIfSilent(_ running: ActiveTransfer, since: Double) {
+        guard let port = running.easy.localPort, heardAt[port, default: 0] <= since,
+            let socket = sockets(of: running.lane)[port]
+        else { return }
+        CurlSocket.shutdown(socket)
     }
 
     // MARK: From inside libcurl
@@ -49,6 +78,7 @@ extension TransferLoop {
     }
 
     func closed(_ socket: Int32) {
+        if !heardAt.isEmpty, let port = CurlSocket.localPort(socket) { heardAt[port] = nil }
         guard let lane = sockets.removeValue(forKey: socket) else { return }
         perform(
             scheduler.closed(

@@ -32,6 +32,9 @@ final class TransferLoop: @unchecked Sendable {
     private var plainHeaders: [ObjectIdentifier: CurlHeaders] = [:]
     /// The lane of each open connection.
     var sockets: [Int32: OriginLane] = [:]
+    /// When something last came by a connection that may be shared, by its port at this end, as far as a
+    /// look now and then tells.
+    var heardAt: [Int32: Double] = [:]
     let meters = PausedTransfers()
     private var meterTimer: LoopTimer?
     private var meterTimerAt = Double.infinity
@@ -207,6 +210,9 @@ final class TransferLoop: @unchecked Sendable {
     /// Hands a transfer's result out and its slot to the next.
     func finish(_ ended: ActiveTransfer, _ result: TransferResult) {
         let transfer = ended.transfer
+        if case .success = result.outcome, ended.mayShareConnection {
+            hear(ended, now: MonotonicClock.nowSeconds)
+        }
         guard leave(ended) else { return }
         var release = OriginScheduler.Release(
             lane: ended.lane, transfer: transfer.id, ending: ended.ending(result))
@@ -268,8 +274,13 @@ final class TransferLoop: @unchecked Sendable {
 
     private func tick() {
         let now = MonotonicClock.nowSeconds
+        for running in active.values where running.mayShareConnection && running.hasAdvanced() {
+            hear(running, now: now)
+        }
         for running in Array(active.values) {
-            if let failure = running.overdue(now: now) { running.end(failure) }
+            guard let overdue = running.overdue(now: now) else { continue }
+            if running.mayShareConnection { closeIfSilent(running, since: overdue.since) }
+            running.end(overdue.failure)
         }
         if !active.isEmpty { ticker?.schedule(afterSeconds: options.tickSeconds) }
     }

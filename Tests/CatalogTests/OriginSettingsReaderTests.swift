@@ -15,6 +15,7 @@ struct OriginSettingsReaderTests {
               "https://Media.example.com:443": {
                 "headers": {"X-Tenant": "acme", "Accept-Language": "de"}, "bearer": "t0k.en==",
                 "caFile": "ca.pem", "proxy": "http://ann:pw@proxy:3128/", "http": "2",
+                "proxyCaFile": "proxy.pem",
                 "timeouts": {"connectSeconds": 1.5, "firstByteSeconds": 2, "lowSpeedSeconds": 3,
                              "lowSpeedBytesPerSecond": 4, "totalSeconds": 5},
                 "maximumBytes": 1000, "maximumHeaderBytes": 4096
@@ -31,6 +32,7 @@ struct OriginSettingsReaderTests {
         #expect(media.headers.map(\.line) == ["X-Tenant: acme", "Accept-Language: de"])
         #expect(media.authorization == .bearer("t0k.en=="))
         #expect(media.caFile == "ca.pem" && media.proxy == "http://ann:pw@proxy:3128/")
+        #expect(media.proxyCAFile == "proxy.pem")
         #expect(media.http == .http2 && media.userAgent == "acme/1")
         var timeouts = TransferTimeouts()
         timeouts.connect = 1.5

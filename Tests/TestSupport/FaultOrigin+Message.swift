@@ -56,6 +56,8 @@ extension FaultOrigin {
         case wait(Gate)
         /// Sends the bytes again and again until the other side goes away.
         case sendForever([UInt8])
+        /// The same with a pause after each time: too little, and never nothing.
+        case drip([UInt8], everySeconds: Double)
         /// Ends the connection with a TCP reset.
         case reset
         /// Ends the connection in order, whatever was promised.
@@ -149,11 +151,11 @@ extension FaultOrigin {
             return response
         }
 
-        /// Sends `text` as it is and ends the connection.
-        package static func raw(_ text: String) -> Response {
+        /// Sends `text` as it is, does `step` and ends the connection.
+        package static func raw(_ text: String, then step: Step = .close) -> Response {
             var response = Response()
             response.rawHead = Array(text.utf8)
-            response.steps = [.close]
+            response.steps = [step, .close]
             return response
         }
 
@@ -177,6 +179,19 @@ extension FaultOrigin {
                 body: Gzip.stored(body))
         }
 
+        /// `body` as gzip for the transfer alone (RFC 9112, 7.2): in chunks with the coding before or
+        /// after them, or up to the connection's end.
+        package static func transferGzipped(_ body: [UInt8], _ codings: String) -> Response {
+            var bytes = Gzip.stored(body)
+            if codings.contains("chunked") {
+                bytes = Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes
+                bytes += Array("\r\n0\r\n\r\n".utf8)
+            }
+            var response = Response(headers: [("Transfer-Encoding", codings)])
+            response.steps = [.send(bytes), .close]
+            return response
+        }
+
         var contentLength: String? {
             headers.first { $0.name.lowercased() == "content-length" }?.value
         }
@@ -187,7 +202,7 @@ extension FaultOrigin {
             let isOrderly = steps.allSatisfy { step in
                 switch step {
                 case .send, .wait: true
-                case .sendForever, .reset, .close: false
+                case .sendForever, .drip, .reset, .close: false
                 }
             }
             let closes = headers.contains {
@@ -200,7 +215,12 @@ extension FaultOrigin {
         func head() -> [UInt8] {
             if let rawHead { return rawHead }
             var lines = ["HTTP/1.1 \(status) \(Self.reason(status))"]
-            let isEndless = steps.contains { if case .sendForever = $0 { true } else { false } }
+            let isEndless = steps.contains { step in
+                switch step {
+                case .sendForever, .drip: true
+                default: false
+                }
+            }
             let hasFraming = headers.contains {
                 ["content-length", "transfer-encoding"].contains($0.name.lowercased())
             }

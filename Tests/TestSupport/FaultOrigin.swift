@@ -233,6 +233,11 @@ private final class Core: Sendable {
             case .sendForever(let bytes):
                 while bytes.withUnsafeBytes({ Socket.send($0, to: descriptor) }) {}
                 return false
+            case .drip(let bytes, let seconds):
+                while bytes.withUnsafeBytes({ Socket.send($0, to: descriptor) }) {
+                    Thread.sleep(forTimeInterval: seconds)
+                }
+                return false
             case .reset:
                 Socket.resetOnClose(descriptor)
                 return false

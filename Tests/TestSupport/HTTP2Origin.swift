@@ -15,6 +15,10 @@ package final class HTTP2Origin: Sendable {
         case goAway(errorCode: UInt32)
         /// Cuts the connection.
         case cut
+        /// A frame (RFC 9113, 6) as it is, of the stream or of the connection.
+        case frame(type: UInt8, flags: UInt8, ofConnection: Bool = false, [UInt8])
+        /// The same again and again.
+        case endless(type: UInt8, flags: UInt8, ofConnection: Bool = false, [UInt8])
     }
 
     package let port: UInt16
@@ -96,6 +100,11 @@ private struct Connection {
         case .reset(let code): return send(3, 0, stream, Self.word(code))
         case .goAway(let code): return send(7, 0, 0, Self.word(stream) + Self.word(code)) && false
         case .cut: return false
+        case .frame(let type, let flags, let isOfConnection, let payload):
+            return send(type, flags, isOfConnection ? 0 : stream, payload)
+        case .endless(let type, let flags, let isOfConnection, let payload):
+            while send(type, flags, isOfConnection ? 0 : stream, payload) {}
+            return false
         }
     }
 

@@ -23,6 +23,7 @@ package final class TCPProxy: Sendable {
 
     deinit {
         core.setPaused(false)
+        core.thaw()
         core.stopListening()
         core.cut()
     }
@@ -37,6 +38,10 @@ package final class TCPProxy: Sendable {
     package func pause() { core.setPaused(true) }
 
     package func resume() { core.setPaused(false) }
+
+    /// Forwards nothing ever again on the connections that are open now, as when a host on the way has
+    /// lost its state and says so to nobody; new ones are well.
+    package func freeze() { core.freeze() }
 
     /// Refuses new connections until `accept`; open ones stay.
     package func refuse() { core.stopListening() }
@@ -60,10 +65,13 @@ private final class ProxyCore: Sendable {
         var pairs: [Pair: Int] = [:]
         /// Closed while the proxy forwards; a new one at each pause.
         var gate: Gate?
+        var frozen: Set<Pair> = []
     }
 
     let target: TCPProxy.Target
     let state = Mutex(State())
+    /// Where frozen connections wait for the proxy's end.
+    private let ice = Gate()
 
     init(target: TCPProxy.Target) { self.target = target }
 
@@ -92,6 +100,12 @@ private final class ProxyCore: Sendable {
         }
         opened?.open()
     }
+
+    func freeze() {
+        state.withLock { state in state.frozen.formUnion(state.pairs.keys) }
+    }
+
+    func thaw() { ice.open() }
 
     func cut() {
         state.withLock { state in
@@ -124,7 +138,7 @@ private final class ProxyCore: Sendable {
     private func pump(_ pair: Pair, from source: Int32, to destination: Int32) {
         while true {
             let bytes = Socket.receive(from: source)
-            state.withLock { $0.gate }?.pass()
+            state.withLock { $0.frozen.contains(pair) ? self.ice : $0.gate }?.pass()
             if bytes.isEmpty { break }
             guard bytes.withUnsafeBytes({ Socket.send($0, to: destination) }) else { break }
         }
@@ -133,6 +147,7 @@ private final class ProxyCore: Sendable {
             state.pairs[pair, default: 1] -= 1
             guard state.pairs[pair] == 0 else { return }
             state.pairs[pair] = nil
+            state.frozen.remove(pair)
             close(pair.client)
             close(pair.server)
         }

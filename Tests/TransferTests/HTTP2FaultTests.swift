@@ -8,13 +8,77 @@ import Transfer
 struct HTTP2FaultTests {
     private static let length = 100_000
 
-    private func result(_ frames: [HTTP2Origin.Frame]...) async throws -> TransferResult {
-        let origin = try HTTP2Origin(answers: frames)
+    private func fetcher() throws -> Fetcher {
         var settings = OriginSettings()
         settings.http = .http2PriorKnowledge
         let table = OriginSettingsTable(standard: settings, origins: [:])
-        let fetcher = try Fetcher { $0.origins = table }
-        return await fetcher.fetch(fetcher.request(origin.url("/a")))
+        return try Fetcher { options in
+            options.origins = table
+            options.loops = 1
+        }
+    }
+
+    private func result(_ frames: [HTTP2Origin.Frame]...) async throws -> TransferResult {
+        let origin = try HTTP2Origin(answers: frames)
+        let fetcher = try fetcher()
+        var request = fetcher.request(origin.url("/a"))
+        request.timeouts.connect = 0.5
+        request.timeouts.firstByte = 0.5
+        request.timeouts.lowSpeed = 0.5
+        return await fetcher.fetch(request)
+    }
+
+    /// As it is over TLS, but without a word of what is spoken.
+    @Test("over plain TCP, requests come beside and after each other")
+    func again() async throws {
+        let origin = try HTTP2Origin(answers: [[.header(length: 3), .data(3, isLast: true)]])
+        let fetcher = try fetcher()
+        for _ in 0..<3 {
+            let codes = await withTaskGroup(of: FailureCode?.self) { group in
+                for number in 0..<8 {
+                    let request = fetcher.memory(origin.url("/\(number)"), role: .data)
+                    group.addTask { await fetcher.failure(request) }
+                }
+                return await group.reduce(into: [FailureCode?]()) { $0.append($1) }
+            }
+            #expect(codes.compactMap(\.self).isEmpty)
+        }
+    }
+
+    enum Flood: String, CaseIterable, Sendable {
+        case header, hints, trailers, pings, settings, emptyData, padding
+
+        var frames: [HTTP2Origin.Frame] {
+            // HPACK: literals that are indexed by nobody.
+            let field: [UInt8] = [0, 1, 0x78, 1, 0x79]
+            let block = [[UInt8]](repeating: field, count: 1_000).flatMap(\.self)
+            let start = HTTP2Origin.Frame.header(length: 10)
+            // Continuations: never complete.
+            let header: [HTTP2Origin.Frame] = [
+                .frame(type: 1, flags: 0, block), .endless(type: 9, flags: 0, block),
+            ]
+            switch self {
+            case .header: return header
+            case .hints: return [.endless(type: 1, flags: 4, [8, 3, 0x31, 0x30, 0x33] + field)]
+            case .trailers: return [start] + header
+            case .pings:
+                return [.endless(type: 6, flags: 0, ofConnection: true, [0, 0, 0, 0, 0, 0, 0, 0])]
+            case .settings:
+                return [.endless(type: 4, flags: 0, ofConnection: true, [0, 3, 0, 0, 0, 100])]
+            case .emptyData: return [start, .endless(type: 0, flags: 0, [])]
+            case .padding:
+                let padding = [UInt8](repeating: 0, count: 255)
+                return [start, .endless(type: 0, flags: 8, [255] + padding)]
+            }
+        }
+    }
+
+    @Test("frames without end are bounded", arguments: Flood.allCases)
+    func floods(flood: Flood) async throws {
+        let failure = try #require(try await result(flood.frames).outcome.failure)
+        #expect(
+            ["origin.protocol", "origin.reset", "origin.timeout"].contains(failure.code),
+            "\(failure)")
     }
 
     @Test("a stream that ends in order is whole")

@@ -7,23 +7,21 @@ import Transfer
 @Suite("TLS and HTTP/2", .timeLimit(.minutes(2)))
 struct SecureOriginTests {
     private let directory: TemporaryDirectory
+    private let server: TestCertificate
+    private let client: TestCertificate
     private let port: UInt16
     private let plain: UInt16
     private let nginx: NginxServer
+    /// What `/held/` leads to.
+    private let behind: FaultOrigin
 
     init() async throws {
         directory = try TemporaryDirectory("secure")
-        for name in ["server", "client"] {
-            let openssl = try ChildProcess([
-                "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                "-addext", "subjectAltName=DNS:localhost", "-keyout",
-                directory.path("\(name).key"), "-out", directory.path("\(name).pem"),
-            ])
-            try await openssl.wait()
-        }
+        server = try await TestCertificate(in: directory, "server")
+        client = try await TestCertificate(in: directory, "client")
         try directory.write("hello", to: "root/a")
         try directory.write("secret", to: "root/members/a")
+        behind = try FaultOrigin()
         port = try { try FaultOrigin().port }()
         plain = try { try FaultOrigin().port }()
         nginx = try await NginxServer(
@@ -31,11 +29,15 @@ struct SecureOriginTests {
             configuration: """
                 listen 127.0.0.1:\(port) ssl http2;
                 listen 127.0.0.1:\(plain) http2;
-                ssl_certificate \(directory.path("server.pem"));
-                ssl_certificate_key \(directory.path("server.key"));
-                ssl_client_certificate \(directory.path("client.pem"));
+                ssl_certificate \(server.certificate);
+                ssl_certificate_key \(server.key);
+                ssl_client_certificate \(client.certificate);
                 ssl_verify_client optional;
                 location = /connection { return 200 "$connection"; }
+                location /held/ {
+                    proxy_pass \(behind.url());
+                    proxy_set_header X-Connection $connection;
+                }
                 location /members/ { if ($ssl_client_verify != SUCCESS) { return 403; } }
                 """)
     }
@@ -44,7 +46,7 @@ struct SecureOriginTests {
 
     private func fetcher(_ adjust: (inout OriginSettings) -> Void = { _ in }) throws -> Fetcher {
         var settings = OriginSettings()
-        settings.caFile = directory.path("server.pem")
+        settings.caFile = server.certificate
         adjust(&settings)
         let table = OriginSettingsTable(
             standard: OriginSettings(),
@@ -78,10 +80,35 @@ struct SecureOriginTests {
         #expect(await without.failure(refused) == "origin.http.403")
         let with = try fetcher { settings in
             settings.clientCertificate = .init(
-                certificate: directory.path("client.pem"), key: directory.path("client.key"))
+                certificate: client.certificate, key: client.key)
         }
         let opened = await get("\(origin)/members/a", with)
         #expect(try opened.outcome.get().body == Array("secret".utf8))
+    }
+
+    @Test("a client certificate's key may have a password, and nobody is asked for it")
+    func keyPassword() async throws {
+        // The same key, so that the origin knows its certificate.
+        let key = directory.path("encrypted.key")
+        try await ChildProcess.run([
+            "openssl", "pkey", "-in", client.key, "-aes256", "-passout", "pass:s3cret", "-out", key,
+        ])
+        for password in ["s3cret", "wr0ng", nil] {
+            let fetcher = try fetcher { settings in
+                settings.clientCertificate = .init(
+                    certificate: client.certificate, key: key, password: password)
+            }
+            let result = await get("\(origin)/members/a", fetcher)
+            switch result.outcome {
+            case .success(let fetched):
+                #expect(password == "s3cret")
+                #expect(fetched.body == Array("secret".utf8))
+            case .failure(let failure):
+                #expect(password != "s3cret")
+                #expect(failure.code == "origin.tls")
+                #expect(!failure.message.contains("wr0ng"), "\(failure)")
+            }
+        }
     }
 
     @Test("HTTP/2 is spoken where it is offered, all requests over one connection")
@@ -97,6 +124,68 @@ struct SecureOriginTests {
         let connections = try results.map { try $0.outcome.get().body }
         #expect(Set(connections).count == 1)
         #expect(results.allSatisfy { $0.httpVersion == "2" })
+    }
+
+    /// None is answered before all are asked, which on a connection with one at a time would be never.
+    @Test("as many streams are open at once on a connection as there are transfers")
+    func streams() async throws {
+        let fetcher = try fetcher()
+        _ = try await get("\(origin)/a", fetcher).outcome.get()
+        let gate = Gate()
+        defer { gate.open() }
+        let count = 8
+        for number in 0..<count {
+            behind.route("/held/\(number)", FaultOrigin.Response(text: "held").held(at: gate))
+        }
+        let results = try await withThrowingTaskGroup(of: TransferResult.self) { group in
+            for number in 0..<count {
+                group.addTask { await self.get("\(origin)/held/\(number)", fetcher) }
+            }
+            try await waitUntil(deadlineSeconds: 60, "all requests at the origin") {
+                behind.activeRequests.now == count
+            }
+            gate.open()
+            return try await group.reduce(into: [TransferResult]()) { $0.append($1) }
+        }
+        for result in results {
+            #expect(try result.outcome.get().body == Array("held".utf8))
+            #expect(result.httpVersion == "2")
+        }
+        #expect(Set(behind.requests.map { $0.headers["x-connection"] }).count == 1)
+    }
+
+    @Test(
+        "a connection on which nothing comes any more is used no more", arguments: [true, false])
+    func halfOpen(hasBegun: Bool) async throws {
+        let way = try TCPProxy(to: .port(port))
+        let url = "https://localhost:\(way.port)"
+        var settings = OriginSettings()
+        settings.caFile = server.certificate
+        settings.connectSeconds = 2
+        settings.firstByteSeconds = 0.2
+        settings.lowSpeedSeconds = 1
+        let table = OriginSettingsTable(standard: OriginSettings(), origins: [url: settings])
+        let fetcher = try Fetcher { options in
+            options.origins = table
+            options.loops = 1
+        }
+        #expect(try await get("\(url)/a", fetcher).outcome.get().body == Array("hello".utf8))
+        let gate = Gate()
+        defer { gate.open() }
+        let body = FaultOrigin.Response(body: sample(1 << 20))
+        behind.route(
+            "/held/x", hasBegun ? body.held(after: 1 << 19, at: gate) : body.held(at: gate))
+        async let held = fetcher.fetch(fetcher.request("\(url)/held/x"))
+        try await gate.waitUntilReached()
+        way.freeze()
+        gate.open()
+        let outcome = await held.outcome
+        let failure = #expect(throws: Failure.self) { try outcome.get() }
+        #expect(failure?.code == "origin.timeout")
+        // On a busy machine a transfer may be late by itself; on that connection each would be for ever.
+        var tries = 0
+        while tries < 5, case .failure = await get("\(url)/a", fetcher).outcome { tries += 1 }
+        #expect(tries < 5)
     }
 
     @Test("a rate that is set while HTTP/2 streams are under way is kept, and they end")

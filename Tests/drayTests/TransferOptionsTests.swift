@@ -55,6 +55,7 @@ import Testing
     @Test(arguments: [
         (#""baerer": "s3cret""#, "baerer: is not known here"),
         (#""caFile": "no.pem""#, "names no.pem: No such file"),
+        (#""proxyCaFile": "no.pem""#, "names no.pem: No such file"),
         (#""clientCertificate": {"certificate": "no.pem"}"#, "names no.pem: No such file"),
         (#""bearer": "s3 cret""#, "bearer: cannot be used"),
     ])
