@@ -289,7 +289,8 @@ struct ReportPlan {
     private func wholeToRefetch(_ job: HeldJob, _ code: FailureCode) -> Int64? {
         switch (job.kind, code) {
         case (.fetch, "content.changed"), (.fetch, "origin.http.416"),
-            (.fetch, "origin.rangeIgnored"), (.fetch, "origin.rangeMismatch"):
+            (.fetch, "origin.rangeIgnored"), (.fetch, "origin.rangeMismatch"),
+            (.fetch, "integrity.assemblyMismatch"):
             job.parent
         case (.verify, "integrity.assemblyMismatch"), (.verify, "integrity.digestMismatch"),
             (.verify, "storage.syncFailed"):

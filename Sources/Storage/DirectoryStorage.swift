@@ -69,21 +69,35 @@ package final class DirectoryStorage: Sendable {
 
     /// Opens the shared file of an assembly to write one range of it.
     ///
-    /// The file is made by whoever comes first, has room for its whole length from then on, and is never
-    /// cut short.
+    /// The file is made by whoever splits it, has room for its whole length from then on, and is never
+    /// cut short. One that is not there, because the file has started over or has stood still until the sweep,
+    /// is `integrity.assemblyMismatch`: it would be a part without the others, with room for all of them.
     ///
     /// - Parameters:
     ///   - totalBytes: of the whole file.
     ///   - isFirstTry: nobody else has ever written the range. Where that is so of all ranges, and
     ///     each begins here after the one before it has ended, the whole file's digest is known at its end.
-    ///   - isNew: the quota does not count the file yet.
+    ///   - isNew: makes the file, which the quota does not count yet.
     package func openAssembly(
         id: String, offset: Int64, length: Int64, of totalBytes: Int64, isFirstTry: Bool = false,
         isNew: Bool = false
     ) throws(Failure) -> PendingObject {
         try PrivateName.requireID(id)
-        let (site, file) = try openPrivate { (site) throws(SystemError) in
-            try site.assembly.open(id, O_RDWR | O_CREAT, mode: 0o666)
+        let (site, file): (SiteDirectories, FileDescriptor)
+        if isNew {
+            (site, file) = try openPrivate { (site) throws(SystemError) in
+                try site.assembly.open(id, O_RDWR | O_CREAT, mode: 0o666)
+            }
+        } else {
+            site = try verifiedDirectories()
+            do throws(SystemError) {
+                file = try site.assembly.open(id, O_RDWR)
+            } catch {
+                guard error.code == ENOENT else { throw Failure(error) }
+                throw Failure(
+                    "integrity.assemblyMismatch",
+                    "what the part at \(offset) belongs to is not at the site")
+            }
         }
         let part = PendingObject(
             destination: .assembly(id: id), descriptor: file, site: site, temporaryName: id)

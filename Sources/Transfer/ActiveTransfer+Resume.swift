@@ -151,7 +151,11 @@ extension ActiveTransfer {
         {
             leaving = makeRecord(total, validator)
         }
-        if leaving != nil { scheduleNote() }
+        guard let leaving else { return }
+        scheduleNote()
+        if leaving.totalBytes >= resumption.longBytes, resumedBytes == 0 {
+            nextNote = min(nextNote, resumption.minimumBytes)
+        }
     }
 
     private var acceptsRanges: Bool {

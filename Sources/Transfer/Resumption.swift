@@ -10,6 +10,9 @@ package struct Resumption: Sendable {
     package var minimumBytes: Int64 = 1 << 20
     /// How much may be lost when the process is killed, in bytes.
     package var noteBytes: Int64 = 8 << 20
+    /// Of an object of so many bytes the first `minimumBytes` are noted already: its room is all taken by
+    /// then, and the next attempt finds whose it is by what is noted.
+    package var longBytes: Int64 = 64 << 20
     /// Called on a loop each time so much has come, to have it written down how far the object is; must
     /// not block.
     package var note: @Sendable (PendingObject?, PartialRecord) -> Void

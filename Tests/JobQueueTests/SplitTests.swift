@@ -168,6 +168,34 @@ import Testing
         }
     }
 
+    /// Paused any sooner, it would never be put together.
+    @Test func aFileInPartsThatUsesTheQuotaUpIsPutTogether() async throws {
+        try await F.with("splitFits") { fixture in
+            let catalog = try await fixture.submit([F.file("large")])
+            var settings = SiteSettings(site: F.site)
+            settings.quotaBytes = 2 * Self.part
+            _ = try await fixture.queue.configure(settings)
+            let grant = try await fixture.lease()
+            let request = Self.request(
+                fixture, grant, total: 2 * Self.part, assembly: F.newID())
+            _ = try await fixture.queue.split(request)
+            let other = try await fixture.lease()
+            _ = try await fixture.report([
+                F.done(grant.jobs[0], grant, bytes: Self.part),
+                F.done(other.jobs[0], other, bytes: Self.part),
+            ])
+            try await fixture.queue.watchSites()
+            let verify = try await fixture.lease()
+            #expect(verify.jobs.map(\.kind) == [.verify])
+            _ = try await fixture.report([
+                F.done(verify.jobs[0], verify, bytes: 2 * Self.part)
+            ])
+            try await fixture.queue.watchSites()
+            #expect(try await fixture.assets(of: catalog)[0].state == .completed)
+            #expect(try await fixture.queue.sites().sites[0].fault?.code == "storage.quota")
+        }
+    }
+
     @Test func whatWasBegunOfAFileIsToBeRemovedWhenItStartsOver() async throws {
         try await F.with("former") { fixture in
             try await fixture.submit([F.file("large")])

@@ -25,7 +25,8 @@ import Testing
 
     private func write(_ part: Assembly.Part, to storage: DirectoryStorage) throws {
         let object = try storage.openAssembly(
-            id: Self.id, offset: part.offset, length: part.length, of: Int64(Self.content.count))
+            id: Self.id, offset: part.offset, length: part.length, of: Int64(Self.content.count),
+            isNew: true)
         let range = Int(part.offset)..<Int(part.offset + part.length)
         // In small pieces, as they arrive.
         for start in stride(from: range.lowerBound, to: range.upperBound, by: 16_384) {
@@ -76,13 +77,27 @@ import Testing
         #expect(try other.promoteAssembly(assembly, key: "h/big.mp4") == stored)
     }
 
+    /// A worker that has not heard that the file started over would make one with room for all of it.
+    @Test func aPartOfWhatIsNotThereMakesNothing() throws {
+        let site = try Site()
+        let object = try site.storage.openAssembly(
+            id: Self.id, offset: 0, length: 10, of: 30, isNew: true)
+        object.discard()
+        site.storage.removeAssembly(id: Self.id)
+        #expect(
+            code {
+                _ = try site.storage.openAssembly(id: Self.id, offset: 10, length: 10, of: 30)
+            } == "integrity.assemblyMismatch")
+        #expect(try site.privateFiles().isEmpty)
+    }
+
     @Test func aDiscardedRangeLeavesTheOthers() throws {
         let site = try Site()
         let assembly = assembly()
         let parts = try #require(assembly.parts)
         for part in parts { try write(part, to: site.storage) }
         let again = try site.storage.openAssembly(
-            id: Self.id, offset: 0, length: 10, of: assembly.totalBytes)
+            id: Self.id, offset: 0, length: 10, of: assembly.totalBytes, isNew: true)
         again.discard()
         #expect(try site.storage.promoteAssembly(assembly, key: "x").bytes == assembly.totalBytes)
     }
@@ -93,7 +108,7 @@ import Testing
         let parts = try #require(assembly.parts)
         for part in parts { try write(part, to: site.storage) }
         let bad = try site.storage.openAssembly(
-            id: Self.id, offset: 250_000, length: 1, of: assembly.totalBytes)
+            id: Self.id, offset: 250_000, length: 1, of: assembly.totalBytes, isNew: true)
         try [UInt8]([Self.content[250_000] ^ 1]).withUnsafeBytes {
             try bad.write($0, at: 250_000)
         }
@@ -116,12 +131,12 @@ import Testing
             if how == "discarded", index == 3 {
                 try site.storage.openAssembly(
                     id: Self.id, offset: part.offset, length: part.length, of: assembly.totalBytes,
-                    isFirstTry: true
+                    isFirstTry: true, isNew: true
                 ).discard()
             }
             let object = try site.storage.openAssembly(
                 id: Self.id, offset: part.offset, length: part.length,
-                of: assembly.totalBytes, isFirstTry: how != "second try" || index != 5)
+                of: assembly.totalBytes, isFirstTry: how != "second try" || index != 5, isNew: true)
             let bytes = Self.content[Int(part.offset)..<Int(part.offset + part.length)]
             try bytes.withUnsafeBytes { try object.write($0, at: part.offset) }
             object.note(sha256: how == "another digest" ? "" : part.sha256)
@@ -152,7 +167,7 @@ import Testing
                 ? first
                 : try site.storage.openAssembly(
                     id: Self.id, offset: part.offset, length: part.length, of: assembly.totalBytes,
-                    isFirstTry: true)
+                    isFirstTry: true, isNew: true)
             let start = index == 0 ? early : Int(part.offset)
             try Self.content[start..<Int(part.offset + part.length)].withUnsafeBytes {
                 try object.write($0, at: Int64(start))

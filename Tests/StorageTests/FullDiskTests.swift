@@ -43,7 +43,8 @@ struct FullDiskTests {
                         lease: Site.lease, job: JobID(1), key: "h/large", reservingBytes: bytes)
                 },
                 code {
-                    _ = try storage.openAssembly(id: "part", offset: 0, length: bytes, of: bytes)
+                    _ = try storage.openAssembly(
+                        id: "part", offset: 0, length: bytes, of: bytes, isNew: true)
                 },
             ]
         }
@@ -91,7 +92,7 @@ struct FullDiskTests {
         func begin(_ number: Int64, at storage: DirectoryStorage) throws -> PendingObject {
             isInParts
                 ? try storage.openAssembly(
-                    id: "file-\(number)", offset: 0, length: total, of: total)
+                    id: "file-\(number)", offset: 0, length: total, of: total, isNew: true)
                 : try storage.createTemporary(
                     lease: Site.lease, job: JobID(number), key: "h/\(number)",
                     reservingBytes: total)
@@ -104,7 +105,8 @@ struct FullDiskTests {
             #expect(code { _ = try begin(2, at: other) } == "storage.noRoom")
             for part in 0..<3 {
                 let object = try other.openAssembly(
-                    id: "file-1", offset: Int64(part) << 21, length: 2 << 20, of: total)
+                    id: "file-1", offset: Int64(part) << 21, length: 2 << 20, of: total, isNew: true
+                )
                 try Self.fill(object, from: part << 21, bytes: 2 << 20)
             }
         } else if let first {

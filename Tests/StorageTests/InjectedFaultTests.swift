@@ -100,7 +100,7 @@ struct InjectedFaultTests {
     @Test func anAssemblyThatCannotBeSyncedIsFetchedAnew() async throws {
         let site = try Site(.none)
         let part = try site.storage.openAssembly(
-            id: UnderInjection.assembly, offset: 0, length: 3, of: 3)
+            id: UnderInjection.assembly, offset: 0, length: 3, of: 3, isNew: true)
         try UnderInjection.bytes.withUnsafeBytes { try part.write($0, at: 0) }
         for result in site.storage.commit([part]) { try result.get() }
         try await Injection.run("promotes", "fdatasync", "EIO", at: site, "storage.syncFailed")
@@ -287,7 +287,7 @@ struct UnderInjection {
             let id = Self.ranged(number)
             let opened = try ([0, 3] as [Int64]).map { offset in
                 let part = try storage.openAssembly(
-                    id: id, offset: offset, length: 3, of: 6, isFirstTry: true)
+                    id: id, offset: offset, length: 3, of: 6, isFirstTry: true, isNew: true)
                 if isOrdered { try write(to: part, at: offset) }
                 return part
             }

@@ -52,7 +52,7 @@ import Testing
             try site.storage.createTemporary(lease: id, job: JobID(1), key: "a")
         }
         #expect(throws: Failure.self) {
-            try site.storage.openAssembly(id: id, offset: 0, length: 1, of: 1)
+            try site.storage.openAssembly(id: id, offset: 0, length: 1, of: 1, isNew: true)
         }
         let assembly = Assembly(id: id, totalBytes: 1, validator: "v", parts: [])
         #expect(throws: Failure.self) {

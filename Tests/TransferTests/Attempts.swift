@@ -44,6 +44,7 @@ struct Attempts {
 
     mutating func run(
         _ end: End = .orderly, minimumBytes: Int64 = 1_000, noteBytes: Int64 = 1_000,
+        longBytes: Int64 = .max,
         _ adjust: (inout TransferRequest) -> Void = { _ in }
     ) async throws -> Outcome {
         number += 1
@@ -70,6 +71,7 @@ struct Attempts {
         }
         resumption.minimumBytes = minimumBytes
         resumption.noteBytes = noteBytes
+        resumption.longBytes = longBytes
         resumption.isGuarded =
             request.expectedSHA256 != nil
             || request.furtherDigests.contains { $0.algorithm != .crc32c }

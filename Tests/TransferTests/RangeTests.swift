@@ -23,7 +23,7 @@ struct RangeTests {
             url: origin.url("/large.mp4"), group: "lease-1",
             destination: .object { (_) throws(Failure) in
                 try storage.openAssembly(
-                    id: "assembly-1", offset: offset, length: length, of: 300_000)
+                    id: "assembly-1", offset: offset, length: length, of: 300_000, isNew: true)
             }, role: .media)
         request.range = .init(
             offset: offset, length: length, totalBytes: total, validator: validator)

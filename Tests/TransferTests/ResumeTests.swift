@@ -66,6 +66,17 @@ struct ResumeTests {
         #expect(try fetcher.directory.files() == ["o/large.bin"])
     }
 
+    @Test("what a long one has taken of the room is found early", arguments: [true, false])
+    func killedEarly(isLong: Bool) async throws {
+        let body = body
+        var attempts = attempts { $0.serve(body, etag: "\"v1\"") }
+        _ = try await attempts.run(
+            .killed, minimumBytes: 2_000, noteBytes: 1_000_000, longBytes: isLong ? 20_000 : 20_001)
+        let second = try await attempts.run()
+        #expect((second.startedFrom != nil) == isLong && second.bytes == body)
+        #expect(try fetcher.temporaries().count == (isLong ? 0 : 1))
+    }
+
     @Test("two workers take over from one frozen: each has its own bytes")
     func frozen() async throws {
         let body = body

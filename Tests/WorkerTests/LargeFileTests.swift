@@ -90,6 +90,7 @@ import Testing
             let ended = try await cluster.run([try cluster.file(Self.path)])
             #expect(ended[Self.path]?.state == .completed, "\(ended)")
             #expect(cluster.stored(Self.path) == new)
+            #expect(try cluster.temporaryFiles().isEmpty)
         }
     }
 
@@ -165,6 +166,27 @@ import Testing
                 #expect(asset?.state == .completed && starts == 2, "\(ended)")
                 #expect(cluster.stored(Self.path) == Self.body)
             }
+        }
+    }
+
+    /// A sweep, or somebody who makes room.
+    @Test func whatOthersPartsLieInIsRemovedAndTheFileStartsOver() async throws {
+        try await C.with(workers: 0) { cluster in
+            let edge = cluster.edge
+            cluster.origin.route(Self.path) { request in
+                if request.number == 3, let files = try? edge.files() {
+                    for file in files where file.hasPrefix(".dray/assembly/") {
+                        unlink(edge.path(file))
+                    }
+                }
+                return request.serve(Self.body, etag: "\"v1\"")
+            }
+            try cluster.startWorker(connections: 1, partBytes: Self.partBytes)
+            let catalog = try await cluster.submit([try cluster.file(Self.path)])
+            let ended = try await cluster.end(of: catalog)
+            #expect(ended[Self.path]?.state == .completed, "\(ended)")
+            #expect(cluster.stored(Self.path) == Self.body)
+            #expect(try cluster.temporaryFiles().isEmpty)
         }
     }
 

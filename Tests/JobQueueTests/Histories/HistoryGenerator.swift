@@ -346,7 +346,7 @@ struct HistoryGenerator {
             case .fetch:
                 [
                     "content.changed", "manifest.changed", "content.lengthMismatch",
-                    "origin.rangeMismatch",
+                    "origin.rangeMismatch", "integrity.assemblyMismatch",
                 ]
             case .verify: ["integrity.assemblyMismatch", "integrity.digestMismatch"]
             case .resolve: ["manifest.live"]

@@ -64,7 +64,7 @@ extension QueueModel {
         private func asksForTheWhole(_ work: Work, _ code: FailureCode) -> Bool {
             switch (work.kind, code) {
             case (.fetch, "content.changed"), (.fetch, "origin.http.416"),
-                (.fetch, "origin.rangeMismatch"):
+                (.fetch, "origin.rangeMismatch"), (.fetch, "integrity.assemblyMismatch"):
                 work.offset != nil
             case (.verify, "integrity.assemblyMismatch"), (.verify, "integrity.digestMismatch"):
                 true

@@ -1,7 +1,11 @@
 -- $1 site, or null for all. Pauses those whose quota is used up, and lets go on those of which that is no
--- longer true. One row a site that changed.
+-- longer true: where it is used up to the byte, not before the files in parts are put together. One row a
+-- site that changed.
 WITH looked AS MATERIALIZED (
-    SELECT s.id, n.used, n.used >= s.quota_bytes AS is_over
+    SELECT s.id, n.used, n.used > s.quota_bytes OR n.used = s.quota_bytes AND NOT EXISTS (
+               SELECT FROM assembly y JOIN segment g ON g.id = y.segment_id
+               JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
+               WHERE c.site_id = s.id AND a.state IN ({{assetUnsettled}})) AS is_over
     FROM site s
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(c.bytes + coalesce(
