@@ -113,8 +113,7 @@ extension DASHManifest {
             }
             let durations = Self.durations(addressing)
             for (place, entry) in addressing.list.enumerated() {
-                // Without a URL of its own an index is a part of the segment (5.3.9.3.2).
-                if entry.index != nil || entry.indexRange != nil {
+                if entry.hasIndexOfItsOwn {
                     let url = entry.index ?? entry.media
                     try add(Source(url: url, range: entry.indexRange), .index, body)
                 }

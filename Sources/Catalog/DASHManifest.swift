@@ -143,6 +143,17 @@ package struct DASHManifest: Sendable {
             }
         }
 
+        /// Without a URL of its own an index is a part of the segment's object (5.3.9.3.2), most often
+        /// of the segment itself, which has it then.
+        var hasIndexOfItsOwn: Bool {
+            if index != nil { return true }
+            guard let inner = indexRange, let outer = mediaRange else { return false }
+            let begins = inner.offset >= outer.offset
+            guard let length = outer.length else { return !begins }
+            return !begins
+                || inner.offset + (inner.length ?? .max / 2) > outer.offset + length
+        }
+
         private static func range(_ offset: Int64, _ length: Int64) -> ByteRange? {
             offset < 0 ? nil : ByteRange(offset: offset, length: length < 0 ? nil : length)
         }

@@ -39,9 +39,10 @@ extension MPDCase {
             "a list's indexes",
             one(
                 "<BaseURL>f</BaseURL><SegmentList><SegmentURL media='a' index='x' indexRange='0-9'/>"
-                    + "<SegmentURL media='b' indexRange='5-9'/><SegmentURL indexRange='1-1'/>"
-                    + "</SegmentList>"),
-            "index x 0+10", "media a", "index b 5+5", "media b", "index f 1+1", "media f"),
+                    + "<SegmentURL media='b' indexRange='5-9'/>"
+                    + "<SegmentURL mediaRange='10-19' indexRange='10-12'/>"
+                    + "<SegmentURL mediaRange='20-29' indexRange='0-9'/></SegmentList>"),
+            "index x 0+10", "media a", "media b", "media f 10+10", "index f 0+10", "media f 20+10"),
         MPDCase(
             "a list with a timeline",
             one(
