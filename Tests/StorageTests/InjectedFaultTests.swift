@@ -267,7 +267,8 @@ struct UnderInjection {
         let digest = SHA256Digest(hashing: Self.bytes).description
         let offsets = [0, 3] as [Int64]
         for offset in offsets {
-            let part = try storage.openAssembly(id: Self.assembly, offset: offset, length: 3)
+            let part = try storage.openAssembly(
+                id: Self.assembly, offset: offset, length: 3, of: 6, isNew: offset == 0)
             try write(to: part, at: offset)
             for result in storage.commit([part]) { try result.get() }
         }
