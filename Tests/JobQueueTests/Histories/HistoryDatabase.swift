@@ -129,7 +129,8 @@ struct HistoryDatabase: Sendable {
             SELECT string_agg(format('DELETE FROM %I', tablename)
                 || CASE WHEN tablename = 'origin' THEN ' WHERE id <> 0' ELSE '' END, ';')
             FROM pg_tables
-            WHERE schemaname = current_schema() AND tablename <> 'schema_migration'
+            WHERE schemaname = current_schema()
+              AND tablename NOT IN ('schema_migration', 'cluster')
             """
         ).firstRow?.string(0)
         guard let deletions else { return }
