@@ -268,11 +268,7 @@ struct UnderInjection {
         let offsets = [0, 3] as [Int64]
         for offset in offsets {
             let part = try storage.openAssembly(
-<<<<<<< Updated upstream
                 id: Self.assembly, offset: offset, length: 3, of: 6, isNew: offset == 0)
-=======
-                id: Self.assembly, offset: offset, length: 3, of: 6, isNew: true)
->>>>>>> Stashed changes
             try write(to: part, at: offset)
             for result in storage.commit([part]) { try result.get() }
         }
