@@ -7,7 +7,8 @@ import Model
 /// string, its URL. Lengths, digests and mirrors are for files only. A field that is not listed here is
 /// refused, as a misspelt one would otherwise be lost in silence.
 struct JSONAsset {
-    static let fields = "url, name, kind, bytes, sha256, sha512, sha1, md5, crc32c, mirrors"
+    static let fields =
+        "url, name, kind, bytes, sha256, sha512, sha1, md5, crc32c, mirrors, sidecars"
 
     private var url: WebURL?
     private var name: String?
@@ -15,6 +16,7 @@ struct JSONAsset {
     private var bytes: Int64?
     private var mirrors: [String]?
     private var digests = ListDigests()
+    private var sidecars: [SidecarSubmission]?
     /// Where each field's value starts.
     private var places: [String: Int] = [:]
 
@@ -24,7 +26,7 @@ struct JSONAsset {
     ) throws(Failure) -> AssetSubmission {
         if try cursor.peek() == .string {
             let start = cursor.index
-            let url = try JSONAsset().url(&cursor, path.isEmpty ? "url" : path)
+            let url = try Self.url(&cursor, path.isEmpty ? "url" : path)
             return try keyed(cursor, start, path.isEmpty ? "url" : path, url)
         }
         try cursor.expect(.object, path.isEmpty ? "(the line)" : path)
@@ -43,13 +45,15 @@ struct JSONAsset {
     ) throws(Failure) {
         let field = prefix + name
         switch name {
-        case "url": url = try url(&cursor, field)
+        case "url": url = try Self.url(&cursor, field)
         case "name": self.name = try cursor.name(field, limit: 1_000)
         case "kind": kind = try kind(&cursor, field)
         case "bytes":
             bytes = try cursor.wholeNumber(field, ListField.byteRange)
         case "mirrors": mirrors = try mirrors(&cursor, field)
-        case _ where ListDigests.hexDigits(name) != nil: try digest(&cursor, name, field)
+        case "sidecars": sidecars = try JSONSidecar.readAll(&cursor, field)
+        case _ where ListDigests.hexDigits(name) != nil:
+            try cursor.digest(name, field, into: &digests)
         default:
             throw cursor.fieldFailure(
                 at: place, prefix + Redaction.shown(name), "is not known here",
@@ -71,6 +75,8 @@ struct JSONAsset {
         asset.sha256 = digests.sha256
         asset.mirrors = mirrors
         asset.digests = FurtherDigests.text(digests.others)
+        asset.sidecars = sidecars
+        try Self.check(asset, cursor, places["sidecars"] ?? start, prefix + "sidecars")
         guard asset.kind != .file else { return asset }
         let further = FurtherDigests.hexDigits.keys.sorted()
         for name in ["sha256", "bytes", "mirrors"] + further {
@@ -94,7 +100,20 @@ struct JSONAsset {
         }
     }
 
-    private func url(_ cursor: inout JSONCursor, _ path: String) throws(Failure) -> WebURL {
+    /// No two files of an asset lie in one place.
+    private static func check(
+        _ asset: AssetSubmission, _ cursor: JSONCursor, _ place: Int, _ path: String
+    ) throws(Failure) {
+        var keys: Set<String> = [asset.key]
+        for sidecar in asset.sidecars ?? [] where !keys.insert(sidecar.key).inserted {
+            throw Failure(
+                "storage.pathConflict",
+                "\(cursor.position(place)): field \(path): two files of the asset would lie at "
+                    + "\(Redaction.shown(sidecar.key))")
+        }
+    }
+
+    static func url(_ cursor: inout JSONCursor, _ path: String) throws(Failure) -> WebURL {
         try cursor.expect(.string, path)
         let start = cursor.index
         let text = try cursor.string()
@@ -115,7 +134,7 @@ struct JSONAsset {
         let start = cursor.index
         var mirrors: [String] = []
         try cursor.array { (cursor) throws(Failure) in
-            mirrors.append(try url(&cursor, "\(path)[\(mirrors.count)]").text)
+            mirrors.append(try Self.url(&cursor, "\(path)[\(mirrors.count)]").text)
         }
         guard (1...WireLimits.mirrorsPerAsset).contains(mirrors.count) else {
             throw cursor.fieldFailure(
@@ -136,21 +155,22 @@ struct JSONAsset {
         }
         return kind
     }
-
-    private mutating func digest(
-        _ cursor: inout JSONCursor, _ name: String, _ path: String
-    ) throws(Failure) {
-        try cursor.expect(.string, path)
-        let start = cursor.index
-        let text = try cursor.string()
-        if let allowed = digests.set(name, text) {
-            throw cursor.fieldFailure(
-                at: start, path, "given \"\(Redaction.shown(text))\"", allowed: allowed)
-        }
-    }
 }
 
 extension JSONCursor {
+    /// A digest in hex digits.
+    mutating func digest(
+        _ name: String, _ path: String, into digests: inout ListDigests
+    ) throws(Failure) {
+        try expect(.string, path)
+        let start = index
+        let text = try string()
+        if let allowed = digests.set(name, text) {
+            throw fieldFailure(
+                at: start, path, "given \"\(Redaction.shown(text))\"", allowed: allowed)
+        }
+    }
+
     /// A name for people: 1 to `limit` characters without control characters.
     mutating func name(_ path: String, limit: Int) throws(Failure) -> String {
         try expect(.string, path)

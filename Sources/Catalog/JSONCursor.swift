@@ -134,6 +134,13 @@ struct JSONCursor {
         depth -= 1
     }
 
+    /// Reads `true` or `false`.
+    mutating func boolean(_ path: String) throws(Failure) -> Bool {
+        try expect(.boolean, path)
+        defer { index += word("true") ? 4 : 5 }
+        return word("true")
+    }
+
     /// Reads the text of a number, as it stands.
     mutating func number() throws(Failure) -> String {
         let start = index

@@ -38,9 +38,29 @@ enum Validation {
             try length(asset.bytes, "\(field).bytes")
             try digest(asset.sha256, "\(field).sha256")
             try mirrors(asset, "\(field).mirrors")
-            if let digests = asset.digests, !FurtherDigests.isValid(digests) {
-                throw wrong("\(field).digests", digests, "crc32c=…,md5=… in hex digits")
+            try further(asset.digests, "\(field).digests")
+            try sidecars(asset, "\(field).sidecars")
+        }
+    }
+
+    private static func further(_ digests: String?, _ field: String) throws(Failure) {
+        guard let digests, !FurtherDigests.isValid(digests) else { return }
+        throw wrong(field, digests, "crc32c=…,md5=… in hex digits")
+    }
+
+    private static func sidecars(_ asset: AssetSubmission, _ field: String) throws(Failure) {
+        guard let sidecars = asset.sidecars else { return }
+        try range(sidecars.count, field, 1...WireLimits.sidecarsPerAsset)
+        for (index, sidecar) in sidecars.enumerated() {
+            let field = "\(field)[\(index)]"
+            try url(sidecar.url, "\(field).url")
+            try key(sidecar.key, "\(field).key")
+            guard [.image, .subtitles, .data].contains(sidecar.role) else {
+                throw wrong("\(field).role", sidecar.role.rawValue, "image, subtitles, data")
             }
+            try length(sidecar.bytes, "\(field).bytes")
+            try digest(sidecar.sha256, "\(field).sha256")
+            try further(sidecar.digests, "\(field).digests")
         }
     }
 

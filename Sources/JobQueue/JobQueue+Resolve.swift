@@ -89,6 +89,7 @@ extension JobQueue {
                 "cluster.protocol",
                 "A resolve job reported \(segments) segments; \(stored) had arrived.")
         }
+        _ = try await connection.query(SQL.resolvedSidecars, [.int(job.asset)])
         let lane: [PostgresValue] = [.int(job.lane), .int(job.asset)]
         _ = try await connection.query(SQL.resolvedLanes, lane)
         _ = try await connection.query(SQL.resolvedLockLanes, lane)

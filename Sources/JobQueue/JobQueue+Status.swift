@@ -27,10 +27,35 @@ extension JobQueue {
                     .optionalText(state?.rawValue),
                 ]
             ).rows
-            let assets = try rows.map { try AssetStatus(row: $0) }
+            var assets = try rows.map { try AssetStatus(row: $0) }
+            let accompanied = try rows.filter { try $0.bool("has_sidecars") }.map {
+                try $0.int64("id")
+            }
+            if !accompanied.isEmpty {
+                try await Self.addMissing(to: &assets, accompanied, connection)
+            }
             return AssetPage(
                 assets: assets, next: assets.count == limit ? assets.last?.id : nil)
         }
+    }
+
+    /// Sets `missing` of those of `assets` that lack sidecars; `accompanied` have any.
+    private static func addMissing(
+        to assets: inout [AssetStatus], _ accompanied: [Int64], _ connection: PostgresConnection
+    ) async throws {
+        let rows = try await connection.query(
+            SQL.sidecarsMissing, [.int64Array(accompanied)]
+        ).rows
+        var missing: [AssetID: [AssetStatus.MissingSidecar]] = [:]
+        for row in rows {
+            missing[AssetID(try row.int64("asset_id")), default: []].append(
+                AssetStatus.MissingSidecar(
+                    url: try row.string("url"), path: try row.string("key"),
+                    failure: Failure(
+                        FailureCode(try row.string("failure_code")),
+                        try row.optionalString("failure_message") ?? "")))
+        }
+        for index in assets.indices { assets[index].missing = missing[assets[index].id] }
     }
 
     /// A page of a catalog's stored files; `after` is the `next` of the page before.

@@ -1,3 +1,4 @@
+import FoundationEssentials
 package import Model
 import Postgres
 import Runtime
@@ -50,7 +51,7 @@ extension JobQueue {
         _ assets: [AssetSubmission], to catalog: CatalogID, generation: Int
     ) async throws(Failure) {
         let rows = try assets.map { asset throws(Failure) in
-            (asset, try originURL(of: asset.url))
+            (asset, try originURL(of: asset.url), try Self.sidecars(of: asset))
         }
         try await transaction { connection in
             let row = try await Self.lock(catalog, generation: generation, connection)
@@ -63,6 +64,7 @@ extension JobQueue {
                     .optionalText(row.0.sha256), .optionalText(row.0.digests), .text(row.1),
                     .text(directory(of: row.0.key)),
                     .optionalText(row.0.mirrors?.joined(separator: "\n")),
+                    .optionalText(row.2),
                 ] as [PostgresValue]
             }
             try await connection.copyIn(SQL.assetsCopy, rows: values)
@@ -74,6 +76,31 @@ extension JobQueue {
             guard row.hasMirrors || assets.contains(where: { $0.mirrors != nil }) else { return }
             _ = try await connection.query(SQL.mirrorsMerge, [.int(catalog.rawValue)])
         }
+    }
+
+    /// As `asset.sidecars` has them; nil for none.
+    private static func sidecars(of asset: AssetSubmission) throws(Failure) -> String? {
+        guard let sidecars = asset.sidecars, !sidecars.isEmpty else { return nil }
+        struct Row: Encodable {
+            var url: String
+            var key: String
+            var origin: String
+            var role: SegmentRole
+            var required: Bool
+            var bytes: Int64?
+            var sha256: String?
+            var digests: String?
+        }
+        let rows = try sidecars.map { sidecar throws(Failure) in
+            Row(
+                url: sidecar.url, key: sidecar.key, origin: try originURL(of: sidecar.url),
+                role: sidecar.role, required: sidecar.required, bytes: sidecar.bytes,
+                sha256: sidecar.sha256, digests: sidecar.digests)
+        }
+        guard let text = try? JSONEncoder().encode(rows) else {
+            throw Failure("worker.internal", "The sidecars of \(asset.name) are no JSON.")
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Starts a submission: every asset that is not done gets its jobs, and those that are done are
@@ -92,7 +119,9 @@ extension JobQueue {
             _ = try await connection.query(SQL.startLanes, both + [.int(row.queueID)])
             // Its reports go on meanwhile; they take no lane's lock.
             _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])
-            for statement in [SQL.startNewFiles, SQL.startFileSegments, SQL.startDropParts] {
+            for statement in [
+                SQL.startNewFiles, SQL.startFileSegments, SQL.startSidecars, SQL.startDropParts,
+            ] {
                 _ = try await connection.query(statement, both)
             }
             _ = try await connection.query(SQL.startJobs, both + [.null])

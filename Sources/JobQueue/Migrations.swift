@@ -31,6 +31,7 @@ package enum Migrations {
         Step(13, PackageResources.migration_0013_up_sql, PackageResources.migration_0013_down_sql),
         Step(14, PackageResources.migration_0014_up_sql, PackageResources.migration_0014_down_sql),
         Step(15, PackageResources.migration_0015_up_sql, PackageResources.migration_0015_down_sql),
+        Step(16, PackageResources.migration_0016_up_sql, PackageResources.migration_0016_down_sql),
     ]
 
     /// The version that this binary works with.

@@ -75,6 +75,9 @@ enum SQL {
     }
 
     private static let substitutions: [(String, String)] = [
+        ("sidecars", fragment(PackageResources.fragment_sidecars_sql)),
+        // Behind every segment that a manifest may have.
+        ("firstSidecar", "\(WireLimits.segmentsPerAsset)"),
         ("settleFetches", fragment(PackageResources.fragment_settle_fetches_sql)),
         ("heldJobs", fragment(PackageResources.fragment_held_jobs_sql)),
         ("assetKinds", list(AssetKind.allCases)),

@@ -22,6 +22,7 @@ extension AssetBatch: WireMessage {
                 writer.column("\"mirrors\":", Array(mirrors.indices)) { $0.string(mirrors[$1]) }
                 writer.removeLast()
             }
+            writer.sidecars(asset.sidecars)
             writer.content(asset.bytes, asset.sha256, asset.digests)
         }
         if !assets.isEmpty { writer.removeLast() }
@@ -58,6 +59,7 @@ extension AssetSubmission {
         var sha256: String?
         var mirrors: [String]?
         var digests: String?
+        var sidecars: [SidecarSubmission]?
         let isRead = reader.object { reader, member in
             if member.isName("name") { return reader.once(&name) { $0.string() } }
             if member.isName("url") { return reader.once(&url) { $0.string() } }
@@ -71,12 +73,45 @@ extension AssetSubmission {
                 return reader.once(&mirrors) { $0.array { $0.string() } }
             }
             if member.isName("digests") { return reader.once(&digests) { $0.string() } }
+            if member.isName("sidecars") {
+                return reader.once(&sidecars) { $0.array { SidecarSubmission(reading: &$0) } }
+            }
             return false
         }
         guard isRead, let name, let url, let kind, let key else { return nil }
         self.init(name: name, url: url, kind: kind, key: key, bytes: bytes, sha256: sha256)
         self.mirrors = mirrors
         self.digests = digests
+        self.sidecars = sidecars
+    }
+}
+
+extension SidecarSubmission {
+    /// Nil for what Foundation has to read.
+    fileprivate init?(reading reader: inout WireTextReader) {
+        var url: String?
+        var key: String?
+        var role: SegmentRole?
+        var required: Bool?
+        var bytes: Int64?
+        var sha256: String?
+        var digests: String?
+        let isRead = reader.object { reader, member in
+            if member.isName("url") { return reader.once(&url) { $0.string() } }
+            if member.isName("key") { return reader.once(&key) { $0.string() } }
+            if member.isName("role") {
+                return reader.once(&role) { $0.string().flatMap(SegmentRole.init(rawValue:)) }
+            }
+            if member.isName("required") { return reader.once(&required) { $0.bool() } }
+            if member.isName("bytes") { return reader.once(&bytes) { $0.integer() } }
+            if member.isName("sha256") { return reader.once(&sha256) { $0.string() } }
+            if member.isName("digests") { return reader.once(&digests) { $0.string() } }
+            return false
+        }
+        guard isRead, let url, let key, let role, let required else { return nil }
+        self.init(
+            url: url, key: key, role: role, required: required, bytes: bytes, sha256: sha256,
+            digests: digests)
     }
 }
 
@@ -158,6 +193,23 @@ extension ResolvedSegment {
 }
 
 extension WireTextWriter {
+    fileprivate mutating func sidecars(_ sidecars: [SidecarSubmission]?) {
+        guard let sidecars else { return }
+        raw(",\"sidecars\":[")
+        for sidecar in sidecars {
+            raw("{\"url\":")
+            string(sidecar.url)
+            raw(",\"key\":")
+            string(sidecar.key)
+            raw(",\"role\":")
+            string(sidecar.role.rawValue)
+            raw(sidecar.required ? ",\"required\":true" : ",\"required\":false")
+            content(sidecar.bytes, sidecar.sha256, sidecar.digests)
+        }
+        if !sidecars.isEmpty { removeLast() }
+        raw("]")
+    }
+
     /// The end of an element, with what is known of its content.
     fileprivate mutating func content(
         _ length: Int64?, _ sha256: String?, _ digests: String? = nil

@@ -90,6 +90,21 @@ package struct AssetStatus: Codable, Sendable {
     package var path: String?
     /// When its state or its counts changed last, in seconds since 1970.
     package var changed: Double?
+    /// Sidecars that failed and that it does without; nil for none, and in pages that do not tell.
+    package var missing: [MissingSidecar]?
+
+    package struct MissingSidecar: Codable, Sendable {
+        package var url: String
+        /// Where it would lie, relative to the site.
+        package var path: String
+        package var failure: Failure
+
+        package init(url: String, path: String, failure: Failure) {
+            self.url = url
+            self.path = path
+            self.failure = failure
+        }
+    }
 
     package init(
         id: AssetID, name: String, url: String, kind: AssetKind, state: AssetState,

@@ -55,6 +55,8 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
     package var mirrors: [String]?
     /// Expected digests of other algorithms, a text of `FurtherDigests`; `file` assets only.
     package var digests: String?
+    /// Files that belong to it, `WireLimits.sidecarsPerAsset` at most. Nil for none.
+    package var sidecars: [SidecarSubmission]?
 
     package init(
         name: String, url: String, kind: AssetKind, key: String, bytes: Int64? = nil,
@@ -66,6 +68,36 @@ package struct AssetSubmission: Codable, Hashable, Sendable {
         self.key = key
         self.bytes = bytes
         self.sha256 = sha256
+    }
+}
+
+/// A file that belongs to an asset: a poster, subtitles, metadata.
+package struct SidecarSubmission: Codable, Hashable, Sendable {
+    package var url: String
+    /// Final key, relative to the site.
+    package var key: String
+    /// `image`, `subtitles` or `data`.
+    package var role: SegmentRole
+    /// The asset fails with it; one that is not required is named as missing.
+    package var required: Bool
+    /// Expected length in bytes.
+    package var bytes: Int64?
+    /// Expected SHA-256, 64 lower-case hex digits.
+    package var sha256: String?
+    /// Expected digests of other algorithms, a text of `FurtherDigests`.
+    package var digests: String?
+
+    package init(
+        url: String, key: String, role: SegmentRole, required: Bool = true, bytes: Int64? = nil,
+        sha256: String? = nil, digests: String? = nil
+    ) {
+        self.url = url
+        self.key = key
+        self.role = role
+        self.required = required
+        self.bytes = bytes
+        self.sha256 = sha256
+        self.digests = digests
     }
 }
 
@@ -91,6 +123,7 @@ package struct CatalogStart: Codable, Sendable {
 package enum WireLimits {
     package static let assetsPerRequest = 5_000
     package static let mirrorsPerAsset = 7
+    package static let sidecarsPerAsset = 50
     package static let jobsPerLease = 1_000
     package static let resultsPerReport = 1_000
     package static let segmentsPerRequest = 5_000

@@ -263,12 +263,15 @@ final class PrefetchSession: DrainableService {
 struct SubmissionBatch {
     /// Well under `WireLimits.bodyBytes`: JSON may need more bytes than the text.
     private static let mostBytes = 4 << 20
+    /// A coordinator takes 100,000 in a body; an asset has 16 at most beside its sidecars.
+    private static let mostValues = 90_000
 
     let generation: Int
     private var assets: [AssetSubmission] = []
     /// A list may name an asset twice alike; a request names it once.
     private var names: Set<String> = []
     private var bytes = 0
+    private var values = 0
 
     init(generation: Int) { self.generation = generation }
 
@@ -278,14 +281,20 @@ struct SubmissionBatch {
         assets.append(asset)
         bytes += asset.name.utf8.count + asset.url.utf8.count + asset.key.utf8.count + 200
         bytes += (asset.mirrors ?? []).reduce(0) { $0 + $1.utf8.count + 4 }
-        let isFull = assets.count >= WireLimits.assetsPerRequest || bytes >= Self.mostBytes
+        for sidecar in asset.sidecars ?? [] {
+            bytes += sidecar.url.utf8.count + sidecar.key.utf8.count + 400
+        }
+        values += 16 + 8 * (asset.sidecars?.count ?? 0)
+        let isFull =
+            assets.count >= WireLimits.assetsPerRequest || bytes >= Self.mostBytes
+            || values >= Self.mostValues
         return isFull ? takeRest() : nil
     }
 
     /// What has not been sent; nil when there is nothing.
     mutating func takeRest() -> AssetBatch? {
         guard !assets.isEmpty else { return nil }
-        defer { (assets, names, bytes) = ([], [], 0) }
+        defer { (assets, names, bytes, values) = ([], [], 0, 0) }
         return AssetBatch(generation: generation, assets: assets)
     }
 }

@@ -139,12 +139,14 @@ struct ReportWriter {
 
     private struct Rest: Encodable {
         let kind: AssetKind
+        let missing: [AssetStatus.MissingSidecar]?
         let name: String
         let state: AssetState
         let url: String
 
         init(_ asset: AssetStatus) {
             (kind, name, state, url) = (asset.kind, asset.name, asset.state, asset.url)
+            missing = asset.missing
         }
     }
 

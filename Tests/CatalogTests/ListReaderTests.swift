@@ -148,6 +148,34 @@ import Testing
         #expect(Self.failure(title)?.message.contains("for kind file only") == true)
     }
 
+    @Test func anAssetMayHaveSidecars() throws {
+        let digest = Self.times("0a", 16)
+        let assets = try Self.read(
+            #"[{"url": "http://h/1.m3u8", "sidecars": ["http://i/P.JPG?v=1", {"url": "#
+                + #""http://h/en.vtt", "required": false, "bytes": 3, "md5": "\#(digest)"}]}]"#)
+        var wanted = try ListReader.asset(url: "http://h/1.m3u8")
+        wanted.sidecars = [
+            SidecarSubmission(url: "http://i/P.JPG?v=1", key: "i/P.JPG?v=1", role: .image),
+            SidecarSubmission(
+                url: "http://h/en.vtt", key: "h/en.vtt", role: .subtitles, required: false,
+                bytes: 3, digests: "md5=\(digest)"),
+        ]
+        #expect(assets == [wanted])
+        let many = (0...50).map { "\"http://h/\($0)\"" }.joined(separator: ",")
+        for (sidecars, what) in [
+            ("[]", "names 0 files"), ("[\(many)]", "names 51 files"), ("[7]", "[0].sidecars[0]"),
+            (#"[{"url": "http://h/1", "required": 1}]"#, "allowed true or false"),
+            (#"[{"required": true}]"#, "[0].sidecars[0].url: is missing"),
+            (#"[{"url": "http://h/1", "name": "x"}]"#, "[0].sidecars[0].name: is not known"),
+            (#"[{"url": "http://h/%2f"}]"#, "encoded slash"),
+            (#"["http://h/1", "http://h/1"]"#, "would lie at h/1"),
+            (#"["http://h/a"]"#, "would lie at h/a"),
+        ] {
+            let failure = Self.failure("[{\"url\": \"http://h/a\", \"sidecars\": \(sidecars)}]")
+            #expect(failure?.message.contains(what) == true, "\(failure?.message ?? "")")
+        }
+    }
+
     @Test(arguments: [1, 5, 1 << 16])
     func aCatalogIsRead(piece: Int) throws {
         let digest = String(repeating: "aB", count: 32)

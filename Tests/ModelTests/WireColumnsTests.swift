@@ -208,6 +208,12 @@ import Testing
             ])
         assets.assets[1].mirrors = ["http://m/b", "http://n/b?\\"]
         assets.assets[0].digests = "crc32c=01234567"
+        assets.assets[1].sidecars = [
+            SidecarSubmission(url: "http://i/\\", key: "i/\"", role: .image, required: false),
+            SidecarSubmission(
+                url: "http://h/m", key: "h/m", role: .data, bytes: 3, sha256: "x",
+                digests: "md5=0"),
+        ]
         let segments = SegmentBatch(
             worker: "w", job: JobID(7), lease: "l",
             segments: [

@@ -81,6 +81,36 @@ extension EndToEnd {
             #expect(origin.repeatedRequests == 0)
         }
 
+        @Test func anAssetWithoutSomeOfItsSidecars() async throws {
+            let origin = try await FileOrigin(files: 4)
+            let home = try await EmbeddedHome(.current)
+            let urls = origin.paths.map { "\(origin.server.url)/\($0)" }
+            let list = home.path("list.json")
+            let missing = "\(origin.server.url)/missing.jpg"
+            try """
+            [{"url": "\(urls[0])", "name": "with", "sidecars":
+                ["\(urls[1])", {"url": "\(missing)", "required": false}]},
+             {"url": "\(urls[2])", "name": "without", "sidecars": ["\(missing)"]},
+             "\(urls[3])"]
+            """.write(toFile: list, atomically: false, encoding: .utf8)
+            let process = try home.prefetch(list)
+            #expect(try await process.wait() == .exited(1), "\(process.errors)")
+            let report = try Report(home.report)
+            let with = report.asset(named: "with")
+            #expect(with?["state"] as? String == "completed")
+            #expect((with?["files"] as? [Any])?.count == 2)
+            let lacks = try #require(with?["missing"] as? [[String: Any]])
+            #expect(lacks.map { $0["url"] as? String } == [missing])
+            let failure = lacks.first?["failure"] as? [String: Any]
+            #expect(failure?["code"] as? String == "origin.http.404")
+            #expect(report.failureCode(of: "without") == "origin.http.404")
+            #expect(report.total("failed") == 1)
+            let site = "\(home.edge)/127.0.0.1:\(origin.server.port)"
+            #expect(
+                FileManager.default.contents(atPath: "\(site)/\(origin.paths[1])")
+                    == origin.content(1))
+        }
+
         @Test func gzipFromAPipe() async throws {
             let origin = try await FileOrigin(files: 3)
             let home = try await EmbeddedHome(.current)

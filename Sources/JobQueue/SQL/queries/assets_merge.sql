@@ -1,9 +1,9 @@
 -- $1 catalog, $2 generation. An asset that is named as before keeps what is known of it.
 WITH merged AS (
     INSERT INTO asset AS a (catalog_id, directory_id, origin_id, generation, name, url, kind, key,
-                            expected_bytes, expected_sha256, expected_digests)
+                            expected_bytes, expected_sha256, expected_digests, sidecars)
     SELECT $1::bigint, d.id, o.id, $2::int, s.name, s.url, s.kind, s.key, s.expected_bytes,
-           s.expected_sha256, s.expected_digests
+           s.expected_sha256, s.expected_digests, s.sidecars
     FROM staged_asset s
     JOIN origin o ON o.url = s.origin
     JOIN directory d ON d.catalog_id = $1 AND d.path = s.directory
@@ -18,11 +18,13 @@ WITH merged AS (
         expected_bytes = excluded.expected_bytes,
         expected_sha256 = excluded.expected_sha256,
         expected_digests = excluded.expected_digests,
+        sidecars = excluded.sidecars,
         -- What the list said of the length stands with the segment, once there is one: the asset's
         -- may have been learned from the origin.
-        redefined = a.redefined OR (a.url, a.kind, a.key, a.expected_sha256, a.expected_digests)
+        redefined = a.redefined OR (a.url, a.kind, a.key, a.expected_sha256, a.expected_digests,
+                                        a.sidecars)
             IS DISTINCT FROM (excluded.url, excluded.kind, excluded.key, excluded.expected_sha256,
-                              excluded.expected_digests)
+                              excluded.expected_digests, excluded.sidecars)
             OR excluded.kind = 'file' AND (
                 SELECT CASE WHEN s.id IS NULL THEN a.expected_bytes ELSE s.expected_bytes END
                 FROM (SELECT) AS one

@@ -36,6 +36,8 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT array_to_string(urls, E'\n') AS urls FROM mirror
     WHERE c.has_mirrors AND asset_id = j.asset_id AND j.kind = 'fetch' AND j.whole_id IS NULL
+      -- Those of its sidecars are elsewhere.
+      AND s.ordinal = 0
     OFFSET 0
 ) AS m ON true
 -- What plain fetches have none of: the filter answers without a look.

@@ -1,10 +1,11 @@
--- $1 catalog, $2 generation. The short way for files that were never started: each is one segment
--- and one job.
+-- $1 catalog, $2 generation. The short way for files that were never started and have no sidecars: each
+-- is one segment and one job.
 WITH fresh AS MATERIALIZED (
     SELECT id, origin_id, url, key, expected_bytes, expected_sha256, expected_digests,
            coalesce(priority, -1) AS own_priority
     FROM asset
     WHERE catalog_id = $1 AND generation = $2 AND state = 'new' AND kind = 'file'
+      AND sidecars IS NULL
 ), segments AS (
     INSERT INTO segment (asset_id, origin_id, ordinal, role, url, key, expected_bytes,
                          expected_sha256, expected_digests)
