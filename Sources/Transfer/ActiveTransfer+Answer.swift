@@ -8,8 +8,9 @@ internal import Storage
 extension ActiveTransfer {
     /// Judges the header of an answer: whether its body is wanted, and where it goes.
     ///
-    /// Called with the first byte of the body, or at the end of an answer without one.
-    func decide() throws(Failure) {
+    /// Called with the first byte of the body, or at the end of an answer without one: only in the
+    /// first case the body can wait for its place, with `opening` set.
+    func decide(mayWait: Bool) throws(Failure) {
         received = 0
         resumedBytes = 0
         if lane.isLimited { loop.answered(self) }
@@ -29,7 +30,7 @@ extension ActiveTransfer {
         if let range = request.range {
             try checkRange(range)
             wantedBytes = range.length
-            if let partial { try goOn(with: partial) } else { try begin() }
+            if let partial { try goOn(with: partial) } else { try begin(mayWait) }
         } else if let partial, try isRest(of: partial) {
             expected += partial.record.digests
             wantedBytes = partial.record.totalBytes
@@ -38,8 +39,13 @@ extension ActiveTransfer {
         } else {
             expected += stated
             try checkLength()
-            try begin()
+            try begin(mayWait)
         }
+        if opening == nil { receive() }
+    }
+
+    /// The body has its place, and comes.
+    func receive() {
         if let wantedBytes, wantedBytes - received >= Self.hashedAsideBytes { digests.hashAside() }
         setResumable()
         transfer.handle(.receive)
@@ -280,8 +286,7 @@ extension ActiveTransfer {
             detail.isEmpty ? code.message : detail)
     }
 
-    /// A header line of over 100 KiB ends as what there is no memory for: libcurl's buffer for it is
-    /// full.
+    /// A header line of over 100 KiB ends as what there is no memory for: libcurl's buffer is full.
     private var hasBegunAnswer: Bool { easy.status > 0 || easy.timings.firstByteSeconds > 0 }
 
     private var isHTTP: Bool {

@@ -108,12 +108,17 @@ extension ActiveTransfer {
     }
 
     /// Begins a body at its start, with the digests that are to be compared.
-    func begin() throws(Failure) {
+    func begin(_ mayWait: Bool) throws(Failure) {
         // What lay there is of no use; its name is needed.
         if let left = request.resumption?.partial?.object, object !== left { left.discard() }
         if !expected.isEmpty { digests = DigestSet(expected.map(\.algorithm)) }
         switch request.destination {
-        case .object(let open): object = try open(wantedBytes)
+        case .object(let open):
+            guard mayWait, isWorthAThread else {
+                object = try open(wantedBytes)
+                break
+            }
+            openAside(open)
         case .sink(let open): sink = try open(wantedBytes)
         case .memory: break
         }

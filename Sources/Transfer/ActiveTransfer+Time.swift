@@ -21,6 +21,7 @@ extension ActiveTransfer {
 
     /// Why the transfer has taken too long, if it has.
     func overdue(now: Double) -> Overdue? {
+        if opening?.ending != nil { return nil }
         func overdue(_ message: String, since: Double) -> Overdue {
             Overdue(failure: problem("origin.timeout", message), since: since)
         }
@@ -34,7 +35,7 @@ extension ActiveTransfer {
             return overdue("no answer after \(limit) s", since: requestedAt)
         }
         // Slow by order.
-        if isPaused { windowStartedAt = nil }
+        if isPaused || opening != nil { windowStartedAt = nil }
         guard let start = windowStartedAt else {
             windowStartedAt = now
             windowBytes = received

@@ -54,6 +54,8 @@ final class ActiveTransfer {
     /// comes.
     var splitCandidate: (part: Int64, large: LargeObject, startedAt: Double)?
     var object: PendingObject?
+    /// While another thread opens it.
+    var opening: Opening?
     var sink: (any TransferSink)?
     var memory: [UInt8] = []
     var start: [UInt8] = []
@@ -241,7 +243,7 @@ final class ActiveTransfer {
     /// Ends the transfer now, from outside of libcurl's callbacks.
     func end(_ failure: Failure) {
         loop.remove(easy)
-        finish(failure)
+        finish(orWhenOpened: failure)
     }
 
     func finish(_ failure: Failure, retryAfterSeconds: Double? = nil) {
@@ -296,11 +298,9 @@ final class ActiveTransfer {
 
 extension ActiveTransfer: CurlEasyDelegate {
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
-        if isBounded, !loop.takes(bytes.count, self) {
-            return .pause
-        }
         do throws(Failure) {
-            if body == .undecided { try decide() }
+            if body == .undecided { try decide(mayWait: true) }
+            if opening != nil || isBounded && !loop.takes(bytes.count, self) { return .pause }
             try accept(bytes)
         } catch {
             failure = error
@@ -342,11 +342,12 @@ extension ActiveTransfer: CurlEasyDelegate {
             }
             return
         }
+        if opening != nil { return finish(orWhenOpened: failure ?? transportFailure(code)) }
         if let failure, failure != .discardedEnough { return end(with: failure) }
         if isFirstPart, received == wantedBytes { return succeed() }
         // An answer without a body is judged here.
         if body == .undecided, code == .ok {
-            do throws(Failure) { try decide() } catch { return end(with: error) }
+            do throws(Failure) { try decide(mayWait: false) } catch { return end(with: error) }
         }
         switch body {
         case .wanted where code == .ok: succeed()

@@ -32,6 +32,9 @@ package final class TransferEngine: Sendable {
         /// Where a host and port lead to, a literal address, in place of what its name resolves to;
         /// nil for that. Asked for each request.
         package var resolve: (@Sendable (_ host: String, _ port: Int) -> String?)?
+        /// The place of a body of so many bytes or more, or of unknown length, is opened by another thread
+        /// than a loop's.
+        package var openAsideBytes: Int64 = 1 << 20
         /// How often timeouts are looked at.
         package var tickSeconds = 0.5
 

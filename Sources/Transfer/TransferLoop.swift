@@ -1,6 +1,8 @@
 internal import Curl
+internal import Dispatch
 internal import EventLoop
 internal import Model
+internal import Storage
 import Synchronization
 
 /// One thread of an engine: an event loop, its multi handle and the transfers that run on it.
@@ -35,6 +37,8 @@ final class TransferLoop: @unchecked Sendable {
     /// When something last came by a connection that may be shared, by its port at this end, as far as a
     /// look now and then tells.
     var heardAt: [Int32: Double] = [:]
+    /// Of this tick.
+    private var toOpen: [PlaceToOpen] = []
     let meters = PausedTransfers()
     private var meterTimer: LoopTimer?
     private var meterTimerAt = Double.infinity
@@ -101,6 +105,7 @@ final class TransferLoop: @unchecked Sendable {
     func shutdown() {
         loop.execute { [self] in
             cancelActive { _ in true }
+            for running in Array(active.values) { running.finishUnopened() }
             carryOut = nil
             multi?.close()
             multi = nil
@@ -205,6 +210,29 @@ final class TransferLoop: @unchecked Sendable {
         }
         if lines.isEmpty { plainHeaders[place] = made }
         return made
+    }
+
+    /// Threads that come by need: one that a disk holds up holds up no other.
+    private static let openings = DispatchQueue(
+        label: "dray.openings", qos: .utility, attributes: .concurrent)
+
+    /// Has a place opened by another thread, and the transfer told. Those of one tick go together.
+    func openAside(
+        _ transfer: UInt64, bytes: Int64?,
+        _ open: @escaping @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject
+    ) {
+        toOpen.append(PlaceToOpen(transfer: transfer, bytes: bytes, open: open))
+        guard toOpen.count == 1 else { return }
+        loop.execute { [self] in
+            let places = toOpen
+            toOpen = []
+            Self.openings.async { [self] in
+                for place in places {
+                    let result = place.result()
+                    loop.execute { [self] in active[place.transfer]?.opened(result) }
+                }
+            }
+        }
     }
 
     /// Hands a transfer's result out and its slot to the next.

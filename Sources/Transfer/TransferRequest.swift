@@ -69,9 +69,9 @@ package struct TransferRequest: Sendable {
 
     /// Where the bytes go.
     package enum Destination: Sendable {
-        /// Into an object of the site's storage at their offset in the whole file; opened on a loop
-        /// when the first byte arrives, with the number of bytes to come where it is known; handed
-        /// back in the result for `commit`.
+        /// Into an object of the site's storage at their offset in the whole file; opened when the first
+        /// byte arrives, with the number of bytes to come where it is known; handed back in the result
+        /// for `commit`. Opened on a loop where few bytes are to come, else by a thread that may block.
         case object(open: @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject)
         /// Into memory; `maximumBytes` should be small.
         case memory

@@ -1,0 +1,148 @@
+import Dispatch
+import Model
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+import Transfer
+
+/// Places for bodies that take long to be opened, as on a disk in trouble.
+@Suite("Places that take long to open", .timeLimit(.minutes(2)))
+struct OpeningTests {
+    private static let long = 3 << 20
+
+    private let origin: FaultOrigin
+    private let fetcher: Fetcher
+    /// Held while the disk is in trouble; opened by each test, however it ends.
+    private let trouble = Trouble()
+
+    private final class Trouble: Sendable {
+        private let semaphore = DispatchSemaphore(value: 0)
+        private let counts = Mutex((entered: 0, over: false))
+
+        var entered: Int { counts.withLock { $0.entered } }
+
+        func pass() {
+            let isOver = counts.withLock { counts in
+                counts.entered += 1
+                return counts.over
+            }
+            if !isOver { semaphore.wait() }
+            semaphore.signal()
+        }
+
+        func end() {
+            counts.withLock { $0.over = true }
+            semaphore.signal()
+        }
+
+        deinit { semaphore.signal() }
+    }
+
+    init() throws {
+        origin = try FaultOrigin()
+        fetcher = try Fetcher { $0.loops = 1 }
+        origin.serve("/long", sample(Self.long), etag: "\"v\"")
+        origin.serve("/short", sample(10_000))
+        origin.route("/unknown", Self.chunked(sample(100_000)))
+        origin.route("/empty", Self.chunked([]))
+    }
+
+    private static func chunked(_ body: [UInt8]) -> FaultOrigin.Response {
+        var bytes: [UInt8] = []
+        if !body.isEmpty {
+            bytes = Array("\(String(body.count, radix: 16))\r\n".utf8) + body + Array("\r\n".utf8)
+        }
+        bytes += Array("0\r\n\r\n".utf8)
+        var response = FaultOrigin.Response(headers: [("Transfer-Encoding", "chunked")])
+        response.steps = [.send(bytes), .close]
+        return response
+    }
+
+    /// A request whose place is opened when the trouble is over.
+    private func troubled(
+        _ path: String, fails failure: Failure? = nil
+    ) -> TransferRequest {
+        var request = fetcher.request(origin.url(path), key: "o\(path)", role: .file)
+        guard case .object(let open) = request.destination else { return request }
+        request.destination = .object { [trouble] (bytes) throws(Failure) in
+            trouble.pass()
+            if let failure { throw failure }
+            return try open(bytes)
+        }
+        return request
+    }
+
+    @Test("they hold up no other transfer of the loop", arguments: ["/long", "/unknown"])
+    func others(path: String) async throws {
+        defer { trouble.end() }
+        async let slow = fetcher.fetch(troubled(path))
+        try await waitUntil(deadlineSeconds: 60, "the opening") { trouble.entered == 1 }
+        for number in 0..<20 {
+            let request = fetcher.request(origin.url("/short"), key: "o/\(number)")
+            #expect(await fetcher.failure(request) == nil)
+        }
+        trouble.end()
+        let fetched = try await slow.outcome.get()
+        let body = sample(path == "/long" ? Self.long : 100_000)
+        #expect(fetched.sha256 == sha256(body))
+        for stored in fetcher.storage.commit([try #require(fetched.object)]) { try stored.get() }
+        #expect(try fetcher.directory.read("o\(path)") == body)
+    }
+
+    @Test("a body of unknown length, and none at all", arguments: ["/unknown", "/empty"])
+    func unknownLength(path: String) async throws {
+        trouble.end()
+        let fetched = try await fetcher.fetch(troubled(path)).outcome.get()
+        let body = path == "/empty" ? [] : sample(100_000)
+        #expect(fetched.sha256 == sha256(body))
+        for stored in fetcher.storage.commit([try #require(fetched.object)]) { try stored.get() }
+        #expect(try fetcher.directory.read("o\(path)") == body)
+    }
+
+    @Test("one that cannot be opened ends its transfer with the reason, and leaves nothing")
+    func failing() async throws {
+        trouble.end()
+        let request = troubled("/long", fails: Failure("storage.full", "no room"))
+        #expect(await fetcher.failure(request) == "storage.full")
+        #expect(try fetcher.directory.files().isEmpty)
+        #expect(await fetcher.failure(fetcher.request(origin.url("/short"))) == nil)
+    }
+
+    /// The next attempt at the job may open a file of the same name, which must not be taken away.
+    @Test("a transfer that is cancelled meanwhile ends when its place is there, and leaves nothing")
+    func cancelled() async throws {
+        defer { trouble.end() }
+        let ended = Mutex<TransferResult?>(nil)
+        let transfer = fetcher.engine.submit(troubled("/long")) { _, result in
+            ended.withLock { $0 = result }
+        }
+        try await waitUntil(deadlineSeconds: 60, "the opening") { trouble.entered == 1 }
+        fetcher.engine.cancel(transfer)
+        // The loop has dealt with it when it has done something after it.
+        #expect(await fetcher.failure(fetcher.request(origin.url("/short"))) == nil)
+        let isEarly = ended.withLock { $0 != nil }
+        #expect(!isEarly)
+        trouble.end()
+        try await waitUntil(deadlineSeconds: 60, "the end") { ended.withLock { $0 != nil } }
+        let outcome = try #require(ended.withLock { $0 }).outcome
+        let failure = #expect(throws: Failure.self) { try outcome.get() }
+        #expect(failure?.code == "worker.cancelled")
+        #expect(try fetcher.temporaries().isEmpty)
+    }
+
+    @Test("shutdown waits for none")
+    func shutdown() async throws {
+        defer { trouble.end() }
+        async let slow = fetcher.fetch(troubled("/long"))
+        try await waitUntil(deadlineSeconds: 60, "the opening") { trouble.entered == 1 }
+        fetcher.engine.shutdown()
+        let outcome = await slow.outcome
+        let failure = #expect(throws: Failure.self) { try outcome.get() }
+        #expect(failure?.code == "worker.cancelled")
+        trouble.end()
+        try await waitUntil(deadlineSeconds: 60, "what came too late") {
+            try fetcher.temporaries().isEmpty
+        }
+    }
+}
