@@ -20,11 +20,10 @@ struct EdgeReference {
 
     private static let host = "edge.invalid"
 
-    /// True when the reference leads to `key` as it stands: a relative path without a query, which some web
-    /// servers pass over when they look for a file.
+    /// True when the reference leads to `key` as it stands: it is a relative path.
     func leads(_ reference: [UInt8], _ range: Range<Int>, to key: SiteKey) -> Bool {
         guard let base, let url = try? base.resolve(reference, range), url.authority == Self.host,
-            url.query == nil, range.first.map({ reference[$0] }) != ASCII.slash,
+            range.first.map({ reference[$0] }) != ASCII.slash,
             let found = try? SiteKey(url)
         else { return false }
         return found.text == "\(Self.host)/\(key.text)"
@@ -38,9 +37,19 @@ struct EdgeReference {
             common += 1
         }
         let up = repeatElement("..", count: folder.count - common)
-        let path = (up + target[common...].map { Self.encoded($0) }).joined(separator: "/")
+        let folders = target[common...].dropLast().map { Self.encoded($0) }
+        let name = target.last.map { Self.name($0) } ?? ""
+        let path = (up + folders + [name]).joined(separator: "/")
         // The first component of a relative path holds no colon.
         return path.prefix { $0 != "/" }.contains(":") ? "./\(path)" : path
+    }
+
+    /// A file's name, which may hold a query: see `SiteKey`.
+    private static func name(_ name: Substring) -> String {
+        guard let question = name.firstIndex(of: "?") else { return encoded(name) }
+        let query = name[question...].dropFirst()
+        let isQuery = query.contains("=") && query.utf8.allSatisfy { ASCII.isIn(.queryName, $0) }
+        return isQuery ? "\(encoded(name[..<question]))?\(query)" : encoded(name)
     }
 
     /// Percent-encoded but for slashes and what stands in a path as it is.

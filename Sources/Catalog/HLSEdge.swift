@@ -6,7 +6,8 @@ import Model
 /// URIs become relative paths to what is stored; what is not wanted goes; keys that are not stored are
 /// named by their whole URLs; what would lead a player away from the edge, or to what an ended playlist's
 /// title has not stored, goes (content steering, partial segments, preload hints, rendition reports); a
-/// variable from the query of the playlist's URL is given its value.
+/// variable from the query of the playlist's URL is given its value; a live playlist that is taken for what
+/// it lists has ended.
 struct HLSEdge {
     private let bytes: [UInt8]
     private let base: ReferenceBase
@@ -34,6 +35,12 @@ struct HLSEdge {
         place = EdgeReference(key: try SiteKey(named))
         edits = choice.edits
         try read()
+        if playlist.isLive {
+            let isOpen = bytes.last != ASCII.lineFeed
+            edits.append(
+                ManifestEdit(
+                    text: (isOpen ? "\n" : "") + "#EXT-X-ENDLIST\n", bytes.count..<bytes.count))
+        }
     }
 
     /// The bytes to store; nil for those that were served.

@@ -18,6 +18,7 @@ struct HLSParser {
     private var pendingTrack: Rendition?
     private var pendingGap = false
     private var hasEnded = false
+    var takesSnapshots = false
     /// The line of the first URI that no EXT-X-STREAM-INF announced.
     private var firstSegmentLine: Int?
     /// EXTINF of the segment that is still to come.
@@ -116,7 +117,8 @@ struct HLSParser {
                 throw failure("manifest.empty", "the playlist names no variant")
             }
         case .media:
-            if !hasEnded, firstSegmentLine != nil || kindIsKnown {
+            playlist.isLive = !hasEnded && (firstSegmentLine != nil || kindIsKnown)
+            if playlist.isLive, !takesSnapshots {
                 throw failure(
                     "manifest.live",
                     "the playlist has no EXT-X-ENDLIST: it is live, or it was cut short")

@@ -52,6 +52,8 @@ package struct HLSPlaylist: Sendable {
     /// playlist: session keys and session data. An object stands there several times when several of
     /// its byte ranges are listed, or when it is.
     package internal(set) var segments: [ManifestSegment] = []
+    /// It had not ended when it was read.
+    package internal(set) var isLive = false
     /// Segments that the playlist lists but that are gaps.
     package internal(set) var gaps = 0
     /// Variables of EXT-X-DEFINE, which media playlists may import from a multivariant one.
@@ -73,14 +75,16 @@ package struct HLSPlaylist: Sendable {
     ///   - imports: variables of the multivariant playlist that named this one; nil when none did.
     ///   - rendition: what the playlist is played for.
     ///   - contentType: the answer's Content-Type.
+    ///   - takesSnapshots: a live playlist is taken for what it lists.
     ///
     /// Fails with `manifest.…`; the message names the URL (without its query) and the line.
     package static func parse(
         _ bytes: [UInt8], url: WebURL, named: WebURL? = nil, imports: [String: String]? = nil,
-        rendition: Rendition = .variant, contentType: String? = nil
+        rendition: Rendition = .variant, contentType: String? = nil, takesSnapshots: Bool = false
     ) throws(Failure) -> HLSPlaylist {
         var parser = HLSParser(
             bytes: bytes, url: url, named: named, imports: imports, rendition: rendition)
+        parser.takesSnapshots = takesSnapshots
         try parser.checkForm(contentType: contentType)
         return try parser.run()
     }

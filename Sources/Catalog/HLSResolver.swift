@@ -30,6 +30,8 @@ package struct HLSResolver: Sendable {
         var playlist: HLSPlaylist?
         var bytes: Int64 = 0
         var sha256 = ""
+        /// What is to lie at the edge, where that is not what was served.
+        var content: [UInt8]?
     }
 
     /// The manifest first, then the playlists it names, in its order.
@@ -40,8 +42,11 @@ package struct HLSResolver: Sendable {
     /// Entries of all playlists so far, with what several of them list.
     private var listed = 0
 
+    private let options: TitleOptions
+
     /// Starts with the manifest's URL.
-    package init(_ url: WebURL) {
+    package init(_ url: WebURL, options: TitleOptions = TitleOptions()) {
+        self.options = options
         let reference = ManifestReference(url: url, named: nil, line: 0)
         entries = [Entry(reference: reference, rendition: .variant)]
     }
@@ -84,10 +89,12 @@ package struct HLSResolver: Sendable {
                 "\(entry.reference.url): the title's playlists are larger than "
                     + "\(Self.playlistBytes) bytes together")
         }
-        let playlist = try HLSPlaylist.parse(
+        var choice = HLSTracks.Choice()
+        var playlist = try HLSPlaylist.parse(
             body, url: base, named: entry.reference.keyURL,
             imports: request.number == 0 ? nil : entries[0].playlist?.variables,
-            rendition: entry.rendition, contentType: contentType)
+            rendition: entry.rendition, contentType: contentType,
+            takesSnapshots: options.takesSnapshots ?? false)
         listed += playlist.segments.count
         if listed > Self.listedObjects { throw tooManyObjects() }
         if playlist.kind == .multivariant {
@@ -97,8 +104,15 @@ package struct HLSResolver: Sendable {
                     "\(entry.reference.url): a multivariant playlist names another one; it may "
                         + "name media playlists only")
             }
-            try addChildren(of: playlist, base: base)
+            choice = try HLSTracks(body).choice(options.tracks)
+            try addChildren(of: playlist, base: base, without: choice.droppedLines)
         }
+        let leavesKeys = options.leavesKeys ?? false
+        entries[request.number].content = try HLSEdge(
+            playlist, body, url: base, named: entry.reference.keyURL, choice: choice,
+            storesKeys: !leavesKeys
+        ).body
+        if leavesKeys { playlist.segments.removeAll { $0.role == .key } }
         entries[request.number].bytes = Int64(body.count)
         entries[request.number].sha256 = sha256
         entries[request.number].playlist = playlist
@@ -112,10 +126,12 @@ package struct HLSResolver: Sendable {
                 + "\(WireLimits.segmentsPerAsset) objects")
     }
 
-    private mutating func addChildren(of playlist: HLSPlaylist, base: WebURL) throws(Failure) {
+    private mutating func addChildren(
+        of playlist: HLSPlaylist, base: WebURL, without dropped: Set<Int32>
+    ) throws(Failure) {
         let manifest = entries[0].reference
         var seen: Set<ManifestReference> = []
-        for child in playlist.children {
+        for child in playlist.children where !dropped.contains(child.reference.line) {
             var reference = child.reference
             if [manifest.url, manifest.keyURL, base].contains(reference.url) {
                 throw Failure(
@@ -162,7 +178,8 @@ package struct HLSResolver: Sendable {
         }
         for object in session where object.role != .key { try collector.add(object) }
         for entry in entries.dropFirst() + entries.prefix(1) {
-            try collector.add(entry.reference, bytes: entry.bytes, sha256: entry.sha256)
+            try collector.add(
+                entry.reference, bytes: entry.bytes, sha256: entry.sha256, content: entry.content)
         }
         try collector.checkFolders()
         return collector.segments

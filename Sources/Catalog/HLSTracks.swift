@@ -5,15 +5,13 @@ import Model
 /// For a playlist that `HLSPlaylist.parse` has read: what is malformed has been refused there.
 struct HLSTracks {
     struct Entry {
-        var track: Track
+        var rendition: Rendition
         /// The tag with its URI, whole lines.
         var bytes: Range<Int>
         /// Lines of the playlist, from 1.
         var lines: ClosedRange<Int32>
         /// Attributes that name groups, by group: to be taken away where a group goes.
         var groups: [(name: String, attribute: Range<Int>)] = []
-        /// Whether players are to fetch something for it.
-        var hasURI: Bool
     }
 
     private(set) var entries: [Entry] = []
@@ -32,6 +30,7 @@ struct HLSTracks {
             let text = ASCII.trimmed(bytes, start..<end)
             if !text.isEmpty, bytes[text.lowerBound] != ASCII.hash, let place = pending {
                 entries[place].bytes = entries[place].bytes.lowerBound..<next
+                entries[place].rendition.id = String(decoding: bytes[text], as: UTF8.self)
                 entries[place].lines = entries[place].lines.lowerBound...line
                 pending = nil
             } else if let entry = tag(text, whole: start..<next, line: line) {
@@ -46,66 +45,63 @@ struct HLSTracks {
         guard ASCII.hasPrefix(bytes, text, "#EXT-X-"),
             let colon = text.first(where: { bytes[$0] == ASCII.colon })
         else { return nil }
-        let kind: Track.Kind
+        var rendition = Rendition(id: "", kind: .other)
         let value = (colon + 1)..<text.upperBound
         guard let attributes = try? HLSAttributes(bytes, value) else { return nil }
         switch String(decoding: bytes[text.lowerBound..<colon], as: UTF8.self) {
-        case "#EXT-X-STREAM-INF": kind = .variant
-        case "#EXT-X-I-FRAME-STREAM-INF": kind = .trickPlay
-        case "#EXT-X-IMAGE-STREAM-INF": kind = .images
+        case "#EXT-X-STREAM-INF": rendition.kind = .video
+        case "#EXT-X-I-FRAME-STREAM-INF":
+            rendition.kind = .video
+            rendition.isTrickMode = true
+        case "#EXT-X-IMAGE-STREAM-INF": rendition.kind = .image
         case "#EXT-X-MEDIA":
             if attributes.has("TYPE", "AUDIO") {
-                kind = .audio
+                rendition.kind = .audio
             } else if attributes.has("TYPE", "SUBTITLES") {
-                kind = .subtitles
+                rendition.kind = .subtitles
             } else if attributes.has("TYPE", "VIDEO") {
-                kind = .video
+                rendition.kind = .video
             } else {
                 // Closed captions come with the pictures.
                 return nil
             }
         default: return nil
         }
-        var entry = Entry(
-            track: Track(kind), bytes: whole, lines: line...line,
-            hasURI: kind == .variant || attributes["URI"] != nil)
+        if let uri = self.text(attributes["URI"]) { rendition.id = uri }
+        var entry = Entry(rendition: rendition, bytes: whole, lines: line...line)
         fill(&entry, attributes)
         return entry
     }
 
     private func fill(_ entry: inout Entry, _ attributes: HLSAttributes) {
-        entry.track.bitsPerSecond = number(attributes["BANDWIDTH"])
-        entry.track.averageBitsPerSecond = number(attributes["AVERAGE-BANDWIDTH"])
+        entry.rendition.bandwidth = number(attributes["BANDWIDTH"])
         if let size = text(attributes["RESOLUTION"]) {
-            let numbers = size.split { $0 == "x" || $0 == "X" }.map { Int($0) }
+            let numbers = size.split { $0 == "x" || $0 == "X" }.map { Int64($0) }
             if numbers.count == 2 {
-                (entry.track.width, entry.track.height) = (numbers[0], numbers[1])
+                (entry.rendition.width, entry.rendition.height) = (numbers[0], numbers[1])
             }
         }
-        entry.track.framesPerSecond = text(attributes["FRAME-RATE"]).flatMap { Double($0) }
-        entry.track.codecs = (text(attributes["CODECS"]) ?? "").split(separator: ",")
-            .map { $0.filter { $0 != " " } }
-        entry.track.name = text(attributes["NAME"])
-        if entry.track.kind == .variant || entry.track.kind == .trickPlay {
-            for (name, kind) in Self.groupAttributes {
-                guard let attribute = attributes[name], let group = text(attribute) else {
-                    continue
-                }
-                entry.track.groups.insert("\(kind):\(group)")
-                entry.groups.append(
-                    ("\(kind):\(group)", attribute.name.lowerBound..<attribute.end))
+        entry.rendition.codecs = text(attributes["CODECS"])
+        guard entry.rendition.kind == .image || attributes["GROUP-ID"] == nil else {
+            entry.rendition.language = text(attributes["LANGUAGE"])
+            entry.rendition.group = text(attributes["GROUP-ID"]).map {
+                "\(entry.rendition.kind.rawValue):\($0)"
             }
-        } else {
-            entry.track.language = text(attributes["LANGUAGE"])
-            entry.track.group = text(attributes["GROUP-ID"]).map {
-                "\(entry.track.kind.rawValue):\($0)"
+            return
+        }
+        for (name, kind) in Self.groupAttributes {
+            guard let attribute = attributes[name], let group = text(attribute) else {
+                continue
             }
+            entry.rendition.groups.insert("\(kind):\(group)")
+            entry.groups.append(
+                ("\(kind):\(group)", attribute.name.lowerBound..<attribute.end))
         }
     }
 
     private static let groupAttributes: [(StaticString, String)] = [
-        ("AUDIO", Track.Kind.audio.rawValue), ("VIDEO", Track.Kind.video.rawValue),
-        ("SUBTITLES", Track.Kind.subtitles.rawValue),
+        ("AUDIO", Rendition.Kind.audio.rawValue), ("VIDEO", Rendition.Kind.video.rawValue),
+        ("SUBTITLES", Rendition.Kind.subtitles.rawValue),
     ]
 
     private func text(_ attribute: HLSAttributes.Attribute?) -> String? {
@@ -129,9 +125,9 @@ struct HLSTracks {
     func choice(_ selection: TrackSelection) throws(Failure) -> Choice {
         var choice = Choice()
         guard !selection.isEverything else { return choice }
-        let wanted = try selection.wanted(entries.map(\.track))
-        let groups = Set(zip(entries, wanted).compactMap { $1 ? $0.track.group : nil })
-        let known = Set(entries.compactMap(\.track.group))
+        let wanted = try selection.wanted(entries.map(\.rendition))
+        let groups = Set(zip(entries, wanted).compactMap { $1 ? $0.rendition.group : nil })
+        let known = Set(entries.compactMap(\.rendition.group))
         for (entry, isWanted) in zip(entries, wanted) {
             guard isWanted else {
                 choice.droppedLines.formUnion(entry.lines)

@@ -83,6 +83,15 @@ package struct Rendition: Hashable, Sendable {
     package var language: String?
     /// What is listed of it: HLS I-frame playlists and DASH trick-mode sets are for seeking.
     package var isTrickMode: Bool
+    /// The group that an alternative rendition of HLS belongs to; nil for what is played by itself.
+    package var group: String?
+    /// The groups that a variant of HLS is played with.
+    package var groups: Set<String> = []
+
+    /// Whether it is one of the bit rates that a title is played at, with or without sound in it.
+    var isVariant: Bool {
+        (kind == .video || kind == .other) && group == nil && !isTrickMode
+    }
 
     package init(
         id: String, kind: Kind, bandwidth: Int64? = nil, width: Int64? = nil,

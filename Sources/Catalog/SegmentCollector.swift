@@ -31,11 +31,25 @@ struct SegmentCollector {
         last = (reference, segment.role)
     }
 
-    /// Adds a manifest that was read.
+    /// Adds a manifest that was read, with what is to lie at the edge in its place, if anything is: the
+    /// length and digest of that are for others to add.
     mutating func add(
-        _ manifest: ManifestReference, bytes: Int64, sha256: String
+        _ manifest: ManifestReference, bytes: Int64, sha256: String, content: [UInt8]? = nil
     ) throws(Failure) {
         try insert(manifest, .playlist, bytes: bytes, sha256: sha256)
+        guard let content else { return }
+        guard content.count <= WireLimits.documentBytes else {
+            throw Failure(
+                "manifest.tooLarge",
+                "\(manifest.url): what is to be changed in it for the edge makes \(content.count) bytes; "
+                    + "\(WireLimits.documentBytes) are taken")
+        }
+        guard let text = String(validating: content, as: UTF8.self), !content.contains(0) else {
+            throw Failure(
+                "manifest.malformed", "\(manifest.url): a manifest is UTF-8 without NUL characters")
+        }
+        guard let place = places[try SiteKey(manifest.keyURL).text] else { return }
+        segments[place].content = text
     }
 
     private mutating func insert(

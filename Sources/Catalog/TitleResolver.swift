@@ -28,12 +28,15 @@ package struct TitleResolver: Sendable {
     private let url: WebURL
     /// What the list took it for.
     private let kind: AssetKind
+    private let options: TitleOptions
     private var state = State.asking(isAsked: false)
 
     /// Starts with the manifest's URL.
     ///
     /// Fails with `input.url`, or `manifest.unsupported` for a kind that has no manifest.
-    package init(url text: String, kind: AssetKind) throws(Failure) {
+    package init(
+        url text: String, kind: AssetKind, options: TitleOptions = TitleOptions()
+    ) throws(Failure) {
         guard kind != .file else {
             throw Failure("manifest.unsupported", "an asset of kind file has no manifest")
         }
@@ -43,6 +46,7 @@ package struct TitleResolver: Sendable {
             throw error.failure(given: text)
         }
         self.kind = kind
+        self.options = options
     }
 
     /// The manifests to fetch now; each is handed out once. Empty while `requestsAtOnce` are awaited,
@@ -85,10 +89,16 @@ package struct TitleResolver: Sendable {
         case .asking:
             switch ManifestForm.kind(of: body, contentType: contentType, otherwise: kind) {
             case .dash:
+                guard options.isDefault else {
+                    throw Failure(
+                        "manifest.unsupported",
+                        "\(url): of a DASH title all is fetched; a choice of tracks, keys that stay "
+                            + "and snapshots are for HLS")
+                }
                 state = .dash(
                     try DASHResolver(url, finalURL: finalURL, body: body, sha256: sha256))
             case .hls, .file:
-                var resolver = HLSResolver(url)
+                var resolver = HLSResolver(url, options: options)
                 let first = resolver.next()
                 for request in first {
                     try resolver.receive(

@@ -1,66 +1,13 @@
 package import Model
 
-/// One of the tracks of a title among which a player chooses.
-package struct Track: Hashable, Sendable {
-    package enum Kind: String, Codable, Sendable {
-        /// What the title is played by: one of its bit rates, with or without sound.
-        case variant
-        case audio
-        /// Another view, an EXT-X-MEDIA of type VIDEO.
-        case video
-        case subtitles
-        /// For seeking: I-frames only.
-        case trickPlay
-        /// Thumbnails.
-        case images
-    }
-
-    package var kind: Kind
-    /// At its peak.
-    package var bitsPerSecond: Int64?
-    package var averageBitsPerSecond: Int64?
-    package var width: Int?
-    package var height: Int?
-    package var framesPerSecond: Double?
-    /// As RFC 6381 names them: `avc1.64001f`.
-    package var codecs: [String] = []
-    /// A BCP 47 tag.
-    package var language: String?
-    package var name: String?
-    /// The group it belongs to.
-    package var group: String?
-    /// The groups that it is played with.
-    package var groups: Set<String> = []
-
-    package init(_ kind: Kind) { self.kind = kind }
-}
-
-/// Which tracks of a title are wanted. Everything is, where nothing is said.
-package struct TrackSelection: Codable, Hashable, Sendable {
-    /// Pixels.
-    package var maximumHeight: Int?
-    package var maximumBitsPerSecond: Int64?
-    /// One variant, the one whose bit rate is nearest; the lower of two.
-    package var preferredBitsPerSecond: Int64?
-    /// The start of an RFC 6381 name, `avc1` or `hvc1.2`, or a family: `h264`, `hevc`, `av1`, `vp9`,
-    /// `aac`, `ac3`, `eac3`, `opus`. Of sound and of pictures only what is named bounds anything.
-    package var codecs: [String]?
-    /// BCP 47 tags, `en` for `en-US` as well (RFC 4647, 3.3.1), `*` for all; empty for none.
-    package var audio: [String]?
-    package var subtitles: [String]?
-
-    package init() {}
-
-    /// Nothing is said.
-    package var isEverything: Bool { self == TrackSelection() }
-
+extension TrackSelection {
     /// Which of `tracks` are wanted, by their places.
     ///
     /// What a track does not say of itself does not exclude it. Fails with `manifest.noTrack` where no variant,
     /// or of several languages of sound none, is left; the message says what there is.
-    package func wanted(_ tracks: [Track]) throws(Failure) -> [Bool] {
+    package func wanted(_ tracks: [Rendition]) throws(Failure) -> [Bool] {
         var wanted = tracks.map { fits($0) }
-        let variants = tracks.indices.filter { tracks[$0].kind == .variant }
+        let variants = tracks.indices.filter { tracks[$0].isVariant }
         var chosen = variants.filter { wanted[$0] }
         if chosen.isEmpty, !variants.isEmpty {
             throw Self.nothing("variant", variants.map { Self.text(tracks[$0]) })
@@ -68,7 +15,7 @@ package struct TrackSelection: Codable, Hashable, Sendable {
         if let preferred = preferredBitsPerSecond {
             let nearest = chosen.min { left, right in
                 let (one, other) = (
-                    tracks[left].bitsPerSecond ?? 0, tracks[right].bitsPerSecond ?? 0
+                    tracks[left].bandwidth ?? 0, tracks[right].bandwidth ?? 0
                 )
                 return (abs(one - preferred), one, left) < (abs(other - preferred), other, right)
             }
@@ -78,14 +25,12 @@ package struct TrackSelection: Codable, Hashable, Sendable {
         let groups = chosen.reduce(into: Set<String>()) { $0.formUnion(tracks[$1].groups) }
         let heights = chosen.compactMap { tracks[$0].height }
         for (place, track) in tracks.enumerated() where wanted[place] {
-            switch track.kind {
-            case .variant, .images: break
-            case .audio, .video, .subtitles:
-                if let group = track.group, !groups.contains(group) { wanted[place] = false }
-            case .trickPlay:
-                // For seeking in what is played, no larger than that.
-                guard heights.count == chosen.count, let most = heights.max() else { break }
-                if let height = track.height, height > most { wanted[place] = false }
+            if let group = track.group, !groups.contains(group) { wanted[place] = false }
+            // For seeking in what is played, no larger than that.
+            if track.isTrickMode, heights.count == chosen.count, let most = heights.max(),
+                let height = track.height, height > most
+            {
+                wanted[place] = false
             }
         }
         try checkSound(tracks, wanted, groups)
@@ -93,7 +38,7 @@ package struct TrackSelection: Codable, Hashable, Sendable {
     }
 
     private func checkSound(
-        _ tracks: [Track], _ wanted: [Bool], _ groups: Set<String>
+        _ tracks: [Rendition], _ wanted: [Bool], _ groups: Set<String>
     ) throws(Failure) {
         guard let audio, !audio.isEmpty else { return }
         let sound = tracks.indices.filter { place in
@@ -103,21 +48,23 @@ package struct TrackSelection: Codable, Hashable, Sendable {
         throw Self.nothing("audio", sound.map { Self.text(tracks[$0]) })
     }
 
-    private func fits(_ track: Track) -> Bool {
+    private func fits(_ track: Rendition) -> Bool {
         switch track.kind {
         case .audio: return speaks(track, audio) && isOfCodecs(track)
         case .subtitles: return speaks(track, subtitles)
-        case .video, .variant, .trickPlay: break
-        case .images: return true
+        case .video, .other: break
+        case .image: return true
         }
-        if let most = maximumHeight, let height = track.height, height > most { return false }
-        if let most = maximumBitsPerSecond, let bits = track.bitsPerSecond, bits > most {
+        if let most = maximumHeight, let height = track.height, height > most {
+            return false
+        }
+        if let most = maximumBitsPerSecond, let bits = track.bandwidth, bits > most {
             return false
         }
         return isOfCodecs(track)
     }
 
-    private func speaks(_ track: Track, _ ranges: [String]?) -> Bool {
+    private func speaks(_ track: Rendition, _ ranges: [String]?) -> Bool {
         guard let ranges else { return true }
         guard let language = track.language else { return !ranges.isEmpty }
         return ranges.contains { Self.matches(language, $0) }
@@ -145,18 +92,22 @@ package struct TrackSelection: Codable, Hashable, Sendable {
 
     private enum Content { case picture, sound, text }
 
-    private static func content(_ codec: String) -> Content {
+    private static func content(_ codec: some StringProtocol) -> Content {
         if sound.contains(where: { codec.lowercased().hasPrefix($0.lowercased()) }) {
             return .sound
         }
         return text.contains { codec.hasPrefix($0) } ? .text : .picture
     }
 
-    private func isOfCodecs(_ track: Track) -> Bool {
+    private static func codecs(of track: Rendition) -> [Substring] {
+        (track.codecs ?? "").split { $0 == "," || $0 == " " }
+    }
+
+    private func isOfCodecs(_ track: Rendition) -> Bool {
         guard let codecs else { return true }
         let named = codecs.flatMap { Self.families[$0.lowercased()] ?? [$0] }
-        let bounded = Set(named.map(Self.content))
-        return track.codecs.allSatisfy { codec in
+        let bounded = Set(named.map { Self.content($0) })
+        return Self.codecs(of: track).allSatisfy { codec in
             guard bounded.contains(Self.content(codec)) else { return true }
             return named.contains { codec.lowercased().hasPrefix($0.lowercased()) }
         }
@@ -174,14 +125,12 @@ package struct TrackSelection: Codable, Hashable, Sendable {
         )
     }
 
-    private static func text(_ track: Track) -> String {
+    private static func text(_ track: Rendition) -> String {
         var words: [String] = []
         if let language = track.language { words.append(String(language.prefix(35))) }
         if let height = track.height { words.append("\(height) lines") }
-        if let bits = track.bitsPerSecond { words.append("\(bits / 1_000) kbit/s") }
-        if !track.codecs.isEmpty {
-            words.append(String(track.codecs.joined(separator: ",").prefix(60)))
-        }
+        if let bits = track.bandwidth { words.append("\(bits / 1_000) kbit/s") }
+        if let codecs = track.codecs { words.append(String(codecs.prefix(60))) }
         return words.isEmpty ? "one that says nothing of itself" : words.joined(separator: " ")
     }
 }

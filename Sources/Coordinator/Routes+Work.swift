@@ -118,6 +118,13 @@ extension Routes {
         return try Self.json(answer)
     }
 
+    func document(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: DocumentRequest = try Self.body(of: request)
+        try Validation.uuid(wanted.worker, "worker")
+        try Validation.uuid(wanted.lease, "lease")
+        return try Self.json(try await queue.document(wanted))
+    }
+
     /// Of a batch some jobs may have been lost, and each is answered for itself. Where none is held,
     /// the request as a whole comes from somebody without a lease.
     private static func requireAnyHeld(_ verdicts: [ReportAnswer.Verdict]) throws(Failure) {

@@ -34,6 +34,7 @@ struct Routes: Sendable {
         case ("heartbeats", 2): return ["POST": heartbeat]
         case ("segments", 2): return ["POST": segments]
         case ("splits", 2): return ["POST": split]
+        case ("documents", 2): return ["POST": document]
         case ("releases", 2): return ["POST": release]
         case ("assets", 2): return ["GET": browse]
         case ("sums", 2): return ["GET": sums]

@@ -9,6 +9,7 @@ enum Validation {
         try storageURL(submission.storageURL)
         try range(submission.priority, "priority", 0...9)
         try times(notBefore: submission.notBefore, deadline: submission.deadline)
+        if let titles = submission.titles { try check(titles) }
     }
 
     /// Points in time in seconds since 1970. Throws also for a deadline before the beginning.
@@ -118,6 +119,7 @@ enum Validation {
         try uuid(batch.lease, "lease")
         try range(batch.segments.count, "segments", 1...WireLimits.segmentsPerRequest)
         var ordinals: Set<Int> = []
+        var contents = 0
         for (index, segment) in batch.segments.enumerated() {
             let field = "segments[\(index)]"
             guard ordinals.insert(segment.ordinal).inserted else {
@@ -129,6 +131,13 @@ enum Validation {
             try key(segment.key, "\(field).key")
             try length(segment.bytes, "\(field).bytes")
             try digest(segment.sha256, "\(field).sha256")
+            guard let content = segment.content else { continue }
+            guard segment.role == .playlist, segment.sha256 != nil, !content.utf8.contains(0) else {
+                throw wrong(
+                    "\(field).content", "given", "for role playlist, with its sha256, without NUL")
+            }
+            contents += content.utf8.count
+            try range(contents, "\(field).content, in bytes", 0...WireLimits.documentBytes)
         }
     }
 

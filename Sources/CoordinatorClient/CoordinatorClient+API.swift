@@ -125,6 +125,13 @@ extension CoordinatorClient {
             ifLeaseLost: SplitAnswer(verdict: .stale))
     }
 
+    /// What a leased job is to store; without content where the lease does not hold it.
+    package func document(
+        _ request: DocumentRequest, retrySeconds: Double? = nil
+    ) async throws(Failure) -> Document {
+        try await post("/v1/documents", request, call: Call(retrySeconds: retrySeconds))
+    }
+
     package func split(
         _ request: SplitRequest, retrySeconds: Double? = nil
     ) async throws(Failure) -> SplitAnswer {

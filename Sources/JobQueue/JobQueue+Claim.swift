@@ -211,5 +211,9 @@ extension Job {
         digests = try row.optionalString(18)
         isWhole = try row.optionalBool(19)
         formerAssembly = kind == .fetch ? try row.optionalString(21) : nil
+        isDocument = try row.optionalBool(22)
+        titles = try row.optionalString(23).flatMap {
+            try? WireJSON.decode(TitleOptions.self, from: [UInt8]($0.utf8))
+        }
     }
 }

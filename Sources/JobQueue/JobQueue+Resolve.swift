@@ -28,6 +28,17 @@ extension JobQueue {
             } else {
                 try await Self.copy(batch.segments, origins, into: job.asset, connection)
             }
+            // Of those that were known before, some may have had one.
+            let documents =
+                isKnown ? batch.segments : batch.segments.filter { $0.content != nil }
+            if !documents.isEmpty {
+                _ = try await connection.query(
+                    SQL.documentsStore,
+                    [
+                        .int(job.asset), .int64Array(documents.map { Int64($0.ordinal) }),
+                        .textArray(documents.map(\.content)),
+                    ])
+            }
             return .accepted
         }
     }
@@ -96,6 +107,18 @@ extension JobQueue {
         _ = try await connection.query(
             SQL.resolvedJobs, [.int(job.lane), .int(job.id.rawValue), .int(job.asset)])
         return true
+    }
+
+    /// What a leased job is to store in place of what its origin serves; nil where the lease does not hold
+    /// it, or it has none.
+    package func document(_ request: DocumentRequest) async throws(Failure) -> Document {
+        try await transaction { connection in
+            let job = try await Self.held(
+                [request.job], [request.lease], request.worker, connection)[request.job]
+            guard let segment = job?.segment else { return Document(content: nil) }
+            let row = try await connection.query(SQL.documentRead, [.int(segment)]).firstRow
+            return Document(content: try row?.string("content"))
+        }
     }
 
     /// Makes parts of a file that turned out large. The job goes on with the first part under the

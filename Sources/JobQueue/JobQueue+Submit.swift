@@ -23,10 +23,23 @@ extension JobQueue {
                     .optionalDouble(submission.deadline),
                 ]
             ).only()
+            let titles = submission.titles.flatMap { $0.isDefault ? nil : $0 }
+            _ = try await connection.query(
+                SQL.titlesRedefine,
+                [
+                    .int(try catalog.int64("id")), .optionalText(try titles.map(Self.text(of:))),
+                ])
             return CatalogHandle(
                 id: CatalogID(try catalog.int64("id")), queue: try queue.string("name"),
                 generation: Int(try catalog.int64("opened_generation")))
         }
+    }
+
+    /// The same text for the same options.
+    private static func text(of titles: TitleOptions) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(titles), as: UTF8.self)
     }
 
     /// Throws `input.draining` for a queue that takes in nothing new.

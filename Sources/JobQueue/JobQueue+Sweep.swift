@@ -52,7 +52,7 @@ extension JobQueue {
             _ = try await connection.query(SQL.leasesForget, [])
             for statement in [
                 SQL.spansForget, SQL.lanesForget, SQL.cancelledForget, SQL.workersForget,
-                SQL.originsTidy,
+                SQL.originsTidy, SQL.documentsForget,
             ] {
                 _ = try await connection.query(statement, [])
             }

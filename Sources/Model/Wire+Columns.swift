@@ -133,6 +133,7 @@ extension LeaseGrant: ColumnMessage {
         job.kind == .fetch && job.role != nil && job.assetKind == nil && job.offset == nil
             && job.length == nil && job.sha256 == nil && job.assembly == nil && job.mirrors == nil
             && job.digests == nil && job.isWhole == nil && job.formerAssembly == nil
+            && job.isDocument == nil
     }
 
     func write(_ places: [Int], to writer: inout WireTextWriter) {

@@ -135,6 +135,10 @@ extension SegmentBatch: WireMessage {
             writer.string(segment.key)
             writer.raw(",\"role\":")
             writer.string(segment.role.rawValue)
+            if let content = segment.content {
+                writer.raw(",\"content\":")
+                writer.string(content)
+            }
             writer.content(segment.bytes, segment.sha256)
         }
         if !segments.isEmpty { writer.removeLast() }
@@ -175,6 +179,7 @@ extension ResolvedSegment {
         var role: SegmentRole?
         var bytes: Int64?
         var sha256: String?
+        var content: String?
         let isRead = reader.object { reader, member in
             if member.isName("ordinal") { return reader.once(&ordinal) { $0.integer() } }
             if member.isName("url") { return reader.once(&url) { $0.string() } }
@@ -184,11 +189,13 @@ extension ResolvedSegment {
             }
             if member.isName("bytes") { return reader.once(&bytes) { $0.integer() } }
             if member.isName("sha256") { return reader.once(&sha256) { $0.string() } }
+            if member.isName("content") { return reader.once(&content) { $0.string() } }
             return false
         }
         guard isRead, let ordinal, let url, let key, let role else { return nil }
         self.init(
             ordinal: Int(ordinal), url: url, key: key, role: role, bytes: bytes, sha256: sha256)
+        self.content = content
     }
 }
 

@@ -11,6 +11,9 @@ package struct CatalogSubmission: Codable, Sendable {
     package var notBefore: Double?
     /// When it should have ended, in seconds since 1970; its priority rises as this nears.
     package var deadline: Double?
+    /// What is wanted of its titles from now on; nil for all of them. Titles that were resolved with other
+    /// options are resolved anew.
+    package var titles: TitleOptions?
 
     package init(
         name: String, storageURL: String, priority: Int = 5, notBefore: Double? = nil,
@@ -149,6 +152,8 @@ package enum WireLimits {
     package static let urlBytes = 8_192
     /// Longest final key in bytes.
     package static let keyBytes = 2_048
+    /// Longest document of `ResolvedSegment.content` in bytes; all of one request together are no more.
+    package static let documentBytes = 6 << 20
     /// Segments of one asset.
     package static let segmentsPerAsset = 1_000_000
 }

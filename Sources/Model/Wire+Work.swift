@@ -99,6 +99,10 @@ package struct Job: Codable, Hashable, Sendable {
     package var mirrors: [String]?
     /// fetch: what was stored under the key before; adopted when it still lies there.
     package var known: StoredObject?
+    /// fetch: what to store is a document that the coordinator has (`POST /v1/documents`); nil is false.
+    package var isDocument: Bool?
+    /// resolve: what is wanted of the title; nil for all of it.
+    package var titles: TitleOptions?
 
     package init(
         id: JobID, kind: JobKind, site: SiteID, asset: AssetID, attempt: Int, url: String,
@@ -250,6 +254,9 @@ package struct ResolvedSegment: Codable, Hashable, Sendable {
     /// Expected length and digest, where they are known (the playlists that were read).
     package var bytes: Int64?
     package var sha256: String?
+    /// What is to lie under the key in place of what the origin serves, at most
+    /// `WireLimits.documentBytes`; `bytes` and `sha256` are its own.
+    package var content: String?
 
     package init(
         ordinal: Int, url: String, key: String, role: SegmentRole, bytes: Int64? = nil,
@@ -262,6 +269,26 @@ package struct ResolvedSegment: Codable, Hashable, Sendable {
         self.bytes = bytes
         self.sha256 = sha256
     }
+}
+
+/// `POST /v1/documents`: asks for what a leased job is to store.
+package struct DocumentRequest: Codable, Sendable {
+    package var worker: WorkerID
+    package var job: JobID
+    package var lease: LeaseID
+
+    package init(worker: WorkerID, job: JobID, lease: LeaseID) {
+        self.worker = worker
+        self.job = job
+        self.lease = lease
+    }
+}
+
+/// The answer to `DocumentRequest`; without content where the lease does not hold the job.
+package struct Document: Codable, Sendable {
+    package var content: String?
+
+    package init(content: String?) { self.content = content }
 }
 
 /// `POST /v1/splits`: a fetch turned out large; its file becomes parts. The reporting worker keeps

@@ -57,7 +57,8 @@ extension WorkerService {
         reports.push(contentsOf: adopted)
         pace.ended(adopted.count)
         let missing = zip(jobs, there).filter { $0.1 == nil }.map(\.0)
-        await submit(missing, lease, storage)
+        for job in missing where job.isDocument == true { await write(job, lease, storage) }
+        await submit(missing.filter { $0.isDocument != true }, lease, storage)
     }
 
     /// Starts the transfers of jobs, each from where an earlier attempt left it.

@@ -1,5 +1,6 @@
 import Catalog
 import CoordinatorClient
+import Digest
 import Model
 import Transfer
 
@@ -30,12 +31,9 @@ extension WorkerService {
     func resolve(_ job: Job, _ lease: LeaseID) async {
         do {
             let segments = try await segments(of: job, lease)
-            for start in stride(from: 0, to: segments.count, by: WireLimits.segmentsPerRequest) {
-                let end = min(start + WireLimits.segmentsPerRequest, segments.count)
+            for batch in Self.requests(segments) {
                 let answer = try await client.segments(
-                    SegmentBatch(
-                        worker: id, job: job.id, lease: lease,
-                        segments: Array(segments[start..<end])))
+                    SegmentBatch(worker: id, job: job.id, lease: lease, segments: Array(batch)))
                 guard answer.verdict == .accepted else {
                     held.remove([(job: job.id, lease: lease)])
                     return
@@ -57,6 +55,24 @@ extension WorkerService {
         pace.ended(1)
     }
 
+    /// Segments in requests within the bounds of the wire format.
+    private static func requests(_ segments: [ResolvedSegment]) -> [ArraySlice<ResolvedSegment>] {
+        var requests: [ArraySlice<ResolvedSegment>] = []
+        var (start, bytes) = (0, 0)
+        for place in segments.indices {
+            let more = segments[place].content?.utf8.count ?? 0
+            if place - start >= WireLimits.segmentsPerRequest
+                || bytes + more > WireLimits.documentBytes
+            {
+                requests.append(segments[start..<place])
+                (start, bytes) = (place, 0)
+            }
+            bytes += more
+        }
+        if start < segments.count { requests.append(segments[start...]) }
+        return requests
+    }
+
     /// A failure with what the origin said about trying again.
     private struct FetchFailure: Error {
         var failure: Failure
@@ -66,7 +82,8 @@ extension WorkerService {
     }
 
     private func segments(of job: Job, _ lease: LeaseID) async throws -> [ResolvedSegment] {
-        var resolver = try TitleResolver(url: job.url, kind: job.assetKind ?? .hls)
+        var resolver = try TitleResolver(
+            url: job.url, kind: job.assetKind ?? .hls, options: job.titles ?? TitleOptions())
         while !resolver.isComplete {
             let requests = resolver.next()
             let bodies = try await withThrowingTaskGroup(of: (ManifestRequest, Fetched).self) {
@@ -84,7 +101,14 @@ extension WorkerService {
                     sha256: fetched.sha256, contentType: fetched.contentType)
             }
         }
-        return try resolver.segments()
+        return try resolver.segments().map { segment in
+            guard let content = segment.content else { return segment }
+            // The document is checked by what it is, not by what it was made from.
+            var segment = segment
+            segment.bytes = Int64(content.utf8.count)
+            segment.sha256 = SHA256Digest(hashing: Array(content.utf8)).description
+            return segment
+        }
     }
 
     /// Whether there is time for a job, and somebody who waits for it.

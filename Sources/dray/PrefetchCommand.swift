@@ -32,7 +32,7 @@ enum PrefetchCommand {
                 "report", .text(placeholder: "FILE"),
                 help: "Write a JSON report: every asset, file, length and SHA-256."),
             CommandOption("quiet", .flag, help: "Show nothing but errors."),
-        ] + TransferOptions.all
+        ] + TrackOptions.all + TransferOptions.all
     ) { arguments in
         do {
             try LogOutput.configure(
@@ -59,6 +59,7 @@ enum PrefetchCommand {
             throw UsageError(
                 "--deadline comes before --not-before", hint: "Let it end after it began.")
         }
+        let titles = try TrackOptions.titles(arguments)
         let source = try ListSource(
             arguments.operands[0], format: ListOptions.format(arguments))
         let summary = try await source.read(.check) { _ throws(Failure) in }
@@ -70,7 +71,8 @@ enum PrefetchCommand {
         let plan = PrefetchSession.Plan(
             source: source, assets: summary.counts.assets, catalogName: name,
             priority: summary.priority ?? 5, notBefore: notBefore, deadline: deadline,
-            destination: destination, reportPath: arguments.text("report"), isQuiet: isQuiet,
+            titles: titles, destination: destination, reportPath: arguments.text("report"),
+            isQuiet: isQuiet,
             isEmbedded: remote == nil)
         let display = ProgressDisplay(
             mode: ProgressDisplay.mode(isQuiet: isQuiet, environment: DrayCommand.environment),

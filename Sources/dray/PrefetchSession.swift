@@ -20,6 +20,7 @@ final class PrefetchSession: DrainableService {
         /// In seconds since 1970.
         var notBefore: Double?
         var deadline: Double?
+        var titles: TitleOptions?
         var destination: Destination
         var reportPath: String?
         var isQuiet: Bool
@@ -70,10 +71,11 @@ final class PrefetchSession: DrainableService {
     private func work(_ client: CoordinatorClient) async throws(Failure) -> CatalogStatus? {
         // A cluster that is not there is worth a few tries only: the name may be mistyped.
         try await client.readiness(retrySeconds: 3)
-        let handle = try await client.openCatalog(
-            CatalogSubmission(
-                name: plan.catalogName, storageURL: plan.destination.storageURL,
-                priority: plan.priority, notBefore: plan.notBefore, deadline: plan.deadline))
+        var submission = CatalogSubmission(
+            name: plan.catalogName, storageURL: plan.destination.storageURL,
+            priority: plan.priority, notBefore: plan.notBefore, deadline: plan.deadline)
+        submission.titles = plan.titles
+        let handle = try await client.openCatalog(submission)
         do throws(Failure) {
             try await submit(handle, client)
             if let status = try await follow(handle, client) { return status }

@@ -7,11 +7,13 @@ import Testing
 @Suite struct HLSEdgeTests {
     private func edge(
         _ text: String, at url: String = "https://o.test/v/main.m3u8", named: String? = nil,
-        selection: TrackSelection = TrackSelection(), storesKeys: Bool = true
+        selection: TrackSelection = TrackSelection(), storesKeys: Bool = true,
+        takesSnapshots: Bool = false
     ) throws -> String? {
         let bytes = [UInt8](text.utf8)
         let (from, name) = (try WebURL(url), try WebURL(named ?? url))
-        let playlist = try HLSPlaylist.parse(bytes, url: from, named: name)
+        let playlist = try HLSPlaylist.parse(
+            bytes, url: from, named: name, takesSnapshots: takesSnapshots)
         let choice =
             playlist.kind == .multivariant
             ? try HLSTracks(bytes).choice(selection) : HLSTracks.Choice()
@@ -32,7 +34,9 @@ import Testing
             ("//o.test/w/seg.ts", "../w/seg.ts"),
             ("https://cdn.test/x/seg.ts", "../../cdn.test/x/seg.ts"),
             ("https://cdn.test:8443/seg.ts", "../../cdn.test:8443/seg.ts"),
-            ("seg.ts?v=1", "seg.ts%3Fv=1"), ("/v/a:b.ts", "./a:b.ts"),
+            ("seg.ts?v=1", nil), ("/v/seg.ts?v=%2F&a", "seg.ts?v=%2F&a"),
+            ("https://o.test/v/a%3Fb.ts", "a%3Fb.ts"), ("/v/seg.ts?v", "seg.ts?v="),
+            ("/v/a:b.ts", "./a:b.ts"),
             ("../../seg.ts", "../seg.ts"),
             ("/v/a%25b.ts", "a%25b.ts"), ("dir/", nil), ("https://o.test/v/dir/", "dir/index.html"),
         ] as [(String, String?)])
@@ -153,6 +157,13 @@ import Testing
                 == "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nv.m3u8\n")
         let lines = try HLSTracks([UInt8](text.utf8)).choice(selection).droppedLines
         #expect(lines == [2, 3])
+    }
+
+    @Test func aSnapshotHasEnded() throws {
+        let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na.ts"
+        #expect(try edge(text, takesSnapshots: true) == text + "\n#EXT-X-ENDLIST\n")
+        let failure = #expect(throws: Failure.self) { try edge(text) }
+        #expect(failure?.code == "manifest.live")
     }
 
     @Test func linesEndAsTheyDid() throws {

@@ -6,28 +6,25 @@ import Testing
 /// Which tracks are left by a choice, the same for every kind of title.
 @Suite struct TrackSelectionTests {
     private static func variant(
-        _ bits: Int64, _ height: Int? = nil, _ codecs: String = "avc1.64001f,mp4a.40.2",
+        _ bits: Int64, _ height: Int64? = nil, _ codecs: String = "avc1.64001f,mp4a.40.2",
         groups: Set<String> = ["audio:a", "subtitles:s"]
-    ) -> Track {
-        var track = Track(.variant)
-        track.bitsPerSecond = bits
-        track.height = height
-        track.codecs = codecs.split(separator: ",").map(String.init)
+    ) -> Rendition {
+        var track = Rendition(
+            id: "", kind: .video, bandwidth: bits, height: height, codecs: codecs)
         track.groups = groups
         return track
     }
 
-    private static func other(_ kind: Track.Kind, _ language: String?, _ group: String?) -> Track {
-        var track = Track(kind)
-        track.language = language
+    private static func other(
+        _ kind: Rendition.Kind, _ language: String?, _ group: String?
+    ) -> Rendition {
+        var track = Rendition(id: "", kind: kind, language: language)
         track.group = group
         return track
     }
 
-    private static func trickPlay(_ height: Int) -> Track {
-        var track = Track(.trickPlay)
-        track.height = height
-        return track
+    private static func trickPlay(_ height: Int64) -> Rendition {
+        Rendition(id: "", kind: .video, height: height, isTrickMode: true)
     }
 
     static let title = [
@@ -35,7 +32,8 @@ import Testing
         variant(4_000_000, 1_080, "hvc1.2.4.L120.B0,ec-3", groups: ["audio:b", "subtitles:s"]),
         other(.audio, "en-US", "audio:a"), other(.audio, "de", "audio:a"),
         other(.audio, "en", "audio:b"), other(.subtitles, "de", "subtitles:s"),
-        other(.subtitles, nil, "subtitles:s"), trickPlay(360), trickPlay(1_080), Track(.images),
+        other(.subtitles, nil, "subtitles:s"), trickPlay(360), trickPlay(1_080),
+        other(.image, nil, nil),
     ]
 
     struct Case: Sendable {
@@ -106,7 +104,10 @@ import Testing
         selection.maximumBitsPerSecond = 1
         selection.codecs = ["h264"]
         selection.audio = ["en"]
-        #expect(try selection.wanted([Track(.variant), Track(.audio)]) == [true, true])
+        #expect(
+            try selection.wanted([Self.other(.video, nil, nil), Self.other(.audio, nil, nil)]) == [
+                true, true,
+            ])
     }
 
     @Test(arguments: [

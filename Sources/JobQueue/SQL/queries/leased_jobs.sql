@@ -23,9 +23,12 @@ SELECT j.place, j.id, j.attempt + 1, j.asset_id, s.role, coalesce(s.url, o.url),
        coalesce(s.range_length, s.expected_bytes), s.expected_sha256, nullif(j.kind, 'fetch'),
        s.range_offset, r.bytes, r.sha256, o.kind, o.assembly, o.total_bytes, o.validator,
        m.urls, s.expected_digests, s.is_whole, o.stated,
-       s.former_assembly
+       s.former_assembly,
+       CASE WHEN s.role = 'playlist'
+            THEN nullif(EXISTS (SELECT FROM document WHERE segment_id = j.segment_id), false) END,
+       CASE WHEN j.kind = 'resolve' THEN c.title_options END
 FROM held j
-CROSS JOIN LATERAL (SELECT starts, has_mirrors FROM catalog WHERE id = j.catalog_id OFFSET 0) AS c
+CROSS JOIN LATERAL (SELECT starts, has_mirrors, title_options FROM catalog WHERE id = j.catalog_id OFFSET 0) AS c
 LEFT JOIN segment s ON s.id = j.segment_id
 -- Of a catalog that was started once, nothing was stored before.
 LEFT JOIN LATERAL (

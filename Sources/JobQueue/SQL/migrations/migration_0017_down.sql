@@ -1,0 +1,2 @@
+DROP TABLE document;
+ALTER TABLE catalog DROP COLUMN title_options;

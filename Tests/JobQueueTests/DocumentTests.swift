@@ -1,0 +1,90 @@
+import JobQueue
+import Model
+import Testing
+
+/// Manifests that lie at the edge otherwise than they were served, and what is wanted of titles.
+@Suite struct DocumentTests {
+    typealias F = QueueFixture
+
+    private func submit(_ fixture: QueueFixture, _ titles: TitleOptions?) async throws -> CatalogID
+    {
+        var submission = CatalogSubmission(name: "movies", storageURL: F.site)
+        submission.titles = titles
+        let handle = try await fixture.queue.open(submission)
+        try await fixture.queue.add(
+            [F.title("t"), F.file("f")], to: handle.id, generation: handle.generation)
+        try await fixture.queue.start(handle.id, generation: handle.generation)
+        return handle.id
+    }
+
+    private func resolved(
+        _ fixture: QueueFixture, contents: [String?]
+    ) async throws -> (grant: LeaseGrant, verdicts: [ReportAnswer.Verdict]) {
+        let grant = try await fixture.lease()
+        let job = try #require(grant.jobs.first { $0.kind == .resolve })
+        let lease = try #require(grant.lease)
+        let segments = contents.enumerated().map { ordinal, content in
+            var segment = ResolvedSegment(
+                ordinal: ordinal, url: "http://origin.test/t/\(ordinal)",
+                key: "origin.test/t/\(ordinal)",
+                role: content == nil ? .media : .playlist)
+            segment.content = content
+            if content != nil { segment.sha256 = String(repeating: "a", count: 64) }
+            return segment
+        }
+        let verdict = try await fixture.queue.addSegments(
+            SegmentBatch(worker: fixture.worker, job: job.id, lease: lease, segments: segments))
+        #expect(verdict == .accepted)
+        var report = JobReport(job: job.id, lease: lease, outcome: .done)
+        report.segments = segments.count
+        let verdicts = try await fixture.queue.report(
+            ReportRequest(worker: fixture.worker, results: [report]))
+        return (grant, verdicts)
+    }
+
+    @Test func aDocumentGoesToWhoHoldsItsJob() async throws {
+        try await F.with("documents") { fixture in
+            _ = try await submit(fixture, nil)
+            let first = try await resolved(fixture, contents: [nil, "#EXTM3U\n\"ä\"\n"])
+            #expect(first.verdicts == [.accepted])
+            let grant = try await fixture.lease()
+            let job = try #require(grant.jobs.first { $0.isDocument == true })
+            #expect(
+                grant.jobs.filter { $0.isDocument == true }.count == 1 && job.url.hasSuffix("/t/1"))
+            let lease = try #require(grant.lease)
+            let request = DocumentRequest(worker: fixture.worker, job: job.id, lease: lease)
+            #expect(try await fixture.queue.document(request).content == "#EXTM3U\n\"ä\"\n")
+            let stranger = DocumentRequest(worker: F.newID(), job: job.id, lease: lease)
+            #expect(try await fixture.queue.document(stranger).content == nil)
+        }
+    }
+
+    @Test func otherOptionsResolveTheTitlesAnew() async throws {
+        try await F.with("title_options") { fixture in
+            var options = TitleOptions()
+            options.tracks.maximumHeight = 720
+            let catalog = try await submit(fixture, options)
+            let first = try await fixture.lease()
+            #expect(first.jobs.first { $0.kind == .resolve }?.titles == options)
+            #expect(first.jobs.first { $0.kind == .fetch }?.titles == nil)
+            try await fixture.expireLeases()
+            _ = try await resolved(fixture, contents: [nil, "one"])
+            // As before: what is known stays.
+            _ = try await submit(fixture, options)
+            #expect(
+                try await fixture.assets(of: catalog).first { $0.name == "t" }?.state != .resolving)
+            // Another choice, and none.
+            options.tracks.audio = []
+            for titles in [options, nil] {
+                _ = try await submit(fixture, titles)
+                #expect(
+                    try await fixture.assets(of: catalog).first { $0.name == "t" }?.state
+                        == .resolving)
+                let again = try await resolved(fixture, contents: [nil, nil])
+                #expect(again.grant.jobs.first { $0.kind == .resolve }?.titles == titles)
+            }
+            try await fixture.queue.tidy()
+            #expect(try await fixture.count("document") == 0)
+        }
+    }
+}

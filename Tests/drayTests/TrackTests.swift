@@ -1,0 +1,116 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Titles of which a part is wanted, or whose playlists cannot lie at the edge as they are served:
+    /// pre-fetched from nginx, and played from the edge alone.
+    @Suite(.timeLimit(.minutes(2))) struct TrackTests {
+        private static let title = "titles/clockwork"
+
+        /// The example's origin, its playlists changed by a sed script.
+        private static func origin(_ script: String) async throws -> (
+            TemporaryDirectory, NginxServer
+        ) {
+            let source = try TemporaryDirectory("tracks")
+            _ = try await ChildProcess.run([
+                "cp", "-r", "\(SourceTree.path("examples/origin"))/.", source.path,
+            ])
+            let origin = try await NginxServer(root: source.path)
+            _ = try await ChildProcess.run([
+                "sh", "-ec",
+                "find \"$0\" -name '*.m3u8' -exec sed -i \"$1\" {} +", source.path,
+                script.replacingOccurrences(of: "ORIGIN", with: origin.url),
+            ])
+            return (source, origin)
+        }
+
+        private static func play(_ manifest: String) async throws -> ChildProcess {
+            let player = try ChildProcess([
+                "ffmpeg", "-nostdin", "-v", "error", "-i", manifest, "-map", "0", "-f", "null", "-",
+            ])
+            #expect(try await player.wait() == .exited(0), "\(player.errors)")
+            #expect(player.errors.isEmpty, "\(player.errors)")
+            return player
+        }
+
+        @Test func aChoiceIsAllThatIsFetchedAndPlays() async throws {
+            let (source, origin) = try await Self.origin("")
+            let home = try await EmbeddedHome(.current)
+            let url = "\(origin.url)/\(Self.title)/master.m3u8"
+            let prefetch = try home.prefetch(
+                url, ["--name", "t", "--max-height", "200", "--audio", "en", "--subtitles", "none"])
+            #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
+            let site = "\(home.edge)/127.0.0.1:\(origin.port)"
+            let files = try EdgeTree.files(beneath: "\(site)/\(Self.title)")
+            #expect(
+                files.contains("video/180p/playlist.m3u8") && files.contains("audio/en/init.mp4"))
+            #expect(!files.contains { $0.hasPrefix("video/360p") || $0.hasPrefix("subtitles") })
+            #expect(
+                try await EdgeTree.checkSums(beneath: site)
+                    == Set(
+                        files.filter { !$0.hasSuffix("SHA256SUMS") }.map { "\(Self.title)/\($0)" }))
+
+            // Another choice adds what it lacks, and asks for the rest of it no more than need be.
+            let more = try home.prefetch(url, ["--name", "t", "--max-height", "200"])
+            #expect(try await more.wait() == .exited(0), "\(more.errors)")
+            #expect(
+                try EdgeTree.files(beneath: "\(site)/\(Self.title)").contains(
+                    "subtitles/de/playlist.m3u8"))
+
+            let none = try home.prefetch(url, ["--name", "t", "--audio", "fr"])
+            #expect(try await none.wait() == .exited(1))
+            #expect(none.errors.contains("manifest.noTrack") && none.errors.contains("en"))
+
+            try await origin.stop()
+            let edge = try await NginxServer(root: site)
+            _ = try await Self.play("\(edge.url)/\(Self.title)/master.m3u8")
+            withExtendedLifetime(source) {}
+        }
+
+        @Test func playlistsAreWrittenForTheEdge() async throws {
+            // Whole URLs and paths from the root.
+            let (source, origin) = try await Self.origin(
+                "s,^video/,/titles/clockwork/video/,;"
+                    + "s,URI=\"audio,URI=\"ORIGIN/titles/clockwork/audio,")
+            _ = try await ChildProcess.run([
+                "sed", "-i", "s,^segment-001,\(origin.url)/\(Self.title)/video/360p/&,",
+                source.path("\(Self.title)/video/360p/playlist.m3u8"),
+            ])
+            let home = try await EmbeddedHome(.current)
+            let prefetch = try home.prefetch("\(origin.url)/\(Self.title)/master.m3u8")
+            #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
+            let site = "\(home.edge)/127.0.0.1:\(origin.port)"
+            func read(_ file: String) throws -> String {
+                try String(contentsOfFile: "\(site)/\(Self.title)/\(file)", encoding: .utf8)
+            }
+            let master = try read("master.m3u8")
+            #expect(
+                !master.contains(origin.url) && master.contains("URI=\"audio/en/playlist.m3u8\""))
+            #expect(master.contains("\nvideo/360p/playlist.m3u8"))
+            #expect(try read("video/360p/playlist.m3u8").contains("\nsegment-001.m4s\n"))
+            _ = try await EdgeTree.checkSums(beneath: site)
+            try await origin.stop()
+            // Of any depth, and with no configuration of its own.
+            let edge = try await NginxServer(root: home.edge)
+            _ = try await Self.play(
+                "\(edge.url)/127.0.0.1:\(origin.port)/\(Self.title)/master.m3u8")
+            withExtendedLifetime(source) {}
+        }
+
+        @Test func aLiveTitleIsTakenForWhatItLists() async throws {
+            let (source, origin) = try await Self.origin("/EXT-X-ENDLIST/d;/EXT-X-PLAYLIST-TYPE/d")
+            let home = try await EmbeddedHome(.current)
+            let url = "\(origin.url)/\(Self.title)/master.m3u8"
+            let refused = try home.prefetch(url, ["--name", "t"])
+            #expect(try await refused.wait() == .exited(1))
+            #expect(refused.errors.contains("manifest.live"))
+            let taken = try home.prefetch(url, ["--name", "t", "--live", "snapshot"])
+            #expect(try await taken.wait() == .exited(0), "\(taken.errors)")
+            try await origin.stop()
+            let edge = try await NginxServer(root: "\(home.edge)/127.0.0.1:\(origin.port)")
+            _ = try await Self.play("\(edge.url)/\(Self.title)/master.m3u8")
+            withExtendedLifetime(source) {}
+        }
+    }
+}
