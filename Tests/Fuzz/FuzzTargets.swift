@@ -130,9 +130,10 @@ enum FuzzTargets {
         guard let index = try? SegmentIndex.parse(bytes, at: 1_000, name: "x") else { return }
         var end: Int64 = 1_000
         for entry in index.entries {
-            require(entry.range.offset >= end && entry.range.length > 0, "parts follow each other")
+            let length = entry.range.length ?? 0
+            require(entry.range.offset >= end && length > 0, "parts follow each other")
             require(entry.durationSeconds >= 0, "a part takes no less than no time")
-            end = entry.range.offset + entry.range.length
+            end = entry.range.offset + length
         }
     }
 
