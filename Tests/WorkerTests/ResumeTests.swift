@@ -126,10 +126,14 @@ import Testing
             #expect(left.count == 2)
             isWell.withLock { $0 = true }
             try await C.with { other in
+                // By its numbers alone it would come later.
+                other.origin.serve("/before", [1])
+                for number in 0..<5 {
+                    _ = try await other.run(
+                        [try other.file("/before")], catalog: "before-\(number)")
+                }
                 let site = "file://\(cluster.edge.path)"
-                let url = cluster.origin.url(Self.path)
-                var asset = try cluster.file(Self.path)
-                asset.url = url
+                let asset = try cluster.file(Self.path)
                 let ended = try await other.end(of: try await other.submit([asset], to: site))
                 #expect(ended[Self.path]?.state == .completed)
             }
