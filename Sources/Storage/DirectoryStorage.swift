@@ -18,6 +18,8 @@ package final class DirectoryStorage: Sendable {
     let orderedDigests = Mutex(OrderedDigests())
     /// Of each of Dray's own directories.
     let sweepPlaces = Mutex([SweepPlace](repeating: SweepPlace(), count: 3))
+    /// Another host answers the calls of its file system, or a process: each may take long.
+    package let isOnNetwork: Bool
     private let opened: Mutex<SiteDirectories>
 
     /// Opens the site's root, made with its missing parents, and proves by a probe file that it can
@@ -27,7 +29,9 @@ package final class DirectoryStorage: Sendable {
         self.durability = durability
         let bounds = SpaceBounds()
         self.bounds = bounds
-        opened = Mutex(try SiteDirectories(path: url.path, bounds: bounds))
+        let site = try SiteDirectories(path: url.path, bounds: bounds)
+        isOnNetwork = (try? site.root.isOnNetwork()) ?? false
+        opened = Mutex(site)
     }
 
     /// Bytes that may still be written to the site's file system.

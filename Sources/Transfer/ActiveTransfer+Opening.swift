@@ -13,9 +13,9 @@ extension ActiveTransfer {
         var ending: Failure?
     }
 
-    /// A short body's place is opened sooner than another thread has been asked to.
+    /// A short body's place at a local disk is opened sooner than another thread has been asked to.
     var isWorthAThread: Bool {
-        wantedBytes.map { $0 >= loop.options.openAsideBytes } ?? true
+        request.opensAside || wantedBytes.map { $0 >= loop.options.openAsideBytes } ?? true
     }
 
     func openAside(

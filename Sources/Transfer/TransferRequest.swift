@@ -13,6 +13,8 @@ package struct TransferRequest: Sendable {
     /// Whose bandwidth its bytes count against; nil for none.
     package var site: SiteID?
     package var destination: Destination
+    /// An object is opened by a thread that may block, however few bytes are to come.
+    package var opensAside = false
     package var role: SegmentRole
     /// The bytes asked for; nil for the whole object.
     package var range: ByteRange?
@@ -71,7 +73,8 @@ package struct TransferRequest: Sendable {
     package enum Destination: Sendable {
         /// Into an object of the site's storage at their offset in the whole file; opened when the first
         /// byte arrives, with the number of bytes to come where it is known; handed back in the result
-        /// for `commit`. Opened on a loop where few bytes are to come, else by a thread that may block.
+        /// for `commit`. Opened on a loop where few bytes are to come, else by a thread that may block
+        /// (see `opensAside`).
         case object(open: @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject)
         /// Into memory; `maximumBytes` should be small.
         case memory

@@ -128,6 +128,7 @@ extension WorkerService {
         request.job = job.id
         request.site = job.site
         request.isManifest = job.role == .playlist
+        request.opensAside = storage.isOnNetwork
         if let assembly = job.assembly, let offset = job.offset, let length = job.length {
             request.range = TransferRequest.ByteRange(
                 offset: offset, length: length, totalBytes: assembly.totalBytes,
