@@ -52,10 +52,14 @@ enum Validation {
     private static func sidecars(_ asset: AssetSubmission, _ field: String) throws(Failure) {
         guard let sidecars = asset.sidecars else { return }
         try range(sidecars.count, field, 1...WireLimits.sidecarsPerAsset)
+        var keys: Set<String> = [asset.key]
         for (index, sidecar) in sidecars.enumerated() {
             let field = "\(field)[\(index)]"
             try url(sidecar.url, "\(field).url")
             try key(sidecar.key, "\(field).key")
+            guard keys.insert(sidecar.key).inserted else {
+                throw Failure("input.duplicate", "\(field).key: \(sidecar.key) came before.")
+            }
             guard [.image, .subtitles, .data].contains(sidecar.role) else {
                 throw wrong("\(field).role", sidecar.role.rawValue, "image, subtitles, data")
             }

@@ -37,7 +37,7 @@ extension FailureCode {
         row(101, "input.unreadable", .never, "Check that the file exists and can be read."),
         row(102, "input.malformed", .never, "Correct the line and column that the message names."),
         row(103, "input.empty", .never, "Name at least one asset."),
-        row(104, "input.duplicate", .never, "Give each asset a name of its own."),
+        row(104, "input.duplicate", .never, "Give assets names, and files keys, of their own."),
         row(105, "input.url", .never, "Use an http or https URL without control characters."),
         row(106, "input.field", .never, "Give the field a value in the range that is named."),
         row(107, "input.tooLarge", .never, "Split the input; the limit is in the message."),

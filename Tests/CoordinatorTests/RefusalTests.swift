@@ -42,6 +42,16 @@ import Testing
         asset(#""name":"a","kind":"file","url":"http://h/a","key":"\#(key)""#)
     }
 
+    /// Of an asset at `h/a`; two of these files would lie in one place.
+    static func sidecars(_ keys: [String]) -> Case {
+        let all = keys.enumerated().map { place, key in
+            #"{"url":"http://h/\#(place)","key":"\#(key)","role":"image","required":true}"#
+        }
+        return asset(
+            #""name":"a","kind":"file","key":"h/a","url":"http://h/a","#
+                + #""sidecars":[\#(all.joined(separator: ","))]"#, code: "input.duplicate")
+    }
+
     static func segment(_ fields: String) -> Case {
         Case(
             target: "/v1/segments",
@@ -205,6 +215,7 @@ import Testing
         asset(
             #""name":"a","kind":"file","key":"h/a","url":"http://h/a"},{"name":"a","kind":"file","#
                 + #""key":"h/b","url":"http://h/b""#, code: "input.duplicate"),
+        sidecars(["h/a"]), sidecars(["h/p", "h/q", "h/p"]),
     ]
 
     static let work: [Case] = [
