@@ -201,6 +201,7 @@ extension JobQueue {
         _ = try await connection.query(SQL.startLanes, both + [.int(try row.int64("queue_id"))])
         _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])
         _ = try await connection.query(SQL.startFileSegments, both)
+        _ = try await connection.query(SQL.startDropSidecars, both)
         _ = try await connection.query(SQL.startSidecars, both)
         let started = try await connection.query(
             SQL.startJobs, both + [.int64Array(failed + interrupted)])

@@ -133,7 +133,8 @@ extension JobQueue {
             // Its reports go on meanwhile; they take no lane's lock.
             _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])
             for statement in [
-                SQL.startNewFiles, SQL.startFileSegments, SQL.startSidecars, SQL.startDropParts,
+                SQL.startNewFiles, SQL.startFileSegments, SQL.startDropSidecars, SQL.startSidecars,
+                SQL.startDropParts,
             ] {
                 _ = try await connection.query(statement, both)
             }

@@ -33,6 +33,7 @@ package enum Migrations {
         Step(15, PackageResources.migration_0015_up_sql, PackageResources.migration_0015_down_sql),
         Step(16, PackageResources.migration_0016_up_sql, PackageResources.migration_0016_down_sql),
         Step(17, PackageResources.migration_0017_up_sql, PackageResources.migration_0017_down_sql),
+        Step(18, PackageResources.migration_0018_up_sql, PackageResources.migration_0018_down_sql),
     ]
 
     /// The version that this binary works with.

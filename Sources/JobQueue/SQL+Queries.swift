@@ -122,6 +122,7 @@ extension SQL {
     static let splitAssembly = text(PackageResources.split_assembly_sql)
     static let splitParts = text(PackageResources.split_parts_sql)
     static let startDropParts = text(PackageResources.start_drop_parts_sql)
+    static let startDropSidecars = text(PackageResources.start_drop_sidecars_sql)
     static let startFileSegments = text(PackageResources.start_file_segments_sql)
     static let startForget = text(PackageResources.start_forget_sql)
     static let startJobs = text(PackageResources.start_jobs_sql)

@@ -132,4 +132,71 @@ import Testing
             #expect(status.state == .completed && status.totals.segments == 1)
         }
     }
+
+    @Test func whatIsKnownOfAnAssetsOwnFileOutlastsOtherSidecars() async throws {
+        try await F.with("sidecars_kept") { fixture in
+            let file = F.file("a")
+            let catalog = try await fixture.submit([with([Self.poster])])
+            try await fixture.drain()
+            // What lies there is compared with what was stored: nothing of it is downloaded again.
+            try await fixture.submit([with([Self.poster, Self.metadata])])
+            let more = try await fixture.drain().filter { $0.kind == .fetch }
+            #expect(Set(more.map(\.key)) == [file.key, Self.poster.key, Self.metadata.key])
+            for job in more {
+                #expect((job.known != nil) == (job.key != Self.metadata.key), "\(job.key)")
+            }
+            // In another order they are others, each at its place; the file is what it was.
+            try await fixture.submit([with([Self.metadata, Self.poster])])
+            let turned = try await fixture.drain().filter { $0.kind == .fetch }
+            #expect(turned.count == 3)
+            #expect(turned.filter { $0.known != nil }.map(\.key) == [file.key])
+            // And without any.
+            try await fixture.submit([with(nil)])
+            let alone = try await fixture.drain().filter { $0.kind == .fetch }
+            #expect(alone.map(\.key) == [file.key] && alone.first?.known != nil)
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.state == .completed && status.totals.segments == 1)
+            #expect(try await fixture.count("result") == 1)
+        }
+    }
+
+    @Test func anAssetUnderWayKeepsWhatIsDoneOfItWhenItsSidecarsChange() async throws {
+        try await F.with("sidecars_midway") { fixture in
+            let title = F.title("t")
+            let catalog = try await fixture.submit([with([Self.poster], title)])
+            let resolve = try await fixture.lease()
+            let batch = TitleTests.batch(fixture, resolve, TitleTests.segments(3))
+            #expect(try await fixture.queue.addSegments(batch) == .accepted)
+            var done = F.done(resolve.jobs[0], resolve)
+            done.segments = 3
+            #expect(try await fixture.report([done]) == [.accepted])
+            let grant = try await fixture.lease()
+            let first = try #require(grant.jobs.first { $0.key != Self.poster.key })
+            let rest = grant.jobs.filter { $0.id != first.id }
+            #expect(try await fixture.report([F.done(first, grant)]) == [.accepted])
+
+            try await fixture.submit([with([Self.metadata], title)])
+            // What was handed out before is nobody's any more.
+            let late = try await fixture.report(rest.map { F.done($0, grant) })
+            #expect(!late.contains(.accepted))
+            let jobs = try await fixture.drain().filter { $0.kind == .fetch }
+            let wanted = Set(TitleTests.segments(3).map(\.key) + [Self.metadata.key])
+            #expect(Set(jobs.map(\.key)) == wanted.subtracting([first.key]))
+            #expect(jobs.count == 3)
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.state == .completed && status.totals.segments == 4)
+            #expect(status.totals.segmentsDone == 4)
+        }
+    }
+
+    @Test func aSchemaWithoutSidecarsKnowsNothingOfThem() async throws {
+        try await F.with("sidecars_down") { fixture in
+            try await fixture.submit([with([Self.poster, Self.metadata])])
+            try await fixture.drain()
+            try await Migrations.revert(fixture.pool, to: 15)
+            #expect(try await fixture.count("segment") == 1)
+            #expect(try await fixture.count("result") == 1)
+            try await Migrations.migrate(fixture.pool)
+        }
+    }
 }

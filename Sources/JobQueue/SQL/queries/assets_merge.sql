@@ -19,12 +19,12 @@ WITH merged AS (
         expected_sha256 = excluded.expected_sha256,
         expected_digests = excluded.expected_digests,
         sidecars = excluded.sidecars,
+        sidecars_changed = a.sidecars_changed OR a.sidecars IS DISTINCT FROM excluded.sidecars,
         -- What the list said of the length stands with the segment, once there is one: the asset's
         -- may have been learned from the origin.
-        redefined = a.redefined OR (a.url, a.kind, a.key, a.expected_sha256, a.expected_digests,
-                                        a.sidecars)
+        redefined = a.redefined OR (a.url, a.kind, a.key, a.expected_sha256, a.expected_digests)
             IS DISTINCT FROM (excluded.url, excluded.kind, excluded.key, excluded.expected_sha256,
-                              excluded.expected_digests, excluded.sidecars)
+                              excluded.expected_digests)
             OR excluded.kind = 'file' AND (
                 SELECT CASE WHEN s.id IS NULL THEN a.expected_bytes ELSE s.expected_bytes END
                 FROM (SELECT) AS one

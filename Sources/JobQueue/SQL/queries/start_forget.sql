@@ -1,8 +1,9 @@
--- $1 catalog, $2 generation. Drops the jobs of assets that left the catalog or were redefined, and
--- what was known of the latter.
+-- $1 catalog, $2 generation. Drops the jobs of assets that left the catalog, have other sidecars or
+-- were redefined, and what was known of the last.
 WITH gone AS MATERIALIZED (
     SELECT id, redefined FROM asset
-    WHERE catalog_id = $1 AND (redefined OR (generation < $2 AND state IN ({{assetUnsettled}})))
+    WHERE catalog_id = $1 AND (redefined
+        OR ((generation < $2 OR sidecars_changed) AND state IN ({{assetUnsettled}})))
     ORDER BY id FOR UPDATE
 ), jobs AS (
     DELETE FROM job USING gone, lane l
