@@ -31,8 +31,17 @@ extension DASHManifest {
     /// Fails with `manifest.tooMany`, beyond `maximumSegments`, and `.malformed`.
     func segmentCount() throws(Failure) -> Int {
         var count: Int64 = 0
+        var visits = 0
         try forEachTrack { (track) throws(Failure) in
             let addressing = track.representation.addressing
+            // Entries that come to no segment are looked at as well, by each that inherits them.
+            visits += addressing.timeline?.count ?? 0
+            guard visits <= Self.maximumTimelineVisits else {
+                throw failure(
+                    "manifest.tooMany",
+                    "the segment timelines of its representations have more than "
+                        + "\(Self.maximumTimelineVisits) entries together")
+            }
             // Initialization, bitstream switching, index.
             count += 3
             switch addressing.kind {

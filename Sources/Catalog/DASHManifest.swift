@@ -15,6 +15,8 @@ package struct DASHManifest: Sendable {
     static let maximumElements = 30_000
     /// Most entries of segment timelines, of the whole manifest.
     static let maximumTimelineEntries = 1_000_000
+    /// The same, as often as representations inherit them.
+    static let maximumTimelineVisits = 4_000_000
     /// Most entries of segment lists, of the whole manifest.
     static let maximumListEntries = WireLimits.segmentsPerAsset
     /// Most base URLs of one level.

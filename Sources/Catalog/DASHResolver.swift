@@ -13,20 +13,36 @@ package struct DASHResolver: Sendable {
     private let manifest: DASHManifest
     private let bytes: Int64
     private let sha256: String
+    /// Whether each representation is.
+    private let wanted: [Bool]
+    /// What is to lie at the edge, where that is not what was served.
+    private let content: [UInt8]?
 
     /// - Parameters:
     ///   - url: names the manifest.
     ///   - finalURL: where the body came from after redirects.
     ///   - body: the whole body, at most `DASHManifest.maximumBytes`.
     ///   - sha256: the body's SHA-256, 64 lower-case hex digits.
+    ///   - options: what is wanted of it; its keys are a player's own business.
     package init(
-        _ url: WebURL, finalURL: String, body: [UInt8], sha256: String
+        _ url: WebURL, finalURL: String, body: [UInt8], sha256: String,
+        options: TitleOptions = TitleOptions()
     ) throws(Failure) {
         reference = ManifestReference(url: url, named: nil, line: 0)
         manifest = try DASHManifest.parse(
             body, url: try reference.redirected(to: finalURL), named: url)
         bytes = Int64(body.count)
         self.sha256 = sha256
+        // Each period is played by tracks of its own.
+        var wanted: [Bool] = []
+        let tracks = manifest.renditions
+        for period in manifest.periods {
+            let count = period.sets.reduce(0) { $0 + $1.representations.count }
+            wanted += try options.tracks.wanted(
+                Array(tracks[wanted.count..<(wanted.count + count)]))
+        }
+        self.wanted = wanted
+        content = try DASHEdge(body, named: url, wanted: wanted).body
     }
 
     /// Every object of the title, once, in the order of fetching: representation after
@@ -38,6 +54,9 @@ package struct DASHResolver: Sendable {
     package func segments() throws(Failure) -> [ResolvedSegment] {
         var collector = SegmentCollector(manifests: [reference])
         try manifest.forEachSegment { (segment) throws(Failure) in
+            if let place = segment.rendition, wanted.indices.contains(place), !wanted[place] {
+                return
+            }
             try collector.add(segment)
             guard collector.segments.count <= WireLimits.segmentsPerAsset else {
                 throw Failure(
@@ -50,7 +69,7 @@ package struct DASHResolver: Sendable {
             throw Failure(
                 "manifest.empty", "\(reference.url): the title lists no segment to fetch")
         }
-        try collector.add(reference, bytes: bytes, sha256: sha256)
+        try collector.add(reference, bytes: bytes, sha256: sha256, content: content)
         try collector.checkFolders()
         return collector.segments
     }

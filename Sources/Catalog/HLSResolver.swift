@@ -104,7 +104,9 @@ package struct HLSResolver: Sendable {
                     "\(entry.reference.url): a multivariant playlist names another one; it may "
                         + "name media playlists only")
             }
-            choice = try HLSTracks(body).choice(options.tracks)
+            if !options.tracks.isEverything {
+                choice = try HLSTracks(body).choice(options.tracks)
+            }
             try addChildren(of: playlist, base: base, without: choice.droppedLines)
         }
         let leavesKeys = options.leavesKeys ?? false

@@ -14,6 +14,9 @@ struct HLSTracks {
         var groups: [(name: String, attribute: Range<Int>)] = []
     }
 
+    /// Most tracks that are looked at; those behind them are kept as they are.
+    static let maximumEntries = 10_000
+
     private(set) var entries: [Entry] = []
     private let bytes: [UInt8]
 
@@ -23,7 +26,7 @@ struct HLSTracks {
         var line: Int32 = 0
         /// Where the EXT-X-STREAM-INF whose URI is to come stands in `entries`.
         var pending: Int?
-        while start < bytes.count {
+        while start < bytes.count, entries.count < Self.maximumEntries || pending != nil {
             let end = bytes[start...].firstIndex(of: ASCII.lineFeed) ?? bytes.count
             line += 1
             let next = min(end + 1, bytes.count)
@@ -76,7 +79,9 @@ struct HLSTracks {
     private func fill(_ entry: inout Entry, _ attributes: HLSAttributes) {
         entry.rendition.bandwidth = number(attributes["BANDWIDTH"])
         if let size = text(attributes["RESOLUTION"]) {
-            let numbers = size.split { $0 == "x" || $0 == "X" }.map { Int64($0) }
+            let numbers = size.split { $0 == "x" || $0 == "X" }.map {
+                Self.number(Array($0.utf8)[...])
+            }
             if numbers.count == 2 {
                 (entry.rendition.width, entry.rendition.height) = (numbers[0], numbers[1])
             }
@@ -109,7 +114,13 @@ struct HLSTracks {
     }
 
     private func number(_ attribute: HLSAttributes.Attribute?) -> Int64? {
-        text(attribute).flatMap { Int64($0) }
+        attribute.flatMap { Self.number(bytes[$0.value]) }
+    }
+
+    /// Up to 18 decimal digits, so that nothing overflows that is reckoned with them.
+    private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
+        guard (1...18).contains(digits.count), digits.allSatisfy(ASCII.isDigit) else { return nil }
+        return digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
     }
 
     // MARK: Choosing
@@ -124,7 +135,6 @@ struct HLSTracks {
 
     func choice(_ selection: TrackSelection) throws(Failure) -> Choice {
         var choice = Choice()
-        guard !selection.isEverything else { return choice }
         let wanted = try selection.wanted(entries.map(\.rendition))
         let groups = Set(zip(entries, wanted).compactMap { $1 ? $0.rendition.group : nil })
         let known = Set(entries.compactMap(\.rendition.group))
@@ -135,7 +145,10 @@ struct HLSTracks {
                 continue
             }
             // A group that has gone may not be named any more.
-            for group in entry.groups
+            let places = entry.groups.sorted {
+                $0.attribute.lowerBound < $1.attribute.lowerBound
+            }
+            for group in places
             where known.contains(group.name) && !groups.contains(group.name) {
                 choice.edits.append(ManifestEdit(withComma(group.attribute, choice.edits.last)))
             }

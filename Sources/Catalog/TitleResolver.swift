@@ -89,14 +89,9 @@ package struct TitleResolver: Sendable {
         case .asking:
             switch ManifestForm.kind(of: body, contentType: contentType, otherwise: kind) {
             case .dash:
-                guard options.isDefault else {
-                    throw Failure(
-                        "manifest.unsupported",
-                        "\(url): of a DASH title all is fetched; a choice of tracks, keys that stay "
-                            + "and snapshots are for HLS")
-                }
                 state = .dash(
-                    try DASHResolver(url, finalURL: finalURL, body: body, sha256: sha256))
+                    try DASHResolver(
+                        url, finalURL: finalURL, body: body, sha256: sha256, options: options))
             case .hls, .file:
                 var resolver = HLSResolver(url, options: options)
                 let first = resolver.next()

@@ -117,13 +117,17 @@ extension TrackSelection {
 
     private static func nothing(_ kind: String, _ there: [String]) -> Failure {
         var shown: [String] = []
-        for text in there where !shown.contains(text) { shown.append(text) }
-        let rest = shown.count > 12 ? " and \(shown.count - 12) more" : ""
+        for text in there where shown.count <= mostShown && !shown.contains(text) {
+            shown.append(text)
+        }
+        let rest = shown.count > mostShown ? " and others" : ""
         return Failure(
             "manifest.noTrack",
-            "no \(kind) is as wanted; there are: \(shown.prefix(12).joined(separator: "; "))\(rest)"
-        )
+            "no \(kind) is as wanted; there are: "
+                + shown.prefix(mostShown).joined(separator: "; ") + rest)
     }
+
+    private static let mostShown = 12
 
     private static func text(_ track: Rendition) -> String {
         var words: [String] = []

@@ -16,6 +16,7 @@ import Testing
             bytes, url: from, named: name, takesSnapshots: takesSnapshots)
         let choice =
             playlist.kind == .multivariant
+                && !selection.isEverything
             ? try HLSTracks(bytes).choice(selection) : HLSTracks.Choice()
         let edge = try HLSEdge(
             playlist, bytes, url: from, named: name, choice: choice, storesKeys: storesKeys)
@@ -148,7 +149,7 @@ import Testing
         let text =
             "#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"E\",LANGUAGE=\"en\",URI=\"e.m3u8\"\n"
             + "#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID=\"s\",NAME=\"E\",LANGUAGE=\"en\",URI=\"s.m3u8\"\n"
-            + "#EXT-X-STREAM-INF:AUDIO=\"a\",SUBTITLES=\"s\",BANDWIDTH=1\nv.m3u8\n"
+            + "#EXT-X-STREAM-INF:SUBTITLES=\"s\",AUDIO=\"a\",BANDWIDTH=1\nv.m3u8\n"
         var selection = TrackSelection()
         selection.audio = []
         selection.subtitles = []
@@ -157,6 +158,16 @@ import Testing
                 == "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nv.m3u8\n")
         let lines = try HLSTracks([UInt8](text.utf8)).choice(selection).droppedLines
         #expect(lines == [2, 3])
+    }
+
+    @Test func numbersBeyondReckoningSayNothing() throws {
+        var selection = TrackSelection()
+        selection.preferredBitsPerSecond = 1_000
+        for rate in ["-9223372036854775808", "9223372036854775807", "1e400", ""] {
+            let text =
+                "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=\(rate),RESOLUTION=-1x\(rate)\nv.m3u8\n"
+            #expect(try edge(text, selection: selection) == nil)
+        }
     }
 
     @Test func aSnapshotHasEnded() throws {

@@ -6,4 +6,4 @@ WITH changed AS (
     RETURNING id
 )
 UPDATE asset a SET redefined = true FROM changed c
-WHERE a.catalog_id = c.id AND a.kind <> 'file' AND a.resolved
+WHERE a.catalog_id = c.id AND a.kind <> 'file'

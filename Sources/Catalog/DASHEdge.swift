@@ -1,0 +1,217 @@
+import Model
+
+/// An MPD as it is to lie at the edge.
+///
+/// As it was served, where a player finds there what it names. Otherwise with these changes and no other:
+/// BaseURLs, templates and URLs of segments that are whole, begin at the root or lead to another host become
+/// relative paths to what is stored; alternatives of a BaseURL go, for one of them is stored; so do tracks
+/// that are not wanted, and what leads a player elsewhere (Location, PatchLocation, ContentSteering).
+struct DASHEdge {
+    private static let names: Set<String> = [
+        "MPD", "Period", "AdaptationSet", "Representation", "BaseURL", "SegmentTemplate",
+        "SegmentURL",
+        "Initialization", "RepresentationIndex", "BitstreamSwitching", "SegmentList", "SegmentBase",
+        "Location", "PatchLocation", "ContentSteering",
+    ]
+
+    private let bytes: [UInt8]
+    private let elements: [MarkupScanner.Element]
+    private var edits: [ManifestEdit] = []
+    /// Of each element that is a level, what references in it resolve against, by the manifest's name.
+    private var bases: [Int: WebURL] = [:]
+    private let manifest: WebURL
+    /// Levels that have a base by now; and those within which another level has one.
+    private var levelsWithBase: Set<Int> = []
+    private var outerLevels: Set<Int> = []
+
+    /// - Parameters:
+    ///   - bytes: the MPD, which `DASHManifest.parse` has taken.
+    ///   - named: the URL whose key it lies under.
+    ///   - wanted: whether each of its representations is, in the order in which they stand.
+    init(_ bytes: [UInt8], named: WebURL, wanted: [Bool]) throws(Failure) {
+        self.bytes = bytes
+        manifest = named
+        // There may be a million segments in lists, nearly all of them relative paths.
+        elements =
+            MarkupScanner(bytes, Self.names) { bytes, element in
+                element.name != "SegmentURL"
+                    || element.attributes.contains { Self.leadsAway(bytes[$0.value]) }
+            }.elements
+        drop(wanted)
+        for element in elements where element.name == "BaseURL" && element.parent >= 0 {
+            var place = elements[element.parent].parent
+            while place >= 0, outerLevels.insert(place).inserted { place = elements[place].parent }
+        }
+        for place in elements.indices { try read(place) }
+    }
+
+    /// The bytes to store; nil for those that were served.
+    var body: [UInt8]? { edits.isEmpty ? nil : ManifestEdit.applied(edits, to: bytes) }
+
+    // MARK: What goes
+
+    private mutating func drop(_ wanted: [Bool]) {
+        var number = 0
+        var left: [Int: Int] = [:]
+        for element in elements where element.name == "Representation" {
+            let isWanted = !wanted.indices.contains(number) || wanted[number]
+            number += 1
+            left[element.parent, default: 0] += isWanted ? 1 : 0
+            if !isWanted { edits.append(ManifestEdit(element.bytes)) }
+        }
+        for (place, count) in left where count == 0 {
+            edits.append(ManifestEdit(elements[place].bytes))
+        }
+        // What contains others first, so that these are passed over.
+        edits.sort {
+            ($0.range.lowerBound, -$0.range.count) < ($1.range.lowerBound, -$1.range.count)
+        }
+    }
+
+    // MARK: What is written anew
+
+    private mutating func read(_ place: Int) throws(Failure) {
+        let element = elements[place]
+        switch element.name {
+        case "MPD": bases[place] = manifest
+        case "Period", "AdaptationSet", "Representation":
+            bases[place] = bases[element.parent] ?? manifest
+        case "BaseURL": try readBase(element)
+        case "Location", "PatchLocation", "ContentSteering":
+            edits.append(ManifestEdit(element.bytes))
+        case "SegmentTemplate":
+            for name in ["media", "index", "initialization", "bitstreamSwitching"] {
+                if let value = element.attribute(name) { try self.name(value, in: place) }
+            }
+        case "SegmentURL":
+            for name in ["media", "index"] {
+                if let value = element.attribute(name) { try self.name(value, in: place) }
+            }
+        default:
+            if let value = element.attribute("sourceURL") { try name(value, in: place) }
+        }
+    }
+
+    /// The level that an element belongs to.
+    private func level(of place: Int) -> Int {
+        var place = elements[place].parent
+        while place >= 0, bases[place] == nil { place = elements[place].parent }
+        return place
+    }
+
+    private mutating func readBase(_ element: MarkupScanner.Element) throws(Failure) {
+        let level = element.parent
+        guard level >= 0 else { return }
+        // The first of a level counts.
+        guard levelsWithBase.insert(level).inserted else {
+            edits.append(ManifestEdit(element.bytes))
+            return
+        }
+        let outer = bases[level] ?? manifest
+        let range = ASCII.trimmed(bytes, trimmedLines(element.content))
+        let text = try plain(range)
+        let base = try resolved(text, against: outer)
+        bases[level] = base
+        let reference = EdgeReference(key: try SiteKey(outer))
+        if reference.leads(text, text.indices, to: try SiteKey(base)) { return }
+        edits.append(ManifestEdit(range, escaped(try path(to: base, from: reference))))
+    }
+
+    /// Sees to it that a template or a URL leads to what is stored.
+    private mutating func name(_ value: Range<Int>, in place: Int) throws(Failure) {
+        let text = try plain(value)
+        // What comes before the first identifier, up to its folder.
+        let fixed = text.prefix { $0 != ASCII.dollar }
+        let isTemplate = fixed.count < text.count
+        let level = level(of: place)
+        let base = bases[level] ?? manifest
+        guard Self.leadsAway(text[...]) else { return }
+        guard !isTemplate || !outerLevels.contains(level) else {
+            throw Failure(
+                "manifest.unsupported",
+                "\(manifest): a template with a whole URL or a path from the root stands above a BaseURL"
+            )
+        }
+        let reference = EdgeReference(key: try SiteKey(base))
+        guard isTemplate else {
+            let url = try resolved(text, against: base)
+            let path = reference.path(to: try SiteKey(url))
+            edits.append(ManifestEdit(value, escaped(Array(path.utf8))))
+            return
+        }
+        let slash = fixed.lastIndex(of: ASCII.slash) ?? fixed.startIndex
+        let folder = try resolved(Array(fixed[...slash]), against: base)
+        let path = try path(to: folder, from: reference)
+        edits.append(ManifestEdit(value, escaped(path + text[(slash + 1)...])))
+    }
+
+    /// Whether a reference is whole, or begins at the root.
+    private static func leadsAway(_ text: ArraySlice<UInt8>) -> Bool {
+        guard let first = text.first else { return false }
+        if first == ASCII.slash { return true }
+        let head = text.prefix { $0 != ASCII.slash && $0 != ASCII.question && $0 != ASCII.dollar }
+        return head.count < text.count && head.last == ASCII.colon
+    }
+
+    /// The relative path to a base: to its folder where it ends in a slash.
+    private func path(to base: WebURL, from reference: EdgeReference) throws(Failure) -> [UInt8] {
+        let path = reference.path(to: try SiteKey(base))
+        guard base.path.hasSuffix("/") else { return Array(path.utf8) }
+        let folder = path.hasSuffix("index.html") ? String(path.dropLast("index.html".count)) : path
+        return Array((folder.isEmpty ? "./" : folder).utf8)
+    }
+
+    private func resolved(_ text: [UInt8], against base: WebURL) throws(Failure) -> WebURL {
+        do throws(WebURLError) {
+            return try ReferenceBase(base).resolve(text, text.indices)
+        } catch {
+            throw Failure("manifest.malformed", "\(manifest): a URI \(error.detail)")
+        }
+    }
+
+    // MARK: Text
+
+    private func trimmedLines(_ range: Range<Int>) -> Range<Int> {
+        var range = range
+        while let first = range.first, bytes[first] <= ASCII.space { range = range.dropFirst() }
+        while let last = range.last, bytes[last] <= ASCII.space { range = range.dropLast() }
+        return range
+    }
+
+    private static let entities: [(StaticString, UInt8)] = [
+        ("&amp;", 0x26), ("&lt;", 0x3C), ("&gt;", 0x3E), ("&quot;", 0x22), ("&apos;", 0x27),
+    ]
+
+    /// What a text says, without its escapes.
+    private func plain(_ range: Range<Int>) throws(Failure) -> [UInt8] {
+        var out: [UInt8] = []
+        var place = range.lowerBound
+        while place < range.upperBound {
+            guard bytes[place] == 0x26 else {
+                out.append(bytes[place])
+                place += 1
+                continue
+            }
+            let rest = place..<range.upperBound
+            guard let entity = Self.entities.first(where: { ASCII.hasPrefix(bytes, rest, $0.0) })
+            else {
+                throw Failure(
+                    "manifest.unsupported",
+                    "\(manifest): a URI is written with character references")
+            }
+            out.append(entity.1)
+            place += entity.0.utf8CodeUnitCount
+        }
+        return out
+    }
+
+    private func escaped(_ text: [UInt8]) -> [UInt8] {
+        text.flatMap { byte -> [UInt8] in
+            Self.entities.first { $0.1 == byte }.map { entity in
+                Array(
+                    UnsafeBufferPointer(
+                        start: entity.0.utf8Start, count: entity.0.utf8CodeUnitCount))
+            } ?? [byte]
+        }
+    }
+}
