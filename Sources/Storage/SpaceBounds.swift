@@ -11,12 +11,23 @@ final class SpaceBounds: Sendable {
         var floorBytes: Int64 = 0
         /// What the quota leaves for objects that begin from now on; nil for no quota.
         var quotaLeftBytes: Int64?
-        /// What objects under way are still to come to and the file system keeps no room for.
+        /// What objects were to come to and the file system kept no room for, all that ever began.
         var promisedBytes: Int64 = 0
         var refusedByQuota = false
     }
 
+    /// What was seen of a file system. It may hang with it, so that no lock is held meanwhile.
+    private struct Look {
+        var space: FileSystemSpace
+        /// Of files in parts.
+        var unwrittenBytes: Int64
+        /// Of all promises, before it: what was written later may not be seen in it.
+        var releasedBytes: Int64
+    }
+
     private let state = Mutex(State())
+    /// What of `promisedBytes` nobody is to come to any more. Writers on event loops take no lock for it.
+    private let releasedBytes = Atomic<Int64>(0)
 
     /// How much is written between two looks at an object whose length was not reserved, in bytes.
     static let stepBytes = 16 << 20
@@ -41,8 +52,7 @@ final class SpaceBounds: Sendable {
     func take(
         _ bytes: Int64, in site: SiteDirectories, isOfQuota: Bool = true
     ) throws(Failure) -> Int64 {
-        try state.withLock { (state) throws(Failure) in
-            try Self.check(bytes, in: site, &state, isOfQuota: isOfQuota)
+        try admit(bytes, in: site, isOfQuota: isOfQuota) { state in
             if isOfQuota, let left = state.quotaLeftBytes { state.quotaLeftBytes = left - bytes }
             guard bytes >= Self.worthLooking else { return 0 }
             state.promisedBytes += bytes
@@ -50,9 +60,10 @@ final class SpaceBounds: Sendable {
         }
     }
 
+    /// Takes no lock.
     func release(_ bytes: Int64) {
         guard bytes > 0 else { return }
-        state.withLock { $0.promisedBytes -= bytes }
+        releasedBytes.add(bytes, ordering: .acquiringAndReleasing)
     }
 
     /// Throws what storing `bytes` more would fail with.
@@ -61,35 +72,77 @@ final class SpaceBounds: Sendable {
     /// `storage.noRoom` and `storage.tooLarge` are of this object alone: others may fit. That a quota is
     /// used up the coordinator sees by itself.
     func check(_ bytes: Int64, in site: SiteDirectories) throws(Failure) {
-        try state.withLock { (state) throws(Failure) in try Self.check(bytes, in: site, &state) }
+        _ = try admit(bytes, in: site, isOfQuota: true) { _ in 0 }
+    }
+
+    /// Looks, and then decides by what was seen, and by what others have been promised until then.
+    ///
+    /// What was released since the look counts as still promised, which may be too much: who is refused
+    /// then looks again, a few times.
+    private func admit(
+        _ bytes: Int64, in site: SiteDirectories, isOfQuota: Bool,
+        _ take: (inout State) -> Int64
+    ) throws(Failure) -> Int64 {
+        var looksLeft = 4
+        while true {
+            let isWorthIt = try state.withLock { (state) throws(Failure) in
+                try Self.checkQuota(bytes, &state, isOfQuota: isOfQuota)
+                return state.floorBytes > 0 || bytes >= Self.worthLooking
+            }
+            let look = isWorthIt ? try self.look(for: bytes, in: site) : nil
+            looksLeft -= 1
+            do throws(Failure) {
+                return try state.withLock { (state) throws(Failure) in
+                    try Self.checkQuota(bytes, &state, isOfQuota: isOfQuota)
+                    if let look {
+                        state.refusedByQuota = false
+                        try Self.check(bytes, look, state)
+                    }
+                    return take(&state)
+                }
+            } catch {
+                guard let look, looksLeft > 0,
+                    releasedBytes.load(ordering: .acquiring) != look.releasedBytes
+                else { throw error }
+            }
+        }
+    }
+
+    private func look(
+        for bytes: Int64, in site: SiteDirectories
+    ) throws(Failure) -> Look {
+        let released = releasedBytes.load(ordering: .acquiring)
+        // What grows already is held up by nobody's promise.
+        let unwritten = bytes > 0 ? site.unwrittenAssemblyBytes() : 0
+        let space = try asFailure { () throws(SystemError) in try site.root.space() }
+        return Look(space: space, unwrittenBytes: unwritten, releasedBytes: released)
     }
 
     /// Throws `storage.full` where what has room at a site that can be written has none above its floor.
     func checkFloor(in site: SiteDirectories) throws(Failure) {
         let floorBytes = state.withLock { $0.floorBytes }
         guard floorBytes > 0 else { return }
-        try Self.check(Self.worthLooking, in: site, floorBytes: floorBytes)
-    }
-
-    private static func check(
-        _ bytes: Int64, in site: SiteDirectories, _ state: inout State, isOfQuota: Bool = true
-    ) throws(Failure) {
-        if isOfQuota, let left = state.quotaLeftBytes, bytes > left {
-            state.refusedByQuota = true
-            throw Failure(
-                "storage.noRoom", "\(bytes) bytes are to be stored; the quota leaves \(left)")
-        }
-        guard state.floorBytes > 0 || bytes >= worthLooking else { return }
-        state.refusedByQuota = false
-        // What grows already is held up by nobody's promise.
-        let promised = bytes > 0 ? state.promisedBytes + site.unwrittenAssemblyBytes() : 0
-        try check(bytes, in: site, floorBytes: state.floorBytes, promised: promised)
-    }
-
-    private static func check(
-        _ bytes: Int64, in site: SiteDirectories, floorBytes: Int64, promised: Int64 = 0
-    ) throws(Failure) {
         let space = try asFailure { () throws(SystemError) in try site.root.space() }
+        try Self.check(Self.worthLooking, space, floorBytes: floorBytes)
+    }
+
+    private static func checkQuota(
+        _ bytes: Int64, _ state: inout State, isOfQuota: Bool
+    ) throws(Failure) {
+        guard isOfQuota, let left = state.quotaLeftBytes, bytes > left else { return }
+        state.refusedByQuota = true
+        throw Failure("storage.noRoom", "\(bytes) bytes are to be stored; the quota leaves \(left)")
+    }
+
+    private static func check(_ bytes: Int64, _ look: Look, _ state: State) throws(Failure) {
+        let promised =
+            bytes > 0 ? state.promisedBytes - look.releasedBytes + look.unwrittenBytes : 0
+        try check(bytes, look.space, floorBytes: state.floorBytes, promised: promised)
+    }
+
+    private static func check(
+        _ bytes: Int64, _ space: FileSystemSpace, floorBytes: Int64, promised: Int64 = 0
+    ) throws(Failure) {
         let available = space.availableBytes
         guard available - promised - max(bytes, 0) >= floorBytes else {
             let floor =

@@ -186,6 +186,22 @@ struct FullDiskTests {
         #expect(try disk.directory.files() == ["h/a"])
     }
 
+    @Test func ofManyThatBeginInOneMomentThoseBeginThatHaveRoom() async throws {
+        let disk = try await SmallFileSystem(options: "size=10m")
+        let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
+        let begun = await withTaskGroup(of: PendingObject?.self) { group in
+            for number in 1...8 {
+                group.addTask {
+                    try? storage.createTemporary(
+                        lease: Site.lease, job: JobID(Int64(number)), key: "h/\(number)",
+                        reservingBytes: 4 << 20)
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(begun.compactMap(\.self).count == 2)
+    }
+
     @Test func theProbeSaysWhetherThereIsRoomAgain() async throws {
         let disk = try await SmallFileSystem(options: "size=4m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
