@@ -186,6 +186,58 @@ struct FullDiskTests {
         #expect(try disk.directory.files() == ["h/a"])
     }
 
+    /// Before its first block, or after it has given most of its room to its copy.
+    @Test(arguments: [false, true])
+    func aCopyThatFindsNoRoomLosesNothingThatCanBeKept(isUnderWay: Bool) async throws {
+        let disk = try await SmallFileSystem(options: "size=24m")
+        let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))
+        let (bytes, total) = (20 << 20, (20 << 20) + 1)
+        let identity = PartialIdentity(url: "http://h/a", key: "h/a", cluster: "c")
+        func attempt(_ number: Int64) -> ObjectAttempt {
+            ObjectAttempt(lease: "lease-\(number)", job: JobID(number), asset: AssetID(1))
+        }
+        func take(_ number: Int64) throws -> PartialBody? {
+            try storage.takePartial(
+                identity, of: try storage.partials(), for: attempt(number), place: .key("h/a"))
+        }
+        let record = PartialRecord(
+            bytes: Int64(bytes), sha256: SHA256Digest(hashing: Array(repeating: 7, count: bytes)),
+            totalBytes: Int64(total), validator: "\"v1\"", source: SHA256Digest(hashing: []))
+        let object = try storage.createTemporary(lease: "lease-1", job: JobID(1), key: "h/a")
+        try Self.fill(object, from: 0, bytes: bytes)
+        storage.note(record, of: object, as: identity, by: attempt(1))
+        object.leave()
+        let free = try storage.availableBytes()
+        if isUnderWay {
+            // Looked at every 16 MiB, when there is one block more than there was.
+            storage.setBounds(floorBytes: free - (512 << 10), quotaLeftBytes: nil)
+        } else {
+            try disk.directory.write(
+                [UInt8](repeating: 1, count: Int(free) - (256 << 10)), to: "filler")
+        }
+        #expect(code { _ = try take(2) } == "storage.full")
+        storage.setBounds(floorBytes: 0, quotaLeftBytes: nil)
+        if !isUnderWay {
+            try FileManager.default.removeItem(atPath: disk.directory.path("filler"))
+        }
+        var (taken, number): (PartialBody?, Int64) = (nil, 2)
+        try await waitUntil(deadlineSeconds: 60, "its room") {
+            number += 1
+            taken = try? take(number)
+            return taken != nil
+        }
+        let body = try #require(taken)
+        let kept = isUnderWay ? 15 << 20 : bytes
+        #expect(body.record.bytes == Int64(kept))
+        let rest = try #require(body.object)
+        try [UInt8](repeating: 7, count: total - kept).withUnsafeBytes {
+            try rest.write($0, at: Int64(kept))
+        }
+        for result in storage.commit([rest]) { try result.get() }
+        #expect(try disk.directory.read("h/a") == [UInt8](repeating: 7, count: total))
+        #expect(try disk.directory.files().filter { $0 != "h/a" }.isEmpty)
+    }
+
     @Test func ofManyThatBeginInOneMomentThoseBeginThatHaveRoom() async throws {
         let disk = try await SmallFileSystem(options: "size=10m")
         let storage = try DirectoryStorage(StorageURL(directory: disk.directory.path))

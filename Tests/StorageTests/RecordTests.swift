@@ -62,4 +62,30 @@ import Testing
         // Taken as it is, and not copied.
         #expect(try site.privateFiles().filter { $0.contains("/tmp/") } == [".dray/tmp/other-2"])
     }
+
+    /// It had written all of it, and noted a half; another takes that over, and waits for room.
+    @Test func whoWasFrozenStoresNothingOfWhatWasTakenOver() throws {
+        note(10_000)
+        func take(_ job: Int64) throws -> PartialBody? {
+            try site.storage.takePartial(
+                Self.identity, of: try site.storage.partials(),
+                for: ObjectAttempt(lease: "other", job: JobID(job), asset: AssetID(1)),
+                place: .key("h/a"))
+        }
+        site.storage.setBounds(floorBytes: .max / 2, quotaLeftBytes: nil)
+        #expect(throws: Failure.self) { _ = try take(2) }
+        let codes = site.storage.commit([object]).map { result in
+            if case .failure(let failure) = result { failure.code.rawValue } else { "" }
+        }
+        #expect(codes == ["worker.leaseLost"])
+        #expect(try site.visibleFiles().isEmpty)
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: nil)
+        let body = try #require(try take(3))
+        #expect(body.record == record(10_000))
+        let rest = try #require(body.object)
+        try Self.content[10_000...].withUnsafeBytes { try rest.write($0, at: 10_000) }
+        for result in site.storage.commit([rest]) { try result.get() }
+        #expect(try site.directory.read("h/a") == Self.content)
+        #expect(try site.privateFiles().isEmpty)
+    }
 }
