@@ -1,4 +1,6 @@
 import Digest
+import Dispatch
+import Glibc
 import Model
 import Storage
 import Synchronization
@@ -24,7 +26,19 @@ final class Fetcher: Sendable {
             StorageURL(directory: directory.path), durability: .none)
     }
 
-    deinit { engine.shutdown() }
+    deinit {
+        var name = [CChar](repeating: 0, count: 16)
+        pthread_getname_np(pthread_self(), &name, name.count)
+        let engine = engine
+        // The last reference may go with the end of a transfer, on a loop, which cannot join itself.
+        if String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            .hasPrefix("transfer-")
+        {
+            DispatchQueue.global().async { engine.shutdown() }
+        } else {
+            engine.shutdown()
+        }
+    }
 
     /// A request into the site's storage.
     func request(
