@@ -1,6 +1,5 @@
 import Digest
-import Dispatch
-import Glibc
+import Foundation
 import Model
 import Storage
 import Synchronization
@@ -27,13 +26,10 @@ final class Fetcher: Sendable {
     }
 
     deinit {
-        var name = [CChar](repeating: 0, count: 16)
-        pthread_getname_np(pthread_self(), &name, name.count)
         let engine = engine
         // The last reference may go with the end of a transfer, on a loop, which cannot join itself.
-        if String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            .hasPrefix("transfer-")
-        {
+        let thread = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
+        if thread?.hasPrefix("transfer-") ?? true {
             DispatchQueue.global().async { engine.shutdown() }
         } else {
             engine.shutdown()
