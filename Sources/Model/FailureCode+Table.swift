@@ -104,7 +104,9 @@ extension FailureCode {
         row(400, "manifest.html", .never, "The URL answers with a web page, not a manifest."),
         row(401, "manifest.empty", .never, "The manifest lists no segment."),
         row(402, "manifest.malformed", .never, "Correct the manifest at the line that is named."),
-        row(403, "manifest.live", .never, "The playlist has no EXT-X-ENDLIST; wait for its end."),
+        row(
+            403, "manifest.live", .never,
+            "The title is live; wait for its end, or for HLS give --live snapshot."),
         row(404, "manifest.tooLarge", .never, "The manifest is larger than Dray reads."),
         row(
             405, "manifest.tooMany", .never, "The manifest lists more than Dray takes of one title."

@@ -239,3 +239,30 @@ package struct ErrorAnswer: Codable, Sendable {
 
     package init(_ error: Failure) { self.error = error }
 }
+
+/// `GET /v1/sums?site=…&directory=…&after=…`: a page of what a directory's `SHA256SUMS` lists.
+package struct SumsPage: Codable, Sendable {
+    package var entries: [Entry]
+    /// Pass as `after` for the next page; nil on the last.
+    package var next: String?
+
+    package struct Entry: Codable, Sendable {
+        /// Final key, relative to the site.
+        package var key: String
+        package var sha256: String
+        /// When this was recorded, in seconds since 1970 by the database's clock: of two entries of
+        /// one key, the later one is what lies there.
+        package var recordedSeconds: Double
+
+        package init(key: String, sha256: String, recordedSeconds: Double = 0) {
+            self.key = key
+            self.sha256 = sha256
+            self.recordedSeconds = recordedSeconds
+        }
+    }
+
+    package init(entries: [Entry], next: String?) {
+        self.entries = entries
+        self.next = next
+    }
+}

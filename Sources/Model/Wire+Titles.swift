@@ -30,3 +30,23 @@ package struct TitleOptions: Codable, Hashable, Sendable {
 
     package var isDefault: Bool { self == TitleOptions() }
 }
+
+/// `POST /v1/documents`: asks for what a leased job is to store.
+package struct DocumentRequest: Codable, Sendable {
+    package var worker: WorkerID
+    package var job: JobID
+    package var lease: LeaseID
+
+    package init(worker: WorkerID, job: JobID, lease: LeaseID) {
+        self.worker = worker
+        self.job = job
+        self.lease = lease
+    }
+}
+
+/// The answer to `DocumentRequest`; without content where the lease does not hold the job.
+package struct Document: Codable, Sendable {
+    package var content: String?
+
+    package init(content: String?) { self.content = content }
+}

@@ -271,26 +271,6 @@ package struct ResolvedSegment: Codable, Hashable, Sendable {
     }
 }
 
-/// `POST /v1/documents`: asks for what a leased job is to store.
-package struct DocumentRequest: Codable, Sendable {
-    package var worker: WorkerID
-    package var job: JobID
-    package var lease: LeaseID
-
-    package init(worker: WorkerID, job: JobID, lease: LeaseID) {
-        self.worker = worker
-        self.job = job
-        self.lease = lease
-    }
-}
-
-/// The answer to `DocumentRequest`; without content where the lease does not hold the job.
-package struct Document: Codable, Sendable {
-    package var content: String?
-
-    package init(content: String?) { self.content = content }
-}
-
 /// `POST /v1/splits`: a fetch turned out large; its file becomes parts. The reporting worker keeps
 /// the first part under the same lease. A repeated request has the same answer.
 package struct SplitRequest: Codable, Sendable {
@@ -394,32 +374,5 @@ package struct HeartbeatAnswer: Codable, Sendable {
     package init(leases: [LeaseID], seconds: Double) {
         self.leases = leases
         self.seconds = seconds
-    }
-}
-
-/// `GET /v1/sums?site=…&directory=…&after=…`: a page of what a directory's `SHA256SUMS` lists.
-package struct SumsPage: Codable, Sendable {
-    package var entries: [Entry]
-    /// Pass as `after` for the next page; nil on the last.
-    package var next: String?
-
-    package struct Entry: Codable, Sendable {
-        /// Final key, relative to the site.
-        package var key: String
-        package var sha256: String
-        /// When this was recorded, in seconds since 1970 by the database's clock: of two entries of
-        /// one key, the later one is what lies there.
-        package var recordedSeconds: Double
-
-        package init(key: String, sha256: String, recordedSeconds: Double = 0) {
-            self.key = key
-            self.sha256 = sha256
-            self.recordedSeconds = recordedSeconds
-        }
-    }
-
-    package init(entries: [Entry], next: String?) {
-        self.entries = entries
-        self.next = next
     }
 }
