@@ -48,9 +48,9 @@ package final class DirectoryStorage: Sendable {
     ///   - lease, job: name the temporary file, so that an attempt which lost its lease cannot touch
     ///     the next attempt's.
     ///   - reservingBytes: looks for room and reserves blocks, so that a full disk is found before
-    ///     the download; 0 or an unknown length reserves none.
+    ///     the download; 0 reserves none. Nil for an unknown length: the quota counts what is written.
     package func createTemporary(
-        lease: LeaseID, job: JobID, key: String, reservingBytes: Int64 = 0
+        lease: LeaseID, job: JobID, key: String, reservingBytes: Int64? = 0
     ) throws(Failure) -> PendingObject {
         let key = try ObjectKey(key)
         let name = try PrivateName.temporary(lease: lease, job: job)
@@ -66,8 +66,9 @@ package final class DirectoryStorage: Sendable {
             }
         }
         let object = PendingObject(
-            destination: .key(key), descriptor: file, site: site, temporaryName: name)
-        try Self.reserve(reservingBytes, at: 0, of: object)
+            destination: .key(key), descriptor: file, site: site, temporaryName: name,
+            isGrowing: reservingBytes == nil)
+        if let reservingBytes { try Self.reserve(reservingBytes, at: 0, of: object) }
         return object
     }
 

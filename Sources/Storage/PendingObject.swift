@@ -21,6 +21,10 @@ package final class PendingObject: Sendable {
     /// to every descriptor that was open when it happened; the object with the lowest ordinal of a
     /// batch was open before anything of that batch was written, so it hears of all of them.
     let ordinal: UInt64
+    /// Nobody has said how long it will be: the quota counts what it comes to.
+    private let isGrowing: Bool
+    /// What it has taken of the quota.
+    private let grownBytes = Atomic<Int64>(0)
     private let isSettled = Atomic<Bool>(false)
     /// Of a range that goes on where the one before it ended.
     private let isFollowed = Atomic<Bool>(false)
@@ -49,12 +53,13 @@ package final class PendingObject: Sendable {
 
     init(
         destination: Destination, descriptor: FileDescriptor, site: SiteDirectories,
-        temporaryName: String, ordinal: UInt64? = nil
+        temporaryName: String, ordinal: UInt64? = nil, isGrowing: Bool = false
     ) {
         self.destination = destination
         self.descriptor = descriptor
         self.site = site
         self.temporaryName = temporaryName
+        self.isGrowing = isGrowing
         self.ordinal =
             ordinal ?? Self.nextOrdinal.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue
     }
@@ -66,6 +71,9 @@ package final class PendingObject: Sendable {
     /// Blocks for a copy to the page cache. Throws a `storage.` failure; the object is then to be
     /// discarded.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure) {
+        if isGrowing {
+            grownBytes.add(try site.bounds.grow(by: Int64(bytes.count)), ordering: .relaxed)
+        }
         try asFailure { () throws(SystemError) in try descriptor.write(bytes, at: offset) }
         if isFollowed.load(ordering: .acquiring) {
             chain.withLock { $0 }?.digest.update(bytes, at: offset)
@@ -126,6 +134,7 @@ package final class PendingObject: Sendable {
     /// Removes the temporary file unless the object was committed; does nothing the second time.
     package func discard() {
         guard settle() else { return }
+        site.bounds.giveBack(grownBytes.load(ordering: .relaxed))
         chain.withLock { $0 }?.digest.breakOff()
         // Best effort: what is left behind is swept later.
         if case .key = destination, !isDisowned.load(ordering: .acquiring) {

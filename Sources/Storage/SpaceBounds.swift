@@ -9,7 +9,7 @@ import Synchronization
 final class SpaceBounds: Sendable {
     private struct State {
         var floorBytes: Int64 = 0
-        /// What the quota leaves for objects that begin from now on; nil for no quota.
+        /// What the quota leaves for objects that begin or grow from now on; nil for no quota.
         var quotaLeftBytes: Int64?
         /// What objects were to come to and the file system kept no room for, all that ever began.
         var promisedBytes: Int64 = 0
@@ -28,6 +28,8 @@ final class SpaceBounds: Sendable {
     private let state = Mutex(State())
     /// What of `promisedBytes` nobody is to come to any more. Writers on event loops take no lock for it.
     private let releasedBytes = Atomic<Int64>(0)
+    /// Whether there is a quota: objects that grow take no lock without one.
+    private let hasQuota = Atomic<Bool>(false)
 
     /// How much is written between two looks at an object whose length was not reserved, in bytes.
     static let stepBytes = 16 << 20
@@ -36,6 +38,7 @@ final class SpaceBounds: Sendable {
         state.withLock { state in
             state.floorBytes = floorBytes
             state.quotaLeftBytes = quotaLeftBytes
+            hasQuota.store(quotaLeftBytes != nil, ordering: .relaxed)
         }
     }
 
@@ -64,6 +67,30 @@ final class SpaceBounds: Sendable {
     func release(_ bytes: Int64) {
         guard bytes > 0 else { return }
         releasedBytes.add(bytes, ordering: .acquiringAndReleasing)
+    }
+
+    /// Takes what an object of unknown length comes to next off what the quota leaves; `storage.outgrown`
+    /// where that is less. Answers how many bytes were taken, which `giveBack` is for.
+    func grow(by bytes: Int64) throws(Failure) -> Int64 {
+        guard hasQuota.load(ordering: .relaxed) else { return 0 }
+        return try state.withLock { (state) throws(Failure) in
+            guard let left = state.quotaLeftBytes else { return 0 }
+            guard bytes <= left else {
+                throw Failure(
+                    "storage.outgrown",
+                    "\(bytes) bytes more are to be stored; the quota leaves \(left)")
+            }
+            state.quotaLeftBytes = left - bytes
+            return bytes
+        }
+    }
+
+    /// What an object has grown to is not stored after all.
+    func giveBack(_ bytes: Int64) {
+        guard bytes > 0 else { return }
+        state.withLock { state in
+            if let left = state.quotaLeftBytes { state.quotaLeftBytes = left + bytes }
+        }
     }
 
     /// Throws what storing `bytes` more would fail with.
@@ -171,8 +198,8 @@ extension DirectoryStorage {
     ///
     /// - Parameters:
     ///   - floorBytes: of the file system, for others; 0 for none.
-    ///   - quotaLeftBytes: what objects that begin from now on may come to; nil for no quota. Those whose
-    ///     length is known are taken off it as they begin.
+    ///   - quotaLeftBytes: what objects may come to from now on; nil for no quota. Those whose length is
+    ///     known are taken off it as they begin, the others as they grow.
     package func setBounds(floorBytes: Int64, quotaLeftBytes: Int64?) {
         bounds.set(floorBytes: floorBytes, quotaLeftBytes: quotaLeftBytes)
     }

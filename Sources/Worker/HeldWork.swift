@@ -29,12 +29,15 @@ final class HeldWork: Sendable {
         var site: SiteID
         var transfer: Transfer?
         var expectedBytes: Int64?
-        /// What it has taken of its site's room, until that is reported.
-        var begunBytes: Int64 = 0
+        /// What it was begun with of its site's room, until that is reported; nil for what has come of it.
+        var begunBytes: Int64? = 0
         /// Still to be downloaded, as against to be stored or reported.
         var isPending = true
         /// Nobody wants it any more: it is stopped, and its end is not reported.
         var isCancelled = false
+
+        /// What it has taken of its site's room.
+        var takenBytes: Int64 { begunBytes ?? transfer?.receivedBytes ?? 0 }
     }
 
     private struct State {
@@ -45,9 +48,14 @@ final class HeldWork: Sendable {
         /// Since the worker began: what was taken of sites' room by what is not held any more.
         var endedBytes: [SiteID: Int64] = [:]
 
+        private mutating func add(ended entry: Entry) {
+            let taken = entry.takenBytes
+            if taken > 0 { endedBytes[entry.site, default: 0] += taken }
+        }
+
         mutating func remove(_ job: JobID, _ lease: LeaseID) {
             guard let entry = leases[lease]?.entries.removeValue(forKey: job) else { return }
-            if entry.begunBytes > 0 { endedBytes[entry.site, default: 0] += entry.begunBytes }
+            add(ended: entry)
             count -= 1
             if entry.isPending { pending -= 1 }
             if entry.isCancelled { cancelled -= 1 }
@@ -56,9 +64,7 @@ final class HeldWork: Sendable {
 
         mutating func remove(_ lease: LeaseID) {
             guard let gone = leases.removeValue(forKey: lease) else { return }
-            for entry in gone.entries.values where entry.begunBytes > 0 {
-                endedBytes[entry.site, default: 0] += entry.begunBytes
-            }
+            for entry in gone.entries.values { add(ended: entry) }
             count -= gone.entries.count
             pending -= gone.entries.values.count { $0.isPending }
             cancelled -= gone.entries.values.count { $0.isCancelled }
@@ -190,18 +196,18 @@ final class HeldWork: Sendable {
         state.withLock { $0.leases[lease]?.entries[job]?.expectedBytes }
     }
 
-    /// An object takes so much of its site's room, or no more.
-    func setBegun(_ bytes: Int64, of job: JobID, _ lease: LeaseID) {
+    /// An object takes so much of its site's room, or no more; nil for as much as has come of it.
+    func setBegun(_ bytes: Int64?, of job: JobID, _ lease: LeaseID) {
         state.withLock { $0.leases[lease]?.entries[job]?.begunBytes = bytes }
     }
 
     /// What an object takes of its site's room a coordinator knows from now on.
     func setTold(_ job: JobID, _ lease: LeaseID) {
         state.withLock { state in
-            guard let entry = state.leases[lease]?.entries[job], entry.begunBytes > 0 else {
+            guard let entry = state.leases[lease]?.entries[job], entry.takenBytes > 0 else {
                 return
             }
-            state.endedBytes[entry.site, default: 0] += entry.begunBytes
+            state.endedBytes[entry.site, default: 0] += entry.takenBytes
             state.leases[lease]?.entries[job]?.begunBytes = 0
         }
     }
@@ -214,7 +220,7 @@ final class HeldWork: Sendable {
     func untoldBytes(at site: SiteID, since ended: [SiteID: Int64]) -> Int64 {
         state.withLock { state in
             let begun = state.leases.values.lazy.flatMap(\.entries.values)
-                .filter { $0.site == site }.reduce(0) { $0 + $1.begunBytes }
+                .filter { $0.site == site }.reduce(0) { $0 + $1.takenBytes }
             return begun + state.endedBytes[site, default: 0] - ended[site, default: 0]
         }
     }

@@ -94,6 +94,9 @@ extension WorkerService {
         // Its parts would ask other origins, for which its validator is nothing.
         if course.hasMirrors { request.splitAbove = nil }
         request.resumption = resumption(of: job, lease, storage, split, from: partial)
+        if let partial, job.assembly == nil {
+            held.setBegun(partial.record.totalBytes, of: job.id, lease)
+        }
         let transfer = engine.submit(request) { transfer, result in
             var course = course
             self.note(result, course)
@@ -114,7 +117,7 @@ extension WorkerService {
             self.held.setExpected(bytes, of: job.id, lease)
             // Of a file in parts all is taken at once, by whoever splits it.
             if job.assembly == nil, split.assembly == nil {
-                self.held.setBegun(bytes ?? 0, of: job.id, lease)
+                self.held.setBegun(bytes, of: job.id, lease)
             }
             do throws(Failure) {
                 return try Self.object(of: job, bytes, lease, storage, split)
@@ -157,7 +160,7 @@ extension WorkerService {
         }
         if let first = split.takeFirstPart() { return first }
         return try storage.createTemporary(
-            lease: lease, job: job.id, key: job.key, reservingBytes: bytes ?? 0)
+            lease: lease, job: job.id, key: job.key, reservingBytes: bytes)
     }
 
     /// Takes a transfer's result from its loop's thread; must not block.

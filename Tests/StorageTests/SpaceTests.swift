@@ -105,6 +105,39 @@ import Testing
         #expect(code { try site.storage.checkSpace(for: 1) } == "storage.noRoom")
     }
 
+    /// Of an object whose length nobody has said.
+    @Test func whatGrowsTakesOfTheQuotaWhatItComesTo() throws {
+        let site = try Site()
+        func begin(_ job: Int64) throws -> PendingObject {
+            try site.storage.createTemporary(
+                lease: Site.lease, job: JobID(job), key: "h/\(job)", reservingBytes: nil)
+        }
+        func write(_ count: Int, at offset: Int64, of object: PendingObject) -> FailureCode? {
+            code {
+                try [UInt8](repeating: 1, count: count).withUnsafeBytes {
+                    try object.write($0, at: offset)
+                }
+            }
+        }
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 100)
+        let (first, second) = (try begin(1), try begin(2))
+        #expect(write(60, at: 0, of: first) == nil)
+        #expect(write(30, at: 0, of: second) == nil)
+        #expect(write(11, at: 30, of: second) == "storage.outgrown")
+        #expect(code { try site.storage.checkSpace(for: 11) } == "storage.noRoom")
+        second.discard()
+        #expect(code { try site.storage.checkSpace(for: 41) } == "storage.noRoom")
+        try site.storage.checkSpace(for: 40)
+        for result in site.storage.commit([first]) { try result.get() }
+        #expect(code { try site.storage.checkSpace(for: 41) } == "storage.noRoom")
+        #expect(try site.visibleFiles() == ["h/1"] && site.privateFiles().isEmpty)
+        // Dray's own lists are no catalog's, and there is no quota for what nobody bounds.
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 0)
+        try site.store("h/SHA256SUMS", [1])
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: nil)
+        #expect(write(1_000, at: 0, of: try begin(3)) == nil)
+    }
+
     @Test func whatHasBegunIsTakenOffTheQuota() throws {
         let site = try Site()
         func begin(_ job: Int64) -> FailureCode? {

@@ -114,6 +114,61 @@ import Testing
         }
     }
 
+    /// A body that comes in chunks; nothing says how long it is.
+    private static func chunked(_ bodies: [[UInt8]], gate: Gate? = nil) -> FaultOrigin.Response {
+        var response = FaultOrigin.Response(headers: [("Transfer-Encoding", "chunked")])
+        response.steps = bodies.flatMap { body -> [FaultOrigin.Step] in
+            let size = Array("\(String(body.count, radix: 16))\r\n".utf8)
+            return [.send(size + body + Array("\r\n".utf8))] + (gate.map { [.wait($0)] } ?? [])
+        }
+        response.steps += [.send(Array("0\r\n\r\n".utf8)), .close]
+        return response
+    }
+
+    @Test func aBodyOfUnknownLengthEndsWhereTheQuotaDoes() async throws {
+        try await C.with { cluster in
+            let others = try await prepare(cluster)
+            try await set(cluster, quota: 1 << 20)
+            let body = C.bytes(3 << 20)
+            cluster.origin.route("/grows", Self.chunked([body]))
+            let catalog = try await cluster.submit(others + [try cluster.file("/grows")])
+            try await waitUntil(deadlineSeconds: 60, "all that fits") {
+                try await cluster.client.status(of: catalog).trouble?.code == "storage.outgrown"
+            }
+            let status = try await cluster.client.status(of: catalog)
+            #expect(status.totals.completed == others.count && status.totals.failed == 0)
+            #expect(try await site(cluster).fault == nil)
+            #expect(try cluster.temporaryFiles().isEmpty)
+            try await set(cluster, quota: 1 << 30)
+            let ended = try await cluster.end(of: catalog, deadlineSeconds: 150)
+            #expect(ended.values.allSatisfy { $0.state == .completed && $0.failure == nil })
+            #expect(cluster.stored("/grows") == body)
+        }
+    }
+
+    @Test func whatHasComeOfABodyOfUnknownLengthIsNotLeftToTheNextOne() async throws {
+        try await C.with { cluster in
+            _ = try await prepare(cluster, files: 0)
+            try await set(cluster, quota: 1 << 20)
+            let (half, gate) = (C.bytes(600 << 10), Gate())
+            defer { gate.open() }
+            cluster.origin.route("/grows", Self.chunked([half], gate: gate))
+            cluster.origin.serve("/next", C.bytes(600 << 10))
+            let first = try await cluster.submit([try cluster.file("/grows")], catalog: "grows")
+            try await waitUntil(deadlineSeconds: 60, "what comes of it") {
+                let received = cluster.runningWorkers[0].service.held.progress().byAsset
+                return received.values.contains { $0.receivedBytes == half.count }
+            }
+            let next = try await cluster.submit([try cluster.file("/next")], catalog: "next")
+            try await waitUntil(deadlineSeconds: 60, "the wait for room") {
+                try await cluster.client.status(of: next).trouble?.code == "storage.noRoom"
+            }
+            #expect(cluster.stored("/next") == nil)
+            gate.open()
+            #expect(try await cluster.end(of: first)["/grows"]?.state == .completed)
+        }
+    }
+
     /// With room for one of them, both would stop in their middle for good if each took what it came to.
     @Test func ofFilesInPartsThatDoNotFitTogetherOneWaits() async throws {
         try await C.with(partBytes: 1 << 20) { cluster in
