@@ -165,7 +165,9 @@ struct DASHEdge {
         do throws(WebURLError) {
             return try ReferenceBase(base).resolve(text, text.indices)
         } catch {
-            throw Failure("manifest.malformed", "\(manifest): a URI \(error.detail)")
+            throw Failure(
+                error.refusal,
+                "\(manifest): a URI \(error.detail), given \(Redaction.shown(text, text.indices))")
         }
     }
 

@@ -212,7 +212,7 @@ extension WebURLError {
     /// The code of a reference in a manifest that is refused.
     var refusal: FailureCode {
         switch reason {
-        case .scheme, .userInformation: "manifest.uriRefused"
+        case .scheme, .userInformation, .climb: "manifest.uriRefused"
         default: "manifest.malformed"
         }
     }

@@ -59,8 +59,10 @@ extension HLSParser {
     func substitute(_ range: Range<Int>) throws(Failure) -> [UInt8] {
         var out: [UInt8] = []
         var index = range.lowerBound
+        // Behind the last one none is looked for, however many variables begin there.
+        let lastClose = bytes[range].lastIndex(of: ASCII.closeBrace) ?? range.lowerBound
         while index < range.upperBound {
-            guard bytes[index] == ASCII.openBrace, index + 1 < range.upperBound,
+            guard bytes[index] == ASCII.openBrace, index < lastClose,
                 bytes[index + 1] == ASCII.dollar,
                 let close = bytes[index..<range.upperBound].firstIndex(of: ASCII.closeBrace)
             else {

@@ -9,7 +9,14 @@ extension WebURL {
 }
 
 /// A base URL, laid out for the resolution of many references.
+///
+/// What climbs above the root of its host ends at the root, by two folders as in the RFC's own examples
+/// (RFC 3986, section 5.4.2): manifests that have moved do so. Whatever climbs further is meant for
+/// something else than the web, and refused.
 struct ReferenceBase: Sendable {
+    /// Most folders above the root.
+    private static let mostClimbed = 2
+
     let url: WebURL
     private let bytes: [UInt8]
     /// After the last slash of the path.
@@ -30,6 +37,7 @@ struct ReferenceBase: Sendable {
         absolute.reserveCapacity(bytes.count + range.count)
         var given = absolute.count
         if Self.hasScheme(reference, range) {
+            try Self.checkClimb(reference, range)
             return try WebURL.parse(reference, range)
         } else if ASCII.hasPrefix(reference, range, "//") {
             absolute += bytes[..<(url.isSecure ? 6 : 5)]
@@ -45,12 +53,34 @@ struct ReferenceBase: Sendable {
         given = absolute.count
         absolute += reference[range]
         do throws(WebURLError) {
+            try Self.checkClimb(absolute, 0..<absolute.count)
             return try WebURL.parse(absolute, 0..<absolute.count)
         } catch {
             var error = error
             error.offset = max(0, error.offset - given)
             throw error
         }
+    }
+
+    /// Refuses a URL whose path climbs further above its root than is passed over.
+    private static func checkClimb(
+        _ bytes: [UInt8], _ range: Range<Int>
+    ) throws(WebURLError) {
+        let path = bytes[range].prefix { $0 != ASCII.question && $0 != ASCII.hash }
+        // Scheme, nothing, host.
+        var segments = path.split(separator: ASCII.slash, omittingEmptySubsequences: false)[...]
+        guard segments.count > 3 else { return }
+        segments.removeFirst(3)
+        var depth = 0
+        var least = 0
+        for segment in segments where !segment.elementsEqual(".".utf8) {
+            depth += segment.elementsEqual("..".utf8) ? -1 : 1
+            least = min(least, depth)
+        }
+        guard least < -mostClimbed else { return }
+        throw WebURLError(
+            reason: .climb, detail: "climbs \(-least) folders above the root of its host by '..'",
+            offset: 0)
     }
 
     /// The common case, without a parse: a relative path of plain characters and no dot segment.

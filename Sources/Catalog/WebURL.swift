@@ -79,6 +79,8 @@ package struct WebURLError: Error, Hashable, Sendable {
         /// A `%` in the path that is not followed by two hex digits.
         case escape
         case tooLong
+        /// A reference of a manifest that climbs far above the root.
+        case climb
     }
 
     package var reason: Reason

@@ -31,7 +31,7 @@ final class XMLList: ListDecoder {
 
     private func feed() throws(XMLError) -> XMLFeed {
         if let xml { return xml }
-        let feed = try XMLFeed(handler, mostSilentBytes: 1 << 20)
+        let feed = try XMLFeed(handler)
         handler.line = { [unowned feed] in feed.line }
         xml = feed
         return feed

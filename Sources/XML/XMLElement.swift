@@ -8,7 +8,7 @@ package struct XMLElement: ~Copyable {
     package let namespace: XMLText
     /// Five pointers each: name, prefix, namespace, where the value begins and where it ends.
     private let attributes: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
-    private let count: Int
+    let count: Int
 
     init(
         name: UnsafePointer<UInt8>, namespace: UnsafePointer<UInt8>?,

@@ -36,10 +36,17 @@ package struct XMLError: Error, Hashable, Sendable {
 package enum XMLReader {
     /// Deepest nesting of elements.
     package static let depth = 64
+    /// Most attributes of an element, and most namespaces that are declared at a place: libxml2 compares
+    /// each with all others.
+    package static let attributes = 256
+    /// About the longest start tag in bytes, for the same reason.
+    package static let tagBytes = 64 << 10
+    /// Longest comment or instruction in bytes, which libxml2 keeps until it is whole.
+    package static let silentBytes = 1 << 20
 
     /// Reads a whole document.
     package static func read(_ bytes: [UInt8], into handler: any XMLHandler) throws(XMLError) {
-        let feed = try XMLFeed(handler)
+        let feed = try XMLFeed(handler, mostSilentBytes: silentBytes)
         var start = 0
         while start < bytes.count {
             let end = min(start + piece, bytes.count)
@@ -66,8 +73,10 @@ package final class XMLFeed {
     /// Line feeds in what was given, from 1.
     private var fedLine = 1
 
-    /// `mostSilentBytes`: the longest tag, comment or instruction; libxml2 keeps one until it is whole.
-    package init(_ handler: any XMLHandler, mostSilentBytes: Int = .max) throws(XMLError) {
+    /// `mostSilentBytes`: the longest comment or instruction.
+    package init(
+        _ handler: any XMLHandler, mostSilentBytes: Int = XMLReader.silentBytes
+    ) throws(XMLError) {
         xmlInitParser()
         var calls = Self.saxHandler()
         reading = Reading(handler)
@@ -110,10 +119,12 @@ package final class XMLFeed {
         if reading.told != toldBefore { silentBytes = 0 }
         toldBefore = reading.told
         silentBytes += bytes.count
-        if silentBytes > mostSilentBytes {
+        let isInTag = parser.pointee.instate == XML_PARSER_START_TAG
+        let most = isInTag ? min(XMLReader.tagBytes, mostSilentBytes) : mostSilentBytes
+        if silentBytes > most {
             throw XMLError(
                 reason: .refused,
-                detail: "a tag or comment is longer than \(mostSilentBytes) bytes",
+                detail: "a \(isInTag ? "tag" : "comment") is longer than \(most) bytes",
                 line: reading.line)
         }
     }
@@ -202,6 +213,11 @@ private final class Reading {
         depth += 1
         guard depth <= XMLReader.depth else {
             return refuse("elements are nested more than \(XMLReader.depth) deep")
+        }
+        // Two for each namespace.
+        let namespaces = Int(parser?.pointee.nsNr ?? 0) / 2
+        guard max(element.count, namespaces) <= XMLReader.attributes else {
+            return refuse("an element has more than \(XMLReader.attributes) attributes")
         }
         if !handler.start(element) { stopByHandler() }
     }

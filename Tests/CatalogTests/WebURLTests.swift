@@ -25,6 +25,15 @@ import Testing
     }
 
     @Test(arguments: [
+        "../../../../../g", "g/../../../../../../g", "/../../../g", "http://h/../../..",
+    ])
+    func whatClimbsFarAboveTheRootIsRefused(reference: String) throws {
+        let base = try WebURL("http://a/b/c/d;p?q")
+        let error = #expect(throws: WebURLError.self) { try base.resolve(reference) }
+        #expect(error?.reason == .climb)
+    }
+
+    @Test(arguments: [
         ("HTTP://Example.COM", "http://example.com/"),
         ("https://h:443/a", "https://h/a"),
         ("http://h:443/a", "http://h:443/a"),

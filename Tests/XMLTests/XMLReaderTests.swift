@@ -103,13 +103,30 @@ struct XMLReaderTests {
         "a tag, a comment and an attribute are bounded",
         arguments: ["<a ", "<!--", "<a b='", "<?x "])
     func longTag(start: String) throws {
-        let feed = try XMLFeed(Log(), mostSilentBytes: 1 << 20)
+        let feed = try XMLFeed(Log())
         try feed.feed(ArraySlice(("<x>" + start).utf8))
         let piece = ArraySlice([UInt8](repeating: 0x61, count: 64 << 10))
         let error = #expect(throws: XMLError.self) {
             for _ in 0..<20 { try feed.feed(piece) }
         }
         #expect(error?.reason == .refused)
+    }
+
+    @Test(
+        "attributes and namespaces are bounded, so that comparing them takes no time",
+        arguments: ["a", "xmlns:a"])
+    func manyAttributes(name: String) throws {
+        func tag(_ count: Int) -> String {
+            "<x \((0..<count).map { "\(name)\($0)='u' " }.joined())/>"
+        }
+        #expect(try read("<a>\(tag(XMLReader.attributes))</a>").count == 4)
+        let error = #expect(throws: XMLError.self) {
+            try read("<a>\(tag(XMLReader.attributes + 1))</a>")
+        }
+        #expect(error?.reason == .refused)
+        // More than there is time for, were they compared.
+        let most = #expect(throws: XMLError.self) { try read("<a>\(tag(200_000))</a>") }
+        #expect(most?.detail.contains("tag is longer") == true)
     }
 
     @Test("UTF-16 is read")
