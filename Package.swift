@@ -78,8 +78,8 @@ let package = Package(
         .target(
             name: "Benchmark",
             dependencies: [
-                "CoordinatorClient", "Embedded", "EventLoop", "JobQueue", "Model", "Postgres",
-                "Runtime", "Storage", "Transfer",
+                "Catalog", "CoordinatorClient", "Embedded", "EventLoop", "JobQueue", "Model",
+                "Postgres", "Runtime", "Storage", "Transfer",
             ],
             resources: [.embedInCode("SQL")], swiftSettings: settings),
         .executableTarget(

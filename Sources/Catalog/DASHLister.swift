@@ -64,7 +64,7 @@ extension DASHManifest {
 
         /// What the buffer refers to.
         private func segment(
-            _ role: SegmentRole, _ range: ByteRange?, _ seconds: Double?
+            _ role: SegmentRole, _ range: SegmentRange?, _ seconds: Double?
         ) throws(Failure) -> ManifestSegment {
             let all = buffer.indices
             let url: WebURL

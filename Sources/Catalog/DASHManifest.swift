@@ -79,7 +79,7 @@ package struct DASHManifest: Sendable {
     /// An Initialization, RepresentationIndex or BitstreamSwitching element.
     struct Source: Hashable, Sendable {
         var url: String?
-        var range: ByteRange?
+        var range: SegmentRange?
     }
 
     /// SegmentBase, SegmentList and SegmentTemplate of one level with what it inherits.
@@ -94,7 +94,7 @@ package struct DASHManifest: Sendable {
         var startNumber: Int64 = 1
         var endNumber: Int64?
         var eptDelta: Int64 = 0
-        var indexRange: ByteRange?
+        var indexRange: SegmentRange?
         var initialization: Source?
         var representationIndex: Source?
         var bitstreamSwitching: Source?
@@ -129,7 +129,7 @@ package struct DASHManifest: Sendable {
         private var indexOffset: Int64 = -1
         private var indexLength: Int64 = -1
 
-        var mediaRange: ByteRange? {
+        var mediaRange: SegmentRange? {
             get { Self.range(mediaOffset, mediaLength) }
             set {
                 mediaOffset = newValue?.offset ?? -1
@@ -137,7 +137,7 @@ package struct DASHManifest: Sendable {
             }
         }
 
-        var indexRange: ByteRange? {
+        var indexRange: SegmentRange? {
             get { Self.range(indexOffset, indexLength) }
             set {
                 indexOffset = newValue?.offset ?? -1
@@ -156,8 +156,8 @@ package struct DASHManifest: Sendable {
                 || inner.offset + (inner.length ?? .max / 2) > outer.offset + length
         }
 
-        private static func range(_ offset: Int64, _ length: Int64) -> ByteRange? {
-            offset < 0 ? nil : ByteRange(offset: offset, length: length < 0 ? nil : length)
+        private static func range(_ offset: Int64, _ length: Int64) -> SegmentRange? {
+            offset < 0 ? nil : SegmentRange(offset: offset, length: length < 0 ? nil : length)
         }
     }
 

@@ -70,16 +70,16 @@ extension DASHParser {
     }
 
     /// `first-last`, or `first-` for all that follows (RFC 9110, section 14.1.2).
-    func range(_ value: XMLText, _ name: XMLText) throws(Failure) -> ByteRange {
+    func range(_ value: XMLText, _ name: XMLText) throws(Failure) -> SegmentRange {
         let parts = value.bytes.split(separator: ASCII.minus, omittingEmptySubsequences: false)
         guard parts.count == 2, let first = Self.digits(parts[0]) else {
             throw wrong(name, value, "a byte range, first-last,")
         }
-        if parts[1].isEmpty { return ByteRange(offset: first, length: nil) }
+        if parts[1].isEmpty { return SegmentRange(offset: first, length: nil) }
         guard let last = Self.digits(parts[1]), first <= last else {
             throw wrong(name, value, "a byte range, first-last,")
         }
-        return ByteRange(offset: first, length: last - first + 1)
+        return SegmentRange(offset: first, length: last - first + 1)
     }
 
     /// An xs:duration in nanoseconds, not below zero.

@@ -24,13 +24,14 @@ package struct DASHResolver: Sendable {
     ///   - body: the whole body, at most `DASHManifest.maximumBytes`.
     ///   - sha256: the body's SHA-256, 64 lower-case hex digits.
     ///   - options: what is wanted of it; its keys are a player's own business.
+    ///   - live: what becomes of one of type `dynamic`.
     package init(
         _ url: WebURL, finalURL: String, body: [UInt8], sha256: String,
-        options: TitleOptions = TitleOptions()
+        options: TitleOptions = TitleOptions(), live: LiveManifests = .refused
     ) throws(Failure) {
         reference = ManifestReference(url: url, named: nil, line: 0)
         manifest = try DASHManifest.parse(
-            body, url: try reference.redirected(to: finalURL), named: url)
+            body, url: try reference.redirected(to: finalURL), named: url, live: live)
         bytes = Int64(body.count)
         self.sha256 = sha256
         // Each period is played by tracks of its own.
@@ -53,10 +54,7 @@ package struct DASHResolver: Sendable {
     /// `storage.pathRefused` for a URL without a key, `manifest.…` for one that is malformed.
     package func segments() throws(Failure) -> [ResolvedSegment] {
         var collector = SegmentCollector(manifests: [reference])
-        try manifest.forEachSegment { (segment) throws(Failure) in
-            if let place = segment.rendition, wanted.indices.contains(place), !wanted[place] {
-                return
-            }
+        try forEachSegment { (segment) throws(Failure) in
             try collector.add(segment)
             guard collector.segments.count <= WireLimits.segmentsPerAsset else {
                 throw Failure(
@@ -72,6 +70,33 @@ package struct DASHResolver: Sendable {
         try collector.add(reference, bytes: bytes, sha256: sha256, content: content)
         try collector.checkFolders()
         return collector.segments
+    }
+}
+
+extension DASHResolver {
+    /// The segments of what is wanted.
+    private func forEachSegment(
+        _ body: (ManifestSegment) throws(Failure) -> Void
+    ) throws(Failure) {
+        try manifest.forEachSegment { (segment) throws(Failure) in
+            if segment.rendition.map({ wanted[$0] }) ?? true { try body(segment) }
+        }
+    }
+
+    /// What the title comes to, in the order of `segments`. Fails as that does.
+    func listing() throws(Failure) -> ManifestListing {
+        _ = try segments()
+        var listing = ManifestListing(kind: .dash)
+        listing.isLive = manifest.isLive
+        let tracks = manifest.renditions
+        // Of each representation its place among those that are wanted.
+        var places: [Int] = []
+        for place in tracks.indices {
+            places.append(listing.renditions.count)
+            if wanted[place] { listing.renditions.append(tracks[place]) }
+        }
+        try forEachSegment { listing.add($0, rendition: $0.rendition.map { places[$0] }) }
+        return listing
     }
 }
 

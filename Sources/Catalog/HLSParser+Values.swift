@@ -45,6 +45,7 @@ extension HLSParser {
             id: attributes["URI"].map { string($0.value) } ?? "", kind: kind ?? .other,
             isTrickMode: isTrickMode)
         track.bandwidth = attributes["BANDWIDTH"].flatMap { whole($0.value) }
+        track.averageBandwidth = attributes["AVERAGE-BANDWIDTH"].flatMap { whole($0.value) }
         track.codecs = attributes["CODECS"].map { string($0.value) }
         track.language = attributes["LANGUAGE"].map { string($0.value) }
         if let resolution = attributes["RESOLUTION"]?.value,

@@ -154,7 +154,7 @@ struct HLSParser {
     }
 
     /// The byte range of the segment whose URI is `text`; nil for all of its object.
-    private mutating func takeRange(_ text: Range<Int>) throws(Failure) -> ByteRange? {
+    private mutating func takeRange(_ text: Range<Int>) throws(Failure) -> SegmentRange? {
         guard let (length, given) = pendingRange else {
             lastSegment = (text, nil)
             return nil
@@ -176,7 +176,7 @@ struct HLSParser {
         guard offset + length < 1_000_000_000_000_000_000 else {
             throw failure("manifest.malformed", "EXT-X-BYTERANGE ends beyond what a file can hold")
         }
-        return ByteRange(offset: offset, length: length)
+        return SegmentRange(offset: offset, length: length)
     }
 
     private func isSame(_ left: Range<Int>, _ right: Range<Int>) -> Bool {
@@ -189,6 +189,9 @@ struct HLSParser {
             let value = ASCII.trimmed(bytes, (text.lowerBound + 8)..<text.upperBound)
             guard let seconds = decimal(value) else {
                 throw failure("manifest.malformed", "EXTINF has no duration")
+            }
+            guard seconds <= 1e9 else {
+                throw failure("manifest.malformed", "EXTINF is longer than 10^9 seconds")
             }
             pendingSeconds = seconds
             return
@@ -231,7 +234,7 @@ struct HLSParser {
             let attributes = try attributes(value)
             let range = try attributes["BYTERANGE"].map { (attribute) throws(Failure) in
                 let (length, offset) = try byteRange(attribute.value)
-                return ByteRange(offset: offset ?? 0, length: length)
+                return SegmentRange(offset: offset ?? 0, length: length)
             }
             try add(required("URI", in: attributes), .`init`, range)
         case "#EXT-X-BYTERANGE":
@@ -341,7 +344,7 @@ struct HLSParser {
     }
 
     private mutating func add(
-        _ text: Range<Int>, _ role: SegmentRole, _ range: ByteRange? = nil,
+        _ text: Range<Int>, _ role: SegmentRole, _ range: SegmentRange? = nil,
         _ seconds: Double? = nil
     ) throws(Failure) {
         var reference: ManifestReference

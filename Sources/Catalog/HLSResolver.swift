@@ -27,6 +27,8 @@ package struct HLSResolver: Sendable {
     private struct Entry {
         let reference: ManifestReference
         let rendition: HLSPlaylist.Rendition
+        /// What the manifest says of it.
+        var track: Rendition?
         var playlist: HLSPlaylist?
         var bytes: Int64 = 0
         var sha256 = ""
@@ -132,7 +134,7 @@ package struct HLSResolver: Sendable {
         of playlist: HLSPlaylist, base: WebURL, without dropped: Set<Int32>
     ) throws(Failure) {
         let manifest = entries[0].reference
-        var seen: Set<ManifestReference> = []
+        var places: [ManifestReference: Int] = [:]
         for child in playlist.children where !dropped.contains(child.reference.line) {
             var reference = child.reference
             if [manifest.url, manifest.keyURL, base].contains(reference.url) {
@@ -141,13 +143,19 @@ package struct HLSResolver: Sendable {
                     "\(manifest.url) line \(reference.line): the playlist names itself")
             }
             reference.line = 0
-            guard seen.insert(reference).inserted else { continue }
+            if let place = places[reference] {
+                entries[place].track?.fill(from: child.track)
+                continue
+            }
+            places[reference] = entries.count
             if entries.count >= Self.playlists {
                 throw Failure(
                     "manifest.tooMany",
                     "\(manifest.url): the title has more than \(Self.playlists) playlists")
             }
-            entries.append(Entry(reference: child.reference, rendition: child.rendition))
+            entries.append(
+                Entry(
+                    reference: child.reference, rendition: child.rendition, track: child.track))
         }
     }
 
@@ -162,18 +170,21 @@ package struct HLSResolver: Sendable {
     /// `storage.pathRefused` for a URL without a key, `manifest.empty` when there is no segment.
     package func segments() throws(Failure) -> [ResolvedSegment] {
         precondition(isComplete, "segments() is for a resolver that has received every playlist")
+        return try gathered()
+    }
+
+    private func gathered() throws(Failure) -> [ResolvedSegment] {
         var collector = SegmentCollector(manifests: entries.map(\.reference))
-        let media = entries.filter { $0.playlist?.kind == .media }
-            .enumerated()
-            .sorted { ($0.element.rendition, $0.offset) < ($1.element.rendition, $1.offset) }
-            .map(\.element)
-        let session = entries[0].playlist.map { $0.kind == .multivariant ? $0.segments : [] } ?? []
+        let media = mediaPlaces.map { entries[$0] }
+        let session = sessionObjects
         for object in session where object.role == .key { try collector.add(object) }
         for entry in media {
             for object in entry.playlist?.segments ?? [] { try collector.add(object) }
             if collector.segments.count > WireLimits.segmentsPerAsset { throw tooManyObjects() }
         }
-        if collector.segments.count == session.count(where: { $0.role == .key }) {
+        if isComplete,
+            collector.segments.count == session.count(where: { $0.role == .key })
+        {
             throw Failure(
                 "manifest.empty", "\(entries[0].reference.url): the title lists no segment to fetch"
             )
@@ -185,5 +196,36 @@ package struct HLSResolver: Sendable {
         }
         try collector.checkFolders()
         return collector.segments
+    }
+
+    /// Places of the media playlists, in the order of fetching.
+    private var mediaPlaces: [Int] {
+        entries.indices.filter { entries[$0].playlist?.kind == .media }
+            .sorted { (entries[$0].rendition, $0) < (entries[$1].rendition, $1) }
+    }
+
+    private var sessionObjects: [ManifestSegment] {
+        entries[0].playlist.map { $0.kind == .multivariant ? $0.segments : [] } ?? []
+    }
+
+    /// What the title comes to, in the order of `segments`; of playlists that were not received
+    /// nothing but themselves. Fails as `segments` does.
+    func listing() throws(Failure) -> ManifestListing {
+        _ = try gathered()
+        var listing = ManifestListing(kind: .hls)
+        listing.isLive = entries.contains { $0.playlist?.isLive == true }
+        listing.renditions = entries.dropFirst().compactMap(\.track)
+        let session = sessionObjects
+        for object in session where object.role == .key { listing.add(object, rendition: nil) }
+        for place in mediaPlaces {
+            for segment in entries[place].playlist?.segments ?? [] {
+                listing.add(segment, rendition: place > 0 ? place - 1 : nil)
+            }
+        }
+        for object in session where object.role != .key { listing.add(object, rendition: nil) }
+        for (place, entry) in entries.enumerated().dropFirst() {
+            listing.add(ManifestSegment(entry.reference, .playlist), rendition: place - 1)
+        }
+        return listing
     }
 }

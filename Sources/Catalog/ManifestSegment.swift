@@ -15,7 +15,7 @@ package struct ManifestReference: Hashable, Sendable {
 }
 
 /// A part of an object: from `offset` on `length` bytes, or to its end.
-package struct ByteRange: Hashable, Sendable {
+package struct SegmentRange: Hashable, Sendable {
     package var offset: Int64
     package var length: Int64?
 }
@@ -29,10 +29,10 @@ package struct ManifestSegment: Hashable, Sendable {
     /// Its rendition's place among those of its title; nil for what belongs to none of them.
     package var rendition: Int? { renditionPlace < 0 ? nil : Int(renditionPlace) }
     /// The bytes of the object that it is; nil for all of it.
-    package var range: ByteRange? {
+    package var range: SegmentRange? {
         get {
             guard offset >= 0 else { return nil }
-            return ByteRange(offset: offset, length: length < 0 ? nil : length)
+            return SegmentRange(offset: offset, length: length < 0 ? nil : length)
         }
         set {
             offset = newValue?.offset ?? -1
@@ -49,7 +49,7 @@ package struct ManifestSegment: Hashable, Sendable {
 
     package init(
         _ reference: ManifestReference, _ role: SegmentRole, rendition: Int? = nil,
-        range: ByteRange? = nil, durationSeconds: Double? = nil
+        range: SegmentRange? = nil, durationSeconds: Double? = nil
     ) {
         self.reference = reference
         self.role = role
@@ -76,6 +76,8 @@ package struct Rendition: Hashable, Sendable {
     package var kind: Kind
     /// Bits a second, at most; nil where the manifest states none.
     package var bandwidth: Int64?
+    /// Bits a second over all of it; nil where the manifest states none.
+    package var averageBandwidth: Int64?
     package var width: Int64?
     package var height: Int64?
     package var codecs: String?
@@ -91,6 +93,16 @@ package struct Rendition: Hashable, Sendable {
     /// Whether it is one of the bit rates that a title is played at, with or without sound in it.
     var isVariant: Bool {
         (kind == .video || kind == .other) && group == nil && !isTrickMode
+    }
+
+    /// Takes from another mention of it what is not known.
+    mutating func fill(from other: Rendition) {
+        bandwidth = bandwidth ?? other.bandwidth
+        averageBandwidth = averageBandwidth ?? other.averageBandwidth
+        width = width ?? other.width
+        height = height ?? other.height
+        codecs = codecs ?? other.codecs
+        language = language ?? other.language
     }
 
     package init(

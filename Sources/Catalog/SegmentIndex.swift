@@ -6,7 +6,7 @@ package import Model
 /// index may refer to further indexes; whoever has read this one fetches those.
 package struct SegmentIndex: Hashable, Sendable {
     package struct Entry: Hashable, Sendable {
-        package var range: ByteRange
+        package var range: SegmentRange
         package var durationSeconds: Double
         /// It is an index of its own, not media.
         package var isIndex: Bool
@@ -104,7 +104,7 @@ package struct SegmentIndex: Hashable, Sendable {
                 guard length > 0 else { throw Malformed(what: "has a part of no bytes") }
                 entries.append(
                     Entry(
-                        range: ByteRange(offset: next, length: length),
+                        range: SegmentRange(offset: next, length: length),
                         durationSeconds: Double(duration) / Double(timescale),
                         isIndex: size >> 31 == 1))
                 next += length

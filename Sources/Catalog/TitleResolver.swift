@@ -29,13 +29,19 @@ package struct TitleResolver: Sendable {
     /// What the list took it for.
     private let kind: AssetKind
     private let options: TitleOptions
+    /// When a live MPD is taken for what it lists, in seconds since 1970; nil where none is.
+    private let snapshotSeconds: Double?
     private var state = State.asking(isAsked: false)
 
     /// Starts with the manifest's URL.
     ///
+    /// - Parameter snapshotSeconds: when a live MPD is taken for what it lists, in seconds since 1970;
+    ///   nil where it is refused whatever the options say.
+    ///
     /// Fails with `input.url`, or `manifest.unsupported` for a kind that has no manifest.
     package init(
-        url text: String, kind: AssetKind, options: TitleOptions = TitleOptions()
+        url text: String, kind: AssetKind, options: TitleOptions = TitleOptions(),
+        snapshotSeconds: Double? = nil
     ) throws(Failure) {
         guard kind != .file else {
             throw Failure("manifest.unsupported", "an asset of kind file has no manifest")
@@ -47,6 +53,7 @@ package struct TitleResolver: Sendable {
         }
         self.kind = kind
         self.options = options
+        self.snapshotSeconds = options.takesSnapshots ?? false ? snapshotSeconds : nil
     }
 
     /// The manifests to fetch now; each is handed out once. Empty while `requestsAtOnce` are awaited,
@@ -91,7 +98,8 @@ package struct TitleResolver: Sendable {
             case .dash:
                 state = .dash(
                     try DASHResolver(
-                        url, finalURL: finalURL, body: body, sha256: sha256, options: options))
+                        url, finalURL: finalURL, body: body, sha256: sha256, options: options,
+                        live: snapshotSeconds.map { .snapshot(atSeconds: $0) } ?? .refused))
             case .hls, .file:
                 var resolver = HLSResolver(url, options: options)
                 let first = resolver.next()
@@ -109,6 +117,18 @@ package struct TitleResolver: Sendable {
                 request, finalURL: finalURL, body: body, sha256: sha256, contentType: contentType)
             state = .hls(resolver)
         case .dash: break
+        }
+    }
+
+    /// What the title comes to, for people to see: what `segments` has, in its order, with byte ranges
+    /// and durations. Of playlists that were not received nothing but themselves.
+    ///
+    /// Fails as `segments` does.
+    package func listing() throws(Failure) -> ManifestListing {
+        switch state {
+        case .asking: preconditionFailure("listing() is for a resolver that has a manifest")
+        case .hls(let resolver): try resolver.listing()
+        case .dash(let resolver): try resolver.listing()
         }
     }
 

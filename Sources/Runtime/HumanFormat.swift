@@ -61,7 +61,8 @@ package enum HumanFormat {
     package static func fixed(_ value: Double, places: Int) -> String {
         var factor = 1.0
         for _ in 0..<places { factor *= 10 }
-        let scaled = Int64((value * factor).rounded())
+        guard !value.isNaN else { return "–" }
+        let scaled = Int64(min(max(value * factor, -9e18), 9e18).rounded())
         guard places > 0 else { return String(scaled) }
         let digits = padded(Int(scaled.magnitude), places + 1)
         let sign = scaled < 0 ? "-" : ""

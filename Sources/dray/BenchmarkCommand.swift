@@ -21,7 +21,7 @@ enum BenchmarkCommand {
                     and --idle-workers measure something else instead.
                     """,
                 options: options, action: run),
-            BenchmarkTransferCommand.command,
+            BenchmarkTransferCommand.command, BenchmarkManifestCommand.command,
         ])
 
     private static let options = [

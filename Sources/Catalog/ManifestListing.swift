@@ -1,0 +1,106 @@
+package import Model
+
+/// What a title comes to before anything of it is fetched but its manifests.
+package struct ManifestListing: Sendable {
+    package let kind: AssetKind
+    package internal(set) var isLive = false
+    /// The tracks that are wanted.
+    package internal(set) var renditions: [Rendition] = []
+    /// What would be fetched, in order, the title's own manifest aside; each object, or byte range of
+    /// one, once.
+    package private(set) var segments: [ManifestSegment] = []
+
+    private struct Part: Hashable {
+        let url: WebURL
+        let range: SegmentRange?
+    }
+
+    private var listed: Set<Part> = []
+
+    init(kind: AssetKind) { self.kind = kind }
+
+    /// Lists what one manifest names itself: of a multivariant playlist the playlists, not what stands
+    /// in them.
+    ///
+    /// - Parameters:
+    ///   - bytes: the manifest, at most `TitleResolver.maximumBytes` and one.
+    ///   - url: where it would be served; what its references resolve against.
+    ///   - kind: what it is, where its content does not tell.
+    ///   - options: what is wanted of it.
+    ///   - snapshotSeconds: when a live MPD is taken for what it lists, in seconds since 1970.
+    ///
+    /// Fails as `TitleResolver` does.
+    package static func read(
+        _ bytes: [UInt8], url: WebURL, kind: AssetKind, options: TitleOptions = TitleOptions(),
+        snapshotSeconds: Double? = nil
+    ) throws(Failure) -> ManifestListing {
+        var resolver = try TitleResolver(
+            url: url.text, kind: kind, options: options, snapshotSeconds: snapshotSeconds)
+        for request in resolver.next() {
+            // Its digest is for whoever stores it.
+            try resolver.receive(request, finalURL: url.text, body: bytes, sha256: "")
+        }
+        return try resolver.listing()
+    }
+
+    /// Adds what was not there before.
+    mutating func add(_ segment: ManifestSegment, rendition: Int?) {
+        let part = Part(url: segment.reference.url, range: segment.range)
+        guard listed.insert(part).inserted else { return }
+        var segment = segment
+        segment.renditionPlace = rendition.map { Int32(clamping: $0) } ?? -1
+        segments.append(segment)
+    }
+
+    // MARK: Sums
+
+    /// What is listed of one rendition.
+    package struct Sum: Sendable {
+        /// Without playlists.
+        package var segments = 0
+        package var durationSeconds = 0.0
+        /// By byte ranges, or else by durations at the bit rate; nil where neither is known of any.
+        package var estimatedBytes: Int64?
+    }
+
+    /// Of each rendition, and at the end of what belongs to none.
+    package var sums: [Sum] {
+        var sums = [Sum](repeating: Sum(), count: renditions.count + 1)
+        var bytes = [Double?](repeating: nil, count: sums.count)
+        for segment in segments where segment.role != .playlist {
+            let place = segment.rendition ?? renditions.count
+            sums[place].segments += 1
+            sums[place].durationSeconds += segment.durationSeconds ?? 0
+            guard !isWithinFile(segment), let length = estimatedBytes(segment) else { continue }
+            bytes[place] = (bytes[place] ?? 0) + length
+        }
+        for (place, bytes) in bytes.enumerated() {
+            sums[place].estimatedBytes = bytes.map { Int64(min($0.rounded(), 9e18)) }
+        }
+        return sums
+    }
+
+    private func estimatedBytes(_ segment: ManifestSegment) -> Double? {
+        if let length = segment.range?.length { return Double(length) }
+        guard let place = segment.rendition, let seconds = segment.durationSeconds,
+            let rate = renditions[place].averageBandwidth ?? renditions[place].bandwidth
+        else { return nil }
+        return Double(rate) / 8 * seconds
+    }
+
+    /// The head of a file with an index: it is counted with the file.
+    private func isWithinFile(_ segment: ManifestSegment) -> Bool {
+        guard segment.range != nil, segment.role == .`init` || segment.role == .index else {
+            return false
+        }
+        return listed.contains(Part(url: segment.reference.url, range: nil))
+    }
+}
+
+extension ManifestForm {
+    /// What a body is by its first bytes; nil where these do not tell.
+    package static func kind(of body: [UInt8]) -> AssetKind? {
+        let kind = kind(of: body, contentType: nil, otherwise: .file)
+        return kind == .file ? nil : kind
+    }
+}

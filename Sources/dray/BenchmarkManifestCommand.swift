@@ -1,0 +1,30 @@
+import Benchmark
+import Model
+import Runtime
+
+/// `dray benchmark manifest`: reading manifests alone.
+enum BenchmarkManifestCommand {
+    static let command = Command(
+        "manifest", summary: "Measure how long large manifests take to be read.",
+        discussion: """
+            Reads an HLS media playlist of 10,000 segments and two MPDs of 20 MB each, one with a \
+            segment timeline and one with a segment list; makes no request and no file. Memory is the \
+            most that is resident at once, the document included, over the document's length.
+            """,
+        options: [
+            CommandOption(
+                "rounds", .integer(placeholder: "N", range: 1...10_000),
+                help: "How often each is read; times are medians. Default: 20."),
+            CommandOption("json", .flag, help: "Print JSON."),
+        ]
+    ) { arguments in
+        do {
+            let report = try ManifestBenchmark.run(rounds: arguments.integer("rounds") ?? 20)
+            Console.write(
+                arguments.flag("json") ? try BenchmarkCommand.json(report) : report.text)
+            return .success
+        } catch {
+            return Console.fail(error)
+        }
+    }
+}

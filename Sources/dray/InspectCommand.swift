@@ -1,0 +1,125 @@
+import Catalog
+import Foundation
+import Glibc
+import Model
+import Runtime
+import Transfer
+
+/// `dray inspect`: what a title comes to, before it is fetched.
+enum InspectCommand {
+    static let command = Command(
+        "inspect", summary: "Show what a title comes to, without fetching it.",
+        discussion: """
+            Reads an HLS playlist or a DASH MPD and shows its renditions, their languages, segments \
+            and estimated bytes: those of byte ranges where the manifest has them, bit rate times \
+            duration where it has not. Of a URL the playlists that it names are read as well. Of a \
+            FILE nothing is asked of anybody: --base says where it would be served. A choice of \
+            tracks shows what of the title it comes to.
+
+            With --segments every segment is listed, in the order of fetching: URL, byte range, \
+            duration, role and rendition.
+
+            Exit codes: 0 read, 1 the title would not be taken, 2 bad usage or a FILE that cannot be \
+            read, 130 interrupted.
+            """,
+        operands: [CommandOperand("MANIFEST", help: "A URL, a FILE, or - for stdin.")],
+        options: [
+            CommandOption(
+                "base", .text(placeholder: "URL"),
+                help: "The URL of a FILE, which its references resolve against."),
+            CommandOption("segments", .flag, help: "List every segment."),
+            CommandOption("json", .flag, help: "Print JSON."),
+        ] + TrackOptions.all + TransferOptions.all
+    ) { arguments in
+        do {
+            try LogOutput.configure(
+                environment: DrayCommand.environment, defaultLevel: .warning)
+            return try await run(arguments)
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    private static func run(_ arguments: Arguments) async throws -> ExitCode {
+        let options = try TrackOptions.titles(arguments) ?? TitleOptions()
+        let inspection: Inspection
+        if let base = arguments.text("base") {
+            let url: WebURL
+            do throws(WebURLError) { url = try WebURL(base) } catch {
+                throw UsageError(
+                    "--base: the URL \(error.detail)", hint: "Give the manifest's own URL.")
+            }
+            inspection = await inspect(try read(arguments.operands[0]), at: url, options)
+        } else if let found = try await inspect(arguments, options) {
+            inspection = found
+        } else {
+            return .interrupted
+        }
+        let report = InspectReport(inspection, listsSegments: arguments.flag("segments"))
+        if arguments.flag("json") {
+            try report.writeJSON()
+            return inspection.failure == nil ? .success : .someFailed
+        }
+        if inspection.listing != nil { report.writeText() }
+        guard let failure = inspection.failure else { return .success }
+        return Console.fail(failure) == .interrupted ? .interrupted : .someFailed
+    }
+
+    /// What a manifest is, where its content does not tell.
+    static func kind(of url: WebURL) -> AssetKind {
+        ListReader.defaultKind(of: url) == .dash ? .dash : .hls
+    }
+
+    /// Of a manifest that is there.
+    private static func inspect(
+        _ bytes: [UInt8], at url: WebURL, _ options: TitleOptions
+    ) async -> Inspection {
+        var inspection = await Inspection(options) { (options) throws(Failure) in
+            try ManifestListing.read(
+                bytes, url: url, kind: kind(of: url), options: options,
+                snapshotSeconds: Date().timeIntervalSince1970)
+        }
+        inspection.kind = inspection.kind ?? ManifestForm.kind(of: bytes)
+        return inspection
+    }
+
+    /// Of a URL; nil when it was interrupted.
+    private static func inspect(
+        _ arguments: Arguments, _ options: TitleOptions
+    ) async throws -> Inspection? {
+        let operand = arguments.operands[0]
+        guard operand.contains("://") else {
+            throw UsageError(
+                "--base is missing",
+                hint: "A FILE does not say what its references resolve against.")
+        }
+        var transfer = TransferEngine.Options()
+        transfer.loops = 1
+        transfer.addressPolicy = try TransferOptions.addressPolicy(arguments, allowsPrivate: true)
+        transfer.origins = try TransferOptions.origins(arguments)
+        let session = try InspectSession(operand, options, transfer)
+        return await runServices([[session]], graceSeconds: 5) == .success ? session.result : nil
+    }
+
+    /// As much of a file as a manifest may have, and a little more.
+    private static func read(_ path: String) throws(Failure) -> [UInt8] {
+        func failure() -> Failure {
+            Failure("input.unreadable", "\(printable(path)): \(systemErrorText(errno))")
+        }
+        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure() }
+        defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 1 << 20)
+        // So that it is never copied to grow; what of it is not used costs no memory.
+        bytes.reserveCapacity(TitleResolver.maximumBytes + block.count)
+        while bytes.count <= TitleResolver.maximumBytes {
+            let count = Glibc.read(descriptor, &block, block.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failure() }
+            if count == 0 { break }
+            bytes += block[..<count]
+        }
+        return bytes
+    }
+}

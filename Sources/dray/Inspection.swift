@@ -1,0 +1,36 @@
+import Catalog
+import Model
+
+/// What was found in a title's manifests.
+struct Inspection: Sendable {
+    /// Nil where nothing tells.
+    var kind: AssetKind?
+    /// With a failure `manifest.live` it is what `--live snapshot` would take.
+    var listing: ManifestListing?
+    /// Why the title would not be taken.
+    var failure: Failure?
+
+    var isLive: Bool { listing?.isLive ?? (failure?.code == "manifest.live") }
+
+    /// Lists a title with `list`; a live one that is not wanted as a snapshot once more, as one.
+    init(
+        _ options: TitleOptions,
+        list: (TitleOptions) async throws(Failure) -> ManifestListing
+    ) async {
+        do throws(Failure) {
+            listing = try await list(options)
+        } catch {
+            failure = error
+        }
+        if failure?.code == "manifest.live", options.takesSnapshots != true {
+            var options = options
+            options.takesSnapshots = true
+            do throws(Failure) {
+                listing = try await list(options)
+            } catch {
+                // Why it is not taken is known already.
+            }
+        }
+        kind = listing?.kind
+    }
+}

@@ -1,0 +1,243 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `dray inspect`, and `dray benchmark manifest`, which reads the same.
+@Suite(.timeLimit(.minutes(2))) struct InspectTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory("inspect")
+    }
+
+    private static let mpd = """
+        <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" mediaPresentationDuration="PT8S"><Period>
+        <AdaptationSet contentType="video"><SegmentTemplate media="$RepresentationID$/$Number$.m4s"
+        initialization="$RepresentationID$/i.mp4" duration="4"/>
+        <Representation id="low" bandwidth="800000" width="640" height="360" codecs="avc1.64"/>
+        </AdaptationSet><AdaptationSet contentType="audio" lang="de"><Representation id="de"
+        bandwidth="64000"><BaseURL>de.mp4</BaseURL><SegmentList duration="8">
+        <Initialization range="0-99"/><SegmentURL mediaRange="100-1099"/></SegmentList>
+        </Representation></AdaptationSet></Period></MPD>
+        """
+
+    private func inspect(
+        _ arguments: [String]
+    ) async throws -> (ending: ChildProcess.Ending, output: String, errors: String) {
+        let process = try DrayProcess.start(["inspect"] + arguments)
+        return (try await process.wait(), process.output, process.errors)
+    }
+
+    private func json(_ arguments: [String]) async throws -> [String: Any] {
+        let answer = try await inspect(arguments + ["--json"])
+        return try #require(
+            JSONSerialization.jsonObject(with: Data(answer.output.utf8)) as? [String: Any],
+            "\(answer.errors)")
+    }
+
+    /// Each segment in one line; `-` for null, which must be there.
+    private func lines(_ report: [String: Any]) throws -> [String] {
+        let segments = try #require(report["segments"] as? [[String: Any]])
+        return segments.map { segment in
+            #expect(segment.count == 6)
+            return ["role", "url", "offset", "length", "durationSeconds", "rendition"].map { key in
+                segment[key].map { $0 is NSNull ? "-" : "\($0)" } ?? "missing"
+            }.joined(separator: " ")
+        }
+    }
+
+    @Test func aManifestOnDiskIsListedWithoutARequest() async throws {
+        let file = try directory.write(Self.mpd, to: "m.mpd")
+        let base = ["--base", "http://127.0.0.1:1/t/m.mpd", "--segments"]
+        let report = try await json([file] + base)
+        #expect(report["kind"] as? String == "dash")
+        #expect(report["live"] as? Bool == false)
+        #expect(report["error"] is NSNull)
+        #expect(
+            try lines(report) == [
+                "init http://127.0.0.1:1/t/low/i.mp4 - - - low",
+                "media http://127.0.0.1:1/t/low/1.m4s - - 4 low",
+                "media http://127.0.0.1:1/t/low/2.m4s - - 4 low",
+                "init http://127.0.0.1:1/t/de.mp4 0 100 - de",
+                "media http://127.0.0.1:1/t/de.mp4 100 1000 8 de",
+            ])
+        let renditions = try #require(report["renditions"] as? [[String: Any]])
+        #expect(renditions.map { $0["estimatedBytes"] as? Int } == [800_000, 1_100])
+        #expect(renditions.map { $0["language"] as? String } == [nil, "de"])
+        let shown = try await inspect([file] + base)
+        #expect(shown.ending == .exited(0) && shown.errors.isEmpty)
+        #expect(shown.output.hasPrefix("DASH, 5 segments, about "))
+        for word in ["640×360", "800 kbit/s", "avc1.64", "de.mp4", "100-1099"] {
+            #expect(shown.output.contains(word), "\(word)")
+        }
+    }
+
+    @Test func playlistsOfAURLAreReadAsWell() async throws {
+        let origin = try FaultOrigin()
+        origin.route(
+            "/t/main.m3u8",
+            FaultOrigin.Response(
+                text: """
+                    #EXTM3U
+                    #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="de",LANGUAGE="de",URI="de.m3u8"
+                    #EXT-X-STREAM-INF:BANDWIDTH=8000,AUDIO="a",RESOLUTION=640x360
+                    v.m3u8
+                    """))
+        for (name, lines) in [
+            ("v", "#EXT-X-MAP:URI=\"i.mp4\"\n#EXTINF:4,\n1.m4s\n#EXTINF:2.5,\n2.m4s"),
+            ("de", "#EXTINF:6,\n#EXT-X-BYTERANGE:10@5\nde.aac"),
+        ] {
+            origin.route(
+                "/t/\(name).m3u8",
+                FaultOrigin.Response(text: "#EXTM3U\n\(lines)\n#EXT-X-ENDLIST\n"))
+        }
+        let folder = origin.url("/t/")
+        let report = try await json([origin.url("/t/main.m3u8"), "--segments"])
+        #expect(report["kind"] as? String == "hls")
+        #expect(
+            try lines(report) == [
+                "init \(folder)i.mp4 - - - v.m3u8", "media \(folder)1.m4s - - 4 v.m3u8",
+                "media \(folder)2.m4s - - 2.5 v.m3u8", "media \(folder)de.aac 5 10 6 de.m3u8",
+                "playlist \(folder)de.m3u8 - - - de.m3u8", "playlist \(folder)v.m3u8 - - - v.m3u8",
+            ])
+        #expect(origin.requests.count == 3)
+        let renditions = try #require(report["renditions"] as? [[String: Any]])
+        #expect(renditions.map { $0["estimatedBytes"] as? Int } == [10, 6_500])
+    }
+
+    @Test func whatCannotBeTakenHasItsCode() async throws {
+        let base = ["--base", "http://h/t/m", "--segments"]
+        let live = try directory.write("#EXTM3U\n#EXTINF:4,\n1.ts\n", to: "live")
+        let refused = try await json([live] + base)
+        #expect(refused["live"] as? Bool == true)
+        #expect(refused["error"] as? String == "manifest.live")
+        #expect(try lines(refused) == ["media http://h/t/1.ts - - 4 -"])
+        let shown = try await inspect([live] + base)
+        #expect(shown.ending == .exited(1) && shown.errors.contains("EXT-X-ENDLIST"))
+        #expect(shown.output.hasPrefix("HLS, live, 1 segment"))
+        let taken = try await json([live, "--live", "snapshot"] + base)
+        #expect(taken["live"] as? Bool == true && taken["error"] is NSNull)
+        #expect(try lines(taken) == ["media http://h/t/1.ts - - 4 -"])
+
+        let entities = try directory.write(
+            "<!DOCTYPE MPD [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><MPD>&a;</MPD>", to: "entities"
+        )
+        let answer = try await inspect([entities] + base)
+        #expect(answer.ending == .exited(1) && answer.output.isEmpty)
+        #expect(answer.errors.contains("document type declaration"))
+        // As much as a manifest may have is read of a file without an end, and no more.
+        let endless = try await json(["/dev/zero"] + base)
+        #expect(endless["error"] as? String == "manifest.tooLarge")
+    }
+
+    @Test(arguments: [
+        (["m"], "--base is missing"), (["m", "--base", "file:///"], "--base: the URL"),
+        (["m", "--base", "http://h/", "--live", "edge"], "--live is 'edge'"),
+        (["missing", "--base", "http://h/"], "missing: "),
+        (["ftp://h/m"], "must start with http"),
+    ])
+    func badUsageIsTold(arguments: [String], message: String) async throws {
+        let answer = try await inspect(arguments)
+        #expect(answer.ending == .exited(2))
+        #expect(answer.errors.contains(message), "\(answer.errors)")
+        #expect(answer.output.isEmpty)
+    }
+
+    private static let choices = """
+        #EXTM3U
+        #EXT-X-SESSION-KEY:METHOD=AES-128,URI="k"
+        #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="de",LANGUAGE="de",URI="de.m3u8"
+        #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="en",LANGUAGE="en-US",URI="en.m3u8"
+        #EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="s",NAME="de",LANGUAGE="de",URI="text.m3u8"
+        #EXT-X-STREAM-INF:BANDWIDTH=8000000,AUDIO="a",SUBTITLES="s",RESOLUTION=1920x1080
+        high.m3u8
+        #EXT-X-STREAM-INF:BANDWIDTH=1000000,AVERAGE-BANDWIDTH=800000,AUDIO="a",RESOLUTION=640x360
+        low.m3u8
+        """
+
+    @Test(arguments: [
+        (["--tracks", "all"], ["key k", "de", "en", "text", "high", "low"]),
+        (["--max-height", "720"], ["key k", "de", "en", "low"]),
+        (["--max-bitrate", "1M", "--no-keys"], ["de", "en", "low"]),
+        (["--prefer-bitrate", "7M", "--audio", "en"], ["key k", "en", "text", "high"]),
+        (["--audio", "de", "--subtitles", "none"], ["key k", "de", "high", "low"]),
+        (["--codecs", "av1", "--subtitles", "fr"], ["key k", "de", "en", "high", "low"]),
+    ])
+    func aChoiceShowsWhatItComesTo(options: [String], listed: [String]) async throws {
+        let file = try directory.write(Self.choices, to: "main.m3u8")
+        let report = try await json([file, "--base", "http://h/main.m3u8", "--segments"] + options)
+        #expect(report["error"] is NSNull)
+        #expect(
+            try lines(report)
+                == listed.map { name in
+                    name.hasPrefix("key")
+                        ? "key http://h/k - - - -"
+                        : "playlist http://h/\(name).m3u8 - - - \(name).m3u8"
+                })
+        let renditions = try #require(report["renditions"] as? [[String: Any]])
+        #expect(
+            renditions.map { $0["id"] as? String }
+                == listed.filter { $0 != "key k" }.map { "\($0).m3u8" })
+    }
+
+    @Test func whatIsNamedTwiceIsListedOnceWithAllThatIsSaidOfIt() async throws {
+        let file = try directory.write(
+            """
+            #EXTM3U
+            #EXT-X-MEDIA:TYPE=VIDEO,GROUP-ID="v",NAME="main",URI="a.m3u8"
+            #EXT-X-STREAM-INF:BANDWIDTH=2000000,VIDEO="v",RESOLUTION=640x360
+            a.m3u8
+            """, to: "main.m3u8")
+        let report = try await json([file, "--base", "http://h/main.m3u8", "--segments"])
+        #expect(try lines(report) == ["playlist http://h/a.m3u8 - - - a.m3u8"])
+        let renditions = try #require(report["renditions"] as? [[String: Any]])
+        #expect(renditions.count == 1 && renditions[0]["bandwidth"] as? Int == 2_000_000)
+        #expect(renditions.first?["height"] as? Int == 360)
+    }
+
+    @Test func theEstimateIsOfWhatIsChosen() async throws {
+        let origin = try FaultOrigin()
+        origin.route("/t/main.m3u8", FaultOrigin.Response(text: Self.choices))
+        for name in ["high", "low", "de", "en", "text"] {
+            origin.route(
+                "/t/\(name).m3u8",
+                FaultOrigin.Response(
+                    text: """
+                        #EXTM3U
+                        #EXT-X-KEY:METHOD=AES-128,URI="\(name).key"
+                        #EXTINF:8,
+                        \(name).ts
+                        #EXT-X-ENDLIST
+                        """))
+        }
+        let url = origin.url("/t/main.m3u8")
+        let all = try await json([url])
+        #expect(all["estimatedBytes"] as? Int == 8_800_000)
+        #expect(all["segments"] == nil)
+        let low = try await json([url, "--max-height", "360", "--audio", "de"])
+        #expect(low["estimatedBytes"] as? Int == 800_000)
+        // What is not wanted is not asked for.
+        #expect(origin.requests.count == 6 + 3)
+        let set = try directory.write(Self.mpd, to: "m.mpd")
+        let sound = try await json([set, "--base", "http://h/m.mpd", "--segments", "--audio", "fr"])
+        #expect(sound["error"] as? String == "manifest.noTrack")
+        let quiet = try await json([
+            set, "--base", "http://h/m.mpd", "--segments", "--audio", "none",
+        ])
+        #expect(quiet["estimatedBytes"] as? Int == 800_000)
+        #expect(try lines(quiet).count == 3)
+    }
+
+    /// Its figures mean nothing here; that it reads what it has made does.
+    @Test func theBenchmarkReadsItsManifests() async throws {
+        let process = try DrayProcess.start(["benchmark", "manifest", "--rounds", "1", "--json"])
+        #expect(try await process.wait() == .exited(0), "\(process.errors)")
+        let report = try #require(
+            JSONSerialization.jsonObject(with: Data(process.output.utf8)) as? [String: Any])
+        let forms = try #require(report["forms"] as? [[String: Any]])
+        #expect(forms.count == 3)
+        #expect(forms[0]["segments"] as? Int == 10_000)
+        #expect(forms.allSatisfy { $0["parseMilliseconds"] as? Double ?? 0 > 0 })
+        #expect(forms.dropFirst().allSatisfy { $0["bytes"] as? Int ?? 0 >= 20_000_000 })
+    }
+}
