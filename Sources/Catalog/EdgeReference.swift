@@ -12,7 +12,7 @@ struct EdgeReference {
 
     /// - Parameter key: of the document that names others.
     init(key: SiteKey) {
-        folder = key.text.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+        folder = pathComponents(of: key.text).dropLast()
         base = (try? WebURL("http://\(Self.host)/\(Self.encoded(key.text))")).map {
             ReferenceBase($0)
         }
@@ -31,9 +31,12 @@ struct EdgeReference {
 
     /// The relative reference that leads to `key` (RFC 3986, section 4.2).
     func path(to key: SiteKey) -> String {
-        let target = key.text.split(separator: "/", omittingEmptySubsequences: false)
+        let target = pathComponents(of: key.text)
         var common = 0
-        while common < folder.count, common < target.count - 1, folder[common] == target[common] {
+        // Byte by byte: one letter may be written in several ways, and they are several folders.
+        while common < folder.count, common < target.count - 1,
+            folder[common].utf8.elementsEqual(target[common].utf8)
+        {
             common += 1
         }
         let up = repeatElement("..", count: folder.count - common)

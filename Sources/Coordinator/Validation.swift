@@ -27,7 +27,7 @@ enum Validation {
         try range(batch.assets.count, "assets", 1...WireLimits.assetsPerRequest)
         var names: Set<String> = []
         for (index, asset) in batch.assets.enumerated() {
-            let field = "assets[\(index)]"
+            var field: String { "assets[\(index)]" }
             guard names.insert(asset.name).inserted else {
                 throw Failure("input.duplicate", "\(field).name: \(asset.name) came before.")
             }
@@ -122,10 +122,10 @@ enum Validation {
         try uuid(batch.worker, "worker")
         try uuid(batch.lease, "lease")
         try range(batch.segments.count, "segments", 1...WireLimits.segmentsPerRequest)
-        var ordinals: Set<Int> = []
+        var ordinals = Set<Int>(minimumCapacity: batch.segments.count)
         var contents = 0
         for (index, segment) in batch.segments.enumerated() {
-            let field = "segments[\(index)]"
+            var field: String { "segments[\(index)]" }
             guard ordinals.insert(segment.ordinal).inserted else {
                 throw Failure(
                     "input.duplicate", "\(field).ordinal: \(segment.ordinal) came before.")
@@ -208,6 +208,13 @@ enum Validation {
         }
     }
 
+    /// A parameter of a query that says yes or no; nil when it is not there.
+    static func flag(_ text: String?, _ field: String) throws(Failure) -> Bool? {
+        guard let text else { return nil }
+        guard let value = Bool(text) else { throw wrong(field, text, "true or false") }
+        return value
+    }
+
     /// A page's size from a query; nil means the largest.
     static func limit(_ text: String?) throws(Failure) -> Int {
         guard let text else { return WireLimits.pageRows }
@@ -221,7 +228,7 @@ enum Validation {
         try range(origins.count, "origins", 0...WireLimits.originsPerHeartbeat)
         var names: Set<String> = []
         for (index, report) in origins.enumerated() {
-            let field = "origins[\(index)]"
+            var field: String { "origins[\(index)]" }
             guard originName(of: report.origin) == report.origin,
                 names.insert(report.origin).inserted
             else {
@@ -254,19 +261,19 @@ enum Validation {
     }
 
     static func range(
-        _ value: Int, _ field: String, _ allowed: ClosedRange<Int>
+        _ value: Int, _ field: @autoclosure () -> String, _ allowed: ClosedRange<Int>
     ) throws(Failure) {
         guard allowed.contains(value) else {
-            throw wrong(field, "\(value)", "\(allowed.lowerBound) to \(allowed.upperBound)")
+            throw wrong(field(), "\(value)", "\(allowed.lowerBound) to \(allowed.upperBound)")
         }
     }
 
     static func text(
-        _ value: String, _ field: String, _ count: ClosedRange<Int>
+        _ value: String, _ field: @autoclosure () -> String, _ count: ClosedRange<Int>
     ) throws(Failure) {
         guard count.contains(value.unicodeScalars.count), !hasControl(value) else {
             throw wrong(
-                field, value,
+                field(), value,
                 "\(count.lowerBound) to \(count.upperBound) characters, no control characters")
         }
     }
@@ -275,57 +282,77 @@ enum Validation {
         value.utf8.contains { $0 < 0x20 || $0 == 0x7F }
     }
 
-    private static func url(_ value: String, _ field: String) throws(Failure) {
+    private static func url(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {
         let isWeb = value.hasPrefix("http://") || value.hasPrefix("https://")
         guard isWeb, value.utf8.count <= WireLimits.urlBytes,
             !value.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F })
         else {
             throw wrong(
-                field, redacted(url: value),
+                field(), redacted(url: value),
                 "an http or https URL of at most \(WireLimits.urlBytes) bytes")
         }
     }
 
     /// A path below the site: no empty, `.` or `..` component, nothing under `.dray`.
-    private static func key(_ value: String, _ field: String) throws(Failure) {
-        let components = value.split(separator: "/", omittingEmptySubsequences: false)
-        let isPath = components.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." }
-        guard isPath, value.utf8.count <= WireLimits.keyBytes, components.first != ".dray",
-            !hasControl(value)
-        else {
+    private static func key(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {
+        var value = value
+        let isKey = value.withUTF8 { $0.count <= WireLimits.keyBytes && isPath($0) }
+        guard isKey else {
             throw wrong(
-                field, value, "a relative path of at most \(WireLimits.keyBytes) bytes without ..")
+                field(), value, "a relative path of at most \(WireLimits.keyBytes) bytes without .."
+            )
         }
+    }
+
+    private static func isPath(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var start = 0
+        for end in 0...bytes.count {
+            if end < bytes.count, bytes[end] != UInt8(ascii: "/") {
+                if bytes[end] < 0x20 || bytes[end] == 0x7F { return false }
+                continue
+            }
+            let component = bytes[start..<end]
+            switch component.count {
+            case 0: return false
+            case 1...2 where component.allSatisfy { $0 == UInt8(ascii: ".") }: return false
+            case 5 where start == 0 && component.elementsEqual(".dray".utf8): return false
+            default: break
+            }
+            start = end + 1
+        }
+        return true
     }
 
     /// Longest object, in bytes: 16 TiB. Sums over a catalog then stay within 64 bits.
     private static let mostBytes: Int64 = 16 << 40
 
-    private static func length(_ value: Int64?, _ field: String) throws(Failure) {
+    private static func length(_ value: Int64?, _ field: @autoclosure () -> String) throws(Failure)
+    {
         guard let value, !(0...mostBytes).contains(value) else { return }
-        throw wrong(field, "\(value)", "0 to \(mostBytes)")
+        throw wrong(field(), "\(value)", "0 to \(mostBytes)")
     }
 
-    private static func digest(_ value: String?, _ field: String) throws(Failure) {
+    private static func digest(_ value: String?, _ field: @autoclosure () -> String) throws(Failure)
+    {
         guard let value else { return }
         let isHex = value.utf8.allSatisfy {
             (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
         }
         guard isHex, value.utf8.count == 64 else {
-            throw wrong(field, value, "64 lower-case hex digits")
+            throw wrong(field(), value, "64 lower-case hex digits")
         }
     }
 
     static func storageURL(_ value: String) throws(Failure) {
         let path = value.dropFirst("file://".count)
         guard value.hasPrefix("file:///"), value.utf8.count <= 2_048, !hasControl(value),
-            !path.split(separator: "/").contains("..")
+            !pathComponents(of: path).contains("..")
         else {
             throw wrong("storageURL", value, "file:///absolute/path")
         }
     }
 
-    static func uuid(_ value: String, _ field: String) throws(Failure) {
+    static func uuid(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {
         let dashes = [8, 13, 18, 23]
         let isUUID =
             value.utf8.count == 36
@@ -334,6 +361,6 @@ enum Validation {
                     ? byte == UInt8(ascii: "-")
                     : (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
             }
-        guard isUUID else { throw wrong(field, value, "a UUID in lower case") }
+        guard isUUID else { throw wrong(field(), value, "a UUID in lower case") }
     }
 }

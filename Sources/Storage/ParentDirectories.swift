@@ -34,7 +34,7 @@ struct ParentDirectories {
             if error.code != ENOENT { throw error }
         }
         var parent = root
-        for component in path.split(separator: "/") {
+        for component in pathComponents(of: path) {
             let name = String(component)
             do throws(SystemError) {
                 parent = try parent.openDirectory(name)

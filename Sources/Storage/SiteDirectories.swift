@@ -76,7 +76,7 @@ final class SiteDirectories: Sendable {
         return try asFailure { () throws(SystemError) in
             var parent = try FileDescriptor.open("/", O_RDONLY | O_DIRECTORY)
             var made = ""
-            for component in path.split(separator: "/") {
+            for component in pathComponents(of: path) {
                 made += "/" + component
                 do throws(SystemError) {
                     parent = try FileDescriptor.open(made, O_RDONLY | O_DIRECTORY)

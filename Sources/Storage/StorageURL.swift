@@ -39,7 +39,7 @@ package struct StorageURL: Hashable, Sendable {
         guard directory.hasPrefix("/"), !directory.utf8.contains(0) else {
             throw Failure("storage.pathRefused", "a site's directory is an absolute path")
         }
-        let components = directory.split(separator: "/", omittingEmptySubsequences: true)
+        let components = pathComponents(of: directory)
         guard !components.contains(where: { $0 == "." || $0 == ".." }) else {
             throw Failure("storage.pathRefused", "a site's directory has no . or .. in its path")
         }

@@ -185,6 +185,8 @@ import Testing
                 + #""url":"http://user:geheim@h/a"}]}"#, code: "input.url"),
         asset(key: ""), asset(key: "/etc/passwd"), asset(key: "../a"), asset(key: "h/../a"),
         asset(key: "h//a"), asset(key: "h/./a"), asset(key: "h/"), asset(key: ".dray/tmp/a"),
+        // A slash with a combining mark behind it is one character, but still a slash.
+        asset(key: "h/../\\u0301x"),
         asset(key: ".dray"), asset(key: "h/a\\u0000"), asset(key: "h/a\\n"), asset(key: ".."),
         asset(key: String(repeating: "a", count: 2_049)),
         asset(#""name":"","kind":"file","key":"h/a","url":"http://h/a""#),

@@ -8,6 +8,7 @@ import Testing
 @Suite struct RefusalTests {
     static let refusedKeys = [
         "", "/", "/etc/passwd", "..", "../x", "a/../../x", "a/..", "a/./b", ".", "a//b", "a/", "/a",
+        "a/../\u{301}x",
         "a\0b", "a/b\0/../../x", ".dray", ".dray/tmp/x", ".dray/assembly/x",
         String(repeating: "n", count: 256), "a/\(String(repeating: "é", count: 128))/b",
         Array(repeating: String(repeating: "d", count: 200), count: 21).joined(separator: "/"),
