@@ -39,10 +39,7 @@ extension Routes {
             query[keyPath: path] = bytes
         }
         if let sort = request.queryValue("sort") { query.order = try choice("sort", sort) }
-        if let descending = request.queryValue("descending") {
-            guard let value = Bool(descending) else {
-                throw Validation.wrong("descending", descending, "true or false")
-            }
+        if let value = try Validation.flag(request.queryValue("descending"), "descending") {
             query.isDescending = value
         }
         if let after = request.queryValue("after") {

@@ -48,7 +48,14 @@ struct Routes: Sendable {
     private func handlers(ofCatalog number: String, _ part: String) -> [String: Handler]? {
         switch part {
         case "":
-            return ["GET": { _ in try Self.json(try await queue.status(of: try catalog(number))) }]
+            return [
+                "GET": { request in
+                    let withActive = try Validation.flag(request.queryValue("active"), "active")
+                    return try Self.json(
+                        try await queue.status(
+                            of: try catalog(number), withActive: withActive ?? true))
+                }
+            ]
         case "assets":
             return [
                 "GET": { try await assets($0, of: try catalog(number)) },

@@ -38,10 +38,14 @@ extension CoordinatorClient {
 
     // MARK: Following
 
+    /// How far a catalog is; without the assets under way, which nobody may want to see, when
+    /// `withActive` is false.
     package func status(
-        of catalog: CatalogID, retrySeconds: Double? = nil
+        of catalog: CatalogID, withActive: Bool = true, retrySeconds: Double? = nil
     ) async throws(Failure) -> CatalogStatus {
-        try await get("/v1/catalogs/\(catalog)", call: Call(retrySeconds: retrySeconds))
+        let query = Query(("active", withActive ? nil : "false"))
+        return try await get(
+            "/v1/catalogs/\(catalog)\(query)", call: Call(retrySeconds: retrySeconds))
     }
 
     /// A page of a catalog's assets, from the one after `after`, all or those in `state`.

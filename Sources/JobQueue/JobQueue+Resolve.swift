@@ -6,8 +6,9 @@ extension JobQueue {
     package func addSegments(
         _ batch: SegmentBatch
     ) async throws(Failure) -> ReportAnswer.Verdict {
+        var names = OriginNames()
         let origins = try batch.segments.map { segment throws(Failure) in
-            try originURL(of: segment.url)
+            try names.name(of: segment.url)
         }
         return try await transaction { connection in
             guard
@@ -92,20 +93,24 @@ extension JobQueue {
         _ job: HeldJob, segments: Int, _ connection: PostgresConnection
     ) async throws -> Bool {
         _ = try await connection.query(SQL.resolvedTrim, [.int(job.asset), .int(Int64(segments))])
-        let stored = try await connection.query(
-            SQL.resolvedCount, [.int(job.asset)]
-        ).only().int64("segments")
+        _ = try await connection.query(SQL.resolvedSidecars, [.int(job.asset)])
+        let origins = try await connection.query(SQL.resolvedOrigins, [.int(job.asset)]).rows
+        let stored = try origins.reduce(0) { $0 + (try $1.int64("segments")) }
         guard stored == Int64(segments) else {
             throw Failure(
                 "cluster.protocol",
                 "A resolve job reported \(segments) segments; \(stored) had arrived.")
         }
-        _ = try await connection.query(SQL.resolvedSidecars, [.int(job.asset)])
-        let lane: [PostgresValue] = [.int(job.lane), .int(job.asset)]
-        _ = try await connection.query(SQL.resolvedLanes, lane)
-        _ = try await connection.query(SQL.resolvedLockLanes, lane)
-        _ = try await connection.query(
-            SQL.resolvedJobs, [.int(job.lane), .int(job.id.rawValue), .int(job.asset)])
+        let lanes: [PostgresValue] = [
+            .int(job.lane), .int(job.asset),
+            .int64Array(try origins.map { try $0.int64("origin_id") }),
+        ]
+        _ = try await connection.pipeline([
+            PostgresStatement(SQL.resolvedLanes, lanes),
+            PostgresStatement(SQL.resolvedLockLanes, lanes),
+            PostgresStatement(
+                SQL.resolvedJobs, [.int(job.lane), .int(job.id.rawValue), .int(job.asset)]),
+        ])
         return true
     }
 

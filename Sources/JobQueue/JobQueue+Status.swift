@@ -2,16 +2,20 @@ package import Model
 import Postgres
 
 extension JobQueue {
-    /// How far a catalog is. Throws `input.notFound`.
-    package func status(of catalog: CatalogID) async throws(Failure) -> CatalogStatus {
+    /// How far a catalog is, and unless `withActive` is false some of the assets that are under
+    /// way. Throws `input.notFound`.
+    package func status(
+        of catalog: CatalogID, withActive: Bool = true
+    ) async throws(Failure) -> CatalogStatus {
         try await withConnection { connection in
-            let results = try await connection.pipeline([
-                PostgresStatement(SQL.catalogStatus, [.int(catalog.rawValue)]),
-                PostgresStatement(SQL.assetsActive, [.int(catalog.rawValue)]),
-            ])
+            let statements =
+                withActive ? [SQL.catalogStatus, SQL.assetsActive] : [SQL.catalogStatus]
+            let results = try await connection.pipeline(
+                statements.map { PostgresStatement($0, [.int(catalog.rawValue)]) })
             guard let row = results[0].firstRow else { throw Self.unknown(catalog) }
             return try CatalogStatus(
-                row: row, active: try results[1].rows.map { try AssetStatus(row: $0) })
+                row: row,
+                active: try results.dropFirst().flatMap { try $0.rows.map(AssetStatus.init(row:)) })
         }
     }
 

@@ -63,8 +63,9 @@ extension JobQueue {
     package func add(
         _ assets: [AssetSubmission], to catalog: CatalogID, generation: Int
     ) async throws(Failure) {
+        var origins = OriginNames()
         let rows = try assets.map { asset throws(Failure) in
-            (asset, try originURL(of: asset.url), try Self.sidecars(of: asset))
+            (asset, try origins.name(of: asset.url), try Self.sidecars(of: asset))
         }
         try await transaction { connection in
             let row = try await Self.lock(catalog, generation: generation, connection)
@@ -244,8 +245,23 @@ private func notWeb(_ url: String) -> Failure {
         "url: \(redacted(url: url).prefix(80)) is not an http or https URL without credentials.")
 }
 
-/// The folder of a final key, without the last slash; empty for a key without a folder.
-func directory(of key: String) -> String {
-    guard let slash = key.lastIndex(of: "/") else { return "" }
-    return String(key[..<slash])
+/// The origins of the URLs of one batch; most have the same few.
+struct OriginNames {
+    /// By what stands before a URL's path.
+    private var known: [Substring: String] = [:]
+
+    /// As `originURL(of:)`.
+    mutating func name(of url: String) throws(Failure) -> String {
+        var slashes = 0
+        let end = url.utf8.firstIndex { byte in
+            if byte == UInt8(ascii: "/") { slashes += 1 }
+            return slashes == 3 || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
+        }
+        let start = url[..<(end ?? url.endIndex)]
+        if let name = known[start] { return name }
+        let name = try originURL(of: url)
+        // Those of a whole list may be as many as its URLs, each named once.
+        if known.count < 1_000 { known[start] = name }
+        return name
+    }
 }

@@ -85,7 +85,7 @@ extension SQL {
     static let reprioritiseCatalog = text(PackageResources.reprioritise_catalog_sql)
     static let reprioritiseLock = text(PackageResources.reprioritise_lock_sql)
     static let rescheduleCatalog = text(PackageResources.reschedule_catalog_sql)
-    static let resolvedCount = text(PackageResources.resolved_count_sql)
+    static let resolvedOrigins = text(PackageResources.resolved_origins_sql)
     static let resolvedJobs = text(PackageResources.resolved_jobs_sql)
     static let resolvedLanes = text(PackageResources.resolved_lanes_sql)
     static let resolvedLockLanes = text(PackageResources.resolved_lock_lanes_sql)

@@ -92,18 +92,19 @@ final class PrefetchSession: DrainableService {
         _ handle: CatalogHandle, _ client: CoordinatorClient
     ) async throws(Failure) {
         var batch = SubmissionBatch(generation: handle.generation)
-        var sending: Task<Result<Void, Failure>, Never>?
+        // The coordinator reads one while the database takes in the one before. They are of one
+        // list, which has been checked, so that it does not matter which of the two comes first.
+        var sending: [Task<Result<Void, Failure>, Never>] = []
         _ = try await plan.source.read(.submission) { assets throws(Failure) in
             for asset in assets {
                 if draining.isDraining { throw Failure("worker.cancelled", "interrupted") }
                 guard let full = batch.add(asset) else { continue }
-                // One on its way while the next is read; their order is the list's.
-                try await sending?.value.get()
-                sending = Task { await Self.send(full, to: handle.id, client) }
+                if sending.count == 2 { try await sending.removeFirst().value.get() }
+                sending.append(Task { await Self.send(full, to: handle.id, client) })
             }
         }
-        try await sending?.value.get()
         if let rest = batch.takeRest() { try await client.submit(rest, to: handle.id) }
+        for task in sending { try await task.value.get() }
         try await client.start(handle.id, CatalogStart(generation: handle.generation))
         display.note(
             "\(printable(plan.catalogName)): \(HumanFormat.count(plan.assets, "asset")) to "
@@ -174,7 +175,9 @@ final class PrefetchSession: DrainableService {
         of handle: CatalogHandle, _ client: CoordinatorClient
     ) async -> Result<CatalogStatus, Failure> {
         do throws(Failure) {
-            return .success(try await client.status(of: handle.id, retrySeconds: 0.01))
+            return .success(
+                try await client.status(
+                    of: handle.id, withActive: display.showsAssets, retrySeconds: 0.01))
         } catch {
             return .failure(error)
         }

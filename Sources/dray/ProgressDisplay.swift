@@ -47,6 +47,9 @@ final class ProgressDisplay: Sendable {
         self.style = style
     }
 
+    /// Whether what is under way gets lines of its own.
+    var showsAssets: Bool { mode == .live }
+
     /// Takes what the coordinator says now.
     func show(_ status: CatalogStatus) {
         state.withLock { state in

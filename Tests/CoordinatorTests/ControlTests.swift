@@ -65,6 +65,7 @@ import Testing
         browse("?catalog=1&minimumBytes=-1"), browse("?catalog=1&maximumBytes=1GB"),
         browse("?catalog=1&name="), browse("?catalog=1&search=a%0Ab"),
         browse("?catalog=1&status=new"),
+        Case(method: "GET", target: "/v1/catalogs/1?active=no"),
         Case(
             method: "GET", target: "/v1/assets?catalog=99", status: 404, code: "input.notFound"),
         Case(

@@ -25,6 +25,8 @@ import Testing
             #expect(status.active.map(\.id) == [second])
             #expect(status.active.map(\.bytes) == [30])
             #expect(status.active.map(\.expectedBytes) == [300])
+            let brief = try await fixture.queue.status(of: catalog, withActive: false)
+            #expect(brief.active.isEmpty && brief.totals == status.totals)
         }
     }
 }

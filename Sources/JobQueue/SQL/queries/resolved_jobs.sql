@@ -9,8 +9,11 @@ WITH gone AS (
     JOIN lane l ON l.id = g.lane_id
     JOIN asset a ON a.id = g.asset_id
     JOIN segment s ON s.asset_id = g.asset_id
-    JOIN lane n ON n.catalog_id = l.catalog_id AND n.origin_id = s.origin_id AND n.rank = 3
-        AND n.own_priority = coalesce(a.priority, -1)
+    -- OFFSET 0: the other way round, the segments would be read again for each of their lanes.
+    CROSS JOIN LATERAL (
+        SELECT id FROM lane WHERE catalog_id = l.catalog_id AND origin_id = s.origin_id
+            AND rank = 3 AND own_priority = coalesce(a.priority, -1) OFFSET 0
+    ) AS n
 ), jobs AS (
     INSERT INTO job (lane_id, asset_id, segment_id, kind, attempt)
     SELECT lane_id, asset_id, id, 'fetch', 0 FROM placed ORDER BY ordinal
