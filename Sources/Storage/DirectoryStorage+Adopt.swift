@@ -42,6 +42,16 @@ extension DirectoryStorage {
         }
     }
 
+    /// True when a regular file of that length lies under the key. Does not read it.
+    package func isStored(key: String, bytes: Int64) -> Bool {
+        do throws(Failure) {
+            let key = try ObjectKey(key)
+            return try openRegular(key.path, in: verifiedDirectories().root, bytes: bytes) != nil
+        } catch {
+            return false
+        }
+    }
+
     /// Opens a regular file to read, of exactly `bytes` where they are given; nil when there is none of
     /// that name.
     func openRegular(

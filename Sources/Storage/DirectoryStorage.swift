@@ -47,13 +47,14 @@ package final class DirectoryStorage: Sendable {
     /// - Parameters:
     ///   - lease, job: name the temporary file, so that an attempt which lost its lease cannot touch
     ///     the next attempt's.
+    ///   - number: of several objects of one job, from 1.
     ///   - reservingBytes: looks for room and reserves blocks, so that a full disk is found before
     ///     the download; 0 reserves none. Nil for an unknown length: the quota counts what is written.
     package func createTemporary(
-        lease: LeaseID, job: JobID, key: String, reservingBytes: Int64? = 0
+        lease: LeaseID, job: JobID, key: String, number: Int = 0, reservingBytes: Int64? = 0
     ) throws(Failure) -> PendingObject {
         let key = try ObjectKey(key)
-        let name = try PrivateName.temporary(lease: lease, job: job)
+        let name = try PrivateName.temporary(lease: lease, job: job, number: number)
         let (site, file) = try openPrivate { (site) throws(SystemError) in
             do throws(SystemError) {
                 return try Self.createFile(name, in: site.temporary)

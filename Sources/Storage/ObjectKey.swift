@@ -76,8 +76,11 @@ enum PrivateName {
     }
 
     /// The lease in the name keeps an attempt that lost its lease from the next attempt's file.
-    static func temporary(lease: LeaseID, job: JobID) throws(Failure) -> String {
+    /// A job of several files numbers them from 1.
+    static func temporary(
+        lease: LeaseID, job: JobID, number: Int = 0
+    ) throws(Failure) -> String {
         try requireID(lease)
-        return "\(lease)-\(job)"
+        return number == 0 ? "\(lease)-\(job)" : "\(lease)-\(job)-\(number)"
     }
 }
