@@ -118,6 +118,20 @@ extension Routes {
         return try Self.json(answer)
     }
 
+    func refreshFiles(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: RefreshFilesRequest = try Self.body(of: request)
+        try Validation.check(wanted)
+        return try Self.json(try await queue.refreshFiles(wanted))
+    }
+
+    func refreshed(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let batch: RefreshBatch = try Self.body(of: request)
+        try Validation.check(batch)
+        let verdict = try await queue.addRefreshed(batch)
+        try Self.requireAnyHeld([verdict])
+        return try Self.json(SplitAnswer(verdict: verdict))
+    }
+
     func document(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: DocumentRequest = try Self.body(of: request)
         try Validation.uuid(wanted.worker, "worker")

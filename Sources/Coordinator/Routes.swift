@@ -34,6 +34,8 @@ struct Routes: Sendable {
         case ("heartbeats", 2): return ["POST": heartbeat]
         case ("segments", 2): return ["POST": segments]
         case ("splits", 2): return ["POST": split]
+        case ("refreshes", 2): return ["POST": refreshed]
+        case ("refreshes", 3) where path[2] == "files": return ["POST": refreshFiles]
         case ("documents", 2): return ["POST": document]
         case ("releases", 2): return ["POST": release]
         case ("assets", 2): return ["GET": browse]
@@ -71,6 +73,10 @@ struct Routes: Sendable {
                 }
             ]
         case "files": return ["GET": { try await files($0, of: try catalog(number)) }]
+        case "refresh":
+            return [
+                "GET": { _ in try Self.json(try await queue.refreshSummary(of: catalog(number))) }
+            ]
         default: return nil
         }
     }

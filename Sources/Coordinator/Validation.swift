@@ -115,6 +115,10 @@ enum Validation {
             }
             if let origins = result.origins { try check(origins, "results[\(index)].origins") }
             if let digests = result.digests { try stated(digests, "results[\(index)].digests") }
+            if let validator = result.validator {
+                try text(
+                    validator, "results[\(index)].validator", 1...WireLimits.validatorCharacters)
+            }
         }
     }
 
@@ -122,15 +126,24 @@ enum Validation {
         try uuid(batch.worker, "worker")
         try uuid(batch.lease, "lease")
         try range(batch.segments.count, "segments", 1...WireLimits.segmentsPerRequest)
-        var ordinals = Set<Int>(minimumCapacity: batch.segments.count)
+        try check(batch.segments, mostOrdinal: WireLimits.segmentsPerAsset - 1, in: "segments")
+    }
+
+    /// - Parameters:
+    ///   - list: the name of the list that they are in.
+    ///   - member: of its elements, with a dot before; empty where they are segments themselves.
+    static func check(
+        _ segments: [ResolvedSegment], mostOrdinal: Int, in list: String, member: String = ""
+    ) throws(Failure) {
+        var ordinals = Set<Int>(minimumCapacity: segments.count)
         var contents = 0
-        for (index, segment) in batch.segments.enumerated() {
-            var field: String { "segments[\(index)]" }
+        for (index, segment) in segments.enumerated() {
+            var field: String { "\(list)[\(index)]\(member)" }
             guard ordinals.insert(segment.ordinal).inserted else {
                 throw Failure(
                     "input.duplicate", "\(field).ordinal: \(segment.ordinal) came before.")
             }
-            try range(segment.ordinal, "\(field).ordinal", 0...(WireLimits.segmentsPerAsset - 1))
+            try range(segment.ordinal, "\(field).ordinal", 0...mostOrdinal)
             try url(segment.url, "\(field).url")
             try key(segment.key, "\(field).key")
             try length(segment.bytes, "\(field).bytes")
@@ -326,14 +339,12 @@ enum Validation {
     /// Longest object, in bytes: 16 TiB. Sums over a catalog then stay within 64 bits.
     private static let mostBytes: Int64 = 16 << 40
 
-    private static func length(_ value: Int64?, _ field: @autoclosure () -> String) throws(Failure)
-    {
+    static func length(_ value: Int64?, _ field: @autoclosure () -> String) throws(Failure) {
         guard let value, !(0...mostBytes).contains(value) else { return }
         throw wrong(field(), "\(value)", "0 to \(mostBytes)")
     }
 
-    private static func digest(_ value: String?, _ field: @autoclosure () -> String) throws(Failure)
-    {
+    static func digest(_ value: String?, _ field: @autoclosure () -> String) throws(Failure) {
         guard let value else { return }
         let isHex = value.utf8.allSatisfy {
             (0x30...0x39).contains($0) || (0x61...0x66).contains($0)

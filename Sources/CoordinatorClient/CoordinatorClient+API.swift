@@ -67,6 +67,13 @@ extension CoordinatorClient {
             call: Call(retrySeconds: retrySeconds))
     }
 
+    /// What the last refresh of a catalog came to, so far.
+    package func refreshSummary(
+        of catalog: CatalogID, retrySeconds: Double? = nil
+    ) async throws(Failure) -> RefreshSummary {
+        try await get("/v1/catalogs/\(catalog)/refresh", call: Call(retrySeconds: retrySeconds))
+    }
+
     package func clusterStatus(
         retrySeconds: Double? = nil
     ) async throws(Failure) -> ClusterStatus {
@@ -134,6 +141,22 @@ extension CoordinatorClient {
         _ request: DocumentRequest, retrySeconds: Double? = nil
     ) async throws(Failure) -> Document {
         try await post("/v1/documents", request, call: Call(retrySeconds: retrySeconds))
+    }
+
+    /// A page of the stored files of an asset whose refresh is leased. Throws `worker.leaseLost`.
+    package func refreshFiles(
+        _ request: RefreshFilesRequest, retrySeconds: Double? = nil
+    ) async throws(Failure) -> RefreshFilesPage {
+        try await post("/v1/refreshes/files", request, call: Call(retrySeconds: retrySeconds))
+    }
+
+    /// Hands in files that a refresh has put to the edge.
+    package func refreshed(
+        _ batch: RefreshBatch, retrySeconds: Double? = nil
+    ) async throws(Failure) -> SplitAnswer {
+        try await post(
+            "/v1/refreshes", batch, call: Call(retrySeconds: retrySeconds),
+            ifLeaseLost: SplitAnswer(verdict: .stale))
     }
 
     package func split(

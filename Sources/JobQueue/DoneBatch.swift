@@ -12,6 +12,7 @@ struct DoneBatch {
         var stored: StoredObject
         var isAdopted: Bool
         var isVerified: Bool
+        var validator: String?
         var origins: [OriginOutcome]?
     }
 
@@ -41,6 +42,7 @@ struct DoneBatch {
                     place: place, stored: stored,
                     isAdopted: report.results[index].adopted ?? false,
                     isVerified: report.results[index].verified ?? false,
+                    validator: report.results[index].validator,
                     origins: report.results[index].origins))
         }
         reports += 1
@@ -70,7 +72,7 @@ struct DoneBatch {
             .optionalTextArray(entries.map(\.stored.sha256)),
             .boolArray(entries.map(\.isAdopted)), .uuidArray(leases), .uuidArray(workers),
             .boolArray(entries.map(\.isVerified)), .int64Array(served.places),
-            .textArray(served.names),
+            .textArray(served.names), .optionalTextArray(entries.map(\.validator)),
         ]
     }
 

@@ -197,9 +197,10 @@ extension JobQueue {
                     .boolArray(settled.done), .optionalIntArray(settled.bytes),
                     .optionalTextArray(settled.digests), .boolArray(settled.adopted),
                     .optionalTextArray(settled.codes), .optionalTextArray(settled.messages),
-                    .boolArray(settled.verified),
+                    .boolArray(settled.verified), .optionalTextArray(settled.validators),
                 ])
         }
+        if !plan.refreshes.jobs.isEmpty { try await Self.settle(plan.refreshes, connection) }
         var retried = plan.retried
         if !plan.sums.jobs.isEmpty {
             try await settle(plan.sums, stale: &retried, connection)

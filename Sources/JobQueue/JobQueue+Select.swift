@@ -14,6 +14,7 @@ extension JobQueue {
             let part = try await apply(action, to: catalog)
             answer.assets += part.assets
             answer.jobs += part.jobs
+            answer.catalog = part.catalog
         }
         return answer
     }
@@ -62,7 +63,7 @@ extension JobQueue {
     private func apply(
         _ action: SelectionAction, to catalog: CatalogID
     ) async throws(Failure) -> SelectionAnswer {
-        if action.action == .cancel || action.action == .retry {
+        if [.cancel, .retry, .refresh].contains(action.action) {
             // What reports left to be counted may have ended assets. In a transaction of its own,
             // because it locks assets, and reports lock their jobs first.
             try await transaction { connection in
@@ -84,6 +85,9 @@ extension JobQueue {
                 return try Self.answer(
                     try await connection.query(
                         SQL.reprioritiseCatalog, [id, .int(action.priority ?? 5)]))
+            }
+            if action.action == .refresh, isWhole {
+                return try await Self.refresh(nil, of: catalog, row, connection)
             }
             if action.action == .reschedule {
                 return try await Self.reschedule(catalog, action, connection)
@@ -123,6 +127,9 @@ extension JobQueue {
                     SQL.reprioritiseAssets, both + [.int(action.priority ?? 5)])
                 _ = try await connection.query(SQL.notifyWork, [])
                 return try Self.answer(moved)
+            case .refresh:
+                let whole = assets.filter { $0.state == .completed }.map(\.id)
+                return try await Self.refresh(whole, of: catalog, row, connection)
             case .reschedule: return SelectionAnswer(assets: 0, jobs: 0)
             }
         }

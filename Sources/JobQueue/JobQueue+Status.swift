@@ -200,6 +200,7 @@ extension AssetStatus {
             segmentsDone: Int(try row.int64("segments_done")), bytes: try row.int64("bytes"),
             expectedBytes: try row.optionalInt64("expected_bytes"),
             retries: Int(try row.int64("retries")))
+        refreshed = try row.optionalString("refreshed").flatMap(RefreshOutcome.init(rawValue:))
         if let code = try row.optionalString("failure_code") {
             failure = Failure(
                 FailureCode(code), try row.optionalString("failure_message") ?? "")

@@ -34,6 +34,8 @@ package enum Migrations {
         Step(16, PackageResources.migration_0016_up_sql, PackageResources.migration_0016_down_sql),
         Step(17, PackageResources.migration_0017_up_sql, PackageResources.migration_0017_down_sql),
         Step(18, PackageResources.migration_0018_up_sql, PackageResources.migration_0018_down_sql),
+        Step(19, PackageResources.migration_0019_up_sql, PackageResources.migration_0019_down_sql),
+        Step(20, PackageResources.migration_0020_up_sql, PackageResources.migration_0020_down_sql),
     ]
 
     /// The version that this binary works with.

@@ -33,6 +33,7 @@ struct ReportPlan {
         var codes: [String?] = []
         var messages: [String?] = []
         var verified: [Bool] = []
+        var validators: [String?] = []
     }
 
     /// Jobs to be tried again: parallel columns for one statement.
@@ -128,6 +129,33 @@ struct ReportPlan {
         var failed: [Int64] = []
     }
 
+    /// Refreshes that ended: parallel columns, and what is to be done before for those that found something.
+    struct Refreshes {
+        var lanes: [Int64] = []
+        var jobs: [Int64] = []
+        var outcomes: [RefreshOutcome] = []
+        var codes: [String?] = []
+        var messages: [String?] = []
+        /// Whether the asset has other files than before.
+        var relisted: [Bool] = []
+        /// - segments: of a title that lists others than before.
+        var found: [(job: HeldJob, segments: Int?)] = []
+
+        mutating func add(
+            _ job: HeldJob, _ outcome: RefreshOutcome, segments: Int? = nil,
+            failure: Failure? = nil
+        ) {
+            lanes.append(job.lane)
+            jobs.append(job.id.rawValue)
+            outcomes.append(outcome)
+            codes.append(failure?.code.rawValue)
+            messages.append(failure?.message)
+            relisted.append(segments != nil)
+            // One that is unchanged may be called otherwise by now.
+            if outcome != .failed { found.append((job, segments)) }
+        }
+    }
+
     enum Step {
         case resolved(HeldJob, segments: Int)
         case resolveFailed(HeldJob, Failure)
@@ -144,6 +172,7 @@ struct ReportPlan {
     var settled = Settled()
     var retried = Retried()
     var sums = Sums()
+    var refreshes = Refreshes()
     var origins = Origins()
     var siteFailures = SiteFailures()
     var steps: [Step] = []
@@ -175,7 +204,9 @@ struct ReportPlan {
 
     /// Notes which origins served what is done.
     private mutating func note(_ report: JobReport, of job: HeldJob) {
-        guard job.kind == .fetch || job.kind == .resolve, report.adopted != true else { return }
+        guard [.fetch, .resolve, .refresh].contains(job.kind), report.adopted != true else {
+            return
+        }
         guard let served = report.origins else { return origins.well.add(job.lane, nil) }
         for outcome in served where outcome.code == nil {
             origins.well.add(job.lane, outcome.origin)
@@ -191,6 +222,11 @@ struct ReportPlan {
             steps.append(.resolved(job, segments: segments))
         case .sums:
             end(sums: job, failed: false)
+        case .refresh:
+            guard let outcome = report.refreshed, outcome != .failed,
+                report.segments.map({ (1...WireLimits.segmentsPerAsset).contains($0) }) ?? true
+            else { return false }
+            refreshes.add(job, outcome, segments: report.segments)
         case .verify:
             guard let stored = report.stored, stored.isPlausible else { return false }
             steps.append(.verified(job, stored, isCompared: report.verified ?? false))
@@ -200,7 +236,7 @@ struct ReportPlan {
             else { return false }
             settle(
                 job, stored: stored, adopted: report.adopted ?? false,
-                verified: report.verified ?? false)
+                verified: report.verified ?? false, validator: report.validator)
             if let whole = job.parent {
                 steps.append(
                     .partDone(whole: whole, bytes: stored.bytes, stated: report.digests ?? ""))
@@ -210,7 +246,8 @@ struct ReportPlan {
     }
 
     private mutating func settle(
-        _ job: HeldJob, stored: StoredObject, adopted: Bool, verified: Bool
+        _ job: HeldJob, stored: StoredObject, adopted: Bool, verified: Bool,
+        validator: String?
     ) {
         settled.lanes.append(job.lane)
         settled.jobs.append(job.id.rawValue)
@@ -219,6 +256,7 @@ struct ReportPlan {
         settled.digests.append(stored.sha256)
         settled.adopted.append(adopted)
         settled.verified.append(verified)
+        settled.validators.append(validator)
         settled.codes.append(nil)
         settled.messages.append(nil)
     }
@@ -321,6 +359,7 @@ struct ReportPlan {
         case .resolve: steps.append(.resolveFailed(job, failure))
         case .verify: steps.append(.verifyFailed(job, failure))
         case .sums: end(sums: job, failed: true)
+        case .refresh: refreshes.add(job, .failed, failure: failure)
         case .fetch:
             settled.lanes.append(job.lane)
             settled.jobs.append(job.id.rawValue)
@@ -329,6 +368,7 @@ struct ReportPlan {
             settled.digests.append(nil)
             settled.adopted.append(false)
             settled.verified.append(false)
+            settled.validators.append(nil)
             settled.codes.append(failure.code.rawValue)
             settled.messages.append(failure.message)
             if let whole = job.parent {

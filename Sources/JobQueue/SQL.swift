@@ -80,6 +80,7 @@ enum SQL {
         ("firstSidecar", "\(WireLimits.segmentsPerAsset)"),
         ("settleFetches", fragment(PackageResources.fragment_settle_fetches_sql)),
         ("heldJobs", fragment(PackageResources.fragment_held_jobs_sql)),
+        ("longestValidator", "\(WireLimits.validatorCharacters)"),
         ("assetKinds", list(AssetKind.allCases)),
         ("assetStates", list(AssetState.allCases)),
         ("assetUnderWay", list([AssetState.ready, .inProgress, .verifying])),
@@ -90,6 +91,9 @@ enum SQL {
             list(AssetState.machine.sources(of: .interrupt).filter { !$0.isSettled })
         ),
         ("assetResolvable", list([AssetState.resolving])),
+        ("refreshOutcomes", list(RefreshOutcome.allCases)),
+        ("mostRefreshFailures", "\(RefreshSummary.mostFailures)"),
+        ("assetColumns", fragment(PackageResources.fragment_asset_columns_sql)),
         ("segmentRoles", list(SegmentRole.allCases)),
         ("jobKinds", list(JobKind.allCases)),
     ]

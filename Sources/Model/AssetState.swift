@@ -16,8 +16,12 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// not fit together. Can move to new, inProgress, completed, paused, interrupted, failed.
     case verifying
     /// Every segment it needs is stored; resolved or fetched again when it is submitted again.
-    /// Can move to new, resolving, inProgress, expired, removed.
+    /// Can move to new, resolving, inProgress, refreshing, expired, removed.
     case completed
+    /// A worker asks for each of its files anew. What lies at the edge is whole, and stays so until all
+    /// that has changed is there; a refresh that fails leaves it as it is.
+    /// Can move to new, completed.
+    case refreshing
     /// Held by an operator. Can move to new, resolving, inProgress, removed.
     case paused
     /// Its submitter went away. Can move to new, resolving, inProgress, removed.
@@ -33,7 +37,7 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     package var isSettled: Bool {
         switch self {
         case .completed, .failed, .paused, .interrupted, .expired, .removed: true
-        case .new, .resolving, .ready, .inProgress, .verifying: false
+        case .new, .resolving, .ready, .inProgress, .verifying, .refreshing: false
         }
     }
 }
@@ -60,6 +64,8 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case resume
     /// Submitted again after it ended; its files are checked and what is missing is fetched.
     case resubmit
+    /// Its files are asked for anew.
+    case refresh
     /// Named again with another URL, kind, key, length or digest: what was known of it is dropped.
     case redefine
     /// Its time at the edge is over.
@@ -97,8 +103,12 @@ extension AssetState {
             ],
             .completed: [
                 .redefine: .new,
-                .resubmit: .inProgress, .resolve: .resolving, .expire: .expired,
-                .remove: .removed,
+                .resubmit: .inProgress, .resolve: .resolving, .refresh: .refreshing,
+                .expire: .expired, .remove: .removed,
+            ],
+            .refreshing: [
+                .redefine: .new, .finished: .completed, .gaveUp: .completed,
+                .interrupt: .completed,
             ],
             .paused: [
                 .redefine: .new, .resolve: .resolving, .resume: .inProgress, .remove: .removed,

@@ -18,6 +18,8 @@ package enum JobKind: String, Codable, CaseIterable, Sendable {
     case verify
     /// Write a directory's `SHA256SUMS`.
     case sums
+    /// Ask for every file of a completed asset anew, and switch to what has changed.
+    case refresh
 }
 
 /// What a segment is for; decides the media sanity check and how reports group it.

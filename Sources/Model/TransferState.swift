@@ -3,7 +3,7 @@ package enum TransferState: String, Codable, CaseIterable, Sendable {
     /// To be started. Can move to connecting, stored, failed.
     case queued
     /// On the way to the final answer's header, through redirects.
-    /// Can move to connecting, receiving, failed.
+    /// Can move to connecting, receiving, stored, failed.
     case connecting
     /// The body arrives. Can move to paused, checking, failed.
     case receiving
@@ -25,7 +25,7 @@ package enum TransferState: String, Codable, CaseIterable, Sendable {
 package enum TransferEvent: String, Codable, CaseIterable, Sendable {
     /// A connection to the origin is opened, or an idle one taken.
     case connect
-    /// The object lies under its final key already.
+    /// The object lies under its final key already, and its origin may have said that it is still right.
     case adopt
     /// The origin names another place.
     case redirect
@@ -52,7 +52,9 @@ extension TransferState {
         name: "transfer", initial: .queued,
         table: [
             .queued: [.connect: .connecting, .adopt: .stored, .fail: .failed],
-            .connecting: [.redirect: .connecting, .receive: .receiving, .fail: .failed],
+            .connecting: [
+                .redirect: .connecting, .receive: .receiving, .adopt: .stored, .fail: .failed,
+            ],
             .receiving: [.pause: .paused, .end: .checking, .fail: .failed],
             .paused: [.resume: .receiving, .fail: .failed],
             .checking: [.agree: .storing, .fail: .failed],

@@ -220,17 +220,20 @@ private struct DoneColumns: Decodable {
     var job: [JobID]
     var bytes: [Int64]
     var sha256: [String]
+    /// Absent, or as long as the others; empty where there is none.
+    var validator: [String]?
 
     /// Nil when the columns are not of one length.
     var rows: PlacedRows<JobReport>? {
-        guard place.count == job.count, job.count == bytes.count, job.count == sha256.count else {
-            return nil
-        }
+        guard place.count == job.count, job.count == bytes.count, job.count == sha256.count,
+            validator?.count ?? job.count == job.count
+        else { return nil }
         let reports = place.indices.map { row in
             var report = JobReport(job: job[row], lease: lease, outcome: .done)
             report.stored = StoredObject(bytes: bytes[row], sha256: sha256[row])
             if adopted { report.adopted = true }
             if verified == true { report.verified = true }
+            if let validator, !validator[row].isEmpty { report.validator = validator[row] }
             return report
         }
         return PlacedRows(places: place, elements: reports)
@@ -294,6 +297,8 @@ extension ReportRequest: ColumnMessage {
         writer.column("\"job\":", places) { $0.integer(results[$1].job.rawValue) }
         writer.column("\"bytes\":", places) { $0.integer(results[$1].stored?.bytes ?? 0) }
         writer.column("\"sha256\":", places) { $0.string(results[$1].stored?.sha256 ?? "") }
+        guard places.contains(where: { results[$0].validator != nil }) else { return }
+        writer.column("\"validator\":", places) { $0.string(results[$1].validator ?? "") }
     }
 
     static func readColumns(_ reader: inout WireTextReader) -> PlacedRows<JobReport>? {
@@ -302,6 +307,7 @@ extension ReportRequest: ColumnMessage {
         var verified: Bool?
         var numbers = (place: [Int64](), job: [Int64](), bytes: [Int64]())
         var digests: [String] = []
+        var validators: [String]?
         let isRead = reader.object { reader, name in
             func integers(_ column: inout [Int64]) -> Bool {
                 guard column.isEmpty, let read = reader.array({ $0.integer() }) else {
@@ -319,6 +325,10 @@ extension ReportRequest: ColumnMessage {
                 }
                 digests = read
                 return true
+            }
+            if name.isName("validator") {
+                validators = reader.array { $0.string() }
+                return validators != nil
             }
             if name.isName("lease") {
                 lease = reader.string()
@@ -338,7 +348,8 @@ extension ReportRequest: ColumnMessage {
         return DoneColumns(
             lease: lease, adopted: adopted, verified: verified,
             place: numbers.place.map { Int($0) },
-            job: numbers.job.map { JobID($0) }, bytes: numbers.bytes, sha256: digests
+            job: numbers.job.map { JobID($0) }, bytes: numbers.bytes, sha256: digests,
+            validator: validators
         ).rows
     }
 }

@@ -73,6 +73,8 @@ package struct SelectionAction: Codable, Hashable, Sendable {
         /// Of a whole catalog: when it may begin, and when it should have ended. What workers hold
         /// they finish.
         case reschedule
+        /// The files of what is completed are asked for anew.
+        case refresh
     }
 
     package init(
@@ -109,6 +111,8 @@ package struct SelectionAnswer: Codable, Hashable, Sendable {
     package var assets: Int
     /// Jobs that were taken away, made, or moved.
     package var jobs: Int
+    /// refresh: the catalog, to be followed.
+    package var catalog: CatalogID?
 
     package init(assets: Int, jobs: Int) {
         self.assets = assets

@@ -90,6 +90,9 @@ package struct AssetStatus: Codable, Sendable {
     package var path: String?
     /// When its state or its counts changed last, in seconds since 1970.
     package var changed: Double?
+    /// What the last refresh came to, `failure` with it where it failed; nil before one, and while it is
+    /// refreshing.
+    package var refreshed: RefreshOutcome?
     /// Sidecars that failed and that it does without; nil for none, and in pages that do not tell.
     package var missing: [MissingSidecar]?
 

@@ -136,6 +136,8 @@ package enum WireLimits {
     package static let sitesPerHeartbeat = 1_000
     /// Longest reason of a decision about an origin in characters.
     package static let reasonCharacters = 400
+    /// Longest validator of a result; one that is longer is as good as none.
+    package static let validatorCharacters = 256
     package static let pageRows = 5_000
     /// Largest request body in bytes.
     package static let bodyBytes = 16 << 20

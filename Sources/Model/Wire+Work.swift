@@ -74,11 +74,11 @@ package struct Job: Codable, Hashable, Sendable {
     package var asset: AssetID
     /// This try's number, from 1.
     package var attempt: Int
-    /// resolve: the manifest; fetch: the object; verify, sums: empty.
+    /// resolve, refresh: the manifest, or a file asset's object; fetch: the object; verify, sums: empty.
     package var url: String
-    /// resolve, fetch, verify: the final key; sums: the directory.
+    /// resolve, refresh, fetch, verify: the final key; sums: the directory.
     package var key: String
-    /// resolve: the asset's kind.
+    /// resolve, refresh: the asset's kind.
     package var assetKind: AssetKind?
     package var role: SegmentRole?
     /// fetch of a part: where it starts; its length is `length`.
@@ -101,7 +101,7 @@ package struct Job: Codable, Hashable, Sendable {
     package var known: StoredObject?
     /// fetch: what to store is a document that the coordinator has (`POST /v1/documents`); nil is false.
     package var isDocument: Bool?
-    /// resolve: what is wanted of the title; nil for all of it.
+    /// resolve, refresh: what is wanted of the title; nil for all of it.
     package var titles: TitleOptions?
 
     package init(
@@ -185,11 +185,17 @@ package struct JobReport: Codable, Sendable {
     package var adopted: Bool?
     /// done: a digest that the list or the origin states was compared, and agrees; nil is false.
     package var verified: Bool?
+    /// done: the origin's ETag, else its Last-Modified date; 1 to `WireLimits.validatorCharacters`
+    /// characters, nil where it gives neither.
+    package var validator: String?
     /// done of a part: what its answer states of the whole object, a text of
     /// `FurtherDigests.isStatement`; nil for nothing.
     package var digests: String?
-    /// done of a resolve: how many segments were sent before with `SegmentBatch`.
+    /// done of a resolve: how many segments were sent before with `SegmentBatch`; of a refresh: how many a
+    /// manifest lists that lists others than before, all of them sent with `RefreshBatch`.
     package var segments: Int?
+    /// done of a refresh: `unchanged` or `changed`.
+    package var refreshed: RefreshOutcome?
     /// failed: why.
     package var failure: Failure?
     /// failed: not to be tried again before so many seconds, by an origin's Retry-After.

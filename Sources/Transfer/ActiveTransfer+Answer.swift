@@ -215,6 +215,7 @@ extension ActiveTransfer {
             omissions.partial = true
             if request.range == nil { return end(with: .askAgain) }
         }
+        if status == 304, request.validator != nil { return finishUnchanged() }
         let location = [301, 302, 303, 307, 308].contains(status) ? easy.header("Location") : nil
         guard let location else {
             let retryAfter = RetryAfter.seconds(

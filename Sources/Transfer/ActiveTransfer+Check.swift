@@ -23,6 +23,8 @@ extension ActiveTransfer {
         fetched.isFirstPart = isFirstPart
         fetched.etag = easy.header("ETag")
         fetched.lastModified = easy.header("Last-Modified")
+        fetched.validator = Validator.kept(
+            etag: fetched.etag, lastModified: fetched.lastModified, date: easy.header("Date"))
         fetched.contentType = easy.header("Content-Type")
         return fetched
     }

@@ -163,6 +163,7 @@ final class ActiveTransfer {
 
     private func headerLines() -> [String] {
         (isAtOrigin ? request.headers : []) + rangeLines
+            + (request.validator.map { [Validator.condition($0)] } ?? [])
     }
 
     // MARK: The body
@@ -262,6 +263,14 @@ final class ActiveTransfer {
         result.httpVersion = easy.httpVersion
         result.timings = easy.timings
         loop.finish(self, result)
+    }
+
+    /// Ends a transfer whose object the origin has not changed.
+    func finishUnchanged() {
+        transfer.handle(.adopt)
+        var fetched = Fetched(bytes: 0, sha256: "", finalURL: url)
+        fetched.isUnchanged = true
+        finish(TransferResult(.success(fetched)))
     }
 
     /// Keeps an answer whose body is complete.

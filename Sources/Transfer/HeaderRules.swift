@@ -60,6 +60,30 @@ enum Validator {
         return lastModified
     }
 
+    /// What the object can be asked for again by, with `If-None-Match` or `If-Modified-Since`: any
+    /// ETag, for a weak one says that nothing has changed that matters (RFC 9110, 13.1.2); else the
+    /// date as above. Nil for what is no ETag, or too long to be kept.
+    static func kept(etag: String?, lastModified: String?, date: String?) -> String? {
+        let validator =
+            etag.flatMap { isETag($0) ? $0 : nil }
+            ?? of(etag: nil, lastModified: lastModified, date: date)
+        guard let validator, (1...WireLimits.validatorCharacters).contains(validator.utf8.count),
+            validator.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+        else { return nil }
+        return validator
+    }
+
+    /// The line that asks for an object only where it is another one than `validator` names.
+    static func condition(_ validator: String) -> String {
+        isETag(validator) ? "If-None-Match: \(validator)" : "If-Modified-Since: \(validator)"
+    }
+
+    private static func isETag(_ text: String) -> Bool {
+        let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+        // With a quote inside it would be several.
+        return isStrongETag(String(opaque)) && !opaque.dropFirst().dropLast().contains("\"")
+    }
+
     static func isStrongETag(_ text: String) -> Bool {
         text.utf8.count >= 2 && text.hasPrefix("\"") && text.hasSuffix("\"")
     }

@@ -24,6 +24,9 @@ package struct TransferRequest: Sendable {
     package var expectedSHA256: String?
     /// Digests of the whole object by further algorithms.
     package var furtherDigests: [ExpectedDigest] = []
+    /// What the origin called the bytes that are stored: where it still calls them so, nothing comes, and
+    /// the transfer ends well with `Fetched.isUnchanged`. Asked of every place that redirects lead to.
+    package var validator: String?
     /// How a body that breaks off is gone on with; nil for not at all.
     package var resumption: Resumption?
     /// A body beyond it fails with `origin.tooLarge`; to begin with the most of its role.

@@ -46,5 +46,9 @@ package struct Fetched: Sendable {
     package var finalURL: String
     package var etag: String?
     package var lastModified: String?
+    /// What to ask with the next time, as `TransferRequest.validator`; nil where the origin gives nothing.
+    package var validator: String?
+    /// Nothing came, because what `TransferRequest.validator` names is still right.
+    package var isUnchanged = false
     package var contentType: String?
 }

@@ -209,7 +209,7 @@ extension WorkerService {
 
     /// Says what a failure means for a segment. A playlist's length and digest are those that were
     /// read when its title was resolved.
-    private static func ofSegment(_ failure: Failure, role: SegmentRole?) -> Failure {
+    static func ofSegment(_ failure: Failure, role: SegmentRole?) -> Failure {
         switch (role, failure.code) {
         case (.playlist, "integrity.digestMismatch"), (.playlist, "content.lengthMismatch"):
             Failure("manifest.changed", failure.message)
@@ -293,6 +293,10 @@ extension WorkerService {
             end.transfer.handle(.store)
             report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
             report.verified = end.fetched.isVerified
+            // Of a part, its assembly knows it; of a mirror, it says nothing to the file's own origin.
+            if end.job.assembly == nil, end.transfer.request.url == end.job.url {
+                report.validator = end.fetched.validator
+            }
             report.digests = Self.text(of: end.fetched.stated)
             report.origins = end.origins
         case .failure(let failure) where failure.code == "worker.leaseLost":

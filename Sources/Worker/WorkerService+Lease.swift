@@ -88,6 +88,8 @@ extension WorkerService {
             case .resolve: resolves.push((job, lease))
             case .verify: Task { await self.verify(job, lease, grant) }
             case .sums: Task { await self.writeSums(job, lease, grant) }
+            case .refresh:
+                refreshes.push(Refresh(job: job, lease: lease, grant: grant, ended: ended))
             }
         }
         let groups = Dictionary(grouping: fetches, by: \.site)

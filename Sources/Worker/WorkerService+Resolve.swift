@@ -74,14 +74,15 @@ extension WorkerService {
     }
 
     /// A failure with what the origin said about trying again.
-    private struct FetchFailure: Error {
+    struct FetchFailure: Error {
         var failure: Failure
         var retryAfterSeconds: Double?
         /// Whose doing it is, where that is not the job's own origin.
         var origins: [OriginOutcome]?
     }
 
-    private func segments(of job: Job, _ lease: LeaseID) async throws -> [ResolvedSegment] {
+    /// What the manifest of a job's title lists, with documents and what is known of playlists.
+    func segments(of job: Job, _ lease: LeaseID) async throws -> [ResolvedSegment] {
         var resolver = try TitleResolver(
             url: job.url, kind: job.assetKind ?? .hls, options: job.titles ?? TitleOptions())
         while !resolver.isComplete {
@@ -116,7 +117,10 @@ extension WorkerService {
         held.isHeld(lease) && !held.isCancelled(job.id, lease)
     }
 
-    private func manifest(_ url: String, _ job: Job, _ lease: LeaseID) async throws -> Fetched {
+    /// - Parameter validator: asks only for what has changed since.
+    func manifest(
+        _ url: String, _ job: Job, _ lease: LeaseID, unless validator: String? = nil
+    ) async throws -> Fetched {
         guard !held.isCancelled(job.id, lease) else {
             throw Failure("worker.cancelled", "the job was cancelled")
         }
@@ -125,6 +129,7 @@ extension WorkerService {
         request.job = job.id
         request.site = job.site
         request.maximumBytes = Int64(TitleResolver.maximumBytes)
+        request.validator = validator
         let ready = request
         let result = await withCheckedContinuation { continuation in
             engine.submit(ready) { _, result in continuation.resume(returning: result) }

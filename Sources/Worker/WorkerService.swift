@@ -72,6 +72,7 @@ package final class WorkerService: DrainableService {
     let finished = Mailbox<Finished>()
     let reports = Mailbox<JobReport>()
     let resolves = Mailbox<(job: Job, lease: LeaseID)>()
+    let refreshes = Mailbox<Refresh>()
     let pace = LeasePace()
     let log: Logger
     let shares = Mutex(ShareTable())
@@ -120,6 +121,7 @@ package final class WorkerService: DrainableService {
             Task { await self.hearOfCooling() }, Task { await self.keepSweeping() },
         ]
         let resolving = Task { await self.resolveInTurn() }
+        let refreshing = Task { await self.refreshInTurn() }
         let committing = Task { await self.commitFinished() }
         let reporting = Task { await self.sendReports() }
         let unanswered = await withTaskCancellationHandler {
@@ -133,6 +135,8 @@ package final class WorkerService: DrainableService {
         await finishWork()
         resolves.close()
         await resolving.value
+        refreshes.close()
+        await refreshing.value
         finished.close()
         await committing.value
         reports.close()

@@ -126,6 +126,7 @@ enum CatalogCommand {
             case .retry: "Trying again"
             case .reprioritise: "Reprioritised"
             case .reschedule: "Rescheduled"
+            case .refresh: "Refreshing"
             }
         return "\(done): \(HumanFormat.count(answer.assets, "asset")), "
             + "\(HumanFormat.count(answer.jobs, "job")).\n"

@@ -29,9 +29,9 @@ enum DrayCommand {
               130  interrupted; running the command again goes on where it stopped
             """,
         subcommands: [
-            PrefetchCommand.command, FetchCommand.command, InspectCommand.command,
-            UpCommand.command, CoordinatorCommand.command, WorkerCommand.command,
-            DatabaseCommand.command, StatusCommand.command,
+            PrefetchCommand.command, RefreshCommand.command, FetchCommand.command,
+            InspectCommand.command, UpCommand.command, CoordinatorCommand.command,
+            WorkerCommand.command, DatabaseCommand.command, StatusCommand.command,
             QueueCommand.command, CatalogCommand.command, AssetsCommand.command,
             OriginsCommand.command,
             SiteCommand.command,

@@ -82,67 +82,18 @@ enum PrefetchCommand {
             let session = PrefetchSession(plan, display: display) {
                 try CoordinatorClient(endpoints: remote, token: token)
             }
-            return try await run([[session]], session, display)
+            return try await SessionRun.run([[session]], session, display)
         }
         let cluster = try await EmbeddedCluster.prepare(try configuration(arguments))
         let session = PrefetchSession(plan, display: display) {
             try CoordinatorClient(
                 endpoints: cluster.coordinatorURL, token: cluster.configuration.token)
         }
-        return try await run(cluster.stages(around: session), session, display)
-    }
-
-    private static func run(
-        _ stages: [[any Service]], _ session: PrefetchSession, _ display: ProgressDisplay
-    ) async throws -> ExitCode {
-        defer { display.end() }
-        let group = ServiceGroup(
-            stages: stages + [[StopNotice(session: session, display: display)]],
-            graceSeconds: CommonOptions.drainSeconds + 6,
-            signals: try ProcessSignals.stream())
-        let ending: ServiceGroup.Ending
-        do {
-            ending = try await group.run()
-        } catch {
-            display.end()
-            throw error
-        }
-        display.end()
-        // A catalog that ended before the signal took hold has its own answer.
-        if let exitCode = session.exitCode, exitCode != .interrupted { return exitCode }
-        if case .finished = ending, session.exitCode == .interrupted {
-            Console.note("the catalog was interrupted by somebody else; run it again to go on")
-        } else {
-            Console.note("interrupted; run the same command again to go on where it stopped")
-        }
-        return .interrupted
-    }
-
-    /// Says at once that the command is about to stop; the last service to start.
-    private struct StopNotice: DrainableService {
-        let name = "notice"
-        let session: PrefetchSession
-        let display: ProgressDisplay
-        private let draining = ShutdownSignal()
-
-        init(session: PrefetchSession, display: ProgressDisplay) {
-            self.session = session
-            self.display = display
-        }
-
-        func run() async throws { await draining.wait() }
-
-        func drain() async {
-            draining.trigger()
-            guard session.isUnderWay else { return }
-            display.note(
-                "stopping: transfers under way are finished or given back; "
-                    + "Ctrl-C again stops at once")
-        }
+        return try await SessionRun.run(cluster.stages(around: session), session, display)
     }
 
     /// A cluster has its own workers and state: the same command line serves on a laptop and there.
-    private static func noteEmbeddedOptions(_ arguments: Arguments) {
+    static func noteEmbeddedOptions(_ arguments: Arguments) {
         let options =
             ["state", "workers", "connections", "durability"] + TransferOptions.all.map(\.name)
         for option in options where arguments.text(option) != nil {
@@ -160,7 +111,7 @@ enum PrefetchCommand {
         }
     }
 
-    private static func configuration(
+    static func configuration(
         _ arguments: Arguments
     ) throws -> EmbeddedCluster.Configuration {
         let environment = DrayCommand.environment

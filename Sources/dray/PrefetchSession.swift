@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// A service like the cluster's own parts: it starts after the coordinator and is drained before it,
 /// so that an interrupted catalog is marked while there is a coordinator to tell.
-final class PrefetchSession: DrainableService {
+final class PrefetchSession: FollowingSession {
     let name = "prefetch"
 
     struct Plan: Sendable {
@@ -34,6 +34,10 @@ final class PrefetchSession: DrainableService {
     private let draining = ShutdownSignal()
     private let result = Mutex<ExitCode?>(nil)
     private let underWay = Atomic<Bool>(false)
+
+    private var follower: CatalogFollower {
+        CatalogFollower(display: display, draining: draining, isEmbedded: plan.isEmbedded)
+    }
 
     /// `makeClient` is called when the cluster runs.
     init(
@@ -78,7 +82,7 @@ final class PrefetchSession: DrainableService {
         let handle = try await client.openCatalog(submission)
         do throws(Failure) {
             try await submit(handle, client)
-            if let status = try await follow(handle, client) { return status }
+            if let status = try await follower.follow(handle.id, client) { return status }
         } catch {
             // What fails once the draining has begun fails because of it.
             guard draining.isDraining else { throw error }
@@ -122,94 +126,6 @@ final class PrefetchSession: DrainableService {
         } catch {
             return .failure(error)
         }
-    }
-
-    /// Asks for the status until the catalog has ended; nil when the draining began first.
-    private func follow(
-        _ handle: CatalogHandle, _ client: CoordinatorClient
-    ) async throws(Failure) -> CatalogStatus? {
-        let began = ContinuousClock.now
-        var isNearlyDone = false
-        while !draining.isDraining, !Task.isCancelled {
-            switch await status(of: handle, client) {
-            case .success(let status):
-                if let trouble = status.trouble, status.state == .running,
-                    case .siteFault = trouble.code.row.retry
-                {
-                    display.showTrouble(
-                        "the site cannot be written, its work waits: "
-                            + QueueCommand.text(ofFault: trouble),
-                        relief: "the site can be written again")
-                } else if let trouble = status.trouble, status.state == .running,
-                    trouble.code.row.retry == .waitsForRoom
-                {
-                    display.showTrouble(
-                        "what is left waits for room: " + QueueCommand.text(ofFault: trouble),
-                        relief: "what waited for room goes on")
-                } else if let trouble = status.trouble, status.state == .running {
-                    display.showTrouble(
-                        "no worker can get work: \(printable(trouble.message))",
-                        relief: "the workers get work again")
-                    try Self.check(trouble, seconds: status.troubleSeconds ?? 0)
-                } else {
-                    display.show(status)
-                }
-                if status.state.isTerminal || status.state == .interrupted { return status }
-                let totals = status.totals
-                let lacking = totals.segments - totals.segmentsDone - totals.segmentsFailed
-                isNearlyDone = lacking <= totals.segments / 20
-            case .failure(let failure):
-                guard Self.mayPass(failure.code) else { throw failure }
-                display.showTrouble(Self.trouble(failure))
-            }
-            let elapsed = (ContinuousClock.now - began) / .seconds(1)
-            // Often at first, for what is small ends soon, and when only lists of digests are left.
-            let patience = isNearlyDone ? 0.05 : 0.05 + elapsed / 20
-            let interval = min(plan.isEmbedded ? 0.25 : 1, patience)
-            _ = await draining.wait(atMost: .seconds(interval))
-        }
-        return nil
-    }
-
-    private func status(
-        of handle: CatalogHandle, _ client: CoordinatorClient
-    ) async -> Result<CatalogStatus, Failure> {
-        do throws(Failure) {
-            return .success(
-                try await client.status(
-                    of: handle.id, withActive: display.showsAssets, retrySeconds: 0.01))
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    /// How long it is worth waiting for a cluster whose workers are refused when they ask for work:
-    /// an operator may be about to mend it.
-    private static let mostTroubleSeconds = 60.0
-
-    private static func check(_ trouble: Failure, seconds: Double) throws(Failure) {
-        guard seconds >= mostTroubleSeconds else { return }
-        throw Failure(
-            "cluster.noWork",
-            "no worker could get work for \(HumanFormat.duration(seconds: seconds)): "
-                + "\(trouble.code.rawValue): \(trouble.message)")
-    }
-
-    private static func trouble(_ failure: Failure) -> String {
-        let what =
-            switch failure.code {
-            case "cluster.databaseUnreachable": "database unreachable"
-            case "cluster.busy": "coordinator busy"
-            default: "coordinator unreachable"
-            }
-        return "\(what), trying again: \(printable(failure.message))"
-    }
-
-    private static func mayPass(_ code: FailureCode) -> Bool {
-        let passing: [FailureCode] = [
-            "cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy",
-        ]
-        return passing.contains(code)
     }
 
     /// Marks the catalog, so that nothing is begun for a submitter that has gone.

@@ -66,6 +66,7 @@ struct ProgressText {
         switch asset.state {
         case .resolving: line.append("  reading the manifest", .dim)
         case .verifying: line.append("  checking the whole file", .dim)
+        case .refreshing: line.append("  asking what has changed", .dim)
         default:
             line.append("  \(rate(reading))")
             line.append("  \(left(reading))")

@@ -141,12 +141,14 @@ struct ReportWriter {
         let kind: AssetKind
         let missing: [AssetStatus.MissingSidecar]?
         let name: String
+        let refreshed: RefreshOutcome?
         let state: AssetState
         let url: String
 
         init(_ asset: AssetStatus) {
             (kind, name, state, url) = (asset.kind, asset.name, asset.state, asset.url)
             missing = asset.missing
+            refreshed = asset.refreshed
         }
     }
 

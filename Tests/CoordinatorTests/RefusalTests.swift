@@ -58,6 +58,17 @@ import Testing
             body: #"{"worker":"\#(worker)","job":1,"lease":"\#(lease)","segments":[{\#(fields)}]}"#)
     }
 
+    static func refreshed(
+        _ fields: String = #""validator":"v""#, key: String = "h/a", ordinal: Int = 0,
+        sha256: String = zeros
+    ) -> Case {
+        Case(
+            target: "/v1/refreshes",
+            body: #"{"worker":"\#(worker)","job":1,"lease":"\#(lease)","files":[{"segment":"#
+                + #"{"ordinal":\#(ordinal),"url":"http://h/a","key":"\#(key)","role":"media"},"#
+                + #""stored":{"bytes":1,"sha256":"\#(sha256)"},\#(fields)}]}"#)
+    }
+
     static func split(total: String, part: String, validator: String = "x") -> Case {
         Case(
             target: "/v1/splits",
@@ -238,6 +249,19 @@ import Testing
         report(#""job":1,"lease":"junk","outcome":"done""#),
         report(
             #""job":1,"lease":"\#(lease)","outcome":"failed","failure":{"code":"","message":"m"}"#),
+        report(#""job":1,"lease":"\#(lease)","outcome":"done","validator":"" "#),
+        report(#""job":1,"lease":"\#(lease)","outcome":"done","validator":"\u0001""#),
+        refreshed(key: "../a"), refreshed(ordinal: -1), refreshed(ordinal: 1_000_050),
+        refreshed(sha256: "x"), refreshed(#""validator":"" "#),
+        Case(
+            target: "/v1/refreshes",
+            body: #"{"worker":"\#(worker)","job":1,"lease":"\#(lease)","files":[]}"#),
+        Case(
+            target: "/v1/refreshes/files",
+            body: #"{"worker":"\#(worker)","job":1,"lease":"\#(lease)","after":-1}"#),
+        Case(
+            target: "/v1/refreshes/files",
+            body: #"{"worker":"\#(worker)","job":1,"lease":"junk"}"#),
         segment(#""ordinal":-1,"url":"http://h/a","key":"h/a","role":"media""#),
         segment(#""ordinal":1000000,"url":"http://h/a","key":"h/a","role":"media""#),
         segment(#""ordinal":0,"url":"file:///a","key":"h/a","role":"media""#),

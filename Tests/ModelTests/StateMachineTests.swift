@@ -71,6 +71,7 @@ import Testing
         var table = TransferState.machine.table
         table[.checking] = [.fail: .failed]
         table[.queued]?[.adopt] = nil
+        table[.connecting]?[.adopt] = nil
         let crippled = StateMachine<TransferState, TransferEvent>(
             name: "transfer", initial: .queued, table: table)
         #expect(!reachable(crippled, from: .queued).contains(.stored))

@@ -114,6 +114,7 @@ import Testing
             if number == 5 { report.failure = Failure("origin.http.404", "gone") }
             if number == 3 { report.adopted = true }
             if number == 4 || number == 9 { report.verified = true }
+            if number == 2 || number == 7 { report.validator = "W/\"v\(number)\"" }
             results.append(report)
         }
         let request = ReportRequest(worker: "w", results: results)
@@ -126,6 +127,7 @@ import Testing
         #expect(back.results.map { $0.adopted ?? false } == results.map { $0.adopted ?? false })
         #expect(back.results.map { $0.verified ?? false } == results.map { $0.verified ?? false })
         #expect(back.results.map(\.failure) == results.map(\.failure))
+        #expect(back.results.map(\.validator) == results.map(\.validator))
     }
 
     @Test(arguments: [

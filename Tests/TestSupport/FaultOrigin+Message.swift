@@ -24,8 +24,8 @@ extension FaultOrigin {
             return first..<min(last + 1, count)
         }
 
-        /// Answers as a correct origin does: 200, 206 for a range, 416 for one beyond the end, and
-        /// 200 for a range whose If-Range does not match.
+        /// Answers as a correct origin does: 200, 206 for a range, 416 for one beyond the end, 200 for a
+        /// range whose If-Range does not match, and 304 for what is known.
         package func serve(
             _ body: [UInt8], etag: String? = nil, lastModified: String? = nil,
             type: String = "application/octet-stream"
@@ -33,6 +33,10 @@ extension FaultOrigin {
             var headers = [("Content-Type", type), ("Accept-Ranges", "bytes")]
             if let etag { headers.append(("ETag", etag)) }
             if let lastModified { headers.append(("Last-Modified", lastModified)) }
+            let known = self.headers["if-none-match"] ?? self.headers["if-modified-since"]
+            if let known, known == etag || known == lastModified {
+                return Response(304, headers: headers)
+            }
             let condition = self.headers["if-range"]
             let isCurrent = condition == nil || condition == etag || condition == lastModified
             guard self.headers["range"] != nil, isCurrent else {

@@ -144,7 +144,8 @@ enum History {
     private static func success(_ granted: Granted, _ digest: String) -> WorkResult.Outcome {
         switch granted.work.kind {
         case .resolve: .resolved(2)
-        case .sums: .written
+        // No history refreshes.
+        case .sums, .refresh: .written
         case .fetch, .verify:
             .stored(bytes: granted.length ?? 10, sha256: digest, isAdopted: false)
         }

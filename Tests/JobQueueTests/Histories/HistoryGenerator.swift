@@ -131,7 +131,7 @@ struct HistoryGenerator {
     // MARK: Operators
 
     private mutating func operate(_ catalog: Int, _ model: QueueModel) -> Step {
-        let actions = SelectionAction.Action.allCases
+        let actions = SelectionAction.Action.allCases.filter { $0 != .refresh }
         var operation = Operation(
             action: actions.randomElement(using: &random) ?? .cancel, catalog: catalog)
         // A retry makes most sense of what has failed.
@@ -316,7 +316,7 @@ struct HistoryGenerator {
 
     private mutating func success(of work: Work, _ model: QueueModel) -> WorkResult.Outcome {
         switch work.kind {
-        case .sums: return .written
+        case .sums, .refresh: return .written
         case .resolve:
             let sent = work.asset.flatMap { model[$0]?.segments.count } ?? 0
             return .resolved(chance(0.9) ? sent : sent + Int.random(in: -1...1, using: &random))
@@ -350,7 +350,7 @@ struct HistoryGenerator {
                 ]
             case .verify: ["integrity.assemblyMismatch", "integrity.digestMismatch"]
             case .resolve: ["manifest.live"]
-            case .sums: ["storage.permission"]
+            case .sums, .refresh: ["storage.permission"]
             }
         return (chance(0.5) ? own : common).randomElement(using: &random) ?? "worker.internal"
     }

@@ -29,7 +29,8 @@ extension QueueModel {
         switch operation.action {
         case .cancel: return .selected(cancel(names, of: number), isWritten: true)
         case .retry: return retry(names, of: number, isWhole: isWhole)
-        case .reprioritise, .reschedule:
+        // No history refreshes.
+        case .reprioritise, .reschedule, .refresh:
             let changed = reprioritise(names, of: number, to: operation.priority)
             return .selected(changed, isWritten: true)
         }

@@ -1,11 +1,15 @@
 recorded AS (
     INSERT INTO result (segment_id, done, bytes, sha256, failure_code, failure_message, attempts,
-                        verified)
-    SELECT segment_id, done, bytes, sha256, code, message, attempt + 1, verified FROM settled
+                        verified, validator)
+    SELECT segment_id, done, bytes, sha256, code, message, attempt + 1, verified, validator
+    FROM settled
     ORDER BY segment_id
     ON CONFLICT (segment_id) DO UPDATE SET done = excluded.done, bytes = excluded.bytes,
         sha256 = excluded.sha256, failure_code = excluded.failure_code,
         verified = excluded.verified OR result.verified AND result.sha256 = excluded.sha256,
+        -- What was asked for again said nothing, or nothing was asked: it is what it was.
+        validator = coalesce(excluded.validator,
+                             CASE WHEN result.sha256 = excluded.sha256 THEN result.validator END),
         failure_message = excluded.failure_message, attempts = excluded.attempts,
         recorded_at = excluded.recorded_at
 ), counts AS (

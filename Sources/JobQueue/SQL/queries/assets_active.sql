@@ -25,7 +25,7 @@ SELECT a.id, a.name, a.url, a.kind, a.state, a.failure_code, a.failure_message, 
        -- A file that is fetched in one transfer is as long as its answer says.
        coalesce(a.expected_bytes, CASE WHEN a.kind = 'file' AND a.segments = 1 THEN r.expected END)
            AS expected_bytes,
-       a.retries
+       a.retries, a.refreshed
 FROM active JOIN asset a USING (id) LEFT JOIN receiving r ON r.asset_id = a.id
 WHERE a.catalog_id = $1::bigint AND (a.state <> 'ready' OR r.bytes > 0)
 ORDER BY a.changed_at DESC, a.id LIMIT 20

@@ -16,6 +16,8 @@ WITH chosen AS MATERIALIZED (
     DELETE FROM asset USING chosen WHERE asset.id = chosen.id RETURNING 1
 ), mirrors AS (
     DELETE FROM mirror USING chosen WHERE mirror.asset_id = chosen.id
+), refreshed AS (
+    DELETE FROM refreshed_file f USING chosen WHERE f.asset_id = chosen.id
 ), segments AS (
     DELETE FROM segment USING chosen WHERE segment.asset_id = chosen.id RETURNING segment.id
 ), results AS (

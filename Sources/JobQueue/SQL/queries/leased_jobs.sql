@@ -26,7 +26,7 @@ SELECT j.place, j.id, j.attempt + 1, j.asset_id, s.role, coalesce(s.url, o.url),
        s.former_assembly,
        CASE WHEN s.role = 'playlist'
             THEN nullif(EXISTS (SELECT FROM document WHERE segment_id = j.segment_id), false) END,
-       CASE WHEN j.kind = 'resolve' THEN c.title_options END
+       CASE WHEN j.kind IN ('resolve', 'refresh') THEN c.title_options END
 FROM held j
 CROSS JOIN LATERAL (SELECT starts, has_mirrors, title_options FROM catalog WHERE id = j.catalog_id OFFSET 0) AS c
 LEFT JOIN segment s ON s.id = j.segment_id
@@ -48,7 +48,7 @@ LEFT JOIN LATERAL (
     SELECT a.kind, a.url, a.key, d.path, y.id AS assembly, y.total_bytes, y.validator,
            CASE WHEN j.kind = 'verify' THEN nullif(array_to_string(y.digests, ','), '') END AS stated
     FROM (SELECT) AS nothing
-    LEFT JOIN asset a ON a.id = j.asset_id AND j.kind = 'resolve'
+    LEFT JOIN asset a ON a.id = j.asset_id AND j.kind IN ('resolve', 'refresh')
     LEFT JOIN directory d ON d.id = j.directory_id
     LEFT JOIN assembly y ON y.segment_id = j.whole_id
     WHERE j.kind <> 'fetch' OR j.whole_id IS NOT NULL OFFSET 0

@@ -1,7 +1,7 @@
 -- $1 jobs in the order of their numbers, $2 the places of their leases in $6, $3 bytes, $4 sha256,
 -- $5 adopted, $8 verified (pairwise), $6 leases and $7 the workers that name them (pairwise), pairwise $9 the
 -- places of results that are not the doing of their own origins alone and $10 the origins whose doing they
--- are. The short
+-- are, $11 validators (pairwise with $1). The short
 -- way of reports: those of the jobs that are fetches of whole objects and that the named lease of that worker
 -- holds are done, in one statement. Answers with their count, and where that is not all, with their
 -- places; the others are stale, or take the long way. A number is granted once: a job that is still
@@ -17,15 +17,15 @@ WITH held AS MATERIALIZED (
 ), reported AS MATERIALIZED (
     SELECT p.lane_id, r.*
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bool[],
-                $8::bool[])
-        WITH ORDINALITY AS r(job, lease, bytes, sha256, adopted, verified, place)
+                $8::bool[], $11::text[])
+        WITH ORDINALITY AS r(job, lease, bytes, sha256, adopted, verified, validator, place)
     JOIN held p ON p.place = r.lease AND r.job BETWEEN p.first_id AND p.last_id
     ORDER BY r.job, r.place
 ), settled AS MATERIALIZED (
     DELETE FROM job j USING reported r
     WHERE j.lane_id = r.lane_id AND j.id = r.job AND j.kind = 'fetch' AND j.whole_id IS NULL
     RETURNING j.lane_id, j.asset_id, j.segment_id, j.attempt, r.bytes, r.sha256, r.adopted, r.verified,
-              r.place
+              r.validator, r.place
 ), served AS MATERIALIZED (
     -- Origins that served something, and those whose jobs others have served.
     SELECT l.origin_id AS id, s.is_own
@@ -53,8 +53,8 @@ WITH held AS MATERIALIZED (
     INSERT INTO origin_decision (origin_id, decision, reason)
     SELECT id, 'closed', 'a job succeeded' FROM well WHERE is_well AND breaker <> 'closed'
 ), recorded AS (
-    INSERT INTO result (segment_id, done, bytes, sha256, attempts, verified)
-    SELECT segment_id, true, bytes, sha256, attempt + 1, verified FROM settled {{replacingResults}}
+    INSERT INTO result (segment_id, done, bytes, sha256, attempts, verified, validator)
+    SELECT segment_id, true, bytes, sha256, attempt + 1, verified, validator FROM settled {{replacingResults}}
 ), counts AS MATERIALIZED (
     SELECT asset_id, count(*) AS done, sum(bytes) AS bytes,
            coalesce(sum(bytes) FILTER (WHERE adopted), 0) AS adopted_bytes

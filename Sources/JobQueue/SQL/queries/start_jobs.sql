@@ -52,7 +52,7 @@ WITH wanted AS MATERIALIZED (
         segments = c.segments, segments_done = c.segments_done, segments_failed = 0,
         verifies = c.verifies, verifies_done = 0, verifies_failed = 0,
         bytes = c.bytes, adopted_bytes = c.bytes, retries = 0,
-        failure_code = NULL, failure_message = NULL, changed_at = now()
+        refreshed = NULL, failure_code = NULL, failure_message = NULL, changed_at = now()
     FROM (
         SELECT w.id, w.resolved, w.state,
                count(k.id) FILTER (WHERE NOT k.assembled) AS segments,

@@ -1,0 +1,28 @@
+import Model
+
+/// What workers ask and tell of refreshes.
+extension Validation {
+    static func check(_ request: RefreshFilesRequest) throws(Failure) {
+        try uuid(request.worker, "worker")
+        try uuid(request.lease, "lease")
+        if let after = request.after { try range(after, "after", 0...mostOrdinal) }
+    }
+
+    static func check(_ batch: RefreshBatch) throws(Failure) {
+        try uuid(batch.worker, "worker")
+        try uuid(batch.lease, "lease")
+        try range(batch.files.count, "files", 1...WireLimits.segmentsPerRequest)
+        try check(
+            batch.files.map(\.segment), mostOrdinal: mostOrdinal, in: "files", member: ".segment")
+        for (index, file) in batch.files.enumerated() {
+            try length(file.stored.bytes, "files[\(index)].stored.bytes")
+            try digest(file.stored.sha256, "files[\(index)].stored.sha256")
+            guard let validator = file.validator else { continue }
+            try text(validator, "files[\(index)].validator", 1...WireLimits.validatorCharacters)
+        }
+    }
+
+    /// Sidecars have numbers behind those of a manifest.
+    private static let mostOrdinal =
+        WireLimits.segmentsPerAsset + WireLimits.sidecarsPerAsset - 1
+}

@@ -1,0 +1,191 @@
+package import Model
+import Postgres
+
+/// Completed assets whose files are asked for anew: a job an asset, because what has changed of one changes at
+/// once.
+extension JobQueue {
+    /// Gives what is selected of a catalog, whose lock is held, its refresh. What is under way is left alone.
+    static func refresh(
+        _ assets: [Int64]?, of catalog: CatalogID, _ row: PostgresRow,
+        _ connection: PostgresConnection
+    ) async throws -> SelectionAnswer {
+        let generation = try row.int64("generation")
+        let both: [PostgresValue] = [.int(catalog.rawValue), .int(generation)]
+        guard try row.int64("opened_generation") == generation else {
+            throw Failure(
+                "input.field",
+                "catalog: \(catalog) is just being submitted again, which checks what is stored.")
+        }
+        let state = CatalogState(rawValue: try row.string("state"))
+        if state == .interrupted,
+            try await connection.query(SQL.refreshLacking, both).only().bool(0)
+        {
+            throw Failure(
+                "input.field",
+                "catalog: \(catalog) was interrupted: submit it again, then refresh it.")
+        }
+        try await lockWork(both, connection)
+        _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
+        _ = try await connection.query(
+            SQL.refreshLanes, both + [.int(try row.int64("queue_id"))])
+        _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])
+        let jobs = try await connection.query(
+            SQL.refreshJobs, both + [assets.map { .int64Array($0) } ?? .null]
+        ).only()
+        var answer = SelectionAnswer(
+            assets: Int(try jobs.int64("assets")), jobs: Int(try jobs.int64("jobs")))
+        answer.catalog = catalog
+        _ = try await connection.query(SQL.startTotals, both)
+        _ = try await connection.query(SQL.notifyWork, [])
+        return answer
+    }
+
+    /// A page of the stored files of an asset whose refresh a lease holds. Throws `worker.leaseLost` where it
+    /// does not.
+    package func refreshFiles(
+        _ request: RefreshFilesRequest
+    ) async throws(Failure) -> RefreshFilesPage {
+        try await transaction { connection in
+            let held = try await Self.held(
+                [request.job], [request.lease], request.worker, connection)[request.job]
+            guard let job = held, job.kind == .refresh else {
+                throw Failure("worker.leaseLost", "The lease does not hold the job.")
+            }
+            let rows = try await connection.query(
+                SQL.refreshFiles,
+                [
+                    .int(job.asset), .int(Int64(request.after ?? -1)),
+                    .int(Int64(WireLimits.pageRows)),
+                ]
+            ).rows
+            let files = try rows.map { try RefreshFile(row: $0) }
+            return RefreshFilesPage(
+                files: files,
+                next: files.count == WireLimits.pageRows ? files.last?.segment.ordinal : nil)
+        }
+    }
+
+    /// Takes note of files that a refresh has put to the edge; nothing of it counts before the job is reported
+    /// done.
+    package func addRefreshed(
+        _ batch: RefreshBatch
+    ) async throws(Failure) -> ReportAnswer.Verdict {
+        let files = batch.files
+        var names = OriginNames()
+        let origins = try files.map { file throws(Failure) in
+            try names.name(of: file.segment.url)
+        }
+        return try await transaction { connection in
+            guard
+                let job = try await Self.held(
+                    [batch.job], [batch.lease], batch.worker, connection)[batch.job]
+            else { return .stale }
+            guard job.kind == .refresh, files.allSatisfy(\.stored.isPlausible) else {
+                return .rejected
+            }
+            _ = try await connection.query(
+                SQL.originsMade, [.textArray(Set(origins).sorted())])
+            _ = try await connection.query(
+                SQL.refreshedStore,
+                [
+                    .int(job.asset), .int(job.id.rawValue),
+                    .int64Array(files.map { Int64($0.segment.ordinal) }), .textArray(origins),
+                    .textArray(files.map(\.segment.url)), .textArray(files.map(\.segment.key)),
+                    .textArray(files.map(\.segment.role.rawValue)),
+                    .optionalIntArray(files.map(\.segment.bytes)),
+                    .optionalTextArray(files.map(\.segment.sha256)),
+                    .optionalTextArray(files.map(\.segment.content)),
+                    .int64Array(files.map(\.stored.bytes)),
+                    .textArray(files.map(\.stored.sha256)),
+                    .optionalTextArray(files.map(\.validator)),
+                    .boolArray(files.map { $0.verified ?? false }),
+                ])
+            return .accepted
+        }
+    }
+
+    /// Ends refreshes, whose jobs are locked.
+    static func settle(
+        _ refreshes: ReportPlan.Refreshes, _ connection: PostgresConnection
+    ) async throws {
+        let handedIn = Set(
+            try await connection.query(
+                SQL.refreshedFound,
+                [
+                    .int64Array(refreshes.found.map(\.job.asset)),
+                    .int64Array(refreshes.found.map(\.job.id.rawValue)),
+                ]
+            ).rows.map { JobID(try $0.int64(0)) })
+        for refresh in refreshes.found
+        where refresh.segments != nil || handedIn.contains(refresh.job.id) {
+            let ids: [PostgresValue] = [.int(refresh.job.asset), .int(refresh.job.id.rawValue)]
+            if let segments = refresh.segments {
+                _ = try await connection.query(
+                    SQL.resolvedTrim, [.int(refresh.job.asset), .int(Int64(segments))])
+            }
+            _ = try await connection.query(SQL.refreshedSegments, ids)
+            _ = try await connection.query(
+                SQL.refreshedResults, ids + [.int(Int64(refresh.job.attempt))])
+            guard let segments = refresh.segments else { continue }
+            let origins = try await connection.query(
+                SQL.resolvedOrigins, [.int(refresh.job.asset)]
+            ).rows
+            let stored = try origins.reduce(0) { $0 + (try $1.int64("segments")) }
+            guard stored == Int64(segments) else {
+                throw Failure(
+                    "cluster.protocol",
+                    "A refresh reported \(segments) segments; \(stored) had arrived.")
+            }
+        }
+        _ = try await connection.query(
+            SQL.refreshSettle,
+            [
+                .int64Array(refreshes.lanes), .int64Array(refreshes.jobs),
+                .textArray(refreshes.outcomes.map(\.rawValue)),
+                .optionalTextArray(refreshes.codes), .optionalTextArray(refreshes.messages),
+                .boolArray(refreshes.relisted),
+            ])
+    }
+
+    /// What the last refresh of a catalog came to, so far. Throws `input.notFound`.
+    package func refreshSummary(of catalog: CatalogID) async throws(Failure) -> RefreshSummary {
+        try await withConnection { connection in
+            let id: [PostgresValue] = [.int(catalog.rawValue)]
+            guard try await !connection.query(SQL.catalogRead, id).rows.isEmpty else {
+                throw Self.unknown(catalog)
+            }
+            let counts = try await connection.query(SQL.refreshSummary, id).only()
+            let failed = Int(try counts.int64("failed"))
+            let failures =
+                try failed == 0
+                ? []
+                : await connection.query(SQL.refreshFailures, id).rows.map {
+                    try AssetStatus(row: $0)
+                }
+            return RefreshSummary(
+                unchanged: Int(try counts.int64("unchanged")),
+                changed: Int(try counts.int64("changed")), failed: failed,
+                failures: failures)
+        }
+    }
+}
+
+extension RefreshFile {
+    /// A row of `refresh_files.sql`.
+    fileprivate init(row: PostgresRow) throws {
+        var segment = ResolvedSegment(
+            ordinal: Int(try row.int64("ordinal")), url: try row.string("url"),
+            key: try row.string("key"),
+            role: SegmentRole(rawValue: try row.string("role")) ?? .file)
+        segment.bytes = try row.optionalInt64("expected_bytes")
+        segment.sha256 = try row.optionalString("expected_sha256")
+        self.init(
+            segment: segment,
+            stored: StoredObject(bytes: try row.int64("bytes"), sha256: try row.string("sha256")))
+        digests = try row.optionalString("expected_digests")
+        validator = try row.optionalString("validator")
+        verified = try row.optionalBool("verified")
+        isOptional = try row.bool("optional") ? true : nil
+        isDocument = try row.bool("is_document") ? true : nil
+    }
+}

@@ -1,0 +1,1 @@
+ALTER TABLE result DROP COLUMN validator;

@@ -1,0 +1,114 @@
+/// What a refresh came to for an asset.
+package enum RefreshOutcome: String, Codable, CaseIterable, Sendable {
+    /// Its origins say that what is stored is still right, or served the same bytes.
+    case unchanged
+    /// New bytes are at the edge.
+    case changed
+    /// What was stored before is still at the edge, whole.
+    case failed
+}
+
+/// `POST /v1/refreshes/files`: asks for the files of an asset whose refresh a lease holds, page by page.
+package struct RefreshFilesRequest: Codable, Sendable {
+    package var worker: WorkerID
+    package var job: JobID
+    package var lease: LeaseID
+    /// The page before's `next`; nil for the first one.
+    package var after: Int?
+
+    package init(worker: WorkerID, job: JobID, lease: LeaseID, after: Int? = nil) {
+        self.worker = worker
+        self.job = job
+        self.lease = lease
+        self.after = after
+    }
+}
+
+/// The answer to `RefreshFilesRequest`.
+package struct RefreshFilesPage: Codable, Sendable {
+    package var files: [RefreshFile]
+    /// Nil with the last of them.
+    package var next: Int?
+
+    package init(files: [RefreshFile], next: Int?) {
+        self.files = files
+        self.next = next
+    }
+}
+
+/// One stored file of an asset, and what is known of it.
+package struct RefreshFile: Codable, Hashable, Sendable {
+    /// What it is. `bytes` and `sha256` are those of the list, or of the playlist that was resolved; without
+    /// `content`.
+    package var segment: ResolvedSegment
+    /// What the list names besides, a text of `FurtherDigests`.
+    package var digests: String?
+    package var stored: StoredObject
+    /// As in `JobReport`.
+    package var validator: String?
+    /// A digest was compared when it was fetched; nil is false.
+    package var verified: Bool?
+    /// The asset does without it; nil is false.
+    package var isOptional: Bool?
+    /// What lies there is not what the origin serves; nil is false.
+    package var isDocument: Bool?
+
+    package init(segment: ResolvedSegment, stored: StoredObject) {
+        self.segment = segment
+        self.stored = stored
+    }
+}
+
+/// `POST /v1/refreshes`: files of an asset that are at the edge by now, repeated until all are sent, then the
+/// job is reported done; nothing of it counts before. A repeated batch has one effect. Of an asset
+/// whose list of files is as it was, those that have changed are enough.
+package struct RefreshBatch: Codable, Sendable {
+    package var worker: WorkerID
+    package var job: JobID
+    package var lease: LeaseID
+    /// 1 to `WireLimits.segmentsPerRequest`.
+    package var files: [RefreshedFile]
+
+    package init(worker: WorkerID, job: JobID, lease: LeaseID, files: [RefreshedFile]) {
+        self.worker = worker
+        self.job = job
+        self.lease = lease
+        self.files = files
+    }
+}
+
+/// A file that is at the edge.
+package struct RefreshedFile: Codable, Hashable, Sendable {
+    package var segment: ResolvedSegment
+    package var stored: StoredObject
+    package var validator: String?
+    package var verified: Bool?
+
+    package init(
+        segment: ResolvedSegment, stored: StoredObject, validator: String? = nil,
+        verified: Bool? = nil
+    ) {
+        self.segment = segment
+        self.stored = stored
+        self.validator = validator
+        self.verified = verified
+    }
+}
+
+/// `GET /v1/catalogs/{id}/refresh`: what the last refresh came to, so far.
+package struct RefreshSummary: Codable, Sendable {
+    package var unchanged: Int
+    package var changed: Int
+    package var failed: Int
+    /// The first of those that failed, `mostFailures` at most.
+    package var failures: [AssetStatus]
+
+    package static let mostFailures = 20
+
+    package init(unchanged: Int, changed: Int, failed: Int, failures: [AssetStatus]) {
+        self.unchanged = unchanged
+        self.changed = changed
+        self.failed = failed
+        self.failures = failures
+    }
+}

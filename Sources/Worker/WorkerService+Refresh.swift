@@ -1,0 +1,349 @@
+import CoordinatorClient
+import Digest
+import Model
+import Storage
+import Synchronization
+import Transfer
+
+/// A leased refresh of one asset.
+struct Refresh: Sendable {
+    var job: Job
+    var lease: LeaseID
+    var grant: LeaseGrant
+    /// What had been stored when the grant was asked for.
+    var ended: [SiteID: Int64]
+}
+
+// Assets that are at the edge are asked for again: what has changed is laid beside the old files, and takes
+// their place when the last of it is there.
+extension WorkerService {
+    /// Works through refreshes, as many at a time as there may be transfers, until the worker ends.
+    func refreshInTurn() async {
+        await withTaskGroup(of: Void.self) { group in
+            var underWay = 0
+            while let refresh = await refreshes.next(1).first {
+                if underWay >= configuration.connections {
+                    await group.next()
+                    underWay -= 1
+                }
+                underWay += 1
+                group.addTask {
+                    if self.isDraining || !self.isWanted(refresh.job, refresh.lease) {
+                        self.giveBack(refresh.job, refresh.lease)
+                    } else {
+                        await self.refresh(refresh)
+                    }
+                    self.pace.ended(1)
+                }
+            }
+        }
+    }
+
+    /// Asks for an asset's files, switches to those that have changed and ends the job.
+    private func refresh(_ refresh: Refresh) async {
+        let (job, lease, grant) = (refresh.job, refresh.lease, refresh.grant)
+        do {
+            let space = grant.siteSpace?.first { $0.site == job.site }
+            let opened = await blocking.run { () -> Result<_, Failure> in
+                Result { () throws(Failure) in
+                    let storage = try self.open(
+                        job.site, at: grant.sites[job.site.description] ?? "", space,
+                        refresh.ended)
+                    try storage.finishReplacements()
+                    return storage
+                }
+            }
+            let storage = try opened.get()
+            var change = try await wanted(of: job, lease, storage)
+            let course = RefreshCourse(job: job, lease: lease, storage: storage)
+            let isChanged: Bool
+            if change.files.count == 1 {
+                isChanged = try await replaceOnly(&change, course)
+            } else {
+                let staged = try await stage(&change, course)
+                try await place(change, staged, course)
+                isChanged = !staged.isEmpty
+            }
+            try await tell(change, course)
+            var report = JobReport(job: job.id, lease: lease, outcome: .done)
+            report.refreshed = isChanged || change.isRelisted ? .changed : .unchanged
+            report.segments = change.isRelisted ? change.listed : nil
+            held.downloaded(job.id, lease)
+            reports.push(report)
+        } catch let failure as FetchFailure {
+            fail(
+                job, lease, failure.failure, retryAfter: failure.retryAfterSeconds,
+                origins: failure.origins)
+        } catch let failure as Failure {
+            fail(job, lease, failure)
+        } catch {
+            fail(job, lease, Failure("worker.internal", "\(error)"))
+        }
+    }
+
+    // MARK: What is wanted
+
+    /// The files of an asset as they are to be.
+    private func wanted(
+        of job: Job, _ lease: LeaseID, _ storage: DirectoryStorage
+    ) async throws -> RefreshChange {
+        var known: [RefreshFile] = []
+        var after: Int?
+        repeat {
+            let page = try await client.refreshFiles(
+                RefreshFilesRequest(worker: id, job: job.id, lease: lease, after: after))
+            known += page.files
+            after = page.next
+        } while after != nil
+        let stored = known
+        let there = await blocking.run {
+            stored.map { storage.isStored(key: $0.segment.key, bytes: $0.stored.bytes) }
+        }
+        let files = zip(known, there).map { RefreshChange.File($0, isThere: $1) }
+        guard job.assetKind == .hls || job.assetKind == .dash else {
+            return RefreshChange(files: files)
+        }
+        let hasChanged = try await hasOtherManifest(files, job, lease)
+        guard hasChanged else { return RefreshChange(files: files, playlistsAreRight: true) }
+        return RefreshChange(files: files, listing: try await segments(of: job, lease))
+    }
+
+    /// Whether any playlist of a title is another one than is known. One that was changed for the edge cannot
+    /// be compared.
+    private func hasOtherManifest(
+        _ files: [RefreshChange.File], _ job: Job, _ lease: LeaseID
+    ) async throws -> Bool {
+        for file in files where file.isManifest {
+            guard !file.isDocument, let stored = file.stored, file.isThere else { return true }
+            let fetched = try await manifest(
+                file.segment.url, job, lease, unless: file.validator)
+            if !fetched.isUnchanged, fetched.sha256 != stored.sha256 { return true }
+        }
+        return false
+    }
+
+    // MARK: Fetching
+
+    /// Files of one asset that are asked for at a time.
+    private static let filesAtATime = 16
+
+    /// Fetches what has changed and makes it durable beside the old files. What had been staged before a
+    /// failure is removed.
+    private func stage(
+        _ change: inout RefreshChange, _ course: RefreshCourse
+    ) async throws -> [(place: Int, object: StagedObject)] {
+        var staged: [(place: Int, object: StagedObject)] = []
+        do {
+            let places = change.files.indices.filter { change.files[$0].isAsked }
+            for start in stride(from: 0, to: places.count, by: Self.filesAtATime) {
+                let turn = places[start..<min(start + Self.filesAtATime, places.count)]
+                let files = change.files
+                let answers = try await withThrowingTaskGroup(of: (Int, RefreshAnswer).self) {
+                    group in
+                    for place in turn {
+                        group.addTask { (place, try await self.ask(files[place], place, course)) }
+                    }
+                    var answers: [(Int, RefreshAnswer)] = []
+                    for try await answer in group { answers.append(answer) }
+                    return answers
+                }
+                let objects = answers.compactMap { place, answer in
+                    change.files[place].take(answer).map { (place, $0) }
+                }
+                guard !objects.isEmpty else { continue }
+                let storage = course.storage
+                let made = await blocking.run { () -> Result<[StagedObject], Failure> in
+                    Result { () throws(Failure) in try storage.stage(objects.map(\.1)) }
+                }
+                staged += zip(objects.map(\.0), try made.get()).map { ($0, $1) }
+            }
+            return staged
+        } catch {
+            let (storage, objects) = (course.storage, staged.map(\.object))
+            await blocking.run { storage.discard(objects) }
+            throw error
+        }
+    }
+
+    /// The same for an asset of one file, which is stored as any other is. True when there are new bytes.
+    private func replaceOnly(
+        _ change: inout RefreshChange, _ course: RefreshCourse
+    ) async throws -> Bool {
+        guard change.files[0].isAsked,
+            let object = change.files[0].take(try await ask(change.files[0], 0, course))
+        else { return false }
+        let storage = course.storage
+        let stored = await blocking.run {
+            storage.commit([object]) { _ in self.isWanted(course.job, course.lease) }
+        }
+        for result in stored { try result.get() }
+        return true
+    }
+
+    /// Asks for one file, or writes it, where it is a document.
+    private func ask(
+        _ file: RefreshChange.File, _ place: Int, _ course: RefreshCourse
+    ) async throws -> RefreshAnswer {
+        guard isWanted(course.job, course.lease), !isDraining else {
+            throw Failure("worker.cancelled", "the job was cancelled")
+        }
+        if let content = file.segment.content {
+            return try await write(Array(content.utf8), file.segment.key, place, course)
+        }
+        let ready = request(for: file, place, course)
+        let result = await withCheckedContinuation { continuation in
+            engine.submit(ready) { _, result in continuation.resume(returning: result) }
+        }
+        switch result.outcome {
+        case .success(let fetched): return RefreshAnswer(fetched)
+        case .failure(let failure):
+            if file.isOptional, file.isThere, MirrorCourse.isOfTheOrigin(failure.code) {
+                return RefreshAnswer()
+            }
+            throw FetchFailure(
+                failure: Self.ofSegment(failure, role: file.segment.role),
+                retryAfterSeconds: result.retryAfterSeconds,
+                origins: MirrorCourse([course.job.url], main: course.job.url)
+                    .outcomes(result.ending(failure)))
+        }
+    }
+
+    private func request(
+        for file: RefreshChange.File, _ place: Int, _ course: RefreshCourse
+    ) -> TransferRequest {
+        let (job, lease, storage) = (course.job, course.lease, course.storage)
+        let key = file.segment.key
+        let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
+            self.held.setBegun(course.begin(bytes ?? 0), of: job.id, lease)
+            return try storage.createTemporary(
+                lease: lease, job: job.id, key: key, number: place + 1, reservingBytes: bytes)
+        }
+        var request = TransferRequest(
+            url: file.segment.url, group: lease, destination: destination,
+            role: file.segment.role)
+        request.job = job.id
+        request.site = job.site
+        request.isManifest = file.segment.role == .playlist
+        request.opensAside = storage.isOnNetwork
+        request.expectedBytes = file.segment.bytes
+        request.expectedSHA256 = file.segment.sha256
+        request.furtherDigests = (file.digests ?? "").split(separator: ",").compactMap {
+            ExpectedDigest($0)
+        }
+        // Without the file, what is still right is of no use.
+        if file.isThere { request.validator = file.validator }
+        return request
+    }
+
+    private func write(
+        _ bytes: [UInt8], _ key: String, _ place: Int, _ course: RefreshCourse
+    ) async throws -> RefreshAnswer {
+        let (job, lease, storage) = (course.job, course.lease, course.storage)
+        let written = await blocking.run { () -> Result<PendingObject, Failure> in
+            Result { () throws(Failure) in
+                let object = try storage.createTemporary(
+                    lease: lease, job: job.id, key: key, number: place + 1)
+                try bytes.withUnsafeBufferPointer { (bytes) throws(Failure) in
+                    try object.write(UnsafeRawBufferPointer(bytes), at: 0)
+                }
+                return object
+            }
+        }
+        var answer = RefreshAnswer()
+        answer.object = try written.get()
+        answer.stored = StoredObject(
+            bytes: Int64(bytes.count), sha256: SHA256Digest(hashing: bytes).description)
+        answer.isVerified = true
+        return answer
+    }
+
+    // MARK: The switch
+
+    /// Lets the new files take the place of the old ones: those that playlists name first, the one to play last.
+    private func place(
+        _ change: RefreshChange, _ staged: [(place: Int, object: StagedObject)],
+        _ course: RefreshCourse
+    ) async throws {
+        let (job, lease, storage) = (course.job, course.lease, course.storage)
+        let ordered = staged.sorted {
+            change.files[$0.place].rank(entry: job.key)
+                < change.files[$1.place].rank(entry: job.key)
+        }.map(\.object)
+        let placed = await blocking.run { () -> Result<Void, Failure> in
+            Result { () throws(Failure) in
+                try storage.replace(ordered, lease: lease, job: job.id) {
+                    self.isWanted(job, lease)
+                }
+            }
+        }
+        try placed.get()
+    }
+
+    /// Tells the coordinator what is at the edge by now.
+    private func tell(_ change: RefreshChange, _ course: RefreshCourse) async throws {
+        var batch: [RefreshedFile] = []
+        var bytes = 0
+        func send() async throws {
+            guard !batch.isEmpty else { return }
+            let answer = try await client.refreshed(
+                RefreshBatch(
+                    worker: id, job: course.job.id, lease: course.lease, files: batch))
+            guard answer.verdict == .accepted else {
+                throw Failure("worker.leaseLost", "the refresh is somebody else's")
+            }
+            (batch, bytes) = ([], 0)
+        }
+        for file in change.told {
+            let more = file.segment.content?.utf8.count ?? 0
+            // As many values as in a request of segments alone.
+            if batch.count >= WireLimits.segmentsPerRequest / 2
+                || bytes + more > WireLimits.documentBytes
+            {
+                try await send()
+            }
+            batch.append(file)
+            bytes += more
+        }
+        try await send()
+    }
+}
+
+/// Where the files of one refresh go.
+final class RefreshCourse: Sendable {
+    let job: Job
+    let lease: LeaseID
+    let storage: DirectoryStorage
+    private let begun = Mutex<Int64>(0)
+
+    init(job: Job, lease: LeaseID, storage: DirectoryStorage) {
+        self.job = job
+        self.lease = lease
+        self.storage = storage
+    }
+
+    /// Counts a file of so many bytes; answers those of all.
+    func begin(_ bytes: Int64) -> Int64 {
+        begun.withLock { begun in
+            begun += bytes
+            return begun
+        }
+    }
+}
+
+/// What came of asking for one file. Empty for one that stays as it is.
+struct RefreshAnswer: Sendable {
+    var object: PendingObject?
+    var stored: StoredObject?
+    var validator: String?
+    var isVerified = false
+
+    init() {}
+
+    init(_ fetched: Fetched) {
+        guard !fetched.isUnchanged else { return }
+        object = fetched.object
+        stored = StoredObject(bytes: fetched.bytes, sha256: fetched.sha256)
+        validator = fetched.validator
+        isVerified = fetched.isVerified
+    }
+}

@@ -1,0 +1,127 @@
+import CoordinatorClient
+import FoundationEssentials
+import Model
+import Runtime
+import Synchronization
+
+/// Has a catalog refreshed, follows it to its end and says what has changed. A service, as `PrefetchSession`
+/// is one.
+final class RefreshSession: FollowingSession {
+    let name = "refresh"
+
+    struct Plan: Sendable {
+        var catalog: CatalogReference
+        var reportPath: String?
+        var isQuiet: Bool
+        var printsJSON: Bool
+        var isEmbedded: Bool
+    }
+
+    private let plan: Plan
+    private let makeClient: @Sendable () throws -> CoordinatorClient
+    private let display: ProgressDisplay
+    private let draining = ShutdownSignal()
+    private let result = Mutex<ExitCode?>(nil)
+    private let underWay = Atomic<Bool>(false)
+
+    /// `makeClient` is called when the cluster runs.
+    init(
+        _ plan: Plan, display: ProgressDisplay,
+        makeClient: @escaping @Sendable () throws -> CoordinatorClient
+    ) {
+        self.plan = plan
+        self.display = display
+        self.makeClient = makeClient
+    }
+
+    var isUnderWay: Bool { underWay.load(ordering: .acquiring) }
+
+    var exitCode: ExitCode? { result.withLock { $0 } }
+
+    func drain() async { draining.trigger() }
+
+    func run() async throws {
+        underWay.store(true, ordering: .releasing)
+        defer { underWay.store(false, ordering: .releasing) }
+        let client = try makeClient()
+        defer { client.shutdown() }
+        defer { display.end() }
+        guard let status = try await work(client) else {
+            result.withLock { $0 = .interrupted }
+            return
+        }
+        display.end()
+        try await conclude(status, client)
+    }
+
+    /// Starts and follows; nil when the draining began first, and the catalog is marked then.
+    private func work(_ client: CoordinatorClient) async throws(Failure) -> CatalogStatus? {
+        // A cluster that is not there is worth a few tries only: the name may be mistyped.
+        try await client.readiness(retrySeconds: 3)
+        let answer = try await client.apply(
+            SelectionAction(.refresh, catalog: plan.catalog), retrySeconds: 10)
+        guard let catalog = answer.catalog else {
+            throw Failure("cluster.protocol", "The coordinator does not know of refreshes.")
+        }
+        display.note("refreshing \(HumanFormat.count(answer.assets, "asset"))")
+        let follower = CatalogFollower(
+            display: display, draining: draining, isEmbedded: plan.isEmbedded, isRefresh: true)
+        do throws(Failure) {
+            if let status = try await follower.follow(catalog, client) { return status }
+        } catch {
+            // What fails once the draining has begun fails because of it.
+            guard draining.isDraining else { throw error }
+        }
+        // In a task of its own: a second signal cancels the session's.
+        do {
+            try await Task { try await client.interrupt(catalog, retrySeconds: 1) }.value
+        } catch {
+            display.end()
+            Console.note("the catalog could not be marked as interrupted: \(error)")
+        }
+        return nil
+    }
+
+    /// What the command prints with `--json`.
+    private struct Outcome: Encodable {
+        let catalog: String
+        let state: CatalogState
+        let unchanged: Int
+        let changed: Int
+        let failed: Int
+    }
+
+    private func conclude(_ status: CatalogStatus, _ client: CoordinatorClient) async throws {
+        let summary = try await client.refreshSummary(of: status.id)
+        if plan.printsJSON {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+            let outcome = Outcome(
+                catalog: status.name, state: status.state, unchanged: summary.unchanged,
+                changed: summary.changed, failed: summary.failed)
+            Console.write(String(decoding: try encoder.encode(outcome), as: UTF8.self) + "\n")
+        } else if !plan.isQuiet {
+            Console.write(Self.text(summary, of: status.name))
+        }
+        if summary.failed > 0 {
+            writeAll(
+                RunSummary.failures(
+                    summary.failures, total: summary.failed, reportPath: plan.reportPath), to: 2)
+        }
+        if let path = plan.reportPath {
+            try await ReportWriter(path: path, client: client).write(status)
+        }
+        result.withLock {
+            switch status.state {
+            case .completed, .failed: $0 = summary.failed > 0 ? .someFailed : .success
+            case .interrupted, .open, .running: $0 = .interrupted
+            }
+        }
+    }
+
+    static func text(_ summary: RefreshSummary, of catalog: String) -> String {
+        "\(printable(catalog)): \(HumanFormat.count(summary.unchanged)) unchanged, "
+            + "\(HumanFormat.count(summary.changed)) changed, "
+            + "\(HumanFormat.count(summary.failed)) failed\n"
+    }
+}

@@ -1,0 +1,62 @@
+import Model
+import Runtime
+
+/// What a command does at a cluster while it runs: follows a catalog to its end.
+protocol FollowingSession: DrainableService {
+    /// True between the start of `run` and its end.
+    var isUnderWay: Bool { get }
+    /// How the command ends; nil while it runs and when `run` threw.
+    var exitCode: ExitCode? { get }
+}
+
+/// Runs a session, with a cluster around it or without, until it ends or a signal comes.
+enum SessionRun {
+    static func run(
+        _ stages: [[any Service]], _ session: any FollowingSession, _ display: ProgressDisplay
+    ) async throws -> ExitCode {
+        defer { display.end() }
+        let group = ServiceGroup(
+            stages: stages + [[StopNotice(session: session, display: display)]],
+            graceSeconds: CommonOptions.drainSeconds + 6,
+            signals: try ProcessSignals.stream())
+        let ending: ServiceGroup.Ending
+        do {
+            ending = try await group.run()
+        } catch {
+            display.end()
+            throw error
+        }
+        display.end()
+        // A catalog that ended before the signal took hold has its own answer.
+        if let exitCode = session.exitCode, exitCode != .interrupted { return exitCode }
+        if case .finished = ending, session.exitCode == .interrupted {
+            Console.note("the catalog was interrupted by somebody else; run it again to go on")
+        } else {
+            Console.note("interrupted; run the same command again to go on where it stopped")
+        }
+        return .interrupted
+    }
+
+    /// Says at once that the command is about to stop; the last service to start.
+    private struct StopNotice: DrainableService {
+        let name = "notice"
+        let session: any FollowingSession
+        let display: ProgressDisplay
+        private let draining = ShutdownSignal()
+
+        init(session: any FollowingSession, display: ProgressDisplay) {
+            self.session = session
+            self.display = display
+        }
+
+        func run() async throws { await draining.wait() }
+
+        func drain() async {
+            draining.trigger()
+            guard session.isUnderWay else { return }
+            display.note(
+                "stopping: transfers under way are finished or given back; "
+                    + "Ctrl-C again stops at once")
+        }
+    }
+}
