@@ -27,32 +27,20 @@ enum ASCII {
     /// UTF-8's byte order mark.
     static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// What a byte may be in a URL, by byte value.
-    struct ByteClass: OptionSet {
-        let rawValue: UInt8
+    /// What a byte may be in a URL: a bit for each byte of ASCII, so that no table has to be made.
+    struct ByteClass {
+        let low: UInt64
+        let high: UInt64
         /// Stands in a path as it is: `pchar` of RFC 3986 without `%`, and `/`.
-        static let path = ByteClass(rawValue: 1)
+        static let path = ByteClass(low: 0x2FFF_FFD2_0000_0000, high: 0x47FF_FFFE_87FF_FFFF)
         /// Stands in a query as it is: `pchar`, `/`, `?`, and `%`, which servers take raw there.
-        static let query = ByteClass(rawValue: 2)
+        static let query = ByteClass(low: 0xAFFF_FFF2_0000_0000, high: 0x47FF_FFFE_87FF_FFFF)
         /// Stands in the file name of a URL with a query as it is.
-        static let queryName = ByteClass(rawValue: 4)
-    }
-
-    private static let classes: [ByteClass] = (0...255).map { value in
-        let byte = UInt8(value)
-        if isAlphanumeric(byte) || "-._~!$&'()*+,;=:@".utf8.contains(byte) {
-            return [.path, .query, .queryName]
-        }
-        switch byte {
-        case slash: return [.path, .query]
-        case question: return [.query, .queryName]
-        case percent: return [.query, .queryName]
-        default: return []
-        }
+        static let queryName = ByteClass(low: 0xAFFF_7FF2_0000_0000, high: 0x47FF_FFFE_87FF_FFFF)
     }
 
     static func isIn(_ byteClass: ByteClass, _ byte: UInt8) -> Bool {
-        classes[Int(byte)].contains(byteClass)
+        byte < 0x80 && (byte < 64 ? byteClass.low : byteClass.high) &>> UInt64(byte & 63) & 1 != 0
     }
 
     static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }

@@ -110,16 +110,8 @@ struct ReferenceBase: Sendable {
             index += 1
         }
         let text = String(unsafeUninitializedCapacity: folderEnd + range.count) { out in
-            var count = 0
-            for index in 0..<folderEnd {
-                out[count] = bytes[index]
-                count += 1
-            }
-            for index in range {
-                out[count] = reference[index]
-                count += 1
-            }
-            return count
+            let place = out[..<folderEnd].initialize(fromContentsOf: bytes[..<folderEnd])
+            return out[place...].initialize(fromContentsOf: reference[range])
         }
         return WebURL(
             text: text, pathStart: url.pathStart,

@@ -41,11 +41,9 @@ package struct XMLText {
     init(bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
     init(cString: UnsafePointer<UInt8>?) {
-        var count = 0
-        if let cString {
-            while cString[count] != 0 { count += 1 }
-        }
-        bytes = UnsafeRawBufferPointer(start: cString, count: count)
+        let text = UnsafeRawPointer(cString)
+        let count = text.map { strlen($0.assumingMemoryBound(to: CChar.self)) } ?? 0
+        bytes = UnsafeRawBufferPointer(start: text, count: count)
     }
 
     package var isEmpty: Bool { bytes.isEmpty }

@@ -108,13 +108,13 @@ package final class XMLFeed {
             }
         self.isWide = isWide
         // libxml2 takes a NUL for the end of what it was given.
-        if !isWide, let place = bytes.firstIndex(of: 0) {
+        if !isWide, let place = Self.firstZero(bytes) {
             // What is wrong before it comes first.
             try parse(bytes[..<place], isLast: false)
-            let line = fedLine + bytes[..<place].count { $0 == 0x0A }
+            let line = fedLine + Self.lineFeeds(bytes[..<place])
             throw XMLError(reason: .malformed, detail: "it has a NUL byte", line: line)
         }
-        fedLine += bytes.count { $0 == 0x0A }
+        fedLine += Self.lineFeeds(bytes)
         try parse(bytes, isLast: false)
         if reading.told != toldBefore { silentBytes = 0 }
         toldBefore = reading.told
@@ -126,6 +126,25 @@ package final class XMLFeed {
                 reason: .refused,
                 detail: "a \(isInTag ? "tag" : "comment") is longer than \(most) bytes",
                 line: reading.line)
+        }
+    }
+
+    // All bytes pass through these two: they are written so that several are looked at at a time.
+
+    private static func firstZero(_ bytes: ArraySlice<UInt8>) -> Int? {
+        bytes.withUnsafeBytes { buffer in
+            guard let start = buffer.baseAddress, let found = memchr(start, 0, buffer.count) else {
+                return nil
+            }
+            return bytes.startIndex + (UnsafeRawPointer(found) - start)
+        }
+    }
+
+    private static func lineFeeds(_ bytes: ArraySlice<UInt8>) -> Int {
+        bytes.withUnsafeBytes { buffer in
+            var count = 0
+            for byte in buffer { count &+= byte == 0x0A ? 1 : 0 }
+            return count
         }
     }
 

@@ -47,8 +47,15 @@ final class InspectSession: Service {
             url: url, kind: kind, options: options,
             snapshotSeconds: Date().timeIntervalSince1970)
         while !resolver.isComplete {
-            for request in resolver.next() {
-                let manifest = try await fetch(request.url)
+            let requests = resolver.next()
+            let answers = await withTaskGroup(of: (ManifestRequest, Answer).self) { group in
+                for request in requests {
+                    group.addTask { (request, await self.fetch(request.url)) }
+                }
+                return await group.reduce(into: [ManifestRequest: Answer]()) { $0[$1.0] = $1.1 }
+            }
+            for request in requests {
+                guard let manifest = try answers[request]?.get() else { continue }
                 try resolver.receive(
                     request, finalURL: manifest.finalURL, body: manifest.body ?? [],
                     sha256: manifest.sha256, contentType: manifest.contentType)
@@ -57,7 +64,9 @@ final class InspectSession: Service {
         return try resolver.listing()
     }
 
-    private func fetch(_ url: String) async throws(Failure) -> Fetched {
+    private typealias Answer = Result<Fetched, Failure>
+
+    private func fetch(_ url: String) async -> Answer {
         var request = TransferRequest(
             url: url, group: Self.group, destination: .memory, role: .playlist)
         request.maximumBytes = Int64(TitleResolver.maximumBytes)
@@ -69,10 +78,8 @@ final class InspectSession: Service {
         } onCancel: {
             engine.cancelAll(group: Self.group)
         }
-        switch result.outcome {
-        case .success(let fetched): return fetched
-        case .failure(let failure):
-            throw failure.code == "origin.tooLarge"
+        return result.outcome.mapError { failure in
+            failure.code == "origin.tooLarge"
                 ? Failure("manifest.tooLarge", failure.message) : failure
         }
     }

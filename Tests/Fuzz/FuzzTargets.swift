@@ -100,12 +100,21 @@ enum FuzzTargets {
 
     // MARK: Manifests
 
-    /// A title: its manifest, and behind a byte 1 those that it names.
+    /// A title: its manifest, and behind a byte 1 those that it names. Live ones are taken for what they
+    /// list; of every other input it is a choice of tracks.
     private static func title(_ bytes: [UInt8], _ kind: AssetKind) {
         let bodies = bytes.split(separator: 1, omittingEmptySubsequences: false).map(Array.init)
-        guard var resolver = try? TitleResolver(url: "https://h/t/manifest", kind: kind) else {
-            return
+        var options = TitleOptions()
+        options.takesSnapshots = true
+        if bytes.count % 2 == 1 {
+            options.tracks.maximumHeight = 720
+            options.tracks.audio = ["en"]
+            options.leavesKeys = true
         }
+        let resolver = try? TitleResolver(
+            url: "https://h/t/manifest", kind: kind, options: options,
+            snapshotSeconds: 1_767_227_400)
+        guard var resolver else { return }
         var served = 0
         while !resolver.isComplete {
             for request in resolver.next() {
@@ -123,6 +132,14 @@ enum FuzzTargets {
         for segment in (try? resolver.segments()) ?? [] {
             checkKey(segment.key)
             require(segment.url.hasPrefix("http"), "a segment comes by http or https")
+        }
+        guard let listing = try? resolver.listing() else { return }
+        for sum in listing.sums {
+            require(sum.estimatedBytes ?? 0 >= 0, "an estimate is no less than nothing")
+            require(sum.durationSeconds >= 0 && sum.durationSeconds.isFinite, "a duration is one")
+        }
+        for segment in listing.segments {
+            require(segment.rendition ?? 0 <= listing.renditions.count, "a rendition is listed")
         }
     }
 
