@@ -66,6 +66,12 @@ struct ReferenceBase: Sendable {
     private static func checkClimb(
         _ bytes: [UInt8], _ range: Range<Int>
     ) throws(WebURLError) {
+        // Hardly any has a folder to climb from.
+        let hasParent = range.dropLast(2).contains { place in
+            bytes[place] == ASCII.slash && bytes[place + 1] == ASCII.dot
+                && bytes[place + 2] == ASCII.dot
+        }
+        guard hasParent else { return }
         let path = bytes[range].prefix { $0 != ASCII.question && $0 != ASCII.hash }
         // Scheme, nothing, host.
         var segments = path.split(separator: ASCII.slash, omittingEmptySubsequences: false)[...]
