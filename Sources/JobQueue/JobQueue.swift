@@ -74,7 +74,8 @@ package final class JobQueue: Sendable {
     /// tables; and planned for each execution, planning would cost more than the work.
     package static let sessionSettings = [
         "plan_cache_mode": "force_generic_plan", "enable_hashjoin": "off",
-        "enable_mergejoin": "off", "enable_memoize": "off", "enable_seqscan": "off", "jit": "off",
+        "enable_mergejoin": "off", "enable_material": "off", "enable_memoize": "off",
+        "enable_seqscan": "off", "jit": "off",
     ]
 
     /// - Parameter random: where the jitter of retries comes from.

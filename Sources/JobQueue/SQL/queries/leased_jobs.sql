@@ -24,12 +24,11 @@ SELECT j.place, j.id, j.attempt + 1, j.asset_id, s.role, coalesce(s.url, o.url),
        s.range_offset, r.bytes, r.sha256, o.kind, o.assembly, o.total_bytes, o.validator,
        m.urls, s.expected_digests, s.is_whole, o.stated,
        s.former_assembly,
-       CASE WHEN s.role = 'playlist'
-            THEN nullif(EXISTS (SELECT FROM document WHERE segment_id = j.segment_id), false) END,
+       t.is_stored,
        CASE WHEN j.kind IN ('resolve', 'refresh') THEN c.title_options END
 FROM held j
 CROSS JOIN LATERAL (SELECT starts, has_mirrors, title_options FROM catalog WHERE id = j.catalog_id OFFSET 0) AS c
-LEFT JOIN segment s ON s.id = j.segment_id
+LEFT JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s ON true
 -- Of a catalog that was started once, nothing was stored before.
 LEFT JOIN LATERAL (
     SELECT bytes, sha256 FROM result WHERE c.starts > 1 AND segment_id = j.segment_id AND done
@@ -53,3 +52,7 @@ LEFT JOIN LATERAL (
     LEFT JOIN assembly y ON y.segment_id = j.whole_id
     WHERE j.kind <> 'fetch' OR j.whole_id IS NOT NULL OFFSET 0
 ) AS o ON true
+LEFT JOIN LATERAL (
+    SELECT true AS is_stored FROM document WHERE s.role = 'playlist' AND segment_id = j.segment_id
+    OFFSET 0
+) AS t ON true
