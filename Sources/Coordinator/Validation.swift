@@ -210,6 +210,7 @@ enum Validation {
                 Int64(asset).map { $0 > 0 } == true && progress.receivedBytes >= 0
                 && (progress.receivedBytes...max(progress.receivedBytes, mostBytes))
                     .contains(progress.expectedBytes)
+                && (0...progress.expectedBytes).contains(progress.partBytes ?? 0)
                 && (1...1_000_000).contains(progress.transfers)
             guard isSane else {
                 throw wrong(

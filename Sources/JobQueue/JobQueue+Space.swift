@@ -25,10 +25,18 @@ extension JobQueue {
         guard areSitesNarrow.load(ordering: .relaxed) else { return nil }
         let row = try await connection.query(SQL.siteBounds, [.int(site.rawValue), .uuid(worker)])
             .only()
-        let space = SiteSpace(
+        var space = SiteSpace(
             site: site, floorBytes: try row.int64(0), quotaLeftBytes: try row.optionalInt64(1),
             isTried: try row.bool(2))
-        let isWide = space.floorBytes == 0 && space.quotaLeftBytes == nil && !space.isTried
+        if try row.bool(3) {
+            let rows = try await connection.query(
+                SQL.assembliesAbandoned, [.int(site.rawValue)]
+            ).rows
+            space.abandoned = try rows.map { try $0.string(0) }
+        }
+        let isWide =
+            space.floorBytes == 0 && space.quotaLeftBytes == nil && !space.isTried
+            && space.abandoned == nil
         return isWide ? nil : [space]
     }
 

@@ -52,12 +52,38 @@ extension JobQueue {
             _ = try await connection.query(SQL.leasesForget, [])
             for statement in [
                 SQL.spansForget, SQL.lanesForget, SQL.cancelledForget, SQL.workersForget,
-                SQL.originsTidy, SQL.documentsForget,
+                SQL.originsTidy, SQL.documentsForget, SQL.assembliesForget,
             ] {
                 _ = try await connection.query(statement, [])
             }
         }
+        try await giveUpAssemblies()
     }
+
+    /// Gives up files in parts that were cancelled, or failed and were not tried again for an hour: a
+    /// worker removes them, and the room that they have goes to others.
+    private func giveUpAssemblies() async throws(Failure) {
+        let catalogs = try await withConnection { connection in
+            try await connection.query(
+                SQL.assembliesGivenUp, [.double(Self.keptAssemblySeconds)]
+            ).rows.map { try $0.int64("id") }
+        }
+        for catalog in catalogs {
+            try await transaction { connection in
+                // Nobody starts its assets meanwhile.
+                guard
+                    try await connection.query(
+                        SQL.catalogTryLock, [.int(catalog)]
+                    ).only().bool("locked")
+                else { return }
+                _ = try await connection.query(SQL.catalogFold, [.int(catalog)])
+                _ = try await connection.query(
+                    SQL.assembliesRelease, [.int(catalog), .double(Self.keptAssemblySeconds)])
+            }
+        }
+    }
+
+    private static let keptAssemblySeconds = 3_600.0
 
     /// Forgets catalogs that ended, or were left open, more than `days` days ago, with their assets and
     /// all that is known of these; what is stored stays. At most `transactions` bounded transactions

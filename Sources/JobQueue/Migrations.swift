@@ -36,6 +36,7 @@ package enum Migrations {
         Step(18, PackageResources.migration_0018_up_sql, PackageResources.migration_0018_down_sql),
         Step(19, PackageResources.migration_0019_up_sql, PackageResources.migration_0019_down_sql),
         Step(20, PackageResources.migration_0020_up_sql, PackageResources.migration_0020_down_sql),
+        Step(21, PackageResources.migration_0021_up_sql, PackageResources.migration_0021_down_sql),
     ]
 
     /// The version that this binary works with.

@@ -1,5 +1,9 @@
 extension SQL {
     // One constant a file of SQL/queries.
+    static let assembliesAbandoned = text(PackageResources.assemblies_abandoned_sql)
+    static let assembliesForget = text(PackageResources.assemblies_forget_sql)
+    static let assembliesGivenUp = text(PackageResources.assemblies_given_up_sql)
+    static let assembliesRelease = text(PackageResources.assemblies_release_sql)
     static let assemblyJobs = text(PackageResources.assembly_jobs_sql)
     static let assemblyParts = text(PackageResources.assembly_parts_sql)
     static let assemblyReset = text(PackageResources.assembly_reset_sql)

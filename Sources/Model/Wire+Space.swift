@@ -8,6 +8,8 @@ package struct SiteSpace: Codable, Hashable, Sendable {
     /// The site could not be written: the worker tries it before it asks an origin for anything, and
     /// says in a heartbeat when it could.
     package var isTried: Bool
+    /// Assemblies that nobody goes on with, whose files the worker removes; nil for none.
+    package var abandoned: [String]?
 
     package init(site: SiteID, floorBytes: Int64, quotaLeftBytes: Int64?, isTried: Bool) {
         self.site = site

@@ -322,6 +322,8 @@ package struct TransferProgress: Codable, Hashable, Sendable {
     /// What they will come to; of one whose length is not known, what has come.
     package var expectedBytes: Int64
     package var transfers: Int
+    /// What of `expectedBytes` is of files in parts, which are known otherwise; nil for nothing.
+    package var partBytes: Int64?
 
     package init(receivedBytes: Int64 = 0, expectedBytes: Int64 = 0, transfers: Int = 0) {
         self.receivedBytes = receivedBytes

@@ -29,6 +29,8 @@ final class HeldWork: Sendable {
         var site: SiteID
         var transfer: Transfer?
         var expectedBytes: Int64?
+        /// It is a part of a file that the coordinator counts as a whole.
+        var isPart: Bool
         /// What it was begun with of its site's room, until that is reported; nil for what has come of it.
         var begunBytes: Int64? = 0
         /// Still to be downloaded, as against to be stored or reported.
@@ -84,7 +86,9 @@ final class HeldWork: Sendable {
     func add(_ lease: LeaseID, _ jobs: [Job], seconds: Double, askedAt: Instant) {
         state.withLock { state in
             state.remove(lease)
-            let entries = jobs.map { ($0.id, Entry(asset: $0.asset, site: $0.site)) }
+            let entries = jobs.map {
+                ($0.id, Entry(asset: $0.asset, site: $0.site, isPart: $0.assembly != nil))
+            }
             state.leases[lease] = Lease(
                 deadline: askedAt + .seconds(seconds), grantedAt: askedAt,
                 entries: Dictionary(entries) { first, _ in first })
@@ -201,7 +205,7 @@ final class HeldWork: Sendable {
         state.withLock { $0.leases[lease]?.entries[job]?.begunBytes = bytes }
     }
 
-    /// What an object takes of its site's room a coordinator knows from now on.
+    /// What a file in parts takes of its site's room a coordinator knows from now on.
     func setTold(_ job: JobID, _ lease: LeaseID) {
         state.withLock { state in
             guard let entry = state.leases[lease]?.entries[job], entry.takenBytes > 0 else {
@@ -209,6 +213,7 @@ final class HeldWork: Sendable {
             }
             state.endedBytes[entry.site, default: 0] += entry.takenBytes
             state.leases[lease]?.entries[job]?.begunBytes = 0
+            state.leases[lease]?.entries[job]?.isPart = true
         }
     }
 
@@ -234,7 +239,9 @@ final class HeldWork: Sendable {
                 guard let received = entry.transfer?.receivedBytes, received > 0 else { continue }
                 var asset = progress[entry.asset.description] ?? TransferProgress()
                 asset.receivedBytes += received
-                asset.expectedBytes += max(entry.expectedBytes ?? 0, received)
+                let expected = max(entry.expectedBytes ?? 0, received)
+                asset.expectedBytes += expected
+                if entry.isPart { asset.partBytes = (asset.partBytes ?? 0) + expected }
                 asset.transfers += 1
                 progress[entry.asset.description] = asset
                 active += 1

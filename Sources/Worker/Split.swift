@@ -118,4 +118,15 @@ extension WorkerService {
         }
         return moved
     }
+
+    /// Whether a file was to be fetched in parts and no coordinator has said that it is. Its file is then
+    /// removed, with its room for all of them: should the coordinator have made parts of it all the same,
+    /// they find none, and the file starts over.
+    func isWithout(_ split: Split, _ storage: DirectoryStorage) async -> Bool {
+        let answer = await split.answer()
+        guard let assembly = split.assembly else { return false }
+        if case .accepted = answer { return false }
+        await blocking.run { storage.removeAssembly(id: assembly) }
+        return true
+    }
 }

@@ -175,8 +175,11 @@ extension WorkerService {
             if failure.code == "worker.cancelled" { pace.wake() } else { pace.ended(1) }
             // A split that is on its way must not overtake the failure: the job changes under it.
             Task {
-                _ = await split.answer()
-                await self.keep(result.left, of: job, lease, storage, split)
+                if await self.isWithout(split, storage) {
+                    result.left?.object?.discard()
+                } else {
+                    await self.keep(result.left, of: job, lease, storage, split)
+                }
                 let judged = await self.judged(failure, of: job, lease, storage, transfer)
                 let last = result.ending(judged)
                 let ending = course.result(last)
@@ -195,14 +198,13 @@ extension WorkerService {
             }
             Task {
                 // Only as a part is what was received complete.
-                switch await split.answer() {
-                case .accepted: return self.finished.push(end)
-                case .refused(let failure):
-                    if let assembly = split.assembly { storage.removeAssembly(id: assembly) }
-                    self.fail(job, lease, failure)
-                case .none, .open: self.giveBack(job, lease)
-                }
+                guard await self.isWithout(split, storage) else { return self.finished.push(end) }
                 fetched.object?.discard()
+                if case .refused(let failure) = await split.answer() {
+                    self.fail(job, lease, failure)
+                } else {
+                    self.giveBack(job, lease)
+                }
             }
         }
     }

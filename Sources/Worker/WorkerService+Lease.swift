@@ -81,6 +81,7 @@ extension WorkerService {
         log.debug("a lease was granted", ["jobs": grant.jobs.count])
         held.add(lease, grant.jobs, seconds: grant.seconds, askedAt: askedAt)
         if let id = grant.cluster { cluster.withLock { $0 = id } }
+        await removeAbandoned(grant)
         var fetches: [Job] = []
         for job in grant.jobs {
             switch job.kind {

@@ -88,6 +88,18 @@ extension WorkerService {
         return storage
     }
 
+    /// Removes files in parts that nobody goes on with, before anything else asks for their room.
+    func removeAbandoned(_ grant: LeaseGrant) async {
+        for space in grant.siteSpace ?? [] {
+            guard let abandoned = space.abandoned, let url = grant.sites[space.site.description]
+            else { continue }
+            await blocking.run {
+                guard let storage = try? self.storage(at: url) else { return }
+                for assembly in abandoned { storage.removeAssembly(id: assembly) }
+            }
+        }
+    }
+
     /// Those jobs that there is room for, as far as their lengths are known; the others fail before an
     /// origin is asked.
     func withRoom(

@@ -16,7 +16,7 @@ final class ScriptedCoordinator: Sendable {
     let worker: WorkerService
     private let task: Task<Void, any Error>
 
-    private init(connections: Int) throws {
+    private init(connections: Int, partBytes: Int64) throws {
         let script = Script()
         self.script = script
         edge = try TemporaryDirectory("edge")
@@ -24,15 +24,17 @@ final class ScriptedCoordinator: Sendable {
         worker = try WorkerService(
             WorkerService.Configuration(
                 coordinators: ["http://127.0.0.1:\(server.port)"], token: nil,
-                connections: connections, name: "w", durability: .none, drainSeconds: 1))
+                connections: connections, name: "w", durability: .none,
+                partBytes: partBytes, splitBelowBytesPerSecond: .infinity, drainSeconds: 1))
         task = Task { [worker] in try await worker.run() }
     }
 
     /// Runs a test with one worker and stops everything.
     static func with(
-        connections: Int = 8, _ body: (ScriptedCoordinator) async throws -> Void
+        connections: Int = 8, partBytes: Int64 = 64 << 20,
+        _ body: (ScriptedCoordinator) async throws -> Void
     ) async throws {
-        let coordinator = try ScriptedCoordinator(connections: connections)
+        let coordinator = try ScriptedCoordinator(connections: connections, partBytes: partBytes)
         let result: Result<Void, any Error>
         do {
             result = .success(try await body(coordinator))
@@ -51,13 +53,14 @@ final class ScriptedCoordinator: Sendable {
     @discardableResult
     func grant(
         _ urls: [String], shares: [OriginShare]? = nil, cooling: [OriginCooldown]? = nil,
-        lease: LeaseID = UUID().uuidString.lowercased()
+        space: SiteSpace? = nil, lease: LeaseID = UUID().uuidString.lowercased()
     ) -> [JobID] {
         var grant = LeaseGrant(
             lease: lease, seconds: 30,
             sites: ["1": "file://\(edge.path)"], jobs: urls.map { script.job($0) })
         grant.shares = shares
         grant.cooling = cooling
+        grant.siteSpace = space.map { [$0] }
         script.hand(out: grant)
         return grant.jobs.map(\.id)
     }
@@ -66,6 +69,8 @@ final class ScriptedCoordinator: Sendable {
     func answerHeartbeats(_ change: (inout HeartbeatAnswer) -> Void) {
         script.state.withLock { change(&$0.answer) }
     }
+
+    func answerSplits(_ answer: SplitAnswer) { script.state.withLock { $0.split = answer } }
 
     var heartbeats: [Heartbeat] { script.state.withLock { $0.heartbeats } }
     var reports: [JobReport] { script.state.withLock { $0.reports } }
@@ -84,6 +89,8 @@ private final class Script: Sendable {
         var answer = HeartbeatAnswer(leases: [], seconds: 30)
         var heartbeats: [Heartbeat] = []
         var reports: [JobReport] = []
+        /// What a request to divide a file is answered with; nil for an error.
+        var split: SplitAnswer?
         var number: Int64 = 0
         /// A request for work that waits.
         var waiter: CheckedContinuation<Void, Never>?
@@ -137,6 +144,9 @@ private final class Script: Sendable {
             }
             state.withLock { $0.reports += report.results }
             return Self.json(ReportAnswer(answers: report.results.map { _ in .accepted }))
+        case "splits":
+            guard let answer = state.withLock({ $0.split }) else { break }
+            return Self.json(answer)
         default: break
         }
         return .text(404, "not played")

@@ -1,6 +1,8 @@
--- Notes what is under way at sites that have a quota, by what workers that are heard of have said.
+-- Notes what is under way at sites that have a quota, by what workers that are heard of have said: without
+-- the parts of files, which count with all of them.
 WITH under_way AS MATERIALIZED (
-    SELECT c.site_id, least(sum((e.value->>'expectedBytes')::bigint), 9e18)::bigint AS bytes
+    SELECT c.site_id, least(sum((e.value->>'expectedBytes')::bigint
+                                - coalesce((e.value->>'partBytes')::bigint, 0)), 9e18)::bigint AS bytes
     FROM worker w, jsonb_each(w.progress) AS e
     CROSS JOIN LATERAL (SELECT catalog_id FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
     CROSS JOIN LATERAL (SELECT site_id FROM catalog WHERE id = a.catalog_id OFFSET 0) AS c

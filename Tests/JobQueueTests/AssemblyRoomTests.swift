@@ -1,0 +1,142 @@
+import JobQueue
+import Model
+import Postgres
+import TestSupport
+import Testing
+
+/// The room that files in parts take at a site, until they are given up.
+@Suite(.timeLimit(.minutes(2))) struct AssemblyRoomTests {
+    typealias F = QueueFixture
+    private static let part = SplitTests.part
+
+    /// A file in three parts, the first of which is stored, and another file.
+    private struct Begun {
+        var catalog: CatalogID
+        var assembly: String
+        /// The other parts, under one lease.
+        var others: LeaseGrant
+
+        init(_ fixture: F) async throws {
+            catalog = try await fixture.submit([F.file("large")])
+            let grant = try await fixture.lease()
+            assembly = F.newID()
+            _ = try await fixture.queue.split(
+                SplitTests.request(
+                    fixture, grant, total: 3 * AssemblyRoomTests.part, assembly: assembly))
+            others = try await fixture.lease()
+            #expect(others.jobs.count == 2)
+            _ = try await fixture.report([
+                F.done(grant.jobs[0], grant, bytes: AssemblyRoomTests.part)
+            ])
+        }
+    }
+
+    /// What the next lease of the site says is to be removed, with the job that comes with it.
+    private func abandoned(_ fixture: F, catalog: String = "next") async throws -> [String] {
+        try await fixture.submit([F.file(F.newID())], catalog: catalog)
+        let grant = try await fixture.lease(1)
+        try #require(grant.jobs.count == 1)
+        _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
+        return (grant.siteSpace ?? []).flatMap { $0.abandoned ?? [] }
+    }
+
+    private func cancel(_ fixture: F, _ catalog: CatalogID) async throws {
+        _ = try await fixture.queue.apply(
+            SelectionAction(.cancel, catalog: CatalogReference(catalog)))
+        try await fixture.fold()
+    }
+
+    /// The catalog's counts are those of its one asset, of which nothing is stored.
+    private func expectNothingStored(_ fixture: F, _ catalog: CatalogID) async throws {
+        try await fixture.fold()
+        let asset = try #require(try await fixture.assets(of: catalog).first)
+        #expect(asset.state == .failed && asset.bytes == 0)
+        #expect(asset.segments == 1 && asset.segmentsDone == 0)
+        let totals = try await fixture.queue.status(of: catalog).totals
+        #expect(totals.segments == 1 && totals.segmentsDone == 0 && totals.segmentsFailed == 1)
+        #expect(totals.bytes == 0)
+        #expect(try await fixture.count("segment WHERE part > 0") == 0)
+        #expect(try await fixture.count("assembly") == 0)
+    }
+
+    /// It is fetched from its start, once.
+    private func expectWholeAgain(_ fixture: F, _ catalog: CatalogID) async throws {
+        _ = try await fixture.queue.apply(
+            SelectionAction(.retry, catalog: CatalogReference(catalog)))
+        let jobs = try await fixture.drain().filter { $0.key == F.file("large").key }
+        #expect(jobs.map(\.offset) == [nil])
+        let status = try await fixture.queue.status(of: catalog)
+        // The list of digests of a directory that two catalogs share may come later.
+        #expect(status.totals.completed == 1 && status.totals.failed == 0)
+        #expect(status.totals.bytes == 10)
+        #expect(status.totals.segments == 1 && status.totals.segmentsDone == 1)
+    }
+
+    @Test func oneThatWasCancelledIsRemovedByWhoeverWorksThereNext() async throws {
+        try await F.with("roomCancelled") { fixture in
+            let begun = try await Begun(fixture)
+            try await cancel(fixture, begun.catalog)
+            try await fixture.queue.tidy()
+            try await expectNothingStored(fixture, begun.catalog)
+            #expect(try await abandoned(fixture) == [begun.assembly])
+            // Once is enough: what is left is swept.
+            #expect(try await abandoned(fixture) == [])
+            #expect(
+                try await fixture.report(begun.others.jobs.map { F.done($0, begun.others) })
+                    == [.stale, .stale])
+            try await expectWholeAgain(fixture, begun.catalog)
+        }
+    }
+
+    @Test func oneThatFailedWaitsAnHourForItsRetry() async throws {
+        try await F.with("roomFailed") { fixture in
+            let begun = try await Begun(fixture)
+            let (grant, code) = (begun.others, "origin.http.404" as FailureCode)
+            _ = try await fixture.report(grant.jobs.map { F.failed($0, grant, code) })
+            #expect(try await fixture.assets(of: begun.catalog)[0].state == .failed)
+            try await fixture.queue.tidy()
+            #expect(try await abandoned(fixture) == [])
+            #expect(try await fixture.count("assembly") == 1)
+            try await fixture.pool.query(
+                "UPDATE asset SET changed_at = changed_at - interval '61 minutes'")
+            try await fixture.queue.tidy()
+            try await expectNothingStored(fixture, begun.catalog)
+            #expect(try await fixture.assets(of: begun.catalog)[0].failure?.code == code)
+            #expect(try await abandoned(fixture) == [begun.assembly])
+            try await expectWholeAgain(fixture, begun.catalog)
+        }
+    }
+
+    @Test func oneWhoseFileIsAnotherNowIsRemoved() async throws {
+        try await F.with("roomRedefined") { fixture in
+            let begun = try await Begun(fixture)
+            var file = F.file("large")
+            file.url = "http://origin.test/other"
+            try await fixture.submit([file])
+            #expect(try await abandoned(fixture) == [begun.assembly])
+        }
+    }
+
+    /// They count with the whole file already, whoever has them.
+    @Test func thePartsThatOthersFetchCountOnceInAQuota() async throws {
+        try await F.with("roomTwice") { fixture in
+            var settings = SiteSettings(site: F.site)
+            settings.quotaBytes = 10 * Self.part
+            let begun = try await Begun(fixture)
+            _ = try await fixture.queue.configure(settings)
+            var heartbeat = Heartbeat(
+                worker: fixture.worker, leases: [], progress: [:], name: "w", activeTransfers: 2)
+            var progress = TransferProgress(
+                receivedBytes: 5, expectedBytes: 2 * Self.part + 1_000, transfers: 3)
+            progress.partBytes = 2 * Self.part
+            heartbeat.progress[begun.others.jobs[0].asset.description] = progress
+            _ = try await fixture.queue.heartbeat(heartbeat)
+            try await fixture.queue.watchSites()
+            try await fixture.submit([F.file("x"), F.file("y")], catalog: "next")
+            let other = try await fixture.lease(1, as: F.newID())
+            #expect(other.siteSpace?.map(\.quotaLeftBytes) == [7 * Self.part - 1_000])
+            // What it has besides is its own to know.
+            #expect(try await fixture.lease(1).siteSpace?.map(\.quotaLeftBytes) == [7 * Self.part])
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import Model
+import TestSupport
+import Testing
+
+@testable import Worker
+
+/// Files in parts that nobody goes on with give their room back.
+@Suite(.timeLimit(.minutes(5))) struct AbandonedAssemblyTests {
+    private static let part: Int64 = 1 << 20
+    private static let body = Cluster.bytes(3 << 20)
+
+    /// Whether the first part comes to its end, and whether the coordinator says why it makes no parts.
+    @Test(arguments: [true, false], [SplitAnswer(verdict: .stale), nil])
+    func aSplitThatNobodyAcceptedLeavesNothing(isWhole: Bool, answer: SplitAnswer?) async throws {
+        let origin = try FaultOrigin()
+        origin.route("/large") { request in
+            let whole = request.serve(Self.body, etag: "\"v\"")
+            return isWhole ? whole : whole.cut(after: 700_000)
+        }
+        try await ScriptedCoordinator.with(partBytes: Self.part) { coordinator in
+            if let answer { coordinator.answerSplits(answer) }
+            coordinator.grant([origin.url("/large")])
+            try await waitUntil(deadlineSeconds: 60, "its end") {
+                !coordinator.reports.isEmpty && coordinator.holdsNothing
+            }
+            #expect(try coordinator.edge.files().isEmpty)
+        }
+    }
+
+    @Test func whatALeaseNamesAsAbandonedIsRemoved() async throws {
+        let origin = try FaultOrigin()
+        origin.serve("/next", [1])
+        try await ScriptedCoordinator.with { coordinator in
+            let (abandoned, other) = (
+                "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11", "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f12"
+            )
+            for name in [abandoned, other] {
+                try coordinator.edge.write([1, 2, 3], to: ".dray/assembly/\(name)")
+            }
+            var space = SiteSpace(
+                site: SiteID(1), floorBytes: 0, quotaLeftBytes: nil, isTried: false)
+            // A name that is none, and one that is gone, do no harm.
+            space.abandoned = ["../../x", abandoned, abandoned]
+            let jobs = coordinator.grant([origin.url("/next")], space: space)
+            try await waitUntil(deadlineSeconds: 60, "its end") {
+                coordinator.jobs(.done) == jobs
+            }
+            #expect(try coordinator.edge.files() == [".dray/assembly/\(other)", "h/1"])
+        }
+    }
+}
