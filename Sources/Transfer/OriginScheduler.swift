@@ -89,6 +89,13 @@ final class OriginScheduler: Sendable {
         }
     }
 
+    /// Takes out those of some transfers that wait and were never begun.
+    func removeUnbegun(_ transfers: Set<UInt64>) -> [Transfer] {
+        state.withLock { state in
+            state.remove { transfers.contains($0.id) && $0.state == .queued }
+        }
+    }
+
     /// Takes out all that wait; nothing can wait from now on.
     func close() -> [Transfer] {
         state.withLock { state in

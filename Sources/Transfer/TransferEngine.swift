@@ -196,6 +196,13 @@ package final class TransferEngine: Sendable {
         cancel { $0 === transfer }
     }
 
+    /// Ends those of some transfers with `worker.cancelled` that have not begun. The others go on, also those
+    /// that begin just now.
+    package func cancelUnbegun(_ transfers: [Transfer]) {
+        let removed = scheduler.removeUnbegun(Set(transfers.map(\.id)))
+        loops[0].execute { for transfer in removed { transfer.cancelUnstarted() } }
+    }
+
     /// Ends every transfer of a group.
     package func cancelAll(group: String) {
         cancel { $0.request.group == group }

@@ -78,9 +78,7 @@ extension WorkerService {
             }
             start(job, lease, storage, course(of: job), from: partial)
         }
-        if isDraining {
-            for transfer in held.queuedTransfers() { engine.cancel(transfer) }
-        }
+        if isDraining { engine.cancelUnbegun(held.queuedTransfers()) }
     }
 
     private func start(

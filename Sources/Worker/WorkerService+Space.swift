@@ -169,7 +169,7 @@ extension WorkerService {
     func noteSiteFault(_ failure: Failure, at site: SiteID) {
         guard case .siteFault = failure.code.row.retry else { return }
         sitesInUse.withLock { $0.failed(site) }
-        for transfer in held.queuedTransfers(of: site) { engine.cancel(transfer) }
+        engine.cancelUnbegun(held.queuedTransfers(of: site))
         let now = HeldWork.Instant.now
         let isDue = siteFaultNotedAt.withLock { last in
             if let last, now - last < .seconds(60) { return false }

@@ -108,7 +108,7 @@ package final class WorkerService: DrainableService {
     package func drain() async {
         draining.trigger()
         leasing.withLock { $0 }?.cancel()
-        for transfer in held.queuedTransfers() { engine.cancel(transfer) }
+        engine.cancelUnbegun(held.queuedTransfers())
     }
 
     /// Works until it is drained, or until its task is cancelled (what it holds is then given back).

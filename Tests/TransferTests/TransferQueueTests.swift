@@ -80,6 +80,32 @@ struct TransferQueueTests {
         #expect(seen.all.dropFirst(3).allSatisfy { $0.0 == "odd" && $0.1 == nil })
     }
 
+    /// Whoever drains names what he believes to wait; some of it may have begun since.
+    @Test("cancels what has not begun, and leaves alone what has", .timeLimit(.minutes(2)))
+    func cancelUnbegun() async throws {
+        let fetcher = try Fetcher {
+            $0.connections = 1; $0.loops = 1
+        }
+        defer { gate.open() }
+        let seen = Seen<FailureCode?>()
+        let requests = (0..<3).map { _ in fetcher.memory(origin.url("/held"), role: .data) }
+        let transfers = fetcher.engine.submit(requests) { _, result in
+            if case .failure(let failure) = result.outcome {
+                seen.append(failure.code)
+            } else {
+                seen.append(nil)
+            }
+        }
+        try await waitUntil(deadlineSeconds: 60) { origin.activeRequests.now == 1 }
+        fetcher.engine.cancelUnbegun(Array(transfers.prefix(2)))
+        try await waitUntil(deadlineSeconds: 60) { !seen.all.isEmpty }
+        #expect(seen.all == ["worker.cancelled"] && fetcher.engine.waitingCount == 1)
+        gate.open()
+        try await waitUntil(deadlineSeconds: 60) { seen.all.count == 3 }
+        #expect(seen.all == ["worker.cancelled", nil, nil])
+        #expect(origin.count("/held") == 2)
+    }
+
     @Test("cancels one transfer and leaves no file", .timeLimit(.minutes(1)))
     func cancelOne() async throws {
         let fetcher = try Fetcher()

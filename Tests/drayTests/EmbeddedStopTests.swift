@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// A `dray prefetch` that is stopped or killed in the middle goes on where it was.
-    @Suite(.timeLimit(.minutes(2))) struct EmbeddedStopTests {
+    @Suite(.timeLimit(.minutes(5))) struct EmbeddedStopTests {
         private static let files = 400
         private static let requestsPerSecond = 100
         private static let connections = 8
@@ -27,7 +27,7 @@ extension EndToEnd {
             let first = try home.prefetch(origin.list, options)
             try await origin.waitForRequests(100)
             first.signal(SIGINT)
-            #expect(try await first.wait(deadlineSeconds: 30) == .exited(130))
+            #expect(try await first.wait(deadlineSeconds: 60) == .exited(130))
             #expect(first.errors.contains("run the same command again"), "\(first.errors)")
             try await home.expectQuiet()
             let asked = origin.requests
@@ -61,7 +61,7 @@ extension EndToEnd {
 
             let second = try home.prefetch(origin.list, options)
             #expect(try await second.wait() == .exited(0), "\(second.errors)")
-            try await waitUntil(deadlineSeconds: 10, "the end of all processes") {
+            try await waitUntil(deadlineSeconds: 60, "the end of all processes") {
                 home.processes.isEmpty
             }
             // A worker holds twice as many jobs as it has connections, or a third of a second's
@@ -80,7 +80,7 @@ extension EndToEnd {
             let process = try home.prefetch(origin.url("/slow"))
             try await gate.waitUntilReached(deadlineSeconds: 60)
             process.signal(SIGINT)
-            try await waitUntil(deadlineSeconds: 10, "the notice") {
+            try await waitUntil(deadlineSeconds: 60, "the notice") {
                 process.errors.contains("Ctrl-C again stops at once")
             }
             process.signal(SIGINT)
