@@ -141,8 +141,8 @@ package enum WireLimits {
     package static let pageRows = 5_000
     /// Largest request body in bytes.
     package static let bodyBytes = 16 << 20
-    /// Longest long poll in milliseconds.
-    package static let waitMilliseconds = 30_000
+    /// Longest long poll in milliseconds; shorter than the minute after which proxies give an answer up.
+    package static let waitMilliseconds = 50_000
     /// How often an idle worker says that it is there, in seconds; half of the time for which it counts
     /// as being there.
     package static let idleHeartbeatSeconds = 30
