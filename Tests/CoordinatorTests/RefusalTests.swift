@@ -241,7 +241,7 @@ import Testing
         leases(#""worker":"\#(worker)","queues":[],"maxJobs":0,"waitMilliseconds":0"#),
         leases(#""worker":"\#(worker)","queues":[],"maxJobs":1001,"waitMilliseconds":0"#),
         leases(#""worker":"\#(worker)","queues":[],"maxJobs":-1,"waitMilliseconds":0"#),
-        leases(#""worker":"\#(worker)","queues":[],"maxJobs":1,"waitMilliseconds":30001"#),
+        leases(#""worker":"\#(worker)","queues":[],"maxJobs":1,"waitMilliseconds":50001"#),
         leases(#""worker":"\#(worker)","queues":[],"maxJobs":1,"waitMilliseconds":-1"#),
         leases(#""worker":"\#(worker)","queues":["a\u0000"],"maxJobs":1,"waitMilliseconds":0"#),
         leases(#""worker":"\#(worker)","queues":[""],"maxJobs":1,"waitMilliseconds":0"#),

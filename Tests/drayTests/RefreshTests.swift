@@ -12,13 +12,13 @@ extension EndToEnd {
                 ["refresh", "spring", "--state", home.path("own/state/dray")] + options)
         }
 
-        /// A file of long ago: a date of this second may stand for two versions.
-        private static func put(_ bytes: [UInt8], _ name: String, in source: TemporaryDirectory)
-            throws
-        {
+        /// A file of some days ago: a date of this second may stand for two versions.
+        private static func put(
+            _ bytes: [UInt8], _ name: String, in source: TemporaryDirectory, days: Double = 2
+        ) throws {
             let path = try source.write(bytes, to: name)
             try FileManager.default.setAttributes(
-                [.modificationDate: Date(timeIntervalSinceNow: -86_400 - Double(bytes.count))],
+                [.modificationDate: Date(timeIntervalSinceNow: -86_400 * days)],
                 ofItemAtPath: path)
         }
 
@@ -41,7 +41,7 @@ extension EndToEnd {
                 origin.requests().count == 6
             }
 
-            try Self.put([4, 5, 6, 7], "poster.jpg", in: source)
+            try Self.put([4, 5, 6, 7], "poster.jpg", in: source, days: 1)
             let refresh = try Self.refresh(home, ["--report", home.report])
             #expect(try await refresh.wait() == .exited(0), "\(refresh.errors)")
             #expect(refresh.output == "spring: 5 unchanged, 1 changed, 0 failed\n")
