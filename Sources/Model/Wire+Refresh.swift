@@ -4,7 +4,7 @@ package enum RefreshOutcome: String, Codable, CaseIterable, Sendable {
     case unchanged
     /// New bytes are at the edge.
     case changed
-    /// What was stored before is still at the edge, whole.
+    /// What was stored before is still at the edge, unless it failed in the midst of its switch.
     case failed
 }
 
