@@ -39,6 +39,8 @@ extension DASHManifest {
     /// Lists the segments of one representation.
     struct Lister {
         let base: ReferenceBase
+        /// Where the same bytes are too.
+        let others: [ReferenceBase]
         /// What keys are made against, when that is not `base`.
         let namingBase: ReferenceBase?
         /// Of its media segments.
@@ -51,10 +53,12 @@ extension DASHManifest {
         private var buffer: [UInt8] = []
 
         init(
-            base: ReferenceBase, namingBase: ReferenceBase?, role: SegmentRole, rendition: Int,
-            manifest: WebURL, failure: @escaping (FailureCode, String) -> Failure
+            base: ReferenceBase, others: [ReferenceBase], namingBase: ReferenceBase?,
+            role: SegmentRole, rendition: Int, manifest: WebURL,
+            failure: @escaping (FailureCode, String) -> Failure
         ) {
             self.base = base
+            self.others = others
             self.namingBase = namingBase
             self.role = role
             self.rendition = rendition
@@ -82,8 +86,14 @@ extension DASHManifest {
             }
             let reference = ManifestReference(
                 url: url, named: named == url ? nil : named, line: 0)
-            return ManifestSegment(
+            var segment = ManifestSegment(
                 reference, role, rendition: rendition, range: range, durationSeconds: seconds)
+            for other in others {
+                // A reference that is a whole URL leads to one place.
+                guard let mirror = try? other.resolve(buffer, all), mirror != url else { continue }
+                segment.mirrors.append(mirror)
+            }
+            return segment
         }
 
         /// Adds one; without a URL it is the base itself.

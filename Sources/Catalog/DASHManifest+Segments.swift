@@ -3,7 +3,7 @@ package import Model
 /// Which segments a manifest lists.
 extension DASHManifest {
     /// A representation with what leads to it.
-    private struct Track {
+    struct Track {
         let period: Int
         let set: AdaptationSet
         let representation: Representation
@@ -16,6 +16,8 @@ extension DASHManifest {
     private struct Base {
         var url: WebURL
         var named: WebURL
+        /// Where the same bytes are too.
+        var others: [WebURL] = []
     }
 
     /// Every representation, in the manifest's order.
@@ -85,7 +87,7 @@ extension DASHManifest {
             base = try resolve(track.set.baseURLs, in: base, track)
             base = try resolve(track.representation.baseURLs, in: base, track)
             var lister = Lister(
-                base: ReferenceBase(base.url),
+                base: ReferenceBase(base.url), others: base.others.map { ReferenceBase($0) },
                 namingBase: base.named == base.url ? nil : ReferenceBase(base.named),
                 role: track.representation.rendition(in: track.set).kind.segmentRole,
                 rendition: track.place, manifest: url
@@ -94,7 +96,7 @@ extension DASHManifest {
         }
     }
 
-    private func forEachTrack(
+    func forEachTrack(
         _ body: (Track) throws(Failure) -> Void
     ) throws(Failure) {
         var place = 0
@@ -111,25 +113,37 @@ extension DASHManifest {
         }
     }
 
-    private func name(of track: Track) -> String {
+    func name(of track: Track) -> String {
         "the representation \(Redaction.shown(track.representation.id)) of "
             + name(ofPeriod: track.period)
     }
 
-    private func timeline(of track: Track) -> DASHTimeline {
+    func timeline(of track: Track) -> DASHTimeline {
         DASHTimeline(addressing: track.representation.addressing, span: track.span) {
             failure("manifest.malformed", "\(name(of: track)): \($0)")
         }
     }
 
-    /// The first of several base URLs is the one; the others are of the same bytes.
+    /// The first of several base URLs is the one; the others are of the same bytes (5.6.5). Of what they come
+    /// to over all levels some are kept; what cannot be asked is none.
     private func resolve(
         _ references: [String], in base: Base, _ track: Track
     ) throws(Failure) -> Base {
         guard let reference = references.first else { return base }
         do throws(WebURLError) {
-            return Base(
+            var resolved = Base(
                 url: try base.url.resolve(reference), named: try base.named.resolve(reference))
+            guard references.count > 1 || !base.others.isEmpty else { return resolved }
+            for reference in references {
+                for outer in [base.url] + base.others
+                where resolved.others.count < WireLimits.mirrorsPerSegment {
+                    guard let other = try? outer.resolve(reference), other != resolved.url,
+                        !resolved.others.contains(other)
+                    else { continue }
+                    resolved.others.append(other)
+                }
+            }
+            return resolved
         } catch {
             throw failure(
                 error.refusal,

@@ -42,6 +42,9 @@ package struct ManifestSegment: Hashable, Sendable {
     /// As the manifest states it; nil where it states none.
     package var durationSeconds: Double? { seconds < 0 ? nil : seconds }
 
+    /// Other URLs of the same bytes, `WireLimits.mirrorsPerSegment` at most.
+    package var mirrors: [WebURL] = []
+
     var renditionPlace: Int32
     private var offset: Int64
     private var length: Int64

@@ -27,7 +27,7 @@ struct SegmentCollector {
             throw Failure(
                 "manifest.malformed", "\(reference.url): a manifest is listed as a segment")
         }
-        try insert(reference, segment.role, bytes: nil, sha256: nil)
+        try insert(reference, segment.role, bytes: nil, sha256: nil, mirrors: segment.mirrors)
         last = (reference, segment.role)
     }
 
@@ -53,7 +53,8 @@ struct SegmentCollector {
     }
 
     private mutating func insert(
-        _ reference: ManifestReference, _ role: SegmentRole, bytes: Int64?, sha256: String?
+        _ reference: ManifestReference, _ role: SegmentRole, bytes: Int64?, sha256: String?,
+        mirrors: [WebURL] = []
     ) throws(Failure) {
         let key = try SiteKey(reference.keyURL).text
         let url = reference.url.text
@@ -71,10 +72,10 @@ struct SegmentCollector {
                     + "as \(Redaction.shown(key))")
         }
         places[key] = segments.count
-        segments.append(
-            ResolvedSegment(
-                ordinal: segments.count, url: url, key: key, role: role, bytes: bytes,
-                sha256: sha256))
+        var segment = ResolvedSegment(
+            ordinal: segments.count, url: url, key: key, role: role, bytes: bytes, sha256: sha256)
+        if !mirrors.isEmpty { segment.mirrors = mirrors.map(\.text) }
+        segments.append(segment)
     }
 
     /// Refuses a key that is the folder of another.

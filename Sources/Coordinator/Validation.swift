@@ -148,6 +148,12 @@ enum Validation {
             try key(segment.key, "\(field).key")
             try length(segment.bytes, "\(field).bytes")
             try digest(segment.sha256, "\(field).sha256")
+            if let mirrors = segment.mirrors {
+                try range(mirrors.count, "\(field).mirrors", 1...WireLimits.mirrorsPerSegment)
+                for (place, mirror) in mirrors.enumerated() {
+                    try url(mirror, "\(field).mirrors[\(place)]")
+                }
+            }
             guard let content = segment.content else { continue }
             guard segment.role == .playlist, segment.sha256 != nil, !content.utf8.contains(0) else {
                 throw wrong(

@@ -78,6 +78,7 @@ extension JobQueue {
             rows: zip(segments, origins).lazy.map { columns(of: $0) + [.text($1)] })
         _ = try await connection.query(SQL.originsFromSegments, [])
         _ = try await connection.query(SQL.segmentsMerge, [.int(asset)])
+        _ = try await connection.query(SQL.segmentsMirrors, [.int(asset)])
     }
 
     private static func columns(of segment: ResolvedSegment) -> [PostgresValue] {
@@ -85,6 +86,7 @@ extension JobQueue {
             .int(segment.ordinal), .text(segment.url), .text(segment.key),
             .text(segment.role.rawValue), .optionalInt(segment.bytes),
             .optionalText(segment.sha256),
+            .optionalText(segment.mirrors?.joined(separator: "\n")),
         ]
     }
 

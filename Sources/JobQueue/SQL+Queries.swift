@@ -109,6 +109,7 @@ extension SQL {
     static let retrySums = text(PackageResources.retry_sums_sql)
     static let segmentsAreKnown = text(PackageResources.segments_are_known_sql)
     static let segmentsCopy = text(PackageResources.segments_copy_sql)
+    static let segmentsMirrors = text(PackageResources.segments_mirrors_sql)
     static let segmentsMerge = text(PackageResources.segments_merge_sql)
     static let segmentsStageCopy = text(PackageResources.segments_stage_copy_sql)
     static let segmentsStage = text(PackageResources.segments_stage_sql)

@@ -139,6 +139,15 @@ extension SegmentBatch: WireMessage {
                 writer.raw(",\"content\":")
                 writer.string(content)
             }
+            if let mirrors = segment.mirrors {
+                writer.raw(",\"mirrors\":[")
+                for mirror in mirrors {
+                    writer.string(mirror)
+                    writer.raw(",")
+                }
+                if !mirrors.isEmpty { writer.removeLast() }
+                writer.raw("]")
+            }
             writer.content(segment.bytes, segment.sha256)
         }
         if !segments.isEmpty { writer.removeLast() }
@@ -180,6 +189,7 @@ extension ResolvedSegment {
         var bytes: Int64?
         var sha256: String?
         var content: String?
+        var mirrors: [String]?
         let isRead = reader.object { reader, member in
             if member.isName("ordinal") { return reader.once(&ordinal) { $0.integer() } }
             if member.isName("url") { return reader.once(&url) { $0.string() } }
@@ -190,12 +200,16 @@ extension ResolvedSegment {
             if member.isName("bytes") { return reader.once(&bytes) { $0.integer() } }
             if member.isName("sha256") { return reader.once(&sha256) { $0.string() } }
             if member.isName("content") { return reader.once(&content) { $0.string() } }
+            if member.isName("mirrors") {
+                return reader.once(&mirrors) { $0.array { $0.string() } }
+            }
             return false
         }
         guard isRead, let ordinal, let url, let key, let role else { return nil }
         self.init(
             ordinal: Int(ordinal), url: url, key: key, role: role, bytes: bytes, sha256: sha256)
         self.content = content
+        self.mirrors = mirrors
     }
 }
 

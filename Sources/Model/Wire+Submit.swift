@@ -126,6 +126,8 @@ package struct CatalogStart: Codable, Sendable {
 package enum WireLimits {
     package static let assetsPerRequest = 5_000
     package static let mirrorsPerAsset = 7
+    /// Of a segment of a title, of which there may be a million.
+    package static let mirrorsPerSegment = 3
     package static let sidecarsPerAsset = 50
     package static let jobsPerLease = 1_000
     package static let resultsPerReport = 1_000

@@ -263,6 +263,8 @@ package struct ResolvedSegment: Codable, Hashable, Sendable {
     /// What is to lie under the key in place of what the origin serves, at most
     /// `WireLimits.documentBytes`; `bytes` and `sha256` are its own.
     package var content: String?
+    /// Other URLs of the same bytes, `WireLimits.mirrorsPerSegment` at most. Nil for none.
+    package var mirrors: [String]?
 
     package init(
         ordinal: Int, url: String, key: String, role: SegmentRole, bytes: Int64? = nil,

@@ -27,6 +27,28 @@ import Testing
         }
     }
 
+    @Test func aTitlesSegmentsHaveTheirOwn() async throws {
+        try await F.with("mirrors_title") { fixture in
+            try await fixture.submit([F.title("t")])
+            let grant = try await fixture.lease()
+            let urls = [
+                ["http://one.test/s", "http://two.test/s?a=b"], ["http://two.test/s"], nil,
+            ]
+            // What was sent last counts.
+            for turn in 0..<2 {
+                var segments = TitleTests.segments(3)
+                for place in 0..<3 { segments[place].mirrors = urls[(place + turn) % 3] }
+                let batch = TitleTests.batch(fixture, grant, segments)
+                #expect(try await fixture.queue.addSegments(batch) == .accepted)
+            }
+            var done = F.done(grant.jobs[0], grant)
+            done.segments = 3
+            #expect(try await fixture.report([done]) == [.accepted])
+            let work = try await fixture.lease()
+            #expect(work.jobs.map(\.mirrors) == [urls[1], urls[2], urls[0]])
+        }
+    }
+
     @Test func anotherListReplacesThemAndFetchesNothingAnew() async throws {
         try await F.with("mirrors_again") { fixture in
             try await fixture.submit([file("a", mirrors: ["http://one.test/a"])])

@@ -116,6 +116,36 @@ struct MirrorTests {
     }
 
     @Test(
+        "a title's further BaseURLs are asked when the first fails", arguments: ["down", "missing"])
+    func alternatives(what: String) async throws {
+        let mirror = try FaultOrigin()
+        let gone = "http://127.0.0.1:\(try { try FaultOrigin().port }())"
+        try await Cluster.with { cluster in
+            let first = what == "down" ? gone : cluster.origin.url("")
+            let manifest = """
+                <MPD mediaPresentationDuration="PT4S"><BaseURL>\(first)/a/</BaseURL>
+                <BaseURL serviceLocation="b">\(mirror.url("/b/"))</BaseURL><Period><AdaptationSet>
+                <SegmentTemplate media="v/$Number$.m4s" initialization="v/i.mp4" duration="2"/>
+                <Representation id="v"/></AdaptationSet></Period></MPD>
+                """
+            cluster.origin.route("/t/m.mpd", .init(text: manifest))
+            let names = ["i.mp4", "1.m4s", "2.m4s"]
+            for name in names { mirror.route("/b/v/\(name)", .init(text: name)) }
+            var asset = try cluster.file("/t/m.mpd")
+            asset.kind = .dash
+            let assets = try await cluster.run([asset])
+            #expect(assets["/t/m.mpd"]?.state == .completed)
+            #expect(assets["/t/m.mpd"]?.retries == 0)
+            #expect(names.allSatisfy { mirror.count("/b/v/\($0)") == 1 })
+            // They lie where the first would have them, and the manifest names that.
+            let site = try SiteKey(try WebURL("\(first)/a/v/1.m4s")).text
+            #expect(try cluster.edge.read(site) == Array("1.m4s".utf8))
+            let stored = String(decoding: cluster.stored("/t/m.mpd") ?? [], as: UTF8.self)
+            #expect(!stored.contains("http:") && !stored.contains("serviceLocation"))
+        }
+    }
+
+    @Test(
         "what breaks off at one origin is gone on with at the next, where a digest guards it",
         arguments: ["/same", "/changed", "/unguarded"])
     func goesOn(path: String) async throws {

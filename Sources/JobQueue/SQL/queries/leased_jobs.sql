@@ -22,7 +22,7 @@ SELECT j.place, j.id, j.attempt + 1, j.asset_id, s.role, coalesce(s.url, o.url),
             ELSE coalesce(o.path, s.key, o.key) END,
        coalesce(s.range_length, s.expected_bytes), s.expected_sha256, nullif(j.kind, 'fetch'),
        s.range_offset, r.bytes, r.sha256, o.kind, o.assembly, o.total_bytes, o.validator,
-       m.urls, s.expected_digests, s.is_whole, o.stated,
+       coalesce(m.urls, CASE WHEN j.kind = 'fetch' THEN s.mirrors END), s.expected_digests, s.is_whole, o.stated,
        s.former_assembly,
        t.is_stored,
        CASE WHEN j.kind IN ('resolve', 'refresh') THEN c.title_options END

@@ -1,2 +1,3 @@
-COPY segment (ordinal, url, key, role, expected_bytes, expected_sha256, asset_id, origin_id)
+COPY segment (ordinal, url, key, role, expected_bytes, expected_sha256, mirrors,
+              asset_id, origin_id)
 FROM STDIN

@@ -1,8 +1,9 @@
 -- $1 asset. A segment that is listed as before keeps its result.
 WITH merged AS (
     INSERT INTO segment AS s (asset_id, origin_id, ordinal, role, url, key, expected_bytes,
-                              expected_sha256)
-    SELECT $1::bigint, o.id, g.ordinal, g.role, g.url, g.key, g.expected_bytes, g.expected_sha256
+                              expected_sha256, mirrors)
+    SELECT $1::bigint, o.id, g.ordinal, g.role, g.url, g.key, g.expected_bytes, g.expected_sha256,
+           g.mirrors
     FROM staged_segment g JOIN origin o ON o.url = g.origin
     ORDER BY g.ordinal
     ON CONFLICT (asset_id, ordinal, part) DO UPDATE SET

@@ -1,0 +1,1 @@
+ALTER TABLE segment DROP COLUMN mirrors;
