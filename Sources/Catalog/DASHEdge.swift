@@ -37,7 +37,7 @@ struct DASHEdge {
                 element.name != "SegmentURL"
                     || element.attributes.contains { Self.leadsAway(bytes[$0.value]) }
             }.elements
-        drop(wanted)
+        try drop(wanted)
         for element in elements where element.name == "BaseURL" && element.parent >= 0 {
             var place = elements[element.parent].parent
             while place >= 0, outerLevels.insert(place).inserted { place = elements[place].parent }
@@ -50,14 +50,20 @@ struct DASHEdge {
 
     // MARK: What goes
 
-    private mutating func drop(_ wanted: [Bool]) {
+    private mutating func drop(_ wanted: [Bool]) throws(Failure) {
+        guard wanted.contains(false) else { return }
+        guard elements.count(where: { $0.name == "Representation" }) == wanted.count else {
+            throw Failure(
+                "manifest.unsupported",
+                "\(manifest): an MPD with parts that are passed over cannot be made one of fewer tracks"
+            )
+        }
         var number = 0
         var left: [Int: Int] = [:]
         for element in elements where element.name == "Representation" {
-            let isWanted = !wanted.indices.contains(number) || wanted[number]
+            left[element.parent, default: 0] += wanted[number] ? 1 : 0
+            if !wanted[number] { edits.append(ManifestEdit(element.bytes)) }
             number += 1
-            left[element.parent, default: 0] += isWanted ? 1 : 0
-            if !isWanted { edits.append(ManifestEdit(element.bytes)) }
         }
         for (place, count) in left where count == 0 {
             edits.append(ManifestEdit(elements[place].bytes))

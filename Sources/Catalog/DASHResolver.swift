@@ -5,18 +5,24 @@ package import Model
 /// An MPD names its segments itself, so that there is nothing else to read. Keys follow the rule of
 /// HLS: they are made from what a player at the edge asks for, which reads the MPD as it was served.
 ///
-/// Of several BaseURLs at one level the first is taken, as a player does (5.6.5).
+/// A live MPD that is taken for what it lists is read anew as the one of type `static` that it becomes at
+/// the edge, see `DASHSnapshot`.
+///
+/// Of several BaseURLs at one level the first is taken, as a player does (5.6.5); the others are mirrors.
 ///
 /// Bounds: `DASHManifest.maximumSegments` entries, `WireLimits.segmentsPerAsset` distinct objects.
 package struct DASHResolver: Sendable {
     private let reference: ManifestReference
     private let manifest: DASHManifest
+    private let isLive: Bool
     private let bytes: Int64
     private let sha256: String
     /// Whether each representation is.
     private let wanted: [Bool]
-    /// What is to lie at the edge, where that is not what was served.
-    private let content: [UInt8]?
+    /// What is to lie at the edge, where that is not what was served; or why there is none.
+    private let content: Result<[UInt8]?, Failure>
+    /// Empty until `findIndexes`.
+    var indexes = DASHIndexes()
 
     /// - Parameters:
     ///   - url: names the manifest.
@@ -30,11 +36,38 @@ package struct DASHResolver: Sendable {
         options: TitleOptions = TitleOptions(), live: LiveManifests = .refused
     ) throws(Failure) {
         reference = ManifestReference(url: url, named: nil, line: 0)
-        manifest = try DASHManifest.parse(
-            body, url: try reference.redirected(to: finalURL), named: url, live: live)
         bytes = Int64(body.count)
         self.sha256 = sha256
-        // Each period is played by tracks of its own.
+        let final = try reference.redirected(to: finalURL)
+        var manifest = try DASHManifest.parse(body, url: final, named: url, live: live)
+        isLive = manifest.isLive
+        var refusal: Failure?
+        var written: [UInt8]?
+        if manifest.isLive {
+            do throws(Failure) {
+                let snapshot = try DASHSnapshot(try MarkupText.utf8(body, of: url), manifest).body
+                manifest = try DASHManifest.parse(snapshot, url: final, named: url)
+                written = snapshot
+            } catch {
+                refusal = error
+            }
+        }
+        self.manifest = manifest
+        wanted = try Self.wanted(of: manifest, options)
+        if let refusal {
+            content = .failure(refusal)
+        } else {
+            var text = written ?? []
+            if written == nil { text = try MarkupText.utf8(body, of: url) }
+            let changed = try DASHEdge(text, named: url, wanted: wanted).body
+            content = .success(changed ?? written)
+        }
+    }
+
+    /// Each period is played by tracks of its own.
+    private static func wanted(
+        of manifest: DASHManifest, _ options: TitleOptions
+    ) throws(Failure) -> [Bool] {
         var wanted: [Bool] = []
         let tracks = manifest.renditions
         for period in manifest.periods {
@@ -42,8 +75,7 @@ package struct DASHResolver: Sendable {
             wanted += try options.tracks.wanted(
                 Array(tracks[wanted.count..<(wanted.count + count)]))
         }
-        self.wanted = wanted
-        content = try DASHEdge(body, named: url, wanted: wanted).body
+        return wanted
     }
 
     /// Every object of the title, once, in the order of fetching: representation after
@@ -53,6 +85,10 @@ package struct DASHResolver: Sendable {
     /// Fails with `storage.pathConflict` when two URLs share a key or one's key is another's folder,
     /// `storage.pathRefused` for a URL without a key, `manifest.…` for one that is malformed.
     package func segments() throws(Failure) -> [ResolvedSegment] {
+        try segments(content: try content.get())
+    }
+
+    private func segments(content: [UInt8]?) throws(Failure) -> [ResolvedSegment] {
         var collector = SegmentCollector(manifests: [reference])
         try forEachSegment { (segment) throws(Failure) in
             try collector.add(segment)
@@ -83,11 +119,12 @@ extension DASHResolver {
         }
     }
 
-    /// What the title comes to, in the order of `segments`. Fails as that does.
+    /// What the title comes to, in the order of `segments`. Fails as that does, but for a live one that can
+    /// be listed and not stored.
     func listing() throws(Failure) -> ManifestListing {
-        _ = try segments()
+        _ = try segments(content: nil)
         var listing = ManifestListing(kind: .dash)
-        listing.isLive = manifest.isLive
+        listing.isLive = isLive
         let tracks = manifest.renditions
         // Of each representation its place among those that are wanted.
         var places: [Int] = []
@@ -95,8 +132,21 @@ extension DASHResolver {
             places.append(listing.renditions.count)
             if wanted[place] { listing.renditions.append(tracks[place]) }
         }
-        try forEachSegment { listing.add($0, rendition: $0.rendition.map { places[$0] }) }
+        var before: ManifestSegment?
+        try forEachSegment { segment in
+            for part in indexes.parts(of: segment, index: before) ?? [segment] {
+                listing.add(part, rendition: segment.rendition.map { places[$0] })
+            }
+            before = segment
+        }
         return listing
+    }
+
+    /// Finds the indexes of files; those who want them ask `indexes`.
+    mutating func findIndexes() throws(Failure) {
+        var found = DASHIndexes()
+        try forEachSegment { found.add($0) }
+        indexes = found
     }
 }
 

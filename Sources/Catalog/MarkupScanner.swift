@@ -10,6 +10,8 @@ struct MarkupScanner {
         var bytes: Range<Int>
         /// Between its tags; empty for one without content.
         var content: Range<Int>
+        /// Where its name ends, which may have a prefix.
+        var nameEnd: Int
         /// Values by local name, without their quotes, as they are written.
         var attributes: [(name: String, value: Range<Int>)] = []
 
@@ -74,7 +76,7 @@ struct MarkupScanner {
         let name = self.name(&place)
         var element = Element(
             name: name, parent: open.last { $0.place != nil }?.place ?? -1, bytes: start..<start,
-            content: start..<start)
+            content: start..<start, nameEnd: place)
         let isWanted = names.contains(name)
         while place < bytes.count, bytes[place] != 0x3E, bytes[place] != ASCII.slash {
             if bytes[place] <= ASCII.space {

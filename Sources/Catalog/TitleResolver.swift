@@ -5,6 +5,8 @@ package struct ManifestRequest: Hashable, Sendable {
     /// Tells the resolver which one was received; the title's own is 0.
     package let number: Int
     package let url: String
+    /// The bytes that are wanted of it, of a segment index; nil for a manifest, which is wanted whole.
+    package var range: SegmentRange?
 }
 
 /// Finds everything that a title needs at the edge; a value that does no I/O.
@@ -31,17 +33,20 @@ package struct TitleResolver: Sendable {
     private let options: TitleOptions
     /// When a live MPD is taken for what it lists, in seconds since 1970; nil where none is.
     private let snapshotSeconds: Double?
+    private let readsIndexes: Bool
     private var state = State.asking(isAsked: false)
 
     /// Starts with the manifest's URL.
     ///
     /// - Parameter snapshotSeconds: when a live MPD is taken for what it lists, in seconds since 1970;
     ///   nil where it is refused whatever the options say.
+    /// - Parameter readsIndexes: asks for the segment indexes of files too, so that `listing` has their
+    ///   segments, with what they are in bytes.
     ///
     /// Fails with `input.url`, or `manifest.unsupported` for a kind that has no manifest.
     package init(
         url text: String, kind: AssetKind, options: TitleOptions = TitleOptions(),
-        snapshotSeconds: Double? = nil
+        snapshotSeconds: Double? = nil, readsIndexes: Bool = false
     ) throws(Failure) {
         guard kind != .file else {
             throw Failure("manifest.unsupported", "an asset of kind file has no manifest")
@@ -53,6 +58,7 @@ package struct TitleResolver: Sendable {
         }
         self.kind = kind
         self.options = options
+        self.readsIndexes = readsIndexes
         self.snapshotSeconds = options.takesSnapshots ?? false ? snapshotSeconds : nil
     }
 
@@ -67,7 +73,10 @@ package struct TitleResolver: Sendable {
             let requests = resolver.next()
             state = .hls(resolver)
             return requests
-        case .dash: return []
+        case .dash(var resolver):
+            let requests = resolver.indexes.next()
+            state = .dash(resolver)
+            return requests
         }
     }
 
@@ -76,7 +85,7 @@ package struct TitleResolver: Sendable {
         switch state {
         case .asking: false
         case .hls(let resolver): resolver.isComplete
-        case .dash: true
+        case .dash(let resolver): resolver.indexes.isComplete
         }
     }
 
@@ -88,18 +97,22 @@ package struct TitleResolver: Sendable {
     ///   - body: the whole body, at most `maximumBytes`.
     ///   - sha256: the body's SHA-256, 64 lower-case hex digits.
     ///   - contentType: the answer's Content-Type.
+    ///   - answeredSeconds: when the origin answered, by its own clock, in seconds since 1970: the time
+    ///     that a live MPD is taken at, in place of `snapshotSeconds`.
     package mutating func receive(
         _ request: ManifestRequest, finalURL: String, body: [UInt8], sha256: String,
-        contentType: String? = nil
+        contentType: String? = nil, answeredSeconds: Double? = nil
     ) throws(Failure) {
         switch state {
         case .asking:
             switch ManifestForm.kind(of: body, contentType: contentType, otherwise: kind) {
             case .dash:
-                state = .dash(
-                    try DASHResolver(
-                        url, finalURL: finalURL, body: body, sha256: sha256, options: options,
-                        live: snapshotSeconds.map { .snapshot(atSeconds: $0) } ?? .refused))
+                let moment = snapshotSeconds.map { answeredSeconds ?? $0 }
+                var resolver = try DASHResolver(
+                    url, finalURL: finalURL, body: body, sha256: sha256, options: options,
+                    live: moment.map { .snapshot(atSeconds: $0) } ?? .refused)
+                if readsIndexes { try resolver.findIndexes() }
+                state = .dash(resolver)
             case .hls, .file:
                 var resolver = HLSResolver(url, options: options)
                 let first = resolver.next()
@@ -116,8 +129,20 @@ package struct TitleResolver: Sendable {
             try resolver.receive(
                 request, finalURL: finalURL, body: body, sha256: sha256, contentType: contentType)
             state = .hls(resolver)
-        case .dash: break
+        case .dash: try receiveIndex(request, body)
         }
+    }
+
+    /// Takes the bytes of a segment index, as `receive` does; nil for one that could not be had: its file
+    /// is listed whole.
+    package mutating func receiveIndex(
+        _ request: ManifestRequest, _ body: [UInt8]?
+    ) throws(Failure) {
+        guard case .dash(var resolver) = state else { return }
+        state = .asking(isAsked: true)
+        // What was found stays, whatever is wrong with this one.
+        defer { state = .dash(resolver) }
+        try resolver.indexes.receive(request, body)
     }
 
     /// What the title comes to, for people to see: what `segments` has, in its order, with byte ranges

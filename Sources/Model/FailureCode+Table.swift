@@ -106,7 +106,7 @@ extension FailureCode {
         row(402, "manifest.malformed", .never, "Correct the manifest at the line that is named."),
         row(
             403, "manifest.live", .never,
-            "The title is live; wait for its end, or for HLS give --live snapshot."),
+            "The title is live; wait for its end, or give --live snapshot."),
         row(404, "manifest.tooLarge", .never, "The manifest is larger than Dray reads."),
         row(
             405, "manifest.tooMany", .never, "The manifest lists more than Dray takes of one title."

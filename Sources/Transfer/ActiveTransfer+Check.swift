@@ -26,6 +26,8 @@ extension ActiveTransfer {
         fetched.validator = Validator.kept(
             etag: fetched.etag, lastModified: fetched.lastModified, date: easy.header("Date"))
         fetched.contentType = easy.header("Content-Type")
+        fetched.answeredSeconds = AnswerTime.seconds(
+            date: easy.header("Date"), age: easy.header("Age"))
         return fetched
     }
 

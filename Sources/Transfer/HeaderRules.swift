@@ -48,6 +48,17 @@ enum RetryAfter {
     }
 }
 
+/// When an answer was made.
+enum AnswerTime {
+    /// By the origin's clock, with the time that it lay in a cache (RFC 9110, 6.6.1; RFC 9111, 5.1), in seconds
+    /// since 1970.
+    static func seconds(date: String?, age: String?) -> Double? {
+        guard let date, let made = HTTPDate.seconds(date) else { return nil }
+        let seconds = age.flatMap { UInt32($0) } ?? 0
+        return Double(made) + Double(seconds)
+    }
+}
+
 /// What may stand in `If-Range`: proof that two answers speak of the same bytes.
 enum Validator {
     /// The strong ETag, else the Last-Modified date when it is surely older than the answer

@@ -51,4 +51,7 @@ package struct Fetched: Sendable {
     /// Nothing came, because what `TransferRequest.validator` names is still right.
     package var isUnchanged = false
     package var contentType: String?
+    /// When the origin made the answer, by its own clock, in seconds since 1970, with the time that it lay in
+    /// a cache since; nil where it does not say.
+    package var answeredSeconds: Double?
 }

@@ -1,6 +1,7 @@
 import Catalog
 import CoordinatorClient
 import Digest
+import FoundationEssentials
 import Model
 import Transfer
 
@@ -60,7 +61,10 @@ extension WorkerService {
         var requests: [ArraySlice<ResolvedSegment>] = []
         var (start, bytes) = (0, 0)
         for place in segments.indices {
-            let more = segments[place].content?.utf8.count ?? 0
+            let mirrors = segments[place].mirrors ?? []
+            let more = mirrors.reduce(segments[place].content?.utf8.count ?? 0) {
+                $0 + $1.utf8.count
+            }
             if place - start >= WireLimits.segmentsPerRequest
                 || bytes + more > WireLimits.documentBytes
             {
@@ -84,7 +88,8 @@ extension WorkerService {
     /// What the manifest of a job's title lists, with documents and what is known of playlists.
     func segments(of job: Job, _ lease: LeaseID) async throws -> [ResolvedSegment] {
         var resolver = try TitleResolver(
-            url: job.url, kind: job.assetKind ?? .hls, options: job.titles ?? TitleOptions())
+            url: job.url, kind: job.assetKind ?? .hls, options: job.titles ?? TitleOptions(),
+            snapshotSeconds: Date().timeIntervalSince1970)
         while !resolver.isComplete {
             let requests = resolver.next()
             let bodies = try await withThrowingTaskGroup(of: (ManifestRequest, Fetched).self) {
@@ -99,7 +104,8 @@ extension WorkerService {
             for (request, fetched) in bodies {
                 try resolver.receive(
                     request, finalURL: fetched.finalURL, body: fetched.body ?? [],
-                    sha256: fetched.sha256, contentType: fetched.contentType)
+                    sha256: fetched.sha256, contentType: fetched.contentType,
+                    answeredSeconds: fetched.answeredSeconds)
             }
         }
         return try resolver.segments().map { segment in

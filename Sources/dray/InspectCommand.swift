@@ -12,9 +12,9 @@ enum InspectCommand {
         discussion: """
             Reads an HLS playlist or a DASH MPD and shows its renditions, their languages, segments \
             and estimated bytes: those of byte ranges where the manifest has them, bit rate times \
-            duration where it has not. Of a URL the playlists that it names are read as well. Of a \
-            FILE nothing is asked of anybody: --base says where it would be served. A choice of \
-            tracks shows what of the title it comes to.
+            duration where it has not. Of a URL the playlists that it names are read as well, and the \
+            segment indexes of its files. Of a FILE nothing is asked of anybody: --base says where \
+            it would be served. A choice of tracks shows what of the title it comes to.
 
             With --segments every segment is listed, in the order of fetching: URL, byte range, \
             duration, role and rendition.

@@ -13,6 +13,7 @@ final class InspectSession: Service {
     private let options: TitleOptions
     private let engine: TransferEngine
     private let found = Mutex<Inspection?>(nil)
+    private let log = Logger("inspect")
     private static let group = "inspect"
 
     init(
@@ -45,20 +46,25 @@ final class InspectSession: Service {
     private func listing(_ options: TitleOptions) async throws(Failure) -> ManifestListing {
         var resolver = try TitleResolver(
             url: url, kind: kind, options: options,
-            snapshotSeconds: Date().timeIntervalSince1970)
+            snapshotSeconds: Date().timeIntervalSince1970, readsIndexes: true)
         while !resolver.isComplete {
             let requests = resolver.next()
             let answers = await withTaskGroup(of: (ManifestRequest, Answer).self) { group in
                 for request in requests {
-                    group.addTask { (request, await self.fetch(request.url)) }
+                    group.addTask { (request, await self.fetch(request)) }
                 }
                 return await group.reduce(into: [ManifestRequest: Answer]()) { $0[$1.0] = $1.1 }
             }
             for request in requests {
+                if request.range != nil {
+                    take(answers[request], of: request, &resolver)
+                    continue
+                }
                 guard let manifest = try answers[request]?.get() else { continue }
                 try resolver.receive(
                     request, finalURL: manifest.finalURL, body: manifest.body ?? [],
-                    sha256: manifest.sha256, contentType: manifest.contentType)
+                    sha256: manifest.sha256, contentType: manifest.contentType,
+                    answeredSeconds: manifest.answeredSeconds)
             }
         }
         return try resolver.listing()
@@ -66,10 +72,28 @@ final class InspectSession: Service {
 
     private typealias Answer = Result<Fetched, Failure>
 
-    private func fetch(_ url: String) async -> Answer {
+    /// Takes a file's segment index. Without it the title can be stored as well: its file is listed whole.
+    private func take(
+        _ answer: Answer?, of request: ManifestRequest, _ resolver: inout TitleResolver
+    ) {
+        do throws(Failure) {
+            try resolver.receiveIndex(request, try answer?.get().body)
+        } catch {
+            log.warning("a segment index was not read", ["code": error.code, "error": error])
+            // It is not asked for again.
+            try? resolver.receiveIndex(request, nil)
+        }
+    }
+
+    private func fetch(_ manifest: ManifestRequest) async -> Answer {
         var request = TransferRequest(
-            url: url, group: Self.group, destination: .memory, role: .playlist)
+            url: manifest.url, group: Self.group, destination: .memory,
+            role: manifest.range == nil ? .playlist : .index)
         request.maximumBytes = Int64(TitleResolver.maximumBytes)
+        if let range = manifest.range, let length = range.length {
+            request.range = TransferRequest.ByteRange(offset: range.offset, length: length)
+            request.maximumBytes = length
+        }
         let ready = request
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -40,6 +40,60 @@ import Testing
             segments.map { "\($0.role) \($0.key)" } == ["media h/t/a.mp4", "playlist h/t/m.mpd"])
     }
 
+    @Test func anIndexTellsTheSegmentsOfItsFile() throws {
+        func file(_ name: String, _ range: String) -> String {
+            MPDCase.representation(
+                "<BaseURL>\(name)</BaseURL><SegmentBase indexRange='\(range)'>"
+                    + "<Initialization range='0-8'/></SegmentBase>", id: name)
+        }
+        let set = MPDCase.set(file("a", "9-64") + file("b", "20-30") + file("a", "9-64"))
+        var resolver = try TitleResolver(url: Self.manifest, kind: .dash, readsIndexes: true)
+        var asked: [String] = []
+        while !resolver.isComplete {
+            for request in resolver.next() {
+                guard let range = request.range else {
+                    try resolver.receive(
+                        request, finalURL: Self.manifest, body: [UInt8](Self.mpd(set).utf8),
+                        sha256: "")
+                    continue
+                }
+                asked.append("\(request.url) \(range.offset)+\(range.length ?? -1)")
+                let index = SegmentIndexTests.index([(500, 4_000), (0x8000_0064, 2_500)])
+                try resolver.receiveIndex(request, request.url.hasSuffix("a") ? index : nil)
+            }
+        }
+        #expect(asked == ["http://h/t/a 9+56", "http://h/t/b 20+11"])
+        let listing = try resolver.listing()
+        #expect(
+            listing.segments.map(MPDCase.line) == [
+                "init http://h/t/a 0+9", "index http://h/t/a 9+56", "media http://h/t/a 65+500 4s",
+                "media http://h/t/a 565+100 2.5s", "init http://h/t/b 0+9",
+                "index http://h/t/b 20+11", "media http://h/t/b 10s",
+            ])
+        #expect(listing.sums.map(\.estimatedBytes) == [665, 1_250, nil, nil])
+        #expect(try resolver.segments().map(\.key) == ["h/t/a", "h/t/b", "h/t/m.mpd"])
+    }
+
+    @Test func furtherBaseURLsAreMirrors() throws {
+        let text =
+            "<BaseURL>http://one/</BaseURL><BaseURL>http://two/x/</BaseURL><BaseURL>ftp://no/</BaseURL>"
+            + "<BaseURL>http://one</BaseURL>"
+            + MPDCase.set(
+                MPDCase.representation("<BaseURL>v</BaseURL>")
+                    + MPDCase.representation("<BaseURL>w</BaseURL><BaseURL>y</BaseURL>")
+                    + MPDCase.representation("<BaseURL>http://three/z</BaseURL>")
+                    + MPDCase.representation(
+                        MPDCase.template("media='http://four/$RepresentationID$'")))
+        let segments = try Title.resolve(Self.manifest, [Self.manifest: Self.mpd(text)])
+        #expect(
+            segments.map { "\($0.url) \(($0.mirrors ?? []).joined(separator: " "))" } == [
+                "http://one/v http://two/x/v",
+                "http://one/w http://two/x/w http://one/y http://two/x/y", "http://three/z ",
+                "http://four/v ", "http://h/t/m.mpd ",
+            ])
+        #expect(segments.map(\.key).prefix(2) == ["one/v", "one/w"])
+    }
+
     @Test func redirectsMoveTheBytesButNotTheKeys() throws {
         let sets =
             MPDCase.set(

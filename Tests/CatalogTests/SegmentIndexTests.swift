@@ -12,7 +12,7 @@ import Testing
     }
 
     /// An index of `parts`: bytes, with the top bit for an index, and units of time.
-    private static func index(
+    static func index(
         version: UInt64 = 0, timescale: UInt64 = 1_000, first: UInt64 = 0,
         _ parts: [(UInt64, UInt64)]
     ) -> [UInt8] {

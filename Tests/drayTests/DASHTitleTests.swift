@@ -52,6 +52,53 @@ extension EndToEnd {
             }
         }
 
+        /// A live title that is taken for what it lists has an end at the edge, and begins where its window did.
+        @Test func aLiveTitleIsTakenForWhatItLists() async throws {
+            let source = try TemporaryDirectory("live")
+            _ = try await ChildProcess.run(["sh", "-ec", Self.make, source.path])
+            // The last four seconds of six, by time; and all six, by number, by now over.
+            _ = try await ChildProcess.run([
+                "sed", "-i", "-E",
+                "s/type=\"static\"/type=\"dynamic\" availabilityStartTime=\"2020-01-01T00:00:00Z\" "
+                    + "minimumUpdatePeriod=\"PT2S\"/; s/mediaPresentationDuration=\"[^\"]*\"//; "
+                    + "s/<S t=\"0\" d=\"([0-9]+)\" r=\"2\"/<S t=\"\\1\" d=\"\\1\" r=\"1\"/",
+                source.path("time/m.mpd"),
+            ])
+            _ = try await ChildProcess.run([
+                "sed", "-i",
+                "s/type=\"static\"/type=\"dynamic\" availabilityStartTime=\"2020-01-01T00:00:00Z\"/",
+                source.path("number/m.mpd"),
+            ])
+            let origin = try await NginxServer(root: source.path)
+            let home = try await EmbeddedHome(.current)
+            let list = try source.write(
+                "\(origin.url)/time/m.mpd\n\(origin.url)/number/m.mpd\n", to: "titles.txt")
+            let refused = try home.prefetch(list)
+            #expect(try await refused.wait() == .exited(1))
+            #expect(refused.errors.contains("manifest.live"))
+            let taken = try home.prefetch(list, ["--live", "snapshot"])
+            #expect(try await taken.wait() == .exited(0), "\(taken.errors)")
+            try await origin.stop()
+            let site = "\(home.edge)/127.0.0.1:\(origin.port)"
+            _ = try await EdgeTree.checkSums(beneath: site)
+            let edge = try await NginxServer(root: site)
+            for (title, frames) in [("time", "100"), ("number", "150")] {
+                let manifest = "\(edge.url)/\(title)/m.mpd"
+                #expect(try await Self.frames(manifest) == frames, "\(title)")
+                let player = try ChildProcess([
+                    "ffmpeg", "-nostdin", "-v", "error", "-i", manifest, "-f", "null", "-",
+                ])
+                #expect(try await player.wait() == .exited(0))
+                #expect(player.errors.isEmpty, "\(title): \(player.errors)")
+                let duration = try await ChildProcess.run([
+                    "ffprobe", "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0",
+                    manifest,
+                ])
+                let seconds = (Double(frames) ?? 0) / 25
+                #expect(Double(duration.split(separator: "\n").first ?? "") == seconds)
+            }
+        }
+
         /// Six seconds at 25 frames a second, packed in different ways. ffmpeg's player takes the first
         /// number for a place in lists and timelines, so it is 0 there, where it means nothing.
         private static let make = """

@@ -105,6 +105,45 @@ import Testing
         #expect(renditions.map { $0["estimatedBytes"] as? Int } == [10, 6_500])
     }
 
+    /// The index of a file says where its segments are and how many bytes they have.
+    @Test func theIndexOfAFileIsRead() async throws {
+        func number(_ value: Int, _ count: Int = 4) -> [UInt8] {
+            (0..<count).reversed().map { UInt8(value >> (8 * $0) & 0xFF) }
+        }
+        var index = number(68) + Array("sidx".utf8) + number(0) + number(1) + number(1_000)
+        index += number(0) + number(0) + number(0, 2) + number(3, 2)
+        for bytes in [5_000, 3_000, 400] { index += number(bytes) + number(2_000) + number(0) }
+        let origin = try FaultOrigin()
+        let head = [UInt8](repeating: 0, count: 100)
+        origin.serve("/t/v.mp4", head + index + [UInt8](repeating: 1, count: 8_400))
+        origin.route(
+            "/t/m.mpd",
+            FaultOrigin.Response(
+                text: """
+                    <MPD mediaPresentationDuration="PT6S"><Period><AdaptationSet mimeType="video/mp4">
+                    <Representation id="v" bandwidth="8000"><BaseURL>v.mp4</BaseURL>
+                    <SegmentBase indexRange="100-167"><Initialization range="0-99"/></SegmentBase>
+                    </Representation><Representation id="w" bandwidth="8000"><BaseURL>w.mp4</BaseURL>
+                    <SegmentBase indexRange="100-167"/></Representation></AdaptationSet></Period></MPD>
+                    """))
+        let url = origin.url("/t/m.mpd")
+        let report = try await json([url, "--segments"])
+        #expect(report["error"] is NSNull)
+        let file = origin.url("/t/v.mp4")
+        #expect(
+            try lines(report).prefix(5) == [
+                "init \(file) 0 100 - v", "index \(file) 100 68 - v", "media \(file) 168 5000 2 v",
+                "media \(file) 5168 3000 2 v", "media \(file) 8168 400 2 v",
+            ])
+        let renditions = try #require(report["renditions"] as? [[String: Any]])
+        #expect(renditions.map { $0["estimatedBytes"] as? Int } == [8_568, 6_000])
+        #expect(origin.requests(for: "/t/v.mp4").map { $0.headers["range"] } == ["bytes=100-167"])
+        // One that is not there is said, and its file is listed whole.
+        #expect(try lines(report).last == "media \(origin.url("/t/w.mp4")) - - 6 w")
+        let shown = try await inspect([url])
+        #expect(shown.ending == .exited(0) && shown.errors.contains("origin.http.404"))
+    }
+
     @Test func whatCannotBeTakenHasItsCode() async throws {
         let base = ["--base", "http://h/t/m", "--segments"]
         let live = try directory.write("#EXTM3U\n#EXTINF:4,\n1.ts\n", to: "live")
