@@ -120,30 +120,31 @@ struct DASHSnapshot {
     }
 
     /// The same in units of a timescale, to the nearest.
-    private func shift(ofPeriod place: Int, timescale: Int64) -> Int64 {
+    private func shift(ofPeriod place: Int, timescale: Int64) -> Int128 {
         let units = Int128(shift(ofPeriod: place)) * Int128(timescale)
-        return Int64(clamping: (units + 500_000_000) / 1_000_000_000)
+        return (units + 500_000_000) / 1_000_000_000
     }
 
     // MARK: Periods
 
     private mutating func writePeriods(_ places: [Int], last: Int) throws(Failure) {
         let spans = try manifest.spans()
-        var zero: Int64?
-        var total: Int64?
+        // Wide enough for whatever is written; who reads it next says what is too large.
+        var zero: Int128?
+        var total: Int128?
         for (number, place) in places.enumerated() {
             guard !extents[number].isEmpty else {
                 edits.append(ManifestEdit(elements[place].bytes))
                 continue
             }
-            let shift = shift(ofPeriod: number)
-            let begin = zero ?? spans[number].start + shift
+            let shift = Int128(shift(ofPeriod: number))
+            let begin = zero ?? Int128(spans[number].start) + shift
             zero = begin
-            let start = max(0, spans[number].start - begin)
+            let start = max(0, Int128(spans[number].start) - begin)
             set(place, "start", Self.duration(start))
             remove(place, "duration")
             if shift > 0 { moveEvents(ofPeriod: number, place) }
-            if number == last { total = extents[number].end.map { start + $0 - shift } }
+            if number == last { total = extents[number].end.map { start + Int128($0) - shift } }
         }
         guard let total, total > 0 else { throw unsupported("does not say how long it is") }
         guard let root = elements.firstIndex(where: { $0.name == "MPD" }) else { return }
@@ -162,13 +163,13 @@ struct DASHSnapshot {
         for place in elements.indices
         where elements[place].name == "EventStream" && elements[place].parent == period {
             let timescale = max(1, value(place, "timescale") ?? 1)
-            let (offset, isLarge) = (value(place, "presentationTimeOffset") ?? 0)
-                .addingReportingOverflow(shift(ofPeriod: number, timescale: timescale))
-            if !isLarge { set(place, "presentationTimeOffset", "\(offset)") }
+            let offset = Int128(value(place, "presentationTimeOffset") ?? 0)
+            let moved = offset + shift(ofPeriod: number, timescale: timescale)
+            set(place, "presentationTimeOffset", "\(moved)")
         }
     }
 
-    private static func duration(_ nanoseconds: Int64) -> String {
+    private static func duration(_ nanoseconds: Int128) -> String {
         let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         guard rest > 0 else { return "PT\(seconds)S" }
         var digits = "\(1_000_000_000 + rest)".dropFirst()
@@ -240,7 +241,7 @@ struct DASHSnapshot {
     ) throws(Failure) -> [UInt8] {
         let addressing = track.representation.addressing
         let offset =
-            addressing.presentationTimeOffset
+            Int128(addressing.presentationTimeOffset)
             + shift(ofPeriod: track.period, timescale: addressing.timescale)
         var text = "<\(prefix)SegmentTemplate timescale=\"\(addressing.timescale)\""
         text += " presentationTimeOffset=\"\(offset)\""

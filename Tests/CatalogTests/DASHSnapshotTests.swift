@@ -131,6 +131,11 @@ import Testing
                     + "<SegmentURL media='a'/></SegmentList>", "manifest.unsupported"
             ),
             ("<AdaptationSet><Representation><BaseURL>a</BaseURL>", "manifest.unsupported"),
+            (
+                "<AdaptationSet><Representation><SegmentTemplate media='$Time$'><SegmentTimeline>"
+                    + "<S t='999999999999999999' d='1'/></SegmentTimeline></SegmentTemplate>",
+                "manifest.unsupported"
+            ),
         ] as [(String, FailureCode)])
     func whatCannotBeTaken(inner: String, code: FailureCode) {
         let failure = #expect(throws: Failure.self) {
