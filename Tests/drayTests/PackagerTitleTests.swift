@@ -19,6 +19,7 @@ extension EndToEnd {
             try Self.writeShaka(source)
             let served = try EdgeTree.files(beneath: source.path)
             let origin = try await NginxServer(root: source.path)
+            try await Self.inspectShaka("\(origin.url)/shaka", source)
             let home = try await EmbeddedHome(.current)
             let list = try source.write(
                 Self.titles.keys.sorted().map { "\(origin.url)/\($0)\n" }.joined(), to: "list.txt")
@@ -193,6 +194,29 @@ extension EndToEnd {
                     parts.append((offset, length, milliseconds))
                     offset += length
                 }
+            }
+        }
+
+        /// What `dray inspect` lists of files with an index: their parts, as the index has them.
+        private static func inspectShaka(_ folder: String, _ source: TemporaryDirectory)
+            async throws
+        {
+            let process = try DrayProcess.start([
+                "inspect", "\(folder)/m.mpd", "--segments", "--json",
+            ])
+            #expect(try await process.wait() == .exited(0), "\(process.errors)")
+            let report = try #require(
+                JSONSerialization.jsonObject(with: Data(process.output.utf8)) as? [String: Any])
+            let segments = try #require(report["segments"] as? [[String: Any]])
+            for name in ["h264_90p", "audio_en", "audio_de"] {
+                let parts = segments.filter {
+                    $0["url"] as? String == "\(folder)/\(name).mp4"
+                        && $0["role"] as? String == "media"
+                }
+                let index = try Index(of: try source.read("shaka/\(name).mp4"))
+                #expect(index.parts.count > 1)
+                #expect(parts.map { $0["offset"] as? Int } == index.parts.map(\.offset))
+                #expect(parts.map { $0["length"] as? Int } == index.parts.map(\.length))
             }
         }
 
