@@ -16,6 +16,9 @@ extension Validation {
         if let code = action.failureCode, !code.isKnown {
             throw wrong("failureCode", code.rawValue, "a code such as origin.http.404")
         }
+        guard action.ofRefresh == nil || action.action == .cancel else {
+            throw wrong("ofRefresh", "\(action.action.rawValue)", "with the action cancel only")
+        }
         try checkSchedule(action)
         switch (action.action, action.priority) {
         case (.reprioritise, let priority?): try range(priority, "priority", 0...9)

@@ -12,14 +12,23 @@ extension Validation {
         try uuid(batch.worker, "worker")
         try uuid(batch.lease, "lease")
         try range(batch.files.count, "files", 1...WireLimits.segmentsPerRequest)
+        if let wanted = batch.switchOver { try check(wanted) }
         try check(
             batch.files.map(\.segment), mostOrdinal: mostOrdinal, in: "files", member: ".segment")
         for (index, file) in batch.files.enumerated() {
             try length(file.stored.bytes, "files[\(index)].stored.bytes")
             try digest(file.stored.sha256, "files[\(index)].stored.sha256")
+            if let staged = file.staged {
+                try range(staged, "files[\(index)].staged", 1...mostOrdinal + 1)
+            }
             guard let validator = file.validator else { continue }
             try text(validator, "files[\(index)].validator", 1...WireLimits.validatorCharacters)
         }
+    }
+
+    static func check(_ wanted: RefreshBatch.Switch) throws(Failure) {
+        guard let segments = wanted.segments else { return }
+        try range(segments, "switchOver.segments", 1...WireLimits.segmentsPerAsset)
     }
 
     /// Sidecars have numbers behind those of a manifest.

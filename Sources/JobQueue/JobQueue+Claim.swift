@@ -200,7 +200,7 @@ extension Job {
             known = StoredObject(bytes: bytes, sha256: digest)
         }
         mirrors = try row.optionalString(17)?.split(separator: "\n").map(String.init)
-        if kind == .resolve || kind == .refresh {
+        if [.resolve, .refresh, .switchOver].contains(kind) {
             assetKind = try row.optionalString(13).flatMap(AssetKind.init(rawValue:))
         }
         if let id = try row.optionalString(14) {

@@ -40,33 +40,65 @@ extension JobQueue {
         return answer
     }
 
-    /// A page of the stored files of an asset whose refresh a lease holds. Throws `worker.leaseLost` where it
-    /// does not.
+    /// A page of the files of an asset whose refresh or switch a lease holds: those that are stored, or staged. Throws
+    /// `worker.leaseLost` where it does not.
     package func refreshFiles(
         _ request: RefreshFilesRequest
     ) async throws(Failure) -> RefreshFilesPage {
         try await transaction { connection in
             let held = try await Self.held(
                 [request.job], [request.lease], request.worker, connection)[request.job]
-            guard let job = held, job.kind == .refresh else {
+            guard let job = held, job.kind == .refresh || job.kind == .switchOver else {
                 throw Failure("worker.leaseLost", "The lease does not hold the job.")
             }
-            let rows = try await connection.query(
-                SQL.refreshFiles,
-                [
-                    .int(job.asset), .int(Int64(request.after ?? -1)),
-                    .int(Int64(WireLimits.pageRows)),
-                ]
-            ).rows
-            let files = try rows.map { try RefreshFile(row: $0) }
-            return RefreshFilesPage(
-                files: files,
-                next: files.count == WireLimits.pageRows ? files.last?.segment.ordinal : nil)
+            if request.after == nil, job.kind == .refresh {
+                _ = try await connection.query(SQL.refreshForget, [.int(job.asset)])
+            }
+            let values: [PostgresValue] = [
+                .int(job.asset), .int(Int64(request.after ?? -1)), .int(Int64(WireLimits.pageRows)),
+            ]
+            if job.kind == .switchOver {
+                return try Self.staged(try await connection.query(SQL.switchFiles, values).rows)
+            }
+            let rows = try await connection.query(SQL.refreshFiles, values).rows
+            return Self.page(try rows.map { try RefreshFile(row: $0) })
         }
     }
 
-    /// Takes note of files that a refresh has put to the edge; nothing of it counts before the job is reported
-    /// done.
+    private static func page(
+        _ files: [RefreshFile], _ staging: RefreshFilesPage.Staging? = nil
+    ) -> RefreshFilesPage {
+        RefreshFilesPage(
+            files: files,
+            next: files.count == WireLimits.pageRows ? files.last?.segment.ordinal : nil,
+            staging: staging)
+    }
+
+    /// Rows of `switch_files.sql`: one at least, which names no file where there are no more.
+    private static func staged(_ rows: PostgresRows) throws -> RefreshFilesPage {
+        guard let first = rows.first else {
+            throw Failure("worker.leaseLost", "The asset is not in the midst of a switch.")
+        }
+        let files = try rows.filter { try $0.optionalInt64("ordinal") != nil }.map { row in
+            var file = RefreshFile(
+                segment: ResolvedSegment(
+                    ordinal: Int(try row.int64("ordinal")), url: try row.string("url"),
+                    key: try row.string("key"),
+                    role: SegmentRole(rawValue: try row.string("role")) ?? .file),
+                stored: StoredObject(
+                    bytes: try row.int64("bytes"), sha256: try row.string("sha256")))
+            file.staged = Int(try row.int64("staged"))
+            return file
+        }
+        return page(
+            files,
+            RefreshFilesPage.Staging(
+                lease: LeaseID(try first.string("lease_id")), job: JobID(try first.int64("job_id")))
+        )
+    }
+
+    /// Takes note of files as a refresh found them; nothing of it counts before the job is reported done. Grants
+    /// the switch where it is asked for.
     package func addRefreshed(
         _ batch: RefreshBatch
     ) async throws(Failure) -> ReportAnswer.Verdict {
@@ -80,6 +112,13 @@ extension JobQueue {
                 let job = try await Self.held(
                     [batch.job], [batch.lease], batch.worker, connection)[batch.job]
             else { return .stale }
+            if job.kind == .switchOver, batch.switchOver != nil {
+                // Asked once more: the answer was lost.
+                let granted = try await connection.query(
+                    SQL.switchGranted, [.int(job.asset), .uuid(batch.lease)]
+                ).only().bool(0)
+                return granted ? .accepted : .rejected
+            }
             guard job.kind == .refresh, files.allSatisfy(\.stored.isPlausible) else {
                 return .rejected
             }
@@ -88,9 +127,9 @@ extension JobQueue {
             _ = try await connection.query(
                 SQL.refreshedStore,
                 [
-                    .int(job.asset), .int(job.id.rawValue),
-                    .int64Array(files.map { Int64($0.segment.ordinal) }), .textArray(origins),
-                    .textArray(files.map(\.segment.url)), .textArray(files.map(\.segment.key)),
+                    .int(job.asset), .int64Array(files.map { Int64($0.segment.ordinal) }),
+                    .textArray(origins), .textArray(files.map(\.segment.url)),
+                    .textArray(files.map(\.segment.key)),
                     .textArray(files.map(\.segment.role.rawValue)),
                     .optionalIntArray(files.map(\.segment.bytes)),
                     .optionalTextArray(files.map(\.segment.sha256)),
@@ -99,8 +138,17 @@ extension JobQueue {
                     .textArray(files.map(\.stored.sha256)),
                     .optionalTextArray(files.map(\.validator)),
                     .boolArray(files.map { $0.verified ?? false }),
+                    .optionalIntArray(files.map { $0.staged.map(Int64.init) }),
                 ])
-            return .accepted
+            guard let wanted = batch.switchOver else { return .accepted }
+            let granted = try await connection.query(
+                SQL.switchGrant,
+                [
+                    .int(job.asset), .int(job.lane), .int(job.id.rawValue), .uuid(batch.lease),
+                    .optionalInt(wanted.segments.map(Int64.init)),
+                ]
+            ).only().bool(0)
+            return granted ? .accepted : .rejected
         }
     }
 
@@ -108,30 +156,28 @@ extension JobQueue {
     static func settle(
         _ refreshes: ReportPlan.Refreshes, _ connection: PostgresConnection
     ) async throws {
-        let handedIn = Set(
-            try await connection.query(
-                SQL.refreshedFound,
-                [
-                    .int64Array(refreshes.found.map(\.job.asset)),
-                    .int64Array(refreshes.found.map(\.job.id.rawValue)),
-                ]
-            ).rows.map { JobID(try $0.int64(0)) })
-        for refresh in refreshes.found
-        where refresh.segments != nil || handedIn.contains(refresh.job.id) {
-            let ids: [PostgresValue] = [.int(refresh.job.asset), .int(refresh.job.id.rawValue)]
-            if let segments = refresh.segments {
-                _ = try await connection.query(
-                    SQL.resolvedTrim, [.int(refresh.job.asset), .int(Int64(segments))])
+        var relisted = Set(refreshes.found.filter { $0.segments != nil }.map(\.job.id.rawValue))
+        let handedIn = try await connection.query(
+            SQL.refreshedFound, [.int64Array(refreshes.found.map(\.job.asset))]
+        ).rows
+        for (refresh, row) in zip(refreshes.found, handedIn) {
+            let job = refresh.job
+            let segments =
+                try job.kind == .switchOver
+                ? row.optionalInt64("segments") : refresh.segments.map(Int64.init)
+            guard try segments != nil || row.bool("has_files") else { continue }
+            let asset = PostgresValue.int(job.asset)
+            if let segments {
+                relisted.insert(job.id.rawValue)
+                _ = try await connection.query(SQL.resolvedTrim, [asset, .int(segments)])
             }
-            _ = try await connection.query(SQL.refreshedSegments, ids)
+            _ = try await connection.query(SQL.refreshedSegments, [asset])
             _ = try await connection.query(
-                SQL.refreshedResults, ids + [.int(Int64(refresh.job.attempt))])
-            guard let segments = refresh.segments else { continue }
-            let origins = try await connection.query(
-                SQL.resolvedOrigins, [.int(refresh.job.asset)]
-            ).rows
+                SQL.refreshedResults, [asset, .int(Int64(job.attempt))])
+            guard let segments else { continue }
+            let origins = try await connection.query(SQL.resolvedOrigins, [asset]).rows
             let stored = try origins.reduce(0) { $0 + (try $1.int64("segments")) }
-            guard stored == Int64(segments) else {
+            guard stored == segments else {
                 throw Failure(
                     "cluster.protocol",
                     "A refresh reported \(segments) segments; \(stored) had arrived.")
@@ -143,7 +189,7 @@ extension JobQueue {
                 .int64Array(refreshes.lanes), .int64Array(refreshes.jobs),
                 .textArray(refreshes.outcomes.map(\.rawValue)),
                 .optionalTextArray(refreshes.codes), .optionalTextArray(refreshes.messages),
-                .boolArray(refreshes.relisted),
+                .boolArray(refreshes.jobs.map { relisted.contains($0) }),
             ])
     }
 

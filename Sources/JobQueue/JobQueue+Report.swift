@@ -303,6 +303,14 @@ extension JobQueue {
                 ])
             try await settleAsset(job.asset, failure, verifiesFailed: 1, connection)
             return false
+        case .switchFailed(let job, let failure):
+            _ = try await connection.query(
+                SQL.switchFailed,
+                [
+                    .int(job.lane), .int(job.id.rawValue), .text(failure.code.rawValue),
+                    .text(failure.message),
+                ])
+            return false
         }
     }
 

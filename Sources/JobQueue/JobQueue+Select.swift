@@ -105,7 +105,12 @@ extension JobQueue {
             }
             switch action.action {
             case .cancel:
-                let started = assets.filter { $0.state?.isSettled == false && $0.state != .new }
+                // A switch is carried through.
+                let started = assets.filter {
+                    action.ofRefresh == true
+                        ? $0.state == .refreshing
+                        : $0.state?.isSettled == false && ![.new, .switching].contains($0.state)
+                }
                 return try await Self.cancel(started.map(\.id), of: catalog, connection)
             case .retry:
                 guard state != .open else { return SelectionAnswer(assets: 0, jobs: 0) }
@@ -200,6 +205,7 @@ extension JobQueue {
             try await connection.query(
                 SQL.catalogRead, [.int(catalog.rawValue)]
             ).only().int64("sums_failed") > 0
+        try checkSwitches(try await connection.query(SQL.switchAwaited, both))
         // One that was named anew since starts from nothing.
         _ = try await connection.query(SQL.startForget, both)
         let interrupted = try await connection.query(SQL.assetsInterrupted, both).rows.map {

@@ -124,24 +124,28 @@ extension JobQueue {
             let row = try await Self.lock(catalog, generation: generation, connection)
             if row.generation == generation && row.state != .interrupted { return }
             try Self.checkOpen("of catalog \(catalog)", state: row.queueState)
-            _ = try await connection.query(SQL.planInBulk, [])
             let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
             try await Self.lockWork(both, connection)
-            // What was reported of assets that are started anew is in them then.
-            _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
-            _ = try await connection.query(SQL.startForget, both)
-            _ = try await connection.query(SQL.startLanes, both + [.int(row.queueID)])
-            // Its reports go on meanwhile; they take no lane's lock.
-            _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])
-            for statement in [
-                SQL.startNewFiles, SQL.startFileSegments, SQL.startDropSidecars, SQL.startSidecars,
-                SQL.startDropParts,
-            ] {
-                _ = try await connection.query(statement, both)
-            }
-            _ = try await connection.query(SQL.startJobs, both + [.null])
-            _ = try await connection.query(SQL.startTotals, both)
-            _ = try await connection.query(SQL.notifyWork, [])
+            // One round trip: idle workers wait for the end of it.
+            let statements: [(String, [PostgresValue])] =
+                [
+                    // What was reported of assets that are started anew is in them then.
+                    (SQL.catalogFold, [.int(catalog.rawValue)]), (SQL.switchAwaited, both),
+                    (SQL.startForget, both), (SQL.startLanes, both + [.int(row.queueID)]),
+                    // Its reports go on meanwhile; they take no lane's lock.
+                    (SQL.startLockLanes, [.int(catalog.rawValue)]),
+                ]
+                + [
+                    SQL.startNewFiles, SQL.startFileSegments, SQL.startDropSidecars,
+                    SQL.startSidecars, SQL.startDropParts,
+                ].map { ($0, both) }
+                + [
+                    (SQL.startJobs, both + [.null]), (SQL.startTotals, both),
+                    (SQL.notifyWork, []),
+                ]
+            let results = try await connection.pipeline(
+                statements.map { PostgresStatement($0.0, $0.1) })
+            try Self.checkSwitches(results[1])
         }
     }
 
@@ -149,11 +153,25 @@ extension JobQueue {
     static func lockWork(
         _ values: [PostgresValue], _ connection: PostgresConnection
     ) async throws {
-        _ = try await connection.query(SQL.startLockWork, values)
-        while true {
-            let row = try await connection.query(SQL.startLockWork, values).only()
-            if try row.int64("found") == row.int64("locked") { return }
+        let lock = PostgresStatement(SQL.startLockWork, values)
+        var results = try await connection.pipeline([
+            PostgresStatement(SQL.planInBulk, []), lock, lock,
+        ])
+        while let row = try results.last?.only(),
+            try row.int64("found") != row.int64("locked")
+        {
+            results = try await connection.pipeline([lock])
         }
+    }
+
+    /// Throws `cluster.busy` for an answer of `switch_awaited.sql` that names an asset: what a start would take away
+    /// from its switch comes after it.
+    static func checkSwitches(_ awaited: PostgresResult) throws {
+        guard let asset = try awaited.firstRow?.string("name") else { return }
+        throw Failure(
+            "cluster.busy",
+            "asset \(asset.prefix(100)): its new files are just taking their places; a worker of the site "
+                + "ends that. Start again after it.")
     }
 
     /// Takes a catalog's jobs away: its submitter has gone. What is stored stays; a later start
@@ -210,9 +228,11 @@ extension JobQueue {
     private static func lock(
         _ catalog: CatalogID, generation: Int, _ connection: PostgresConnection
     ) async throws -> CatalogRow {
-        _ = try await connection.query(SQL.catalogLock, [.int(catalog.rawValue)])
-        let rows = try await connection.query(SQL.catalogRead, [.int(catalog.rawValue)])
-        guard let row = rows.firstRow else { throw unknown(catalog) }
+        let results = try await connection.pipeline(
+            [SQL.catalogLock, SQL.catalogRead].map {
+                PostgresStatement($0, [.int(catalog.rawValue)])
+            })
+        guard let row = results.last?.firstRow else { throw unknown(catalog) }
         let opened = Int(try row.int64("opened_generation"))
         guard opened == generation else {
             throw Failure(

@@ -37,6 +37,7 @@ package enum Migrations {
         Step(19, PackageResources.migration_0019_up_sql, PackageResources.migration_0019_down_sql),
         Step(20, PackageResources.migration_0020_up_sql, PackageResources.migration_0020_down_sql),
         Step(21, PackageResources.migration_0021_up_sql, PackageResources.migration_0021_down_sql),
+        Step(22, PackageResources.migration_0022_up_sql, PackageResources.migration_0022_down_sql),
         Step(23, PackageResources.migration_0023_up_sql, PackageResources.migration_0023_down_sql),
     ]
 

@@ -129,15 +129,14 @@ struct ReportPlan {
         var failed: [Int64] = []
     }
 
-    /// Refreshes that ended: parallel columns, and what is to be done before for those that found something.
+    /// Refreshes that ended, their switches with them: parallel columns, and what is to be done before for those that
+    /// found something.
     struct Refreshes {
         var lanes: [Int64] = []
         var jobs: [Int64] = []
         var outcomes: [RefreshOutcome] = []
         var codes: [String?] = []
         var messages: [String?] = []
-        /// Whether the asset has other files than before.
-        var relisted: [Bool] = []
         /// - segments: of a title that lists others than before.
         var found: [(job: HeldJob, segments: Int?)] = []
 
@@ -150,7 +149,6 @@ struct ReportPlan {
             outcomes.append(outcome)
             codes.append(failure?.code.rawValue)
             messages.append(failure?.message)
-            relisted.append(segments != nil)
             // One that is unchanged may be called otherwise by now.
             if outcome != .failed { found.append((job, segments)) }
         }
@@ -167,6 +165,7 @@ struct ReportPlan {
         case reset(whole: Int64, seconds: Double, counts: Bool, isDivisible: Bool)
         case verified(HeldJob, StoredObject, isCompared: Bool)
         case verifyFailed(HeldJob, Failure)
+        case switchFailed(HeldJob, Failure)
     }
 
     var settled = Settled()
@@ -227,6 +226,10 @@ struct ReportPlan {
                 report.segments.map({ (1...WireLimits.segmentsPerAsset).contains($0) }) ?? true
             else { return false }
             refreshes.add(job, outcome, segments: report.segments)
+        case .switchOver:
+            // What it lists was said when it was granted.
+            guard report.refreshed == .changed else { return false }
+            refreshes.add(job, .changed)
         case .verify:
             guard let stored = report.stored, stored.isPlausible else { return false }
             steps.append(.verified(job, stored, isCompared: report.verified ?? false))
@@ -360,6 +363,7 @@ struct ReportPlan {
         case .verify: steps.append(.verifyFailed(job, failure))
         case .sums: end(sums: job, failed: true)
         case .refresh: refreshes.add(job, .failed, failure: failure)
+        case .switchOver: steps.append(.switchFailed(job, failure))
         case .fetch:
             settled.lanes.append(job.lane)
             settled.jobs.append(job.id.rawValue)

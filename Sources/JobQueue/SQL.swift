@@ -79,12 +79,17 @@ enum SQL {
         // Behind every segment that a manifest may have.
         ("firstSidecar", "\(WireLimits.segmentsPerAsset)"),
         ("settleFetches", fragment(PackageResources.fragment_settle_fetches_sql)),
+        ("refreshesEnded", fragment(PackageResources.fragment_refreshes_ended_sql)),
         ("heldJobs", fragment(PackageResources.fragment_held_jobs_sql)),
         ("longestValidator", "\(WireLimits.validatorCharacters)"),
         ("assetKinds", list(AssetKind.allCases)),
         ("assetStates", list(AssetState.allCases)),
         ("assetUnderWay", list([AssetState.ready, .inProgress, .verifying])),
-        ("assetStarted", list(AssetState.machine.sources(of: .gaveUp))),
+        // A switch that was granted is carried through.
+        (
+            "assetStarted",
+            list(AssetState.machine.sources(of: .gaveUp).filter { $0 != .switching })
+        ),
         ("assetUnsettled", list(AssetState.allCases.filter { !$0.isSettled })),
         (
             "assetInterruptible",

@@ -18,10 +18,12 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// Every segment it needs is stored; resolved or fetched again when it is submitted again.
     /// Can move to new, resolving, inProgress, refreshing, expired, removed.
     case completed
-    /// A worker asks for each of its files anew. What lies at the edge is whole, and stays so until all
-    /// that has changed is there; a refresh that fails leaves it as it is.
-    /// Can move to new, completed.
+    /// A worker asks for each of its files anew, and lays what has changed beside what is at the edge, which
+    /// stays as it is. Can move to new, switching, completed.
     case refreshing
+    /// Its new files take the place of the old ones. Nothing interrupts that; whoever loses it to another worker
+    /// loses nothing of it. Can move to completed, failed.
+    case switching
     /// Held by an operator. Can move to new, resolving, inProgress, removed.
     case paused
     /// Its submitter went away. Can move to new, resolving, inProgress, removed.
@@ -37,7 +39,7 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     package var isSettled: Bool {
         switch self {
         case .completed, .failed, .paused, .interrupted, .expired, .removed: true
-        case .new, .resolving, .ready, .inProgress, .verifying, .refreshing: false
+        case .new, .resolving, .ready, .inProgress, .verifying, .refreshing, .switching: false
         }
     }
 }
@@ -66,6 +68,8 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case resubmit
     /// Its files are asked for anew.
     case refresh
+    /// All that has changed of it is staged, and may take its place.
+    case switchOver
     /// Named again with another URL, kind, key, length or digest: what was known of it is dropped.
     case redefine
     /// Its time at the edge is over.
@@ -107,9 +111,10 @@ extension AssetState {
                 .expire: .expired, .remove: .removed,
             ],
             .refreshing: [
-                .redefine: .new, .finished: .completed, .gaveUp: .completed,
-                .interrupt: .completed,
+                .redefine: .new, .switchOver: .switching, .finished: .completed,
+                .gaveUp: .completed, .interrupt: .completed,
             ],
+            .switching: [.finished: .completed, .gaveUp: .failed],
             .paused: [
                 .redefine: .new, .resolve: .resolving, .resume: .inProgress, .remove: .removed,
             ],

@@ -18,8 +18,10 @@ package enum JobKind: String, Codable, CaseIterable, Sendable {
     case verify
     /// Write a directory's `SHA256SUMS`.
     case sums
-    /// Ask for every file of a completed asset anew, and switch to what has changed.
+    /// Ask for every file of a completed asset anew, and stage what has changed.
     case refresh
+    /// Let the staged files of a refresh take the place of the old ones. A `refresh` becomes one when it is granted.
+    case switchOver = "switch"
 }
 
 /// What a segment is for; decides the media sanity check and how reports group it.

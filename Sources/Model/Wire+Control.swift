@@ -62,6 +62,8 @@ package struct SelectionAction: Codable, Hashable, Sendable {
     /// What to reschedule to, in seconds since 1970; 0 for none, nil to leave it.
     package var notBefore: Double?
     package var deadline: Double?
+    /// What to cancel: only refreshes of what is completed, not what is fetched for the first time. Nil is false.
+    package var ofRefresh: Bool?
 
     package enum Action: String, Codable, CaseIterable, Sendable {
         /// Nothing more of it is done. What workers hold they stop at their next heartbeat; what is
@@ -80,7 +82,7 @@ package struct SelectionAction: Codable, Hashable, Sendable {
     package init(
         _ action: Action, catalog: CatalogReference? = nil, asset: String? = nil,
         failureCode: FailureCode? = nil, priority: Int? = nil, notBefore: Double? = nil,
-        deadline: Double? = nil
+        deadline: Double? = nil, ofRefresh: Bool? = nil
     ) {
         self.action = action
         self.catalog = catalog
@@ -89,6 +91,7 @@ package struct SelectionAction: Codable, Hashable, Sendable {
         self.priority = priority
         self.notBefore = notBefore
         self.deadline = deadline
+        self.ofRefresh = ofRefresh
     }
 }
 

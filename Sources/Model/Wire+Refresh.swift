@@ -4,11 +4,13 @@ package enum RefreshOutcome: String, Codable, CaseIterable, Sendable {
     case unchanged
     /// New bytes are at the edge.
     case changed
-    /// What was stored before is still at the edge, unless it failed in the midst of its switch.
+    /// What was stored before is still at the edge; where the switch failed, the asset has failed with it.
     case failed
 }
 
-/// `POST /v1/refreshes/files`: asks for the files of an asset whose refresh a lease holds, page by page.
+/// `POST /v1/refreshes/files`: asks for the files of an asset whose refresh a lease holds, page by page. The first
+/// page of a `refresh` begins it: what an earlier try handed in is forgotten. Of a `switch`, the files are those
+/// that are staged.
 package struct RefreshFilesRequest: Codable, Sendable {
     package var worker: WorkerID
     package var job: JobID
@@ -29,10 +31,24 @@ package struct RefreshFilesPage: Codable, Sendable {
     package var files: [RefreshFile]
     /// Nil with the last of them.
     package var next: Int?
+    /// Of a `switch`: whose files are to take the place of the old ones.
+    package var staging: Staging?
 
-    package init(files: [RefreshFile], next: Int?) {
+    package init(files: [RefreshFile], next: Int?, staging: Staging? = nil) {
         self.files = files
         self.next = next
+        self.staging = staging
+    }
+
+    /// Who staged the files of a switch, which is how they are named at the site.
+    package struct Staging: Codable, Hashable, Sendable {
+        package var lease: LeaseID
+        package var job: JobID
+
+        package init(lease: LeaseID, job: JobID) {
+            self.lease = lease
+            self.job = job
+        }
     }
 }
 
@@ -52,6 +68,8 @@ package struct RefreshFile: Codable, Hashable, Sendable {
     package var isOptional: Bool?
     /// What lies there is not what the origin serves; nil is false.
     package var isDocument: Bool?
+    /// Of a `switch`: the number of the staged file.
+    package var staged: Int?
 
     package init(segment: ResolvedSegment, stored: StoredObject) {
         self.segment = segment
@@ -59,39 +77,59 @@ package struct RefreshFile: Codable, Hashable, Sendable {
     }
 }
 
-/// `POST /v1/refreshes`: files of an asset that are at the edge by now, repeated until all are sent, then the
-/// job is reported done; nothing of it counts before. A repeated batch has one effect. Of an asset
-/// whose list of files is as it was, those that have changed are enough.
+/// `POST /v1/refreshes`: files of an asset as they are to be, repeated until all are sent; nothing of it counts
+/// before the job is reported done. A repeated batch has one effect. Of an asset whose list of files is as it was,
+/// those that have changed are enough.
+///
+/// Where new bytes are staged, the last batch asks for the switch. Accepted, it is granted once and for all: the job
+/// is a `switch` from then on, that nothing but its end takes away, whoever holds it.
 package struct RefreshBatch: Codable, Sendable {
     package var worker: WorkerID
     package var job: JobID
     package var lease: LeaseID
     /// 1 to `WireLimits.segmentsPerRequest`.
     package var files: [RefreshedFile]
+    /// With the last batch of a refresh that has staged files.
+    package var switchOver: Switch?
 
-    package init(worker: WorkerID, job: JobID, lease: LeaseID, files: [RefreshedFile]) {
+    package init(
+        worker: WorkerID, job: JobID, lease: LeaseID, files: [RefreshedFile],
+        switchOver: Switch? = nil
+    ) {
         self.worker = worker
         self.job = job
         self.lease = lease
         self.files = files
+        self.switchOver = switchOver
+    }
+
+    /// What the switch is asked for with.
+    package struct Switch: Codable, Hashable, Sendable {
+        /// Of a title whose manifest lists other files than before: how many.
+        package var segments: Int?
+
+        package init(segments: Int? = nil) { self.segments = segments }
     }
 }
 
-/// A file that is at the edge.
+/// A file as it is, or is to be, at the edge.
 package struct RefreshedFile: Codable, Hashable, Sendable {
     package var segment: ResolvedSegment
     package var stored: StoredObject
     package var validator: String?
     package var verified: Bool?
+    /// The number of the file that holds its new bytes, from 1; nil where what lies there is right.
+    package var staged: Int?
 
     package init(
         segment: ResolvedSegment, stored: StoredObject, validator: String? = nil,
-        verified: Bool? = nil
+        verified: Bool? = nil, staged: Int? = nil
     ) {
         self.segment = segment
         self.stored = stored
         self.validator = validator
         self.verified = verified
+        self.staged = staged
     }
 }
 

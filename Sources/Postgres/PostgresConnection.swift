@@ -128,7 +128,10 @@ package actor PostgresConnection {
             isSent = isSent && send(sql, parameters, &commands)
         }
         guard isSent, PQpipelineSync(handle.pointer) == 1 else { throw sendFailed() }
-        var results = try await answer(.pipeline, commands: commands)
+        // The server bounds each statement, and answers all of them together.
+        var results = try await answer(
+            .pipeline, commands: commands,
+            timeoutSeconds: patienceSeconds.map { $0 * Double(statements.count) })
         if begin != nil, !results.isEmpty { results.removeFirst() }
         guard results.count == statements.count else {
             throw breakDown(PostgresError(.connectionLost, "an answer is missing"))

@@ -23,8 +23,6 @@ extension DirectoryStorage {
     package func sweepTemporaries(
         olderThanSeconds seconds: Double, most: Int = .max
     ) throws(Failure) -> SweepOutcome {
-        // What died in the middle has its files among these.
-        _ = try? finishReplacements()
         let site = try verifiedDirectories()
         let now = try SiteDirectories.probe(in: site.temporary).modifiedSeconds
         var outcome = SweepOutcome()

@@ -132,6 +132,7 @@ package final class DirectoryStorage: Sendable {
         _ bytes: Int64, at offset: Int64, of object: PendingObject
     ) throws(Failure) {
         object.promise(try object.site.bounds.take(bytes, in: object.site))
+        object.took(bytes)
         guard bytes >= SpaceBounds.worthLooking else { return }
         let isReserved = try asFailure { () throws(SystemError) in
             try object.descriptor.reserve(offset: offset, length: bytes)

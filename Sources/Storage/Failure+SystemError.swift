@@ -33,7 +33,7 @@ func asFailure<Value>(
 
 /// A key, or text that ends with one, as messages may show it: the name of an object whose URL had a
 /// query holds that query, and with it what was signed.
-func withoutQuery(_ text: String) -> String {
+package func withoutQuery(_ text: String) -> String {
     guard let question = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return text }
     return text[..<question] + "?…"
 }

@@ -24,7 +24,7 @@ package final class PendingObject: Sendable {
     /// Nobody has said how long it will be: the quota counts what it comes to.
     private let isGrowing: Bool
     /// What it has taken of the quota.
-    private let grownBytes = Atomic<Int64>(0)
+    private let takenBytes = Atomic<Int64>(0)
     private let isSettled = Atomic<Bool>(false)
     /// Of a range that goes on where the one before it ended.
     private let isFollowed = Atomic<Bool>(false)
@@ -72,7 +72,7 @@ package final class PendingObject: Sendable {
     /// discarded.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure) {
         if isGrowing {
-            grownBytes.add(try site.bounds.grow(by: Int64(bytes.count)), ordering: .relaxed)
+            takenBytes.add(try site.bounds.grow(by: Int64(bytes.count)), ordering: .relaxed)
         }
         try asFailure { () throws(SystemError) in try descriptor.write(bytes, at: offset) }
         if isFollowed.load(ordering: .acquiring) {
@@ -91,6 +91,9 @@ package final class PendingObject: Sendable {
         isReserved.store(true, ordering: .relaxed)
         release(.max)
     }
+
+    /// Takes note of what `SpaceBounds.take` has taken off the quota: discarded, the object gives it back.
+    func took(_ bytes: Int64) { takenBytes.add(bytes, ordering: .relaxed) }
 
     /// Takes over what `SpaceBounds.take` has promised.
     func promise(_ bytes: Int64) { promised.store(bytes, ordering: .relaxed) }
@@ -134,7 +137,7 @@ package final class PendingObject: Sendable {
     /// Removes the temporary file unless the object was committed; does nothing the second time.
     package func discard() {
         guard settle() else { return }
-        site.bounds.giveBack(grownBytes.load(ordering: .relaxed))
+        site.bounds.giveBack(takenBytes.load(ordering: .relaxed))
         chain.withLock { $0 }?.digest.breakOff()
         // Best effort: what is left behind is swept later.
         if case .key = destination, !isDisowned.load(ordering: .acquiring) {

@@ -12,8 +12,6 @@ final class SiteDirectories: Sendable {
     let assembly: FileDescriptor
     /// `.dray/partial`
     let partial: FileDescriptor
-    /// `.dray/switch`
-    let replacing: FileDescriptor
     /// Those of the storage, however often its root is opened.
     let bounds: SpaceBounds
     /// The file system keeps no room for what is still to be written.
@@ -32,7 +30,6 @@ final class SiteDirectories: Sendable {
         temporary = try Self.openOrMake("tmp", in: own, mode: 0o700)
         assembly = try Self.openOrMake("assembly", in: own, mode: 0o700)
         partial = try Self.openOrMake("partial", in: own, mode: 0o700)
-        replacing = try Self.openOrMake("switch", in: own, mode: 0o700)
         reservesNothing = try !Self.probe(in: temporary).canReserve
     }
 

@@ -85,7 +85,7 @@ final class SpaceBounds: Sendable {
         }
     }
 
-    /// What an object has grown to is not stored after all.
+    /// What an object has taken, or has grown to, is not stored after all.
     func giveBack(_ bytes: Int64) {
         guard bytes > 0 else { return }
         state.withLock { state in

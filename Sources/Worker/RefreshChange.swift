@@ -1,6 +1,19 @@
 import Model
 import Storage
 
+extension ResolvedSegment {
+    /// Named by a manifest and read when it was resolved, unlike a list's sidecars.
+    fileprivate var isManifest: Bool {
+        role == .playlist && ordinal < WireLimits.segmentsPerAsset
+    }
+
+    /// The order of the switch: what is named before what names it.
+    func rank(entry: String) -> Int {
+        if key == entry { return .max }
+        return isManifest ? WireLimits.segmentsPerAsset - ordinal : 0
+    }
+}
+
 /// The files of an asset that is refreshed, as they are to be at the edge. A value.
 struct RefreshChange: Sendable {
     struct File: Sendable {
@@ -46,10 +59,7 @@ struct RefreshChange: Sendable {
             isNews = known?.segment != segment
         }
 
-        /// Named by a manifest and read when it was resolved, unlike a list's sidecars.
-        var isManifest: Bool {
-            segment.role == .playlist && segment.ordinal < WireLimits.segmentsPerAsset
-        }
+        var isManifest: Bool { segment.isManifest }
 
         /// Takes what came of asking; the object that is to be staged, where there is a new one.
         mutating func take(_ answer: RefreshAnswer) -> PendingObject? {
@@ -64,11 +74,6 @@ struct RefreshChange: Sendable {
             return nil
         }
 
-        /// The order of the switch: what is named before what names it.
-        func rank(entry: String) -> Int {
-            if segment.key == entry { return .max }
-            return isManifest ? WireLimits.segmentsPerAsset - segment.ordinal : 0
-        }
     }
 
     var files: [File]
@@ -113,13 +118,15 @@ struct RefreshChange: Sendable {
     }
 
     /// What the coordinator is told: all that a manifest lists, or what is news.
-    var told: [RefreshedFile] {
-        files.compactMap { file in
+    ///
+    /// - Parameter staged: places of files that have new bytes.
+    func told(staged: Set<Int>) -> [RefreshedFile] {
+        files.enumerated().compactMap { place, file in
             let isListed = isRelisted && file.segment.ordinal < WireLimits.segmentsPerAsset
             guard isListed || file.isNews, let stored = file.stored else { return nil }
             return RefreshedFile(
                 segment: file.segment, stored: stored, validator: file.validator,
-                verified: file.isVerified)
+                verified: file.isVerified, staged: staged.contains(place) ? place + 1 : nil)
         }
     }
 }

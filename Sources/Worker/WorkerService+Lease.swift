@@ -89,7 +89,7 @@ extension WorkerService {
             case .resolve: resolves.push((job, lease))
             case .verify: Task { await self.verify(job, lease, grant) }
             case .sums: Task { await self.writeSums(job, lease, grant) }
-            case .refresh:
+            case .refresh, .switchOver:
                 refreshes.push(Refresh(job: job, lease: lease, grant: grant, ended: ended))
             }
         }

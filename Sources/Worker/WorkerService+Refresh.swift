@@ -46,28 +46,13 @@ extension WorkerService {
             let space = grant.siteSpace?.first { $0.site == job.site }
             let opened = await blocking.run { () -> Result<_, Failure> in
                 Result { () throws(Failure) in
-                    let storage = try self.open(
+                    try self.open(
                         job.site, at: grant.sites[job.site.description] ?? "", space,
                         refresh.ended)
-                    try storage.finishReplacements()
-                    return storage
                 }
             }
-            let storage = try opened.get()
-            var change = try await wanted(of: job, lease, storage)
-            let course = RefreshCourse(job: job, lease: lease, storage: storage)
-            let isChanged: Bool
-            if change.files.count == 1 {
-                isChanged = try await replaceOnly(&change, course)
-            } else {
-                let staged = try await stage(&change, course)
-                try await place(change, staged, course)
-                isChanged = !staged.isEmpty
-            }
-            try await tell(change, course)
-            var report = JobReport(job: job.id, lease: lease, outcome: .done)
-            report.refreshed = isChanged || change.isRelisted ? .changed : .unchanged
-            report.segments = change.isRelisted ? change.listed : nil
+            let course = RefreshCourse(job: job, lease: lease, storage: try opened.get())
+            let report = try await job.kind == .switchOver ? goOn(course) : refreshed(course)
             held.downloaded(job.id, lease)
             reports.push(report)
         } catch let failure as FetchFailure {
@@ -81,25 +66,58 @@ extension WorkerService {
         }
     }
 
+    /// The whole of it: asks, stages what has changed, and switches to that.
+    private func refreshed(_ course: RefreshCourse) async throws -> JobReport {
+        var change = try await wanted(of: course.job, course.lease, course.storage)
+        let staged = try await stage(&change, course)
+        let told = change.told(staged: Set(staged.map(\.place)))
+        var report = JobReport(job: course.job.id, lease: course.lease, outcome: .done)
+        if staged.isEmpty {
+            for batch in batches(of: told, course) { try await tell(batch) }
+            report.refreshed = change.isRelisted ? .changed : .unchanged
+            report.segments = change.isRelisted ? change.listed : nil
+        } else {
+            let files = staged.map {
+                SwitchedFile(
+                    segment: change.files[$0.place].segment, stored: change.files[$0.place].stored,
+                    object: $0.object)
+            }
+            try await requestSwitch(
+                files, told, listed: change.isRelisted ? change.listed : nil, course)
+            try await switchOver(to: files, course)
+            report.refreshed = .changed
+        }
+        return report
+    }
+
     // MARK: What is wanted
+
+    /// All that the coordinator knows of an asset's files, and who staged them.
+    func files(
+        _ job: Job, _ lease: LeaseID
+    ) async throws -> ([RefreshFile], RefreshFilesPage.Staging?) {
+        var known: [RefreshFile] = []
+        var after: Int?
+        var staging: RefreshFilesPage.Staging?
+        repeat {
+            let page = try await client.refreshFiles(
+                RefreshFilesRequest(worker: id, job: job.id, lease: lease, after: after))
+            known += page.files
+            staging = page.staging
+            after = page.next
+        } while after != nil
+        return (known, staging)
+    }
 
     /// The files of an asset as they are to be.
     private func wanted(
         of job: Job, _ lease: LeaseID, _ storage: DirectoryStorage
     ) async throws -> RefreshChange {
-        var known: [RefreshFile] = []
-        var after: Int?
-        repeat {
-            let page = try await client.refreshFiles(
-                RefreshFilesRequest(worker: id, job: job.id, lease: lease, after: after))
-            known += page.files
-            after = page.next
-        } while after != nil
-        let stored = known
+        let (stored, _) = try await files(job, lease)
         let there = await blocking.run {
             stored.map { storage.isStored(key: $0.segment.key, bytes: $0.stored.bytes) }
         }
-        let files = zip(known, there).map { RefreshChange.File($0, isThere: $1) }
+        let files = zip(stored, there).map { RefreshChange.File($0, isThere: $1) }
         guard job.assetKind == .hls || job.assetKind == .dash else {
             return RefreshChange(files: files)
         }
@@ -148,7 +166,11 @@ extension WorkerService {
                     return answers
                 }
                 let objects = answers.compactMap { place, answer in
-                    change.files[place].take(answer).map { (place, $0) }
+                    let object = change.files[place].take(answer)
+                    // What is as it was takes no room.
+                    let bytes = object == nil ? 0 : answer.stored?.bytes ?? 0
+                    held.setBegun(course.begin(bytes, place), of: course.job.id, course.lease)
+                    return object.map { (place, $0) }
                 }
                 guard !objects.isEmpty else { continue }
                 let storage = course.storage
@@ -163,21 +185,6 @@ extension WorkerService {
             await blocking.run { storage.discard(objects) }
             throw error
         }
-    }
-
-    /// The same for an asset of one file, which is stored as any other is. True when there are new bytes.
-    private func replaceOnly(
-        _ change: inout RefreshChange, _ course: RefreshCourse
-    ) async throws -> Bool {
-        guard change.files[0].isAsked,
-            let object = change.files[0].take(try await ask(change.files[0], 0, course))
-        else { return false }
-        let storage = course.storage
-        let stored = await blocking.run {
-            storage.commit([object]) { _ in self.isWanted(course.job, course.lease) }
-        }
-        for result in stored { try result.get() }
-        return true
     }
 
     /// Asks for one file, or writes it, where it is a document.
@@ -214,7 +221,7 @@ extension WorkerService {
         let (job, lease, storage) = (course.job, course.lease, course.storage)
         let key = file.segment.key
         let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
-            self.held.setBegun(course.begin(bytes ?? 0), of: job.id, lease)
+            self.held.setBegun(course.begin(bytes ?? 0, place), of: job.id, lease)
             return try storage.createTemporary(
                 lease: lease, job: job.id, key: key, number: place + 1, reservingBytes: bytes)
         }
@@ -256,56 +263,6 @@ extension WorkerService {
         answer.isVerified = true
         return answer
     }
-
-    // MARK: The switch
-
-    /// Lets the new files take the place of the old ones: those that playlists name first, the one to play last.
-    private func place(
-        _ change: RefreshChange, _ staged: [(place: Int, object: StagedObject)],
-        _ course: RefreshCourse
-    ) async throws {
-        let (job, lease, storage) = (course.job, course.lease, course.storage)
-        let ordered = staged.sorted {
-            change.files[$0.place].rank(entry: job.key)
-                < change.files[$1.place].rank(entry: job.key)
-        }.map(\.object)
-        let placed = await blocking.run { () -> Result<Void, Failure> in
-            Result { () throws(Failure) in
-                try storage.replace(ordered, lease: lease, job: job.id) {
-                    self.isWanted(job, lease)
-                }
-            }
-        }
-        try placed.get()
-    }
-
-    /// Tells the coordinator what is at the edge by now.
-    private func tell(_ change: RefreshChange, _ course: RefreshCourse) async throws {
-        var batch: [RefreshedFile] = []
-        var bytes = 0
-        func send() async throws {
-            guard !batch.isEmpty else { return }
-            let answer = try await client.refreshed(
-                RefreshBatch(
-                    worker: id, job: course.job.id, lease: course.lease, files: batch))
-            guard answer.verdict == .accepted else {
-                throw Failure("worker.leaseLost", "the refresh is somebody else's")
-            }
-            (batch, bytes) = ([], 0)
-        }
-        for file in change.told {
-            let more = file.segment.content?.utf8.count ?? 0
-            // As many values as in a request of segments alone.
-            if batch.count >= WireLimits.segmentsPerRequest / 2
-                || bytes + more > WireLimits.documentBytes
-            {
-                try await send()
-            }
-            batch.append(file)
-            bytes += more
-        }
-        try await send()
-    }
 }
 
 /// Where the files of one refresh go.
@@ -313,7 +270,8 @@ final class RefreshCourse: Sendable {
     let job: Job
     let lease: LeaseID
     let storage: DirectoryStorage
-    private let begun = Mutex<Int64>(0)
+    /// By the place of the file.
+    private let begun = Mutex<(files: [Int: Int64], sum: Int64)>(([:], 0))
 
     init(job: Job, lease: LeaseID, storage: DirectoryStorage) {
         self.job = job
@@ -321,11 +279,11 @@ final class RefreshCourse: Sendable {
         self.storage = storage
     }
 
-    /// Counts a file of so many bytes; answers those of all.
-    func begin(_ bytes: Int64) -> Int64 {
+    /// Takes note of how long a file is; answers what all of them come to.
+    func begin(_ bytes: Int64, _ place: Int) -> Int64 {
         begun.withLock { begun in
-            begun += bytes
-            return begun
+            begun.sum += bytes - (begun.files.updateValue(bytes, forKey: place) ?? 0)
+            return begun.sum
         }
     }
 }

@@ -54,7 +54,7 @@ final class RefreshSession: FollowingSession {
         try await conclude(status, client)
     }
 
-    /// Starts and follows; nil when the draining began first, and the catalog is marked then.
+    /// Starts and follows; nil when the draining began first, and the refresh is cancelled then.
     private func work(_ client: CoordinatorClient) async throws(Failure) -> CatalogStatus? {
         // A cluster that is not there is worth a few tries only: the name may be mistyped.
         try await client.readiness(retrySeconds: 3)
@@ -72,14 +72,33 @@ final class RefreshSession: FollowingSession {
             // What fails once the draining has begun fails because of it.
             guard draining.isDraining else { throw error }
         }
+        await cancel(catalog, client)
+        return nil
+    }
+
+    /// Ends what is not refreshed yet, and nothing else of the catalog. What is in the midst of its switch, and the
+    /// lists of digests that are owed, have a few seconds.
+    private func cancel(_ catalog: CatalogID, _ client: CoordinatorClient) async {
         // In a task of its own: a second signal cancels the session's.
         do {
-            try await Task { try await client.interrupt(catalog, retrySeconds: 1) }.value
+            try await Task {
+                _ = try await client.apply(
+                    SelectionAction(
+                        .cancel, catalog: CatalogReference(catalog), ofRefresh: true),
+                    retrySeconds: 1)
+            }.value
         } catch {
             display.end()
-            Console.note("the catalog could not be marked as interrupted: \(error)")
+            Console.note("the refresh could not be cancelled: \(error)")
+            return
         }
-        return nil
+        let clock = ContinuousClock()
+        let end = clock.now + .seconds(5)
+        while clock.now < end, !Task.isCancelled {
+            let status = try? await client.status(of: catalog, withActive: false, retrySeconds: 1)
+            guard status?.state == .running else { return }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
     }
 
     /// What the command prints with `--json`.

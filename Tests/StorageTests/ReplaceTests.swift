@@ -31,23 +31,20 @@ import Testing
         try site.store("h/a", [1])
         try site.store("h/b", [1])
         let files = try staged(site, [("h/a", [2]), ("h/b", [2, 2]), ("h/new/c", [2, 2, 2])])
+        try site.storage.makeWay(for: files)
         #expect(try site.visibleFiles() == ["h/a", "h/b"])
         #expect(try site.directory.read("h/a") == [1])
-        try site.storage.replace(files, lease: Site.lease, job: Self.job) { true }
+        #expect(try site.storage.place(files) == [])
         #expect(try site.directory.read("h/a") == [2])
         #expect(try site.directory.read("h/b") == [2, 2])
         #expect(try site.directory.read("h/new/c") == [2, 2, 2])
         #expect(try site.privateFiles().isEmpty)
-        #expect(try site.storage.finishReplacements() == 0)
     }
 
-    @Test func whatIsNotOursIsLeft() throws {
+    @Test func whatIsNotWantedLeavesEverythingAsItWas() throws {
         let site = try Site()
         try site.store("h/a", [1])
-        let files = try staged(site, [("h/a", [2]), ("h/b", [2])])
-        #expect(
-            code { try site.storage.replace(files, lease: Site.lease, job: Self.job) { false } }
-                == "worker.leaseLost")
+        site.storage.discard(try staged(site, [("h/a", [2]), ("h/b", [2])]))
         #expect(try site.visibleFiles() == ["h/a"] && site.directory.read("h/a") == [1])
         #expect(try site.privateFiles().isEmpty)
     }
@@ -57,57 +54,63 @@ import Testing
         try site.store("h/a", [1])
         try site.store("h/b/x", [1])
         let files = try staged(site, [("h/a", [2]), ("h/b", [2])])
-        #expect(
-            code { try site.storage.replace(files, lease: Site.lease, job: Self.job) { true } }
-                == "storage.pathConflict")
+        #expect(code { try site.storage.makeWay(for: files) } == "storage.pathConflict")
         #expect(try site.directory.read("h/a") == [1])
-        #expect(try site.privateFiles().isEmpty)
     }
 
-    /// Whoever comes next needs nothing but the site to bring it to its end.
-    @Test func whatBrokeOffIsFinished() throws {
+    /// Whoever comes next needs nothing but the names of what was staged.
+    @Test func whatBrokeOffIsGoneOnWithBySomebodyElse() throws {
         let site = try Site()
         try site.store("h/a", [1])
         try site.store("h/b", [1])
         let files = try staged(site, [("h/a", [2]), ("h/b", [2]), ("h/c", [2])])
-        // After the last look a folder comes into the way: the second of three steps fails.
-        let failed = code {
-            try site.storage.replace(files, lease: Site.lease, job: Self.job) {
-                unlink(site.directory.path("h/b"))
-                return mkdir(site.directory.path("h/b"), 0o777) == 0
-            }
-        }
-        #expect(failed == "storage.pathConflict")
+        // A folder comes into the way: the second of three steps fails.
+        unlink(site.directory.path("h/b"))
+        #expect(mkdir(site.directory.path("h/b"), 0o777) == 0)
+        #expect(code { _ = try site.storage.place(files) } != nil)
         #expect(try site.directory.read("h/a") == [2])
         #expect(try site.visibleFiles() == ["h/a"])
 
         rmdir(site.directory.path("h/b"))
         let next = try DirectoryStorage(site.storage.url)
-        #expect(try next.finishReplacements() == 1)
+        let named = try ["h/a", "h/b", "h/c"].enumerated().map { index, key in
+            try StagedObject(lease: Site.lease, job: Self.job, number: index + 1, key: key)
+        }
+        #expect(try next.place(named) == [0])
         for key in ["h/a", "h/b", "h/c"] { #expect(try site.directory.read(key) == [2]) }
         #expect(try site.privateFiles().isEmpty)
-        #expect(try next.finishReplacements() == 0)
     }
 
-    /// A record that was cut short, or is none, moves nothing.
-    @Test(arguments: [
-        "", "dray replacement 1\0", "dray replacement 1\0x\0h/a\0",
-        "dray replacement 2\0x\0h/a\0end\0",
-        "dray replacement 1\0x\0end\0",
-    ])
-    func whatIsNoRecordIsLeft(text: String) throws {
+    /// One that was stopped in the middle, and wakes when all is done and was replaced again.
+    @Test func whoComesTooLateTakesNothingAway() throws {
         let site = try Site()
-        try site.directory.write([2], to: ".dray/tmp/x")
-        try site.directory.write(text, to: ".dray/switch/r")
-        #expect(try site.storage.finishReplacements() == 0)
-        #expect(try site.visibleFiles().isEmpty)
+        let files = try staged(site, [("h/a", [2]), ("h/b", [2])])
+        #expect(try site.storage.place(files) == [])
+        try site.store("h/a", [3])
+        #expect(try site.storage.place(files) == [0, 1])
+        #expect(try site.directory.read("h/a") == [3])
     }
 
-    @Test func aRecordThatLeadsOutOfTheSiteIsRefused() throws {
+    @Test(arguments: [("../../a", "x"), ("h/a", "../x"), ("h/.dray/../../a", "x")])
+    func namesThatLeadOutOfTheSiteAreRefused(key: String, lease: LeaseID) {
+        #expect(
+            code { _ = try StagedObject(lease: lease, job: Self.job, number: 1, key: key) }
+                == "storage.pathRefused")
+    }
+
+    /// What was not stored after all is there for others to take.
+    @Test func whatIsDiscardedGivesItsPartOfTheQuotaBack() throws {
         let site = try Site()
-        try site.directory.write([2], to: ".dray/tmp/x")
-        try site.directory.write("dray replacement 1\0x\0../../a\0end\0", to: ".dray/switch/r")
-        #expect(code { try site.storage.finishReplacements() } == "storage.pathRefused")
+        site.storage.setBounds(floorBytes: 0, quotaLeftBytes: 100)
+        func object(_ number: Int) throws -> PendingObject {
+            try site.storage.createTemporary(
+                lease: Site.lease, job: Self.job, key: "h/\(number)", number: number,
+                reservingBytes: 80)
+        }
+        for number in 1...3 { try object(number).discard() }
+        let kept = try object(4)
+        #expect(code { _ = try object(5) } == "storage.noRoom")
+        kept.discard()
     }
 
     @Test func whatIsThereIsToldByItsLength() throws {

@@ -1,6 +1,7 @@
 import CoordinatorClient
 import Foundation
 import Model
+import Storage
 import Synchronization
 import TestSupport
 import Testing
@@ -285,24 +286,107 @@ import Testing
         }
     }
 
-    /// A worker that died in the middle of a switch has left its record; whoever refreshes next ends it, though
-    /// the origin has nothing new to say.
-    @Test func aSwitchThatBrokeOffIsEndedFirst() async throws {
+    /// One that is stopped in the midst of a switch, for longer than its lease, finds when it wakes that another has
+    /// ended it, and takes nothing away from whoever came after.
+    @Test func aWorkerThatStoppedInTheMiddleIsHarmless() async throws {
+        try await C.with(leaseSeconds: 2) { cluster in
+            let objects = Objects(cluster.origin)
+            let catalog = try await storeTitle(cluster, objects)
+            try await cluster.runningWorkers[0].drain()
+
+            // A worker of our own, step by step: two segments and the playlist have changed.
+            let storage = try DirectoryStorage(try StorageURL("file://\(cluster.edge.path)"))
+            let changed = [(Self.segments[0], 20), (Self.segments[1], 21)].map { path, seed in
+                (path: path, body: C.bytes(5_000, seed: UInt64(seed)))
+            }
+            let answer = try await cluster.client.apply(
+                SelectionAction(.refresh, catalog: CatalogReference(catalog)))
+            #expect(answer.jobs == 1)
+            let id = cluster.runningWorkers[0].service.id
+            let grant = try await cluster.client.lease(
+                LeaseRequest(worker: id, queues: [], maxJobs: 10, waitMilliseconds: 20_000))
+            let (job, lease) = (try #require(grant.jobs.first), try #require(grant.lease))
+            let known = try await cluster.client.refreshFiles(
+                RefreshFilesRequest(worker: id, job: job.id, lease: lease)
+            ).files
+            let staged = try storage.stage(
+                changed.enumerated().map { index, file in
+                    let object = try storage.createTemporary(
+                        lease: lease, job: job.id, key: "\(cluster.root)\(file.path)",
+                        number: index + 1)
+                    try file.body.withUnsafeBytes { try object.write($0, at: 0) }
+                    return object
+                })
+            let told = try changed.enumerated().map { index, file in
+                let segment = try #require(
+                    known.first { $0.segment.key == "\(cluster.root)\(file.path)" }?.segment)
+                return RefreshedFile(
+                    segment: segment,
+                    stored: StoredObject(
+                        bytes: Int64(file.body.count), sha256: C.sha256(file.body)),
+                    staged: index + 1)
+            }
+            let verdict = try await cluster.client.refreshed(
+                RefreshBatch(
+                    worker: id, job: job.id, lease: lease, files: told,
+                    switchOver: RefreshBatch.Switch()))
+            #expect(verdict.verdict == .accepted)
+            // It moves the first, and is stopped.
+            #expect(try storage.place([staged[0]]) == [])
+            #expect(cluster.stored(Self.segments[1]) == C.bytes(4_000, seed: 2))
+
+            try cluster.startWorker()
+            let ended = try await cluster.end(of: catalog)
+            #expect(ended.values.map(\.state) == [.completed])
+            #expect(ended.values.map(\.refreshed) == [.changed])
+            for file in changed { #expect(cluster.stored(file.path) == file.body) }
+            #expect(try cluster.temporaryFiles().isEmpty)
+            #expect(try await cluster.checkSums("/t") == 8)
+
+            // Replaced again, by what the origin has; then the first one wakes.
+            let again = try await refresh(cluster, catalog)
+            #expect(again.values.map(\.refreshed) == [.changed])
+            let whole = try edge(cluster)
+            #expect(whole[Self.segments[1]] == C.bytes(4_000, seed: 2))
+            #expect(try storage.place(staged) == [0, 1])
+            #expect(try edge(cluster) == whole)
+            var late = JobReport(job: job.id, lease: lease, outcome: .done)
+            late.refreshed = .changed
+            let stale = try await cluster.client.report(ReportRequest(worker: id, results: [late]))
+            #expect(stale.answers == [.stale])
+            #expect(try await cluster.checkSums("/t") == 8)
+        }
+    }
+
+    /// What stands in the way is found before anything is moved.
+    @Test func aSwitchThatCannotBeDoneIsNotBegun() async throws {
         try await C.with { cluster in
             let objects = Objects(cluster.origin)
             let catalog = try await storeTitle(cluster, objects)
-            let key = "\(cluster.root)/t/low/s1.ts"
-            try cluster.edge.write(C.bytes(4_000, seed: 1), to: ".dray/tmp/left-1-1")
-            unlink(cluster.edge.path(key))
-            try cluster.edge.write(
-                "dray replacement 1\0left-1-1\0\(key)\0gone-1-2\0\(key)\0end\0",
-                to: ".dray/switch/left-1")
-            let before = cluster.origin.requests.count
-            let ended = try await refresh(cluster, catalog)
-            #expect(ended.values.map(\.refreshed) == [.unchanged])
-            #expect(bodies(cluster, after: before, objects).isEmpty)
-            #expect(cluster.stored("/t/low/s1.ts") == C.bytes(4_000, seed: 1))
+            let gate = Gate()
+            for (index, path) in Self.segments.enumerated() {
+                objects.set(
+                    path, C.bytes(4_500, seed: UInt64(index + 20)), gate: index == 5 ? gate : nil)
+            }
+            _ = try await cluster.client.apply(
+                SelectionAction(.refresh, catalog: CatalogReference(catalog)))
+            try await gate.waitUntilReached(deadlineSeconds: 60)
+            // A folder stands where a file is to go: some files move, and then one cannot.
+            let key = cluster.edge.path("\(cluster.root)/t/low/s6.ts")
+            unlink(key)
+            #expect(mkdir(key, 0o777) == 0)
+            gate.open()
+            let failed = try await cluster.end(of: catalog)
+            #expect(failed.values.map(\.state) == [.completed])
+            #expect(failed.values.map(\.failure?.code) == ["storage.pathConflict"])
+            for path in Self.segments.dropLast() {
+                #expect(cluster.stored(path) != objects[path]?.body)
+            }
             #expect(try cluster.temporaryFiles().isEmpty)
+            rmdir(key)
+            let ended = try await refresh(cluster, catalog)
+            #expect(ended.values.map(\.refreshed) == [.changed])
+            for path in Self.segments { #expect(cluster.stored(path) == objects[path]?.body) }
         }
     }
 

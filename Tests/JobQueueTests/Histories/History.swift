@@ -145,7 +145,7 @@ enum History {
         switch granted.work.kind {
         case .resolve: .resolved(2)
         // No history refreshes.
-        case .sums, .refresh: .written
+        case .sums, .refresh, .switchOver: .written
         case .fetch, .verify:
             .stored(bytes: granted.length ?? 10, sha256: digest, isAdopted: false)
         }

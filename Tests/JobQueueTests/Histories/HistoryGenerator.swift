@@ -316,7 +316,7 @@ struct HistoryGenerator {
 
     private mutating func success(of work: Work, _ model: QueueModel) -> WorkResult.Outcome {
         switch work.kind {
-        case .sums, .refresh: return .written
+        case .sums, .refresh, .switchOver: return .written
         case .resolve:
             let sent = work.asset.flatMap { model[$0]?.segments.count } ?? 0
             return .resolved(chance(0.9) ? sent : sent + Int.random(in: -1...1, using: &random))
@@ -350,7 +350,7 @@ struct HistoryGenerator {
                 ]
             case .verify: ["integrity.assemblyMismatch", "integrity.digestMismatch"]
             case .resolve: ["manifest.live"]
-            case .sums, .refresh: ["storage.permission"]
+            case .sums, .refresh, .switchOver: ["storage.permission"]
             }
         return (chance(0.5) ? own : common).randomElement(using: &random) ?? "worker.internal"
     }

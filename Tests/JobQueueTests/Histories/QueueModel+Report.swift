@@ -77,7 +77,7 @@ extension QueueModel {
             case .resolve: rare.append(.resolveFailed(work, code))
             case .verify: rare.append(.verifyFailed(work, code))
             case .sums: rare.append(.sumsEnded(work, isFailed: true))
-            case .refresh: break
+            case .refresh, .switchOver: break
             case .fetch:
                 ended.append(Ended(work: work, result: .failed(code)))
                 if work.offset != nil { rare.append(.partFailed(work, code)) }

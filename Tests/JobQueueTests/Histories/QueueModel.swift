@@ -192,7 +192,7 @@ extension QueueModel {
         switch work.kind {
         case .resolve: return originOf(asset.spec.url)
         case .fetch, .verify: return asset.segments[work.ordinal].map { originOf($0.spec.url) }
-        case .sums, .refresh: return nil
+        case .sums, .refresh, .switchOver: return nil
         }
     }
 

@@ -1,13 +1,13 @@
--- $1 catalog, whose lanes are locked, $2 assets. Their jobs go; the workers that hold some of them are
+-- $1 catalog, whose lanes are locked, $2 assets. Their jobs go, but for switches; the workers that hold some of them are
 -- told at their next heartbeat, and what they report is stale.
 WITH chosen AS MATERIALIZED (
     SELECT DISTINCT id FROM unnest($2::bigint[]) AS u(id)
 ), delayed AS (
     DELETE FROM delayed_job d USING chosen c
-    WHERE d.catalog_id = $1 AND d.asset_id = c.id RETURNING 1
+    WHERE d.catalog_id = $1 AND d.asset_id = c.id AND d.kind <> 'switch' RETURNING 1
 ), gone AS (
     DELETE FROM job j USING lane l, chosen c
-    WHERE l.catalog_id = $1 AND j.lane_id = l.id AND j.asset_id = c.id
+    WHERE l.catalog_id = $1 AND j.lane_id = l.id AND j.asset_id = c.id AND j.kind <> 'switch'
     RETURNING j.lane_id, j.id
 ), told AS (
     INSERT INTO cancelled_job (lease_id, job_id)

@@ -9,6 +9,7 @@ WITH chosen AS MATERIALIZED (
                 SELECT id FROM catalog
                 WHERE id = $1::bigint AND state <> 'running'
                   AND greatest(ended_at, opened_at) < now() - make_interval(days => $2::int))
+              AND state <> 'switching'
             ORDER BY id LIMIT 5000
         ) AS a
     ) AS b WHERE before < 20000

@@ -1,4 +1,4 @@
--- $1 catalogs. What is refreshed is whole, and was.
+-- $1 catalogs. What is refreshed is whole, and was; what switches does so.
 WITH interrupted AS (
     UPDATE asset SET state = CASE WHEN state = 'refreshing' THEN 'completed' ELSE 'interrupted' END,
         changed_at = now()

@@ -1,5 +1,7 @@
--- $1 catalogs. Jobs go; what workers still hold of them becomes stale.
+-- $1 catalogs. Jobs go, but for switches, which are carried through; what workers still hold of them becomes
+-- stale.
 WITH delayed AS (
-    DELETE FROM delayed_job WHERE catalog_id = ANY($1::bigint[])
+    DELETE FROM delayed_job WHERE catalog_id = ANY($1::bigint[]) AND kind <> 'switch'
 )
-DELETE FROM job USING lane l WHERE l.catalog_id = ANY($1::bigint[]) AND job.lane_id = l.id
+DELETE FROM job USING lane l
+WHERE l.catalog_id = ANY($1::bigint[]) AND job.lane_id = l.id AND job.kind <> 'switch'

@@ -47,7 +47,7 @@ LEFT JOIN LATERAL (
     SELECT a.kind, a.url, a.key, d.path, y.id AS assembly, y.total_bytes, y.validator,
            CASE WHEN j.kind = 'verify' THEN nullif(array_to_string(y.digests, ','), '') END AS stated
     FROM (SELECT) AS nothing
-    LEFT JOIN asset a ON a.id = j.asset_id AND j.kind IN ('resolve', 'refresh')
+    LEFT JOIN asset a ON a.id = j.asset_id AND j.kind IN ('resolve', 'refresh', 'switch')
     LEFT JOIN directory d ON d.id = j.directory_id
     LEFT JOIN assembly y ON y.segment_id = j.whole_id
     WHERE j.kind <> 'fetch' OR j.whole_id IS NOT NULL OFFSET 0

@@ -1,6 +1,6 @@
 -- $1 lanes and $2 jobs, pairwise, $3 what each refresh came to, $4 codes and $5 messages of those that failed,
 -- $6 whether the asset has other files than before. The jobs are locked by the caller; what they
--- found is recorded. An asset whose refresh failed is what it was.
+-- found is recorded. An asset whose refresh failed, before a switch was granted, is what it was.
 WITH gone AS MATERIALIZED (
     DELETE FROM job j
     USING unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bool[])
@@ -9,12 +9,14 @@ WITH gone AS MATERIALIZED (
     RETURNING j.asset_id, r.outcome, r.code, r.message, r.relisted
 ), files AS (
     DELETE FROM refreshed_file f USING gone g WHERE f.asset_id = g.asset_id
+), switches AS (
+    DELETE FROM refresh_switch w USING gone g WHERE w.asset_id = g.asset_id
 ), counted AS MATERIALIZED (
     SELECT a.id, a.bytes AS old_bytes, a.adopted_bytes AS old_adopted, a.segments AS old_segments,
            a.segments_done AS old_done, g.outcome, g.code, g.message, g.relisted,
            coalesce(n.bytes, a.bytes) AS bytes, coalesce(n.files, 0) AS files
     FROM gone g
-    JOIN asset a ON a.id = g.asset_id AND a.state = 'refreshing'
+    JOIN asset a ON a.id = g.asset_id AND a.state IN ('refreshing', 'switching')
     LEFT JOIN LATERAL (
         SELECT sum(r.bytes)::bigint AS bytes, count(*)::int AS files
         FROM segment s JOIN result r ON r.segment_id = s.id AND r.done

@@ -1,9 +1,9 @@
--- $1 asset, $2 job. What its manifest lists by now; sidecars, which the list names, and files that are as they
+-- $1 asset. What its manifest lists by now; sidecars, which the list names, and files that are as they
 -- were stay.
 INSERT INTO segment AS s (asset_id, origin_id, ordinal, role, url, key, expected_bytes, expected_sha256)
 SELECT f.asset_id, o.id, f.ordinal, f.role, f.url, f.key, f.expected_bytes, f.expected_sha256
 FROM refreshed_file f JOIN origin o ON o.url = f.origin
-WHERE f.asset_id = $1::bigint AND f.job_id = $2::bigint AND f.ordinal < {{firstSidecar}}
+WHERE f.asset_id = $1::bigint AND f.ordinal < {{firstSidecar}}
 ORDER BY f.ordinal
 ON CONFLICT (asset_id, ordinal, part) DO UPDATE SET
     origin_id = excluded.origin_id, role = excluded.role, url = excluded.url, key = excluded.key,

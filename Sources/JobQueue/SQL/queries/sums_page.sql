@@ -8,7 +8,7 @@ CROSS JOIN LATERAL (
     FROM asset a
     JOIN segment s ON s.asset_id = a.id AND s.part = 0
     JOIN result r ON r.segment_id = s.id AND r.done
-    WHERE a.directory_id = d.id AND a.state IN ('completed', 'refreshing') AND a.id >= $3::bigint
+    WHERE a.directory_id = d.id AND a.state IN ('completed', 'refreshing', 'switching') AND a.id >= $3::bigint
       AND (a.id, s.ordinal) > ($3::bigint, $4::int)
     ORDER BY a.id, s.ordinal LIMIT $5::int
 ) AS p

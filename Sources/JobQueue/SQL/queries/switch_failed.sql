@@ -1,0 +1,16 @@
+-- $1 lane and $2 job, locked by the caller, $3 code, $4 message. Which of the asset's files are new and which are old
+-- is not known: it has failed, and whatever begins it again asks for its manifest and checks every file.
+WITH gone AS MATERIALIZED (
+    DELETE FROM job WHERE lane_id = $1::bigint AND id = $2::bigint RETURNING asset_id
+), files AS (
+    DELETE FROM refreshed_file f USING gone g WHERE f.asset_id = g.asset_id
+), switches AS (
+    DELETE FROM refresh_switch w USING gone g WHERE w.asset_id = g.asset_id
+), settled AS (
+    UPDATE asset a SET state = 'failed', refreshed = 'failed', resolved = false,
+        failure_code = $3, failure_message = $4, changed_at = now()
+    FROM gone g WHERE a.id = g.asset_id AND a.state = 'switching'
+    RETURNING a.catalog_id, a.directory_id
+)
+INSERT INTO tally (catalog_id, directory_id, assets_failed)
+SELECT catalog_id, directory_id, 1 FROM settled

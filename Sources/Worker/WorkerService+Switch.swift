@@ -1,0 +1,149 @@
+import CoordinatorClient
+import Model
+import Storage
+
+/// A file of an asset whose new bytes are staged.
+struct SwitchedFile: Sendable {
+    var segment: ResolvedSegment
+    var stored: StoredObject?
+    var object: StagedObject
+}
+
+// The switch of a refresh: the coordinator grants it once, and from then on whoever holds the job carries it through.
+extension WorkerService {
+    /// Asks that staged files may take the place of the old ones. Unless it is granted nothing of the asset was
+    /// touched.
+    ///
+    /// - Parameters:
+    ///   - told: what the coordinator is to know of the asset afterwards.
+    ///   - listed: of a title that lists other files than before, how many.
+    func requestSwitch(
+        _ files: [SwitchedFile], _ told: [RefreshedFile], listed: Int?, _ course: RefreshCourse
+    ) async throws {
+        let storage = course.storage
+        var batches = batches(of: told, course)
+        guard var last = batches.popLast() else { return }
+        do {
+            let made = await blocking.run { () -> Result<Void, Failure> in
+                Result { () throws(Failure) in try storage.makeWay(for: files.map(\.object)) }
+            }
+            try made.get()
+            for batch in batches { try await tell(batch) }
+            guard isWanted(course.job, course.lease) else {
+                throw Failure("worker.leaseLost", "the refresh is somebody else's")
+            }
+        } catch {
+            await blocking.run { storage.discard(files.map(\.object)) }
+            throw error
+        }
+        last.switchOver = RefreshBatch.Switch(segments: listed)
+        // From here on it may be granted though no answer says so: whoever gets the job needs what is staged.
+        // What nobody needs is swept.
+        try await tell(last)
+    }
+
+    /// Lets the new files take the place of the old ones: those that playlists name first, the one to play last.
+    /// Done a second time, or by two at once, it does the same.
+    func switchOver(to files: [SwitchedFile], _ course: RefreshCourse) async throws {
+        let (job, storage) = (course.job, course.storage)
+        let ordered = files.sorted {
+            $0.segment.rank(entry: job.key) < $1.segment.rank(entry: job.key)
+        }
+        let placed = await blocking.run { () -> Result<Void, Failure> in
+            Result { () throws(Failure) in
+                do throws(Failure) {
+                    // Of those that were gone, somebody else has done it, or nobody ever will.
+                    for place in try storage.place(ordered.map(\.object)) {
+                        let file = ordered[place]
+                        guard let stored = file.stored,
+                            storage.adopt(key: file.segment.key, expected: stored)
+                        else {
+                            throw Failure(
+                                "integrity.digestMismatch",
+                                "\(withoutQuery(file.segment.key)) is not what was staged, and that is gone"
+                            )
+                        }
+                    }
+                } catch {
+                    // Nobody goes on with it after a failure that ends the job.
+                    if error.code.isLast(attempt: job.attempt) {
+                        storage.discard(ordered.map(\.object))
+                    }
+                    throw error
+                }
+            }
+        }
+        try placed.get()
+    }
+
+    /// Carries through a switch that was granted to a worker which is gone, or stopped.
+    func goOn(_ course: RefreshCourse) async throws -> JobReport {
+        let (known, staging) = try await files(course.job, course.lease)
+        guard let staging else {
+            throw Failure("cluster.protocol", "The switch does not say who has staged the files.")
+        }
+        let files = try known.map { file throws(Failure) in
+            SwitchedFile(
+                segment: file.segment, stored: file.stored,
+                object: try StagedObject(
+                    lease: staging.lease, job: staging.job, number: file.staged ?? 0,
+                    key: file.segment.key))
+        }
+        try await switchOver(to: files, course)
+        var report = JobReport(job: course.job.id, lease: course.lease, outcome: .done)
+        report.refreshed = .changed
+        return report
+    }
+
+    // MARK: Telling
+
+    /// What the coordinator is told, in requests that it takes.
+    func batches(of told: [RefreshedFile], _ course: RefreshCourse) -> [RefreshBatch] {
+        var batches: [[RefreshedFile]] = []
+        var batch: [RefreshedFile] = []
+        var bytes = 0
+        for file in told {
+            let more = Self.wireBytes(of: file)
+            // As many values as in a request of segments alone.
+            if batch.count >= WireLimits.segmentsPerRequest / 2
+                || bytes + more > WireLimits.documentBytes, !batch.isEmpty
+            {
+                batches.append(batch)
+                (batch, bytes) = ([], 0)
+            }
+            batch.append(file)
+            bytes += more
+        }
+        if !batch.isEmpty { batches.append(batch) }
+        return batches.map {
+            RefreshBatch(worker: id, job: course.job.id, lease: course.lease, files: $0)
+        }
+    }
+
+    /// About what a file takes of a request, in bytes.
+    private static func wireBytes(of file: RefreshedFile) -> Int {
+        let segment = file.segment
+        return (segment.content?.utf8.count ?? 0) + segment.url.utf8.count
+            + segment.key.utf8.count + (file.validator?.utf8.count ?? 0) + 300
+    }
+
+    func tell(_ batch: RefreshBatch) async throws {
+        switch try await client.refreshed(batch).verdict {
+        case .accepted: return
+        case .stale: throw Failure("worker.leaseLost", "the refresh is somebody else's")
+        case .rejected:
+            throw Failure("cluster.protocol", "The coordinator rejects what a refresh found.")
+        }
+    }
+}
+
+extension FailureCode {
+    /// Whether a job that fails with it at this try, from 1, is not tried again.
+    fileprivate func isLast(attempt: Int) -> Bool {
+        switch row.retry {
+        case .never: true
+        case .attempts(let most): attempt >= most
+        case .siteFault, .waitsForRoom: false
+        }
+    }
+}
