@@ -6,13 +6,10 @@ Started by loadtest/compare-downloaders, which serves WORK/origin over HTTP. Sta
 import argparse
 import ctypes
 import datetime
-import filecmp
 import json
 import os
 import pathlib
-import random
 import resource
-import shlex
 import shutil
 import signal
 import statistics
@@ -21,8 +18,9 @@ import sys
 import threading
 import time
 
+from compare_tools import STREAMLINK, Tool, incomplete, make_files, make_playlist
+
 PR_SET_CHILD_SUBREAPER = 36
-FILES_PER_DIRECTORY = 100
 # Of dray: from the first lease to the last result recorded.
 LEASE_TO_RESULT = "dray-work"
 
@@ -32,18 +30,28 @@ def arguments():
         prog="loadtest/compare-downloaders",
         description="Compares downloaders on many small files from nginx on loopback.",
     )
-    parser.add_argument("--files", type=int, default=20_000, help="how many (20000)")
+    parser.add_argument(
+        "--hls", action="store_true",
+        help="the files are the segments of one HLS title: dray and streamlink get its playlist, "
+             "the others the bare list"
+    )
+    parser.add_argument("--files", type=int, help="how many (20000; 2000 with --hls)")
     parser.add_argument("--size", type=int, default=65_536, help="bytes of each (65536)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each tool (3)")
     parser.add_argument(
-        "--tools", default="wget2,aria2,curl,dray,engine,h2load",
-        help="comma-separated, in first order"
+        "--tools",
+        help="comma-separated, in first order (wget2,aria2,curl,dray,engine,h2load; "
+             "wget2,streamlink,dray with --hls)"
     )
     parser.add_argument("--dray-arguments", default="", help="further arguments for dray prefetch")
     parser.add_argument("--json", metavar="FILE", help="also write every run to FILE")
     parser.add_argument(
         "--max-ratio", type=float,
-        help="fail when dray's wall time over wget2's (else the first tool's) is more"
+        help="fail when dray's wall time over wget2's (else the first tool's) is more; with --hls "
+             "the time from its first lease to its last result"
+    )
+    parser.add_argument(
+        "--max-streamlink-ratio", type=float, help="likewise, over streamlink's"
     )
     parser.add_argument(
         "--max-rss", type=float, help="fail when a dray process has more MiB resident"
@@ -51,91 +59,17 @@ def arguments():
     for name in ("work", "state", "origin", "dray"):
         parser.add_argument("--" + name, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.files is None:
+        options.files = 2_000 if options.hls else 20_000
+    if options.tools is None:
+        options.tools = ("wget2,streamlink,dray" if options.hls
+                         else "wget2,aria2,curl,dray,engine,h2load")
+    names = options.tools.split(",")
+    if STREAMLINK in names and not options.hls:
+        parser.error("streamlink takes a playlist: --hls")
     if options.files < 1 or options.size < 16 or options.rounds < 1:
         parser.error("--files and --rounds take 1 or more, --size 16 or more")
     return options
-
-
-def path_of(index):
-    return f"{index // FILES_PER_DIRECTORY:04d}/{index:06d}.bin"
-
-
-def make_files(root, count, size):
-    """Files of pseudo-random bytes, no two alike, the same on every run."""
-    block = random.Random(1).randbytes(min(size, 64 << 20))
-    for index in range(count):
-        path = root / path_of(index)
-        if index % FILES_PER_DIRECTORY == 0:
-            path.parent.mkdir(parents=True)
-        with open(path, "wb") as file:
-            file.write(index.to_bytes(16, "big") + block[16:])
-            # What is longer goes on with the block, each time marked with its place.
-            for place in range(len(block), size, len(block)):
-                file.write((place.to_bytes(16, "big") + block[16:])[:size - place])
-
-
-class Tool:
-    """One downloader: its input file, its command, and where it puts path_of(index)."""
-
-    def __init__(self, name, options):
-        self.name, self.options = name, options
-        self.work = pathlib.Path(options.work)
-        self.input = self.work / f"{name}.input"
-
-    def url(self, index):
-        return f"{self.options.origin}/{path_of(index)}"
-
-    def prepare(self, destination):
-        lines = {
-            "aria2": lambda i: f"{self.url(i)}\n out={path_of(i)}\n",
-            "curl": lambda i: f'url="{self.url(i)}"\noutput="{destination}/{path_of(i)}"\n',
-        }.get(self.name, lambda i: self.url(i) + "\n")
-        with open(self.input, "w") as file:
-            file.writelines(lines(index) for index in range(self.options.files))
-
-    def command(self, destination, run):
-        match self.name:
-            case "wget2":
-                return ["wget2", "--quiet", "--max-threads=32", "--force-directories",
-                        "--no-host-directories", "--no-robots", "-P", destination,
-                        "-i", self.input]
-            case "aria2":
-                return ["aria2c", "--quiet", "-j32", "-x1", "--file-allocation=none",
-                        "--disk-cache=0", "--auto-file-renaming=false", "-d", destination,
-                        "-i", self.input]
-            case "curl":
-                return ["curl", "--silent", "--parallel", "--parallel-max", "50",
-                        "--create-dirs", "--config", self.input]
-            case "dray":
-                return [self.options.dray, "prefetch", self.input, "--to", destination,
-                        "--state", self.options.state, "--name", f"round-{run}", "--quiet",
-                        *shlex.split(self.options.dray_arguments)]
-            case "engine":
-                return [self.options.dray, "benchmark", "transfer", self.input, "--to", destination]
-            case "floor":
-                return [self.work / "floor", self.input, destination]
-            case "dd":
-                source = self.work / "origin" / path_of(0)
-                path = shlex.quote(str(destination / path_of(0)))
-                return ["sh", "-c", f"mkdir -p $(dirname {path}) && "
-                        f"dd if={shlex.quote(str(source))} of={path} bs=128k status=none"]
-            case "curl-null":
-                return ["curl", "--silent", "--output", "/dev/null", self.url(0)]
-            case "curl-dgst":
-                path = shlex.quote(str(destination / path_of(0)))
-                return ["sh", "-c", f"mkdir -p $(dirname {path}) && "
-                        f"curl --silent --output {path} {shlex.quote(self.url(0))} && "
-                        f"openssl dgst -sha256 {path}"]
-            case "h2load":
-                return ["h2load", "--h1", "-n", str(self.options.files), "-c", "32", "-t", "2",
-                        "-i", self.input]
-        raise SystemExit(f"unknown tool: {self.name}")
-
-    def root(self, destination):
-        """Where path_of(0) lies: dray puts a directory of the host's name before the path."""
-        if self.name not in ("dray", "engine"):
-            return destination
-        return destination / self.options.origin.removeprefix("http://")
 
 
 class MemoryWatch(threading.Thread):
@@ -259,22 +193,6 @@ def measure(tool, destination, run):
     }
 
 
-def incomplete(tool, destination):
-    """What is wrong with the files that came, every byte compared; None when nothing is."""
-    if tool.name in ("h2load", "curl-null"):
-        return None
-    origin, root = tool.work / "origin", tool.root(destination)
-    for index in range(tool.options.files):
-        path = path_of(index)
-        try:
-            if not filecmp.cmp(origin / path, root / path, shallow=False):
-                return f"{path} differs from the origin's"
-        except OSError as error:
-            return f"{path}: {error.strerror}"
-    filecmp.clear_cache()
-    return None
-
-
 def summary(runs, options):
     table = {}
     for tool in dict.fromkeys(run["tool"] for run in runs):
@@ -296,29 +214,37 @@ def summary(runs, options):
         table[LEASE_TO_RESULT] = table["dray"] | {
             "wallMinimum": min(spans), "wallMedian": round(statistics.median(spans), 3)}
     base = table.get("wget2", next(iter(table.values())))["wallMedian"]
+    streamlink = table.get(STREAMLINK)
     for row in table.values():
         row["ratio"] = round(row["wallMedian"] / base, 2)
+        if streamlink:
+            row["ratioToStreamlink"] = round(row["wallMedian"] / streamlink["wallMedian"], 3)
     return table
 
 
 def show(table, options):
     total = options.files * options.size
-    print(f"{options.files} files of {options.size} bytes, {options.rounds} rounds, "
+    print(f"{options.files} {'segments' if options.hls else 'files'} of {options.size} bytes, {options.rounds} rounds, "
           f"{os.cpu_count()} cores")
     base = "wget2" if "wget2" in table else next(iter(table))
-    print(f"{'tool':<9} {'wall min':>9} {'median':>8} {'MB/s':>7} {'CPU s':>7} {'s a GB':>7} "
-          f"{'s/10000':>8} {'peak MiB':>9} {'x ' + base:>11}")
+    # The column is there when there is somebody to compare with.
+    beside = STREAMLINK in table
+    print(f"{'tool':<10} {'wall min':>9} {'median':>8} {'MB/s':>7} {'CPU s':>7} {'s a GB':>7} "
+          f"{'s/10000':>8} {'peak MiB':>9} {'x ' + base:>11}"
+          + (f" {'x streamlink':>13}" if beside else ""))
     for tool, row in table.items():
-        ratio = f"{row['ratio']:.2f}"
+        ratio = f"{row['ratio']:>11.2f}"
+        if beside:
+            ratio += f" {row['ratioToStreamlink']:>13.3f}"
         note = "" if row["complete"] else "  INCOMPLETE"
         if tool in ("h2load", "curl-null"):
             note = "  (floor: nothing is stored)"
         if tool == LEASE_TO_RESULT:
             note = "  (dray, from the first lease to the last result recorded)"
-        print(f"{tool:<9} {row['wallMinimum']:>8.2f}s {row['wallMedian']:>7.2f}s "
+        print(f"{tool:<10} {row['wallMinimum']:>8.2f}s {row['wallMedian']:>7.2f}s "
               f"{total / row['wallMedian'] / 1e6:>7.0f} {row['cpuMedian']:>7.2f} "
               f"{row['cpuPerGB']:>7.2f} {row['cpuPer10000Files']:>8.2f} "
-              f"{row['peakMiB']:>9.1f} {ratio:>11}{note}")
+              f"{row['peakMiB']:>9.1f} {ratio}{note}")
 
 
 def over_limits(table, options):
@@ -326,10 +252,17 @@ def over_limits(table, options):
     if not dray:
         return []
     problems = []
-    if options.max_ratio and dray["ratio"] > options.max_ratio:
+    timed = table.get(LEASE_TO_RESULT, dray) if options.hls else dray
+    if options.max_ratio and timed["ratio"] > options.max_ratio:
         problems.append(
-            f"dray takes {dray['ratio']} times the time of the tool compared with, "
+            f"dray takes {timed['ratio']} times the time of the tool compared with, "
             f"over {options.max_ratio}")
+    if options.max_streamlink_ratio and STREAMLINK in table:
+        ratio = timed["ratioToStreamlink"]
+        if ratio > options.max_streamlink_ratio:
+            problems.append(
+                f"dray takes {ratio} times the time of streamlink, "
+                f"over {options.max_streamlink_ratio}")
     if options.max_rss and dray["peakMiB"] > options.max_rss:
         problems.append(
             f"a dray process has {dray['peakMiB']} MiB resident, over {options.max_rss}")
@@ -356,10 +289,12 @@ def main():
     work = pathlib.Path(options.work)
     print("preparing files ...", file=sys.stderr)
     make_files(work / "origin", options.files, options.size)
+    if options.hls:
+        make_playlist(work / "origin", options.files)
 
     if "dray" in names:
         # Makes the embedded database once, as it is on every run but the first of all.
-        warm = Tool("dray", argparse.Namespace(**{**vars(options), "files": 1}))
+        warm = Tool("dray", argparse.Namespace(**{**vars(options), "files": 1, "hls": False}))
         run_and_clear(warm, work / "warm", 0)
     runs = []
     for number in range(1, options.rounds + 1):
@@ -371,7 +306,7 @@ def main():
     table = summary(runs, options)
     show(table, options)
     if options.json:
-        settings = {key: getattr(options, key) for key in ("files", "size", "rounds")}
+        settings = {key: getattr(options, key) for key in ("hls", "files", "size", "rounds")}
         settings["cores"] = os.cpu_count()
         with open(options.json, "w") as file:
             json.dump({"settings": settings, "summary": table, "runs": runs}, file, indent=2)
