@@ -208,11 +208,23 @@ package final class Coordinator: Sendable {
             } catch {
                 log.warning("folding reports failed", ["error": "\(error)"])
             }
-            // A twentieth of the time at most goes into folds.
-            let rest = min(max(.milliseconds(5), (clock.now - start) * 20), .milliseconds(200))
-            try? await Task.sleep(for: rest)
+            await restAfterFold(of: clock.now - start)
             if !isPending { await reported.wait(after: version, atMost: .seconds(1)) }
         }
+    }
+
+    /// While all workers have work, a twentieth of the time at most goes into folds; a third where one waits
+    /// for work, which the end of an asset may be.
+    private func restAfterFold(of duration: Duration) async {
+        let clock = ContinuousClock()
+        let start = clock.now
+        let least = min(max(.milliseconds(5), duration * 2), .milliseconds(50))
+        let most = min(max(.milliseconds(5), duration * 20), .milliseconds(200))
+        var rest = least
+        repeat {
+            try? await Task.sleep(for: rest)
+            rest = min(.milliseconds(5), most - (clock.now - start))
+        } while rest > .zero && signal.waiterCount == 0 && !Task.isCancelled
     }
 
     /// Once a second: puts schedules in force, ends leases that ran out, and looks for work that

@@ -249,7 +249,7 @@ package struct SumsPage: Codable, Sendable {
     /// Pass as `after` for the next page; nil on the last.
     package var next: String?
 
-    package struct Entry: Codable, Sendable {
+    package struct Entry: Codable, Hashable, Sendable {
         /// Final key, relative to the site.
         package var key: String
         package var sha256: String

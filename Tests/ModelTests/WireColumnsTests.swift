@@ -230,6 +230,16 @@ import Testing
         }
     }
 
+    @Test func aPageOfSumsIsReadAsFoundationReadsIt() throws {
+        let entries = [
+            SumsPage.Entry(key: "h/a \"b\"", sha256: "00ff", recordedSeconds: 1_700_000_000.25),
+            SumsPage.Entry(key: "h/é", sha256: "", recordedSeconds: 0),
+        ]
+        for page in [SumsPage(entries: entries, next: "7.1"), SumsPage(entries: [], next: nil)] {
+            try Self.expectSame(page) { $0.entries == $1.entries && $0.next == $1.next }
+        }
+    }
+
     /// A message whole, as Foundation writes it, damaged at any place and cut off anywhere.
     private static func expectSame<Message: Codable>(
         _ message: Message, _ isSame: (Message, Message) -> Bool
