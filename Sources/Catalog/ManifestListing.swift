@@ -10,12 +10,16 @@ package struct ManifestListing: Sendable {
     /// one, once.
     package private(set) var segments: [ManifestSegment] = []
 
-    private struct Part: Hashable {
-        let url: WebURL
-        let range: SegmentRange?
-    }
+    /// Of what is listed, an object and its range in 64 bits of keyed hash, new with each process: nobody
+    /// can make two that differ look the same, and by chance a million do once in 30 million titles.
+    private var listed: Set<Int> = []
 
-    private var listed: Set<Part> = []
+    private static func part(_ url: WebURL, _ range: SegmentRange?) -> Int {
+        var hasher = Hasher()
+        hasher.combine(url)
+        hasher.combine(range)
+        return hasher.finalize()
+    }
 
     init(kind: AssetKind) { self.kind = kind }
 
@@ -45,7 +49,7 @@ package struct ManifestListing: Sendable {
 
     /// Adds what was not there before.
     mutating func add(_ segment: ManifestSegment, rendition: Int?) {
-        let part = Part(url: segment.reference.url, range: segment.range)
+        let part = Self.part(segment.reference.url, segment.range)
         guard listed.insert(part).inserted else { return }
         var segment = segment
         segment.renditionPlace = rendition.map { Int32(clamping: $0) } ?? -1
@@ -93,7 +97,7 @@ package struct ManifestListing: Sendable {
         guard segment.range != nil, segment.role == .`init` || segment.role == .index else {
             return false
         }
-        return listed.contains(Part(url: segment.reference.url, range: nil))
+        return listed.contains(Self.part(segment.reference.url, nil))
     }
 }
 

@@ -89,6 +89,8 @@ enum InspectCommand {
     ) async throws -> Inspection? {
         let operand = arguments.operands[0]
         guard operand.contains("://") else {
+            // A name that was mistyped is missing something else first.
+            if operand != "-", access(operand, R_OK) != 0 { throw unreadable(operand) }
             throw UsageError(
                 "--base is missing",
                 hint: "A FILE does not say what its references resolve against.")
@@ -103,11 +105,8 @@ enum InspectCommand {
 
     /// As much of a file as a manifest may have, and a little more.
     private static func read(_ path: String) throws(Failure) -> [UInt8] {
-        func failure() -> Failure {
-            Failure("input.unreadable", "\(printable(path)): \(systemErrorText(errno))")
-        }
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure() }
+        guard descriptor >= 0 else { throw unreadable(path) }
         defer { if descriptor != STDIN_FILENO { close(descriptor) } }
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 1 << 20)
@@ -116,10 +115,15 @@ enum InspectCommand {
         while bytes.count <= TitleResolver.maximumBytes {
             let count = Glibc.read(descriptor, &block, block.count)
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw failure() }
+            guard count >= 0 else { throw unreadable(path) }
             if count == 0 { break }
             bytes += block[..<count]
         }
         return bytes
+    }
+
+    /// By errno.
+    private static func unreadable(_ path: String) -> Failure {
+        Failure("input.unreadable", "\(printable(path)): \(systemErrorText(errno))")
     }
 }

@@ -170,7 +170,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (["m"], "--base is missing"), (["m", "--base", "file:///"], "--base: the URL"),
+        (["/dev/null"], "--base is missing"), (["-"], "--base is missing"),
+        (["missing"], "missing: No such file"), (["m", "--base", "file:///"], "--base: the URL"),
         (["m", "--base", "http://h/", "--live", "edge"], "--live is 'edge'"),
         (["missing", "--base", "http://h/"], "missing: "),
         (["ftp://h/m"], "must start with http"),
