@@ -31,7 +31,11 @@ extension JobQueue {
                     .optionalText(state?.rawValue),
                 ]
             ).rows
-            var assets = try rows.map { try AssetStatus(row: $0) }
+            var assets = try rows.map { row in
+                var asset = try AssetStatus(row: row)
+                asset.path = try row.string("key")
+                return asset
+            }
             let accompanied = try rows.filter { try $0.bool("has_sidecars") }.map {
                 try $0.int64("id")
             }

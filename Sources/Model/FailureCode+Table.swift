@@ -95,6 +95,9 @@ extension FailureCode {
             302, "content.lengthMismatch", .attempts(2), "The length is not the list's; check both."
         ),
         row(
+            303, "content.unplayable", .never,
+            "All bytes are the origin's, and ffprobe finds nothing to play; look at it there."),
+        row(
             310, "integrity.digestMismatch", .attempts(2),
             "The bytes are not the list's; check both."),
         row(

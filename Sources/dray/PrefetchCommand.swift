@@ -31,6 +31,7 @@ enum PrefetchCommand {
             CommandOption(
                 "report", .text(placeholder: "FILE"),
                 help: "Write a JSON report: every asset, file, length and SHA-256."),
+            MediaCheck.option,
             CommandOption("quiet", .flag, help: "Show nothing but errors."),
         ] + TrackOptions.all + TransferOptions.all
     ) { arguments in
@@ -60,6 +61,8 @@ enum PrefetchCommand {
                 "--deadline comes before --not-before", hint: "Let it end after it began.")
         }
         let titles = try TrackOptions.titles(arguments)
+        let mediaCheck = try await MediaCheck.prepare(
+            arguments, leavesKeys: titles?.leavesKeys ?? false)
         let source = try ListSource(
             arguments.operands[0], format: ListOptions.format(arguments))
         let summary = try await source.read(.check) { _ throws(Failure) in }
@@ -72,8 +75,7 @@ enum PrefetchCommand {
             source: source, assets: summary.counts.assets, catalogName: name,
             priority: summary.priority ?? 5, notBefore: notBefore, deadline: deadline,
             titles: titles, destination: destination, reportPath: arguments.text("report"),
-            isQuiet: isQuiet,
-            isEmbedded: remote == nil)
+            mediaCheck: mediaCheck, isQuiet: isQuiet, isEmbedded: remote == nil)
         let display = ProgressDisplay(
             mode: ProgressDisplay.mode(isQuiet: isQuiet, environment: DrayCommand.environment),
             style: TerminalStyle(environment: DrayCommand.environment))

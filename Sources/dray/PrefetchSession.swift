@@ -23,6 +23,7 @@ final class PrefetchSession: FollowingSession {
         var titles: TitleOptions?
         var destination: Destination
         var reportPath: String?
+        var mediaCheck: MediaCheck?
         var isQuiet: Bool
         /// The private cluster is asked more often than one that others use.
         var isEmbedded: Bool
@@ -167,16 +168,24 @@ final class PrefetchSession: FollowingSession {
                         page.assets, total: status.totals.failed, reportPath: plan.reportPath),
                 to: 2)
         }
+        let media = try await plan.mediaCheck?.run(status, client, draining: draining)
+        if let media { tell(media) }
         if let path = plan.reportPath {
-            try await ReportWriter(path: path, client: client).write(status)
+            try await ReportWriter(path: path, client: client, media: media).write(status)
         }
+        let allPlay = media?.unplayable.isEmpty ?? true
         result.withLock {
             switch status.state {
-            case .completed: $0 = .success
+            case .completed: $0 = allPlay ? .success : .someFailed
             case .failed: $0 = .someFailed
             case .interrupted, .open, .running: $0 = .interrupted
             }
         }
+    }
+
+    private func tell(_ media: MediaCheck.Findings) {
+        if !plan.isQuiet { Console.write("\n" + media.text) }
+        media.list(reportPath: plan.reportPath)
     }
 }
 

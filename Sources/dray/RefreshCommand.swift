@@ -30,7 +30,7 @@ enum RefreshCommand {
             CommandOption(
                 "report", .text(placeholder: "FILE"),
                 help: "Write a JSON report: every asset, file, length and SHA-256."),
-            ClusterCall.json,
+            MediaCheck.option, ClusterCall.json,
             CommandOption("quiet", .flag, help: "Show nothing but errors."),
         ] + TransferOptions.all
     ) { arguments in
@@ -51,7 +51,8 @@ enum RefreshCommand {
         let isQuiet = arguments.flag("quiet")
         let plan = RefreshSession.Plan(
             catalog: try catalog(arguments, isEmbedded: remote == nil),
-            reportPath: arguments.text("report"), isQuiet: isQuiet,
+            reportPath: arguments.text("report"),
+            mediaCheck: try await MediaCheck.prepare(arguments), isQuiet: isQuiet,
             printsJSON: arguments.flag("json"), isEmbedded: remote == nil)
         let display = ProgressDisplay(
             mode: ProgressDisplay.mode(

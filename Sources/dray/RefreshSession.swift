@@ -12,6 +12,7 @@ final class RefreshSession: FollowingSession {
     struct Plan: Sendable {
         var catalog: CatalogReference
         var reportPath: String?
+        var mediaCheck: MediaCheck?
         var isQuiet: Bool
         var printsJSON: Bool
         var isEmbedded: Bool
@@ -108,31 +109,48 @@ final class RefreshSession: FollowingSession {
         let unchanged: Int
         let changed: Int
         let failed: Int
+        let media: Media?
+
+        struct Media: Encodable {
+            let playable: Int
+            let unplayable: Int
+            let unchecked: Int
+
+            init(_ findings: MediaCheck.Findings) {
+                playable = findings.playable
+                unplayable = findings.unplayable.count
+                unchecked = findings.unchecked.count
+            }
+        }
     }
 
     private func conclude(_ status: CatalogStatus, _ client: CoordinatorClient) async throws {
         let summary = try await client.refreshSummary(of: status.id)
+        let media = try await plan.mediaCheck?.run(status, client, draining: draining)
         if plan.printsJSON {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
             let outcome = Outcome(
                 catalog: status.name, state: status.state, unchanged: summary.unchanged,
-                changed: summary.changed, failed: summary.failed)
+                changed: summary.changed, failed: summary.failed,
+                media: media.map(Outcome.Media.init))
             Console.write(String(decoding: try encoder.encode(outcome), as: UTF8.self) + "\n")
         } else if !plan.isQuiet {
-            Console.write(Self.text(summary, of: status.name))
+            Console.write(Self.text(summary, of: status.name) + (media?.text ?? ""))
         }
         if summary.failed > 0 {
             writeAll(
                 RunSummary.failures(
                     summary.failures, total: summary.failed, reportPath: plan.reportPath), to: 2)
         }
+        media?.list(reportPath: plan.reportPath)
         if let path = plan.reportPath {
-            try await ReportWriter(path: path, client: client).write(status)
+            try await ReportWriter(path: path, client: client, media: media).write(status)
         }
+        let isWell = summary.failed == 0 && media?.unplayable.isEmpty ?? true
         result.withLock {
             switch status.state {
-            case .completed, .failed: $0 = summary.failed > 0 ? .someFailed : .success
+            case .completed, .failed: $0 = isWell ? .success : .someFailed
             case .interrupted, .open, .running: $0 = .interrupted
             }
         }

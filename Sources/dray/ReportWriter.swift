@@ -9,6 +9,8 @@ import Runtime
 struct ReportWriter {
     let path: String
     let client: CoordinatorClient
+    /// What `--check-media` found; nil without it.
+    var media: MediaCheck.Findings?
 
     /// Throws `input.destination` when no report could be written to `path`; leaves nothing behind.
     static func check(_ path: String) throws(Failure) {
@@ -105,7 +107,7 @@ struct ReportWriter {
                     if file.verified != true { unverified += 1 }
                 }
                 // The rest of the members, behind `files` in the order of the keys.
-                try output.append("]," + json(Rest(asset)).dropFirst(), path)
+                try output.append("]," + json(Rest(asset, media)).dropFirst(), path)
             }
             after = page.next
         } while after != nil
@@ -137,17 +139,39 @@ struct ReportWriter {
         }
     }
 
+    /// What ffprobe made of an asset.
+    private struct Media: Encodable {
+        let failure: Failure?
+        let reason: String?
+        let result: String
+
+        /// Nil for what was not looked at.
+        init?(_ asset: AssetStatus, _ findings: MediaCheck.Findings) {
+            guard asset.state == .completed,
+                MediaProbe.isMedia(asset.kind, path: asset.path ?? "")
+            else { return nil }
+            failure = findings.unplayable[asset.id]
+            reason = findings.unchecked[asset.id]
+            result = failure != nil ? "unplayable" : reason != nil ? "unchecked" : "playable"
+        }
+    }
+
     private struct Rest: Encodable {
         let kind: AssetKind
+        let media: Media?
         let missing: [AssetStatus.MissingSidecar]?
         let name: String
+        /// The final key: of a title the entry to play.
+        let path: String?
         let refreshed: RefreshOutcome?
         let state: AssetState
         let url: String
 
-        init(_ asset: AssetStatus) {
+        init(_ asset: AssetStatus, _ findings: MediaCheck.Findings?) {
             (kind, name, state, url) = (asset.kind, asset.name, asset.state, asset.url)
+            media = findings.flatMap { Media(asset, $0) }
             missing = asset.missing
+            path = asset.path
             refreshed = asset.refreshed
         }
     }

@@ -38,7 +38,8 @@ import Testing
             var done = F.done(resolve.jobs[0], resolve)
             done.segments = 5
             #expect(try await fixture.report([done]) == [.accepted])
-            #expect(try await fixture.assets(of: catalog)[0].state == .ready)
+            let title = try await fixture.assets(of: catalog)[0]
+            #expect(title.state == .ready && title.path == F.title("t").key)
             let jobs = try await fixture.drain()
             #expect(jobs.dropLast().map(\.key) == all.map(\.key))
             let status = try await fixture.queue.status(of: catalog)

@@ -52,18 +52,23 @@ final class EmbeddedHome {
     var report: String { path("own/report.json") }
 
     /// `dray prefetch LIST --to edge --report report` over the state of this home.
-    func prefetch(_ list: String, _ options: [String] = []) throws -> ChildProcess {
+    func prefetch(
+        _ list: String, _ options: [String] = [], environment: [String: String] = [:]
+    ) throws -> ChildProcess {
         if account == .current {
             try FileManager.default.createDirectory(
                 atPath: path("own"), withIntermediateDirectories: true)
         }
         // For root the state is named, as its default would be the machine's.
         let state = account == .current ? ["--state", path("own/state/dray")] : []
-        return try start(["prefetch", list, "--to", edge, "--report", report] + state + options)
+        return try start(
+            ["prefetch", list, "--to", edge, "--report", report] + state + options, environment)
     }
 
     /// Starts `dray` as the account, with nothing of the tests' environment that names a place.
-    func start(_ arguments: [String]) throws -> ChildProcess {
+    func start(
+        _ arguments: [String], _ environment: [String: String] = [:]
+    ) throws -> ChildProcess {
         var command: [String] = []
         if account == .ordinary {
             let id = Account.ordinaryID
@@ -75,6 +80,7 @@ final class EmbeddedHome {
         let cleared = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("DRAY_") }
         command += ["env"] + cleared.map { "--unset=\($0)" }
         command += ["HOME=\(path("own"))", "XDG_STATE_HOME=\(path("own/state"))"]
+        command += environment.map { "\($0.key)=\($0.value)" }
         return try ChildProcess(
             command + [binary] + arguments, workingDirectory: directory.path)
     }

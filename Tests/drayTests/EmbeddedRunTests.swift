@@ -143,9 +143,12 @@ extension EndToEnd {
             #expect(report.total("failed") == 0)
             #expect(report.total("segments") == served.count)
             #expect((report.totals["seconds"] as? NSNumber)?.doubleValue ?? 0 > 0)
-            let keys: Set = ["failure", "files", "kind", "name", "state", "url"]
+            let keys: Set = ["failure", "files", "kind", "name", "path", "state", "url"]
             for asset in report.assets {
                 #expect(Set(asset.keys) == keys)
+                // Here the served file of its URL.
+                let url = try #require(asset["url"] as? String)
+                #expect("http://\(asset["path"] as? String ?? "")" == url)
                 #expect(asset["failure"] is NSNull)
                 #expect(asset["state"] as? String == "completed")
             }
