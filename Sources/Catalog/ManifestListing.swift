@@ -52,6 +52,8 @@ package struct ManifestListing: Sendable {
         let part = Self.part(segment.reference.url, segment.range)
         guard listed.insert(part).inserted else { return }
         var segment = segment
+        // Nobody is shown them, and a title may have a million segments.
+        segment.mirrors = []
         segment.renditionPlace = rendition.map { Int32(clamping: $0) } ?? -1
         segments.append(segment)
     }

@@ -74,6 +74,38 @@ import Testing
         #expect(try resolver.segments().map(\.key) == ["h/t/a", "h/t/b", "h/t/m.mpd"])
     }
 
+    /// Those that are not wanted are not named at the edge, whatever the document is written in.
+    @Test(arguments: [[0xFE, 0xFF], [0xFF, 0xFE], []] as [[UInt8]])
+    func aChoiceFromWideTextIsWrittenInUTF8(mark: [UInt8]) throws {
+        let text =
+            "<?xml version=\"1.0\" encoding=\"UTF-16\" ?><MPD mediaPresentationDuration=\"PT1S\">"
+            + MPDCase.sets(
+                (MPDCase.representation("<BaseURL>en</BaseURL>"), "contentType='audio' lang='en'"),
+                (MPDCase.representation("<BaseURL>ü</BaseURL>"), "contentType='audio' lang='de'"))
+            + "</MPD>"
+        let isBig = mark.first != 0xFF
+        let body = text.utf16.flatMap { unit in
+            let bytes = [UInt8(unit >> 8), UInt8(unit & 0xFF)]
+            return isBig ? bytes : bytes.reversed()
+        }
+        func stored(_ audio: [String]?) throws -> [ResolvedSegment] {
+            var options = TitleOptions()
+            options.tracks.audio = audio
+            var resolver = try TitleResolver(url: Self.manifest, kind: .dash, options: options)
+            for request in resolver.next() {
+                try resolver.receive(
+                    request, finalURL: Self.manifest, body: mark + body, sha256: "")
+            }
+            return try resolver.segments()
+        }
+        let chosen = try stored(["de"])
+        #expect(chosen.map(\.key) == ["h/t/ü", "h/t/m.mpd"])
+        let content = try #require(chosen.last?.content)
+        #expect(content.hasPrefix("<MPD") && content.contains("ü") && !content.contains("en</"))
+        // As it is served, where all of it is wanted.
+        #expect(try stored(nil).last?.content == nil)
+    }
+
     @Test func furtherBaseURLsAreMirrors() throws {
         let text =
             "<BaseURL>http://one/</BaseURL><BaseURL>http://two/x/</BaseURL><BaseURL>ftp://no/</BaseURL>"

@@ -131,7 +131,9 @@ enum FuzzTargets {
         }
         for segment in (try? resolver.segments()) ?? [] {
             checkKey(segment.key)
-            require(segment.url.hasPrefix("http"), "a segment comes by http or https")
+            let urls = [segment.url] + (segment.mirrors ?? [])
+            require(urls.allSatisfy { $0.hasPrefix("http") }, "a segment comes by http or https")
+            require(urls.count <= WireLimits.mirrorsPerSegment + 1, "so many mirrors")
         }
         guard let listing = try? resolver.listing() else { return }
         for sum in listing.sums {
