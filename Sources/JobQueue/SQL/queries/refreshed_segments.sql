@@ -7,6 +7,8 @@ WHERE f.asset_id = $1::bigint AND f.ordinal < {{firstSidecar}}
 ORDER BY f.ordinal
 ON CONFLICT (asset_id, ordinal, part) DO UPDATE SET
     origin_id = excluded.origin_id, role = excluded.role, url = excluded.url, key = excluded.key,
-    expected_bytes = excluded.expected_bytes, expected_sha256 = excluded.expected_sha256
+    expected_bytes = excluded.expected_bytes, expected_sha256 = excluded.expected_sha256,
+    -- Those of another URL are of other bytes.
+    mirrors = CASE WHEN s.url = excluded.url THEN s.mirrors END
 WHERE (s.url, s.key, s.role, s.expected_bytes, s.expected_sha256) IS DISTINCT FROM
       (excluded.url, excluded.key, excluded.role, excluded.expected_bytes, excluded.expected_sha256)
