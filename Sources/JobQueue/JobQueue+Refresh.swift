@@ -24,7 +24,7 @@ extension JobQueue {
                 "input.field",
                 "catalog: \(catalog) was interrupted: submit it again, then refresh it.")
         }
-        try await lockWork(both, connection)
+        _ = try await lockWork(both, connection)
         _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
         _ = try await connection.query(
             SQL.refreshLanes, both + [.int(try row.int64("queue_id"))])
@@ -52,7 +52,8 @@ extension JobQueue {
                 throw Failure("worker.leaseLost", "The lease does not hold the job.")
             }
             if request.after == nil, job.kind == .refresh {
-                _ = try await connection.query(SQL.refreshForget, [.int(job.asset)])
+                _ = try await connection.query(
+                    SQL.refreshForget, [.int(job.asset), .int(job.id.rawValue)])
             }
             let values: [PostgresValue] = [
                 .int(job.asset), .int(Int64(request.after ?? -1)), .int(Int64(WireLimits.pageRows)),
@@ -127,7 +128,8 @@ extension JobQueue {
             _ = try await connection.query(
                 SQL.refreshedStore,
                 [
-                    .int(job.asset), .int64Array(files.map { Int64($0.segment.ordinal) }),
+                    .int(job.asset), .int(job.id.rawValue),
+                    .int64Array(files.map { Int64($0.segment.ordinal) }),
                     .textArray(origins), .textArray(files.map(\.segment.url)),
                     .textArray(files.map(\.segment.key)),
                     .textArray(files.map(\.segment.role.rawValue)),
@@ -139,6 +141,7 @@ extension JobQueue {
                     .optionalTextArray(files.map(\.validator)),
                     .boolArray(files.map { $0.verified ?? false }),
                     .optionalIntArray(files.map { $0.staged.map(Int64.init) }),
+                    .optionalTextArray(files.map { $0.segment.mirrors?.joined(separator: "\n") }),
                 ])
             guard let wanted = batch.switchOver else { return .accepted }
             let granted = try await connection.query(
@@ -225,6 +228,7 @@ extension RefreshFile {
             role: SegmentRole(rawValue: try row.string("role")) ?? .file)
         segment.bytes = try row.optionalInt64("expected_bytes")
         segment.sha256 = try row.optionalString("expected_sha256")
+        segment.mirrors = try row.optionalString("mirrors")?.split(separator: "\n").map(String.init)
         self.init(
             segment: segment,
             stored: StoredObject(bytes: try row.int64("bytes"), sha256: try row.string("sha256")))

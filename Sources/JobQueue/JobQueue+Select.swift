@@ -198,14 +198,13 @@ extension JobQueue {
                 "catalog: \(catalog) is just being submitted again, which tries again what failed.")
         }
         let both: [PostgresValue] = [.int(catalog.rawValue), .int(generation)]
-        try await lockWork(both, connection)
+        try checkSwitches(try await lockWork(both, connection))
         _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
         // Now that no report of a list of digests is under way.
         let lacksSums =
             try await connection.query(
                 SQL.catalogRead, [.int(catalog.rawValue)]
             ).only().int64("sums_failed") > 0
-        try checkSwitches(try await connection.query(SQL.switchAwaited, both))
         // One that was named anew since starts from nothing.
         _ = try await connection.query(SQL.startForget, both)
         let interrupted = try await connection.query(SQL.assetsInterrupted, both).rows.map {

@@ -125,12 +125,12 @@ extension JobQueue {
             if row.generation == generation && row.state != .interrupted { return }
             try Self.checkOpen("of catalog \(catalog)", state: row.queueState)
             let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
-            try await Self.lockWork(both, connection)
+            try Self.checkSwitches(try await Self.lockWork(both, connection))
             // One round trip: idle workers wait for the end of it.
             let statements: [(String, [PostgresValue])] =
                 [
                     // What was reported of assets that are started anew is in them then.
-                    (SQL.catalogFold, [.int(catalog.rawValue)]), (SQL.switchAwaited, both),
+                    (SQL.catalogFold, [.int(catalog.rawValue)]),
                     (SQL.startForget, both), (SQL.startLanes, both + [.int(row.queueID)]),
                     // Its reports go on meanwhile; they take no lane's lock.
                     (SQL.startLockLanes, [.int(catalog.rawValue)]),
@@ -143,31 +143,34 @@ extension JobQueue {
                     (SQL.startJobs, both + [.null]), (SQL.startTotals, both),
                     (SQL.notifyWork, []),
                 ]
-            let results = try await connection.pipeline(
+            _ = try await connection.pipeline(
                 statements.map { PostgresStatement($0.0, $0.1) })
-            try Self.checkSwitches(results[1])
         }
     }
 
-    /// Locks what a start takes away from workers; `values` are a catalog and its generation.
+    /// Locks what a start takes away from workers, and answers what of it is in the midst of a switch, by
+    /// `switch_awaited.sql`; `values` are a catalog and its generation.
     static func lockWork(
         _ values: [PostgresValue], _ connection: PostgresConnection
-    ) async throws {
-        let lock = PostgresStatement(SQL.startLockWork, values)
-        var results = try await connection.pipeline([
-            PostgresStatement(SQL.planInBulk, []), lock, lock,
-        ])
-        while let row = try results.last?.only(),
+    ) async throws -> PostgresResult? {
+        let lock = [
+            PostgresStatement(SQL.startLockWork, values),
+            PostgresStatement(SQL.switchAwaited, values),
+        ]
+        var results = try await connection.pipeline(
+            [PostgresStatement(SQL.planInBulk, []), lock[0]] + lock)
+        while let row = try results.dropLast().last?.only(),
             try row.int64("found") != row.int64("locked")
         {
-            results = try await connection.pipeline([lock])
+            results = try await connection.pipeline(lock)
         }
+        return results.last
     }
 
     /// Throws `cluster.busy` for an answer of `switch_awaited.sql` that names an asset: what a start would take away
     /// from its switch comes after it.
-    static func checkSwitches(_ awaited: PostgresResult) throws {
-        guard let asset = try awaited.firstRow?.string("name") else { return }
+    static func checkSwitches(_ awaited: PostgresResult?) throws {
+        guard let asset = try awaited?.firstRow?.string("name") else { return }
         throw Failure(
             "cluster.busy",
             "asset \(asset.prefix(100)): its new files are just taking their places; a worker of the site "

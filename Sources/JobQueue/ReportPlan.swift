@@ -281,7 +281,7 @@ struct ReportPlan {
         } else {
             origins.failed(job.lane, nil, failure.code, retryAfter: retryAfter)
         }
-        switch failure.code.row.retry {
+        switch Self.policy(of: failure.code, for: job.kind) {
         case .siteFault:
             siteFailures.add(job.lane, failure)
             let seconds = max(wait, Self.siteFaultSeconds)
@@ -315,6 +315,17 @@ struct ReportPlan {
             }
         case .never:
             giveUp(job, failure)
+        }
+    }
+
+    /// An asset whose switch ends otherwise than by its end has failed, whatever it is that failed: another worker
+    /// may do it yet.
+    private static func policy(of code: FailureCode, for kind: JobKind) -> FailureRow.Retry {
+        let own = code.row.retry
+        guard kind == .switchOver else { return own }
+        return switch own {
+        case .never, .attempts: .attempts(WireLimits.switchAttempts)
+        case .siteFault, .waitsForRoom: own
         }
     }
 

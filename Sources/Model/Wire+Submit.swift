@@ -128,6 +128,8 @@ package enum WireLimits {
     package static let mirrorsPerAsset = 7
     /// Of a segment of a title, of which there may be a million.
     package static let mirrorsPerSegment = 3
+    /// Tries of the switch of a refresh.
+    package static let switchAttempts = 5
     package static let sidecarsPerAsset = 50
     package static let jobsPerLease = 1_000
     package static let resultsPerReport = 1_000

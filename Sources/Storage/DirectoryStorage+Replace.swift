@@ -8,16 +8,20 @@ package import Model
 package struct StagedObject: Sendable, Hashable {
     let name: String
     let key: ObjectKey
+    /// What it has taken of the quota, for a discard to give back.
+    let takenBytes: Int64
 
-    init(name: String, key: ObjectKey) {
+    init(name: String, key: ObjectKey, takenBytes: Int64) {
         self.name = name
         self.key = key
+        self.takenBytes = takenBytes
     }
 
     /// What somebody else has staged under this lease; `number` as for `createTemporary`.
     package init(lease: LeaseID, job: JobID, number: Int, key: String) throws(Failure) {
         name = try PrivateName.temporary(lease: lease, job: job, number: number)
         self.key = try ObjectKey(key)
+        takenBytes = 0
     }
 }
 
@@ -36,7 +40,9 @@ extension DirectoryStorage {
             var staged: [StagedObject] = []
             for object in objects {
                 guard case .key(let key) = object.destination else { continue }
-                staged.append(StagedObject(name: object.temporaryName, key: key))
+                staged.append(
+                    StagedObject(
+                        name: object.temporaryName, key: key, takenBytes: object.quotaBytes))
             }
             for object in objects where object.settle() { object.removeRecord() }
             return staged
@@ -55,13 +61,17 @@ extension DirectoryStorage {
                 return try oldest.descriptor.syncFileSystem()
             }
             for object in objects { try object.descriptor.syncData() }
+            // Whoever goes on with it finds it by its name.
+            try oldest.site.temporary.sync()
         }
     }
 
     /// Removes what was staged and is not wanted. Best effort: what is left is swept.
     package func discard(_ staged: [StagedObject]) {
         guard !staged.isEmpty, let site = try? verifiedDirectories() else { return }
-        for object in staged { try? site.temporary.unlink(object.name) }
+        for object in staged where (try? site.temporary.unlink(object.name)) != nil {
+            bounds.giveBack(object.takenBytes)
+        }
     }
 
     /// Makes the directories that staged objects go to, and finds what stands in their way before anything is

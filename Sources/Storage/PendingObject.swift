@@ -95,6 +95,8 @@ package final class PendingObject: Sendable {
     /// Takes note of what `SpaceBounds.take` has taken off the quota: discarded, the object gives it back.
     func took(_ bytes: Int64) { takenBytes.add(bytes, ordering: .relaxed) }
 
+    var quotaBytes: Int64 { takenBytes.load(ordering: .relaxed) }
+
     /// Takes over what `SpaceBounds.take` has promised.
     func promise(_ bytes: Int64) { promised.store(bytes, ordering: .relaxed) }
 

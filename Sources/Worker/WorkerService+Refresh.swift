@@ -84,7 +84,7 @@ extension WorkerService {
             }
             try await requestSwitch(
                 files, told, listed: change.isRelisted ? change.listed : nil, course)
-            try await switchOver(to: files, course)
+            try await switchOver(to: files, attempt: 1, course)
             report.refreshed = .changed
         }
         return report
@@ -169,7 +169,9 @@ extension WorkerService {
                     let object = change.files[place].take(answer)
                     // What is as it was takes no room.
                     let bytes = object == nil ? 0 : answer.stored?.bytes ?? 0
-                    held.setBegun(course.begin(bytes, place), of: course.job.id, course.lease)
+                    course.begin(bytes, place) {
+                        held.setBegun($0, of: course.job.id, course.lease)
+                    }
                     return object.map { (place, $0) }
                 }
                 guard !objects.isEmpty else { continue }
@@ -221,7 +223,7 @@ extension WorkerService {
         let (job, lease, storage) = (course.job, course.lease, course.storage)
         let key = file.segment.key
         let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
-            self.held.setBegun(course.begin(bytes ?? 0, place), of: job.id, lease)
+            course.begin(bytes ?? 0, place) { self.held.setBegun($0, of: job.id, lease) }
             return try storage.createTemporary(
                 lease: lease, job: job.id, key: key, number: place + 1, reservingBytes: bytes)
         }
@@ -279,11 +281,11 @@ final class RefreshCourse: Sendable {
         self.storage = storage
     }
 
-    /// Takes note of how long a file is; answers what all of them come to.
-    func begin(_ bytes: Int64, _ place: Int) -> Int64 {
+    /// Takes note of how long a file is, and tells what all of them come to.
+    func begin(_ bytes: Int64, _ place: Int, tell: (Int64) -> Void) {
         begun.withLock { begun in
             begun.sum += bytes - (begun.files.updateValue(bytes, forKey: place) ?? 0)
-            return begun.sum
+            tell(begun.sum)
         }
     }
 }

@@ -39,12 +39,30 @@ extension WorkerService {
         last.switchOver = RefreshBatch.Switch(segments: listed)
         // From here on it may be granted though no answer says so: whoever gets the job needs what is staged.
         // What nobody needs is swept.
-        try await tell(last)
+        let verdict = try await whileClusterIsWell { try await self.client.refreshed(last).verdict }
+        if verdict == .rejected { await blocking.run { storage.discard(files.map(\.object)) } }
+        try Self.check(verdict)
+    }
+
+    /// What fails of the cluster, and may be well again in a moment, uses up no try of a switch: the job is given
+    /// back.
+    private func whileClusterIsWell<Value: Sendable>(
+        _ body: () async throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await body()
+        } catch let failure as Failure where Self.isOfTheMoment(failure.code) {
+            throw Failure("worker.cancelled", failure.message)
+        }
     }
 
     /// Lets the new files take the place of the old ones: those that playlists name first, the one to play last.
     /// Done a second time, or by two at once, it does the same.
-    func switchOver(to files: [SwitchedFile], _ course: RefreshCourse) async throws {
+    ///
+    /// - Parameter attempt: of the switch, from 1.
+    func switchOver(
+        to files: [SwitchedFile], attempt: Int, _ course: RefreshCourse
+    ) async throws {
         let (job, storage) = (course.job, course.storage)
         let ordered = files.sorted {
             $0.segment.rank(entry: job.key) < $1.segment.rank(entry: job.key)
@@ -65,8 +83,10 @@ extension WorkerService {
                         }
                     }
                 } catch {
-                    // Nobody goes on with it after a failure that ends the job.
-                    if error.code.isLast(attempt: job.attempt) {
+                    // Nobody goes on with it after the last try.
+                    if attempt >= WireLimits.switchAttempts, !error.code.isOfSite,
+                        self.isWanted(job, course.lease)
+                    {
                         storage.discard(ordered.map(\.object))
                     }
                     throw error
@@ -78,7 +98,9 @@ extension WorkerService {
 
     /// Carries through a switch that was granted to a worker which is gone, or stopped.
     func goOn(_ course: RefreshCourse) async throws -> JobReport {
-        let (known, staging) = try await files(course.job, course.lease)
+        let (known, staging) = try await whileClusterIsWell {
+            try await self.files(course.job, course.lease)
+        }
         guard let staging else {
             throw Failure("cluster.protocol", "The switch does not say who has staged the files.")
         }
@@ -89,7 +111,7 @@ extension WorkerService {
                     lease: staging.lease, job: staging.job, number: file.staged ?? 0,
                     key: file.segment.key))
         }
-        try await switchOver(to: files, course)
+        try await switchOver(to: files, attempt: course.job.attempt, course)
         var report = JobReport(job: course.job.id, lease: course.lease, outcome: .done)
         report.refreshed = .changed
         return report
@@ -125,10 +147,15 @@ extension WorkerService {
         let segment = file.segment
         return (segment.content?.utf8.count ?? 0) + segment.url.utf8.count
             + segment.key.utf8.count + (file.validator?.utf8.count ?? 0) + 300
+            + (segment.mirrors ?? []).reduce(0) { $0 + $1.utf8.count + 3 }
     }
 
     func tell(_ batch: RefreshBatch) async throws {
-        switch try await client.refreshed(batch).verdict {
+        try Self.check(try await client.refreshed(batch).verdict)
+    }
+
+    private static func check(_ verdict: ReportAnswer.Verdict) throws {
+        switch verdict {
         case .accepted: return
         case .stale: throw Failure("worker.leaseLost", "the refresh is somebody else's")
         case .rejected:
@@ -138,12 +165,11 @@ extension WorkerService {
 }
 
 extension FailureCode {
-    /// Whether a job that fails with it at this try, from 1, is not tried again.
-    fileprivate func isLast(attempt: Int) -> Bool {
+    /// It is the site that is to blame, and the work waits for it.
+    fileprivate var isOfSite: Bool {
         switch row.retry {
-        case .never: true
-        case .attempts(let most): attempt >= most
-        case .siteFault, .waitsForRoom: false
+        case .siteFault, .waitsForRoom: true
+        case .never, .attempts: false
         }
     }
 }

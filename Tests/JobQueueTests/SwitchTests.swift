@@ -205,9 +205,15 @@ import Testing
                 try await fixture.skipDelays()
             }
             #expect(try await work.assets()[0].state == .switching)
-            let grant = try await fixture.lease()
-            let job = try #require(grant.jobs.first { $0.kind == .switchOver })
-            _ = try await fixture.report([F.failed(job, grant, "storage.permission")])
+            // Whatever else it is, another worker may do it yet.
+            for attempt in 1...WireLimits.switchAttempts {
+                let grant = try await fixture.lease()
+                let job = try #require(grant.jobs.first { $0.kind == .switchOver })
+                #expect(job.attempt == attempt)
+                #expect(try await work.assets()[0].state == .switching)
+                _ = try await fixture.report([F.failed(job, grant, "storage.permission")])
+                try await fixture.skipDelays()
+            }
             let failed = try await work.assets()[0]
             #expect(failed.state == .failed && failed.refreshed == .failed)
             #expect(failed.failure?.code == "storage.permission")
@@ -216,7 +222,8 @@ import Testing
             try await fixture.submit([F.file("a"), F.file("b")])
             let again = try await fixture.lease()
             let check = try #require(again.jobs.first { $0.url.hasSuffix("/a") })
-            #expect(check.kind == .fetch && check.known?.bytes == 10)
+            // What lies there may be the one or the other.
+            #expect(check.kind == .fetch && check.known == nil)
         }
     }
 }

@@ -1,4 +1,7 @@
--- One in the midst of its switch is checked when its catalog is submitted again.
+-- One in the midst of its switch has failed; what of it may have moved is fetched when its catalog is submitted again.
+DELETE FROM result r USING refreshed_file f, asset a, segment s
+WHERE a.state = 'switching' AND f.asset_id = a.id AND f.staged IS NOT NULL
+  AND s.asset_id = a.id AND s.key = f.key AND r.segment_id = s.id;
 WITH gone AS (
     DELETE FROM job WHERE kind = 'switch'
 ), delayed AS (

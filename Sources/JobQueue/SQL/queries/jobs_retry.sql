@@ -13,7 +13,9 @@ WITH gone AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              segment_id, whole_id, directory_id, kind, attempt, available_at,
                              failure_code, failure_message)
-    SELECT l.queue_id, l.catalog_id, l.origin_id, CASE WHEN g.code IS NULL THEN least(l.rank, 1) ELSE 3 END,
+    SELECT l.queue_id, l.catalog_id,
+           -- A switch needs no origin: it waits for none.
+           CASE WHEN g.kind = 'switch' THEN 0 ELSE l.origin_id END, CASE WHEN g.code IS NULL THEN least(l.rank, 1) ELSE 3 END,
            coalesce(a.priority, -1),
            g.asset_id,
            g.segment_id, g.whole_id, g.directory_id, g.kind, g.attempt,
