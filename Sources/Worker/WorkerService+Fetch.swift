@@ -89,8 +89,11 @@ extension WorkerService {
             worker: id, job: job, lease: lease, partBytes: configuration.partBytes)
         var request = request(for: job, lease, storage, split)
         request.url = course.url
-        // Its parts would ask other origins, for which its validator is nothing.
-        if course.hasMirrors { request.splitAbove = nil }
+        // Parts are asked for at the job's own URL, where another's validator is nothing. A file of a list
+        // keeps its mirrors to its end; a title's may be many gigabytes, of which one connection makes hours.
+        if course.hasMirrors, (job.role ?? .file) == .file || course.url != job.url {
+            request.splitAbove = nil
+        }
         request.resumption = resumption(of: job, lease, storage, split, from: partial)
         if let partial, job.assembly == nil {
             held.setBegun(partial.record.totalBytes, of: job.id, lease)
@@ -98,7 +101,8 @@ extension WorkerService {
         let transfer = engine.submit(request) { transfer, result in
             var course = course
             self.note(result, course)
-            if self.goesOn(job, lease, result, &course) {
+            // What is split already is another job.
+            if split.assembly == nil, self.goesOn(job, lease, result, &course) {
                 return self.start(job, lease, storage, course, from: result.left)
             }
             self.end(job, lease, storage, transfer, result, split, course)

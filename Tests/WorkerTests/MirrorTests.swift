@@ -146,6 +146,34 @@ struct MirrorTests {
     }
 
     @Test(
+        "a title's large file comes in parts from the first BaseURL, or whole from the next",
+        arguments: [true, false])
+    func largeAlternatives(isWell: Bool) async throws {
+        let mirror = try FaultOrigin()
+        try await Cluster.with(workers: 2, partBytes: LargeFileTests.partBytes) { cluster in
+            let body = LargeFileTests.body
+            let manifest = """
+                <MPD mediaPresentationDuration="PT4S"><BaseURL>\(cluster.origin.url("/a/"))</BaseURL>
+                <BaseURL>\(mirror.url("/b/"))</BaseURL><Period><AdaptationSet><Representation id="v">
+                <BaseURL>v.mp4</BaseURL></Representation></AdaptationSet></Period></MPD>
+                """
+            cluster.origin.route("/t/m.mpd", .init(text: manifest))
+            if isWell { cluster.origin.serve("/a/v.mp4", body, etag: "\"v\"") }
+            mirror.serve("/b/v.mp4", body, etag: "\"w\"")
+            var asset = try cluster.file("/t/m.mpd")
+            asset.kind = .dash
+            let assets = try await cluster.run([asset])
+            #expect(assets["/t/m.mpd"]?.state == .completed)
+            #expect(cluster.stored("/a/v.mp4") == body)
+            let parts = Set(
+                cluster.origin.requests(for: "/a/v.mp4").compactMap { $0.headers["range"] })
+            #expect(parts.count == (isWell ? 5 : 0))
+            #expect(mirror.count("/b/v.mp4") == (isWell ? 0 : 1))
+            #expect(try cluster.temporaryFiles().isEmpty)
+        }
+    }
+
+    @Test(
         "what breaks off at one origin is gone on with at the next, where a digest guards it",
         arguments: ["/same", "/changed", "/unguarded"])
     func goesOn(path: String) async throws {
