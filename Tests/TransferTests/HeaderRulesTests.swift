@@ -37,6 +37,15 @@ struct HeaderRulesTests {
         #expect(RetryAfter.seconds(nil, date: date) == nil)
     }
 
+    @Test func anAnswerIsAsOldAsItSays() {
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+        #expect(AnswerTime.seconds(date: date, age: nil) == 784_111_777)
+        #expect(AnswerTime.seconds(date: date, age: "23") == 784_111_800)
+        #expect(AnswerTime.seconds(date: date, age: "-1") == 784_111_777)
+        #expect(AnswerTime.seconds(date: "now", age: "23") == nil)
+        #expect(AnswerTime.seconds(date: nil, age: "23") == nil)
+    }
+
     @Test("validators must be strong")
     func validators() {
         let old = "Sun, 06 Nov 1994 08:49:37 GMT"
