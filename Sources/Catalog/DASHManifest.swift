@@ -83,7 +83,7 @@ package struct DASHManifest: Sendable {
     }
 
     /// SegmentBase, SegmentList and SegmentTemplate of one level with what it inherits.
-    struct Addressing: Sendable {
+    struct Addressing: Equatable, Sendable {
         enum Kind: Sendable { case none, base, list, template }
 
         var kind = Kind.none

@@ -3,8 +3,8 @@ import Model
 /// The MPD of type `static` that a live one comes to at a moment: it lists what that lists then.
 ///
 /// It begins with the first segment and ends with the last. Periods that have no segment go, and so do the
-/// tracks that have none in theirs. Templates are written out, each on its representation, with a timeline of
-/// the segments that are there; what tells a player when to ask again, or what time it is, goes. Everything
+/// tracks that have none in theirs. Templates are written out, on each representation or once for all of a
+/// set, with a timeline of the segments that are there; what tells a player when to ask again, or what time it is, goes. Everything
 /// else stays as it was served, event streams at the moments at which they were.
 struct DASHSnapshot {
     private static let names: Set<String> = [
@@ -216,6 +216,8 @@ struct DASHSnapshot {
         for (place, count) in left where count == 0 {
             edits.append(ManifestEdit(elements[place].bytes))
         }
+        let shared = try setsOfOneTemplate(places)
+        var finished: Set<Int> = []
         try manifest.forEachTrack { (track) throws(Failure) in
             guard isThere[track.place], track.representation.addressing.kind == .template else {
                 return
@@ -223,7 +225,13 @@ struct DASHSnapshot {
             let element = elements[places[track.place]]
             let name = Array(bytes[(element.bytes.lowerBound + 1)..<element.nameEnd])
             let prefix = name.lastIndex(of: ASCII.colon).map { name[...$0] } ?? []
+            let isShared = shared.contains(element.parent)
+            if isShared, !finished.insert(element.parent).inserted { return }
             let text = try template(of: track, String(decoding: prefix, as: UTF8.self))
+            if isShared {
+                let start = element.bytes.lowerBound
+                return edits.append(ManifestEdit(start..<start, text))
+            }
             if element.content.lowerBound < element.bytes.upperBound {
                 let end = element.content.upperBound
                 edits.append(ManifestEdit(end..<end, text))
@@ -233,6 +241,22 @@ struct DASHSnapshot {
                 edits.append(ManifestEdit((end - 2)..<end, [0x3E] + text + close))
             }
         }
+    }
+
+    /// The sets all of whose tracks are addressed alike: a day of live may have a megabyte of segments.
+    private func setsOfOneTemplate(_ places: [Int]) throws(Failure) -> Set<Int> {
+        var first: [Int: DASHManifest.Addressing] = [:]
+        var others: Set<Int> = []
+        try manifest.forEachTrack { track in
+            guard isThere[track.place] else { return }
+            let set = elements[places[track.place]].parent
+            let addressing = track.representation.addressing
+            if addressing.kind != .template || addressing != first[set] ?? addressing {
+                others.insert(set)
+            }
+            first[set] = first[set] ?? addressing
+        }
+        return Set(first.keys).subtracting(others)
     }
 
     /// A representation's whole addressing, as an element.

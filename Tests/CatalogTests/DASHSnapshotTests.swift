@@ -88,6 +88,31 @@ import Testing
         #expect(listing.segments.count == 23)
     }
 
+    /// A day of live times eight bit rates would not fit otherwise.
+    @Test func whatASetSharesStandsThereOnce() throws {
+        func timeline(_ entry: String) -> String {
+            "<SegmentTemplate media='$RepresentationID$/$Time$'><SegmentTimeline>\(entry)"
+                + "</SegmentTimeline></SegmentTemplate>"
+        }
+        let text = Self.live(
+            "<Period><AdaptationSet>" + timeline("<S t='9' d='4' r='2'/>")
+                + "<Representation id='gone'>" + timeline("") + "</Representation>"
+                + "<Representation id='a'/><!-- --><Representation id='b'/></AdaptationSet>"
+                + "<AdaptationSet>" + timeline("<S t='9' d='4'/>") + "<Representation id='c'/>"
+                + "<Representation id='d'><BaseURL>d</BaseURL><SegmentBase/></Representation>"
+                + "</AdaptationSet></Period>", "mediaPresentationDuration='PT90S'")
+        let (edge, _) = try Self.edge(text)
+        let template =
+            "<SegmentTemplate timescale=\"1\" presentationTimeOffset=\"0\" "
+            + "media=\"$RepresentationID$/$Time$\"><SegmentTimeline><S t=\"9\" d=\"4\""
+        let end = "/></SegmentTimeline></SegmentTemplate>"
+        #expect(
+            edge.contains(
+                "<AdaptationSet>\(template) r=\"2\"\(end)<Representation id='a'/><!-- -->"
+                    + "<Representation id='b'/></AdaptationSet><AdaptationSet><Representation id='c'>"
+                    + "\(template)\(end)</Representation><Representation id='d'>"), "\(edge)")
+    }
+
     @Test func whatHasNothingGoes() throws {
         func period(_ id: String, _ start: Int, _ media: String) -> String {
             "<Period start='PT\(start)S' duration='PT40S'><AdaptationSet><SegmentTemplate "
