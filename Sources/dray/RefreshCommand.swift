@@ -71,7 +71,8 @@ enum RefreshCommand {
             try CoordinatorClient(
                 endpoints: cluster.coordinatorURL, token: cluster.configuration.token)
         }
-        return try await SessionRun.run(cluster.stages(around: session), session, display)
+        // Drained before the workers, who write the lists of digests that are owed when it is cancelled.
+        return try await SessionRun.run(cluster.stages + [[session]], session, display)
     }
 
     private static func catalog(
