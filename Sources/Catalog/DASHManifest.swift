@@ -13,6 +13,8 @@ package struct DASHManifest: Sendable {
     package static let maximumBytes = 32 << 20
     /// Most periods, adaptation sets and representations together.
     static let maximumElements = 30_000
+    /// Most elements of whatever kind, but for entries of timelines and lists.
+    static let maximumOtherElements = 500_000
     /// Most entries of segment timelines, of the whole manifest.
     static let maximumTimelineEntries = 1_000_000
     /// The same, as often as representations inherit them.

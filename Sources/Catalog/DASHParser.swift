@@ -23,6 +23,7 @@ final class DASHParser: XMLHandler {
     var timelineEntries = 0
     var listEntries = 0
     private var elements = 0
+    private var otherElements = 0
 
     private init(_ manifest: DASHManifest) { self.manifest = manifest }
 
@@ -140,6 +141,7 @@ final class DASHParser: XMLHandler {
             try takeManifest(element)
             return .manifest
         }
+        try countOther(element, in: parent)
         guard isOurs(element), parent != .other else {
             try refuseQueries(element)
             return .other
@@ -334,6 +336,20 @@ final class DASHParser: XMLHandler {
             } else if name == "schemeIdUri", value == "http://dashif.org/guidelines/trickmode" {
                 withSet { $0.isTrickMode = true }
             }
+        }
+    }
+
+    /// What nothing else bounds is bounded here: whoever changes the manifest for the edge lists elements.
+    private func countOther(
+        _ element: borrowing XMLElement, in parent: Element
+    ) throws(Failure) {
+        if parent == .timeline, element.name == "S" { return }
+        if parent == .segmentList, element.name == "SegmentURL" { return }
+        otherElements += 1
+        guard otherElements <= DASHManifest.maximumOtherElements else {
+            throw Failure(
+                "manifest.tooMany",
+                "more than \(DASHManifest.maximumOtherElements) elements beside those of segments")
         }
     }
 

@@ -32,6 +32,16 @@ import Testing
         }
     }
 
+    @Test func elementsOfNoUseAreCounted() {
+        let many = String(repeating: "<Location/>", count: 500_001)
+        let failure = #expect(throws: Failure.self) {
+            try DASHManifest.parse(
+                [UInt8]("<MPD><Foo>\(many)</Foo></MPD>".utf8),
+                url: try PlaylistCase.url("http://h/m.mpd"))
+        }
+        #expect(failure?.code == "manifest.tooMany")
+    }
+
     @Test func whatIsTooLargeIsRefusedUnread() throws {
         let bytes = [UInt8](repeating: 0x20, count: DASHManifest.maximumBytes + 1)
         #expect {
