@@ -97,7 +97,11 @@ extension DirectoryStorage {
     /// Each file has a name that only this lease has used, and moves once. So whoever does this a second time, or at the
     /// same time, or after having been stopped for a day, takes nothing away from anybody. After a failure it is to be
     /// done again: some have moved.
-    package func place(_ staged: [StagedObject]) throws(Failure) -> [Int] {
+    ///
+    /// - Parameter isOurs: asked before each; `worker.leaseLost` when it is not so. Others go on then.
+    package func place(
+        _ staged: [StagedObject], isOurs: () -> Bool = { true }
+    ) throws(Failure) -> [Int] {
         let site = try verifiedDirectories()
         var parents = ParentDirectories(root: site.root)
         var entered: [String: FileDescriptor] = [:]
@@ -105,6 +109,9 @@ extension DirectoryStorage {
         for (place, object) in staged.enumerated() {
             let directory = try parents.open(object.key.directory).get()
             entered[object.key.directory] = directory
+            guard isOurs() else {
+                throw Failure("worker.leaseLost", "the switch is somebody else's")
+            }
             do throws(SystemError) {
                 try site.temporary.rename(object.name, to: directory, named: object.key.name)
             } catch {

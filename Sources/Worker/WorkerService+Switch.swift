@@ -71,7 +71,10 @@ extension WorkerService {
             Result { () throws(Failure) in
                 do throws(Failure) {
                     // Of those that were gone, somebody else has done it, or nobody ever will.
-                    for place in try storage.place(ordered.map(\.object)) {
+                    let missing = try storage.place(ordered.map(\.object)) {
+                        self.held.isHeld(course.lease)
+                    }
+                    for place in missing {
                         let file = ordered[place]
                         guard let stored = file.stored,
                             storage.adopt(key: file.segment.key, expected: stored)

@@ -67,6 +67,7 @@ struct ProgressText {
         case .resolving: line.append("  reading the manifest", .dim)
         case .verifying: line.append("  checking the whole file", .dim)
         case .refreshing: line.append("  asking what has changed", .dim)
+        case .switching: line.append("  putting new files in place", .dim)
         default:
             line.append("  \(rate(reading))")
             line.append("  \(left(reading))")

@@ -91,6 +91,23 @@ import Testing
         #expect(try site.directory.read("h/a") == [3])
     }
 
+    @Test func whoHasLostItsLeaseMovesNoMore() throws {
+        let site = try Site()
+        let files = try staged(site, [("h/a", [2]), ("h/b", [2])])
+        var looks = 0
+        let lost = code {
+            _ = try site.storage.place(files) {
+                looks += 1
+                return looks < 2
+            }
+        }
+        #expect(lost == "worker.leaseLost")
+        #expect(try site.visibleFiles() == ["h/a"])
+        // Whoever has it now goes on.
+        #expect(try site.storage.place(files) == [0])
+        #expect(try site.visibleFiles() == ["h/a", "h/b"])
+    }
+
     @Test(arguments: [("../../a", "x"), ("h/a", "../x"), ("h/.dray/../../a", "x")])
     func namesThatLeadOutOfTheSiteAreRefused(key: String, lease: LeaseID) {
         #expect(
