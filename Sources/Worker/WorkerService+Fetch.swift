@@ -325,7 +325,7 @@ extension WorkerService {
             if batch.count < Self.fullReport && held.pendingCount > configuration.connections
                 && !batch.contains(where: { $0.retryAfterSeconds != nil })
             {
-                try? await Task.sleep(for: .milliseconds(40))
+                await gatherReports()
                 batch += reports.takeNow(WireLimits.resultsPerReport - batch.count)
             }
             batch = held.withoutCancelled(batch)
@@ -333,6 +333,14 @@ extension WorkerService {
             held.remove(batch.lazy.map { (job: $0.job, lease: $0.lease) })
             pace.wake()
         }
+    }
+
+    /// Waits a moment for other results; not for longer than there is something to download.
+    private func gatherReports() async {
+        let end = ContinuousClock.now + .milliseconds(40)
+        repeat {
+            try? await Task.sleep(for: .milliseconds(5))
+        } while held.pendingCount > 0 && ContinuousClock.now < end && !Task.isCancelled
     }
 
     /// Results that are worth a request of their own.
