@@ -10,6 +10,12 @@ extension Subprocess {
         package var output: String
         /// It was killed because its time was over.
         package var isOutOfTime: Bool
+
+        package init(status: Int32, output: String, isOutOfTime: Bool) {
+            self.status = status
+            self.output = output
+            self.isOutOfTime = isOutOfTime
+        }
     }
 
     /// Runs a program to its end and keeps what it wrote, up to `bytes`; what is more is passed over.

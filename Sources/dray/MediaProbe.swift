@@ -107,10 +107,11 @@ struct MediaProbe: Sendable {
         var played: Set<Int> = []
         var complaint: Substring?
         for line in captured.output.split(whereSeparator: \.isNewline) {
-            let fields = line.split(separator: ",")
+            let fields = line.split(separator: ",", omittingEmptySubsequences: false)
+            let stream = fields.count > 1 ? Int(fields[1]) : nil
             switch fields.first {
-            case "stream" where fields.count >= 3: kinds[Int(fields[1]) ?? -1] = fields[2]
-            case "packet" where fields.count >= 2: played.insert(Int(fields[1]) ?? -1)
+            case "stream": if let stream, fields.count > 2 { kinds[stream] = fields[2] }
+            case "packet": if let stream { played.insert(stream) }
             case "program": continue
             default: complaint = complaint ?? line
             }
