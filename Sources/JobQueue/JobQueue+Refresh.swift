@@ -16,13 +16,11 @@ extension JobQueue {
                 "input.field",
                 "catalog: \(catalog) is just being submitted again, which checks what is stored.")
         }
-        let state = CatalogState(rawValue: try row.string("state"))
-        if state == .interrupted,
-            try await connection.query(SQL.refreshLacking, both).only().bool(0)
-        {
+        if try await connection.query(SQL.refreshLacking, both).only().bool(0) {
             throw Failure(
                 "input.field",
-                "catalog: \(catalog) was interrupted: submit it again, then refresh it.")
+                "catalog: \(catalog) was interrupted, or has assets that are not started yet: submit it "
+                    + "again, then refresh it.")
         }
         _ = try await lockWork(both, connection)
         _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])

@@ -95,6 +95,13 @@ enum SQL {
             "assetInterruptible",
             list(AssetState.machine.sources(of: .interrupt).filter { !$0.isSettled })
         ),
+        (
+            "assetToStart",
+            list(
+                AssetState.allCases.filter {
+                    $0 == .new || $0.isSettled && ![.completed, .failed].contains($0)
+                })
+        ),
         ("assetResolvable", list([AssetState.resolving])),
         ("refreshOutcomes", list(RefreshOutcome.allCases)),
         ("mostRefreshFailures", "\(RefreshSummary.mostFailures)"),

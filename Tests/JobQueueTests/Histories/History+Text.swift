@@ -35,6 +35,10 @@ extension Step: CustomStringConvertible {
             "segments of worker \(worker), \(ticket): " + list(segments)
         case .split(let worker, let ticket, let split, let totalBytes):
             "split \(split) of worker \(worker), \(ticket): \(totalBytes) bytes"
+        case .beginRefresh(let worker, let ticket): "files for worker \(worker), \(ticket)"
+        case .handIn(let worker, let ticket, _, let object, let switches):
+            "worker \(worker) hands in \(object.bytes) \(shortDigest(object.sha256)) of \(ticket)"
+                + (switches ? ", to be switched to" : "")
         case .sweep(let times): times == 1 ? "sweep" : "sweep × \(times)"
         case .fold: "fold"
         case .tidy: "tidy"
@@ -81,6 +85,7 @@ extension WorkResult.Outcome: CustomStringConvertible {
             "\(isAdopted ? "adopted" : "stored") \(bytes) \(shortDigest(sha256))"
         case .resolved(let count): "resolved \(count)"
         case .written: "written"
+        case .refreshed(let outcome): "refreshed: \(outcome)"
         case .failed(let code, let retryAfter):
             "failed \(code)" + (retryAfter.map { " retry after \($0) s" } ?? "")
         case .returned: "returned"

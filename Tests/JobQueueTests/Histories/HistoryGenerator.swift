@@ -131,13 +131,18 @@ struct HistoryGenerator {
     // MARK: Operators
 
     private mutating func operate(_ catalog: Int, _ model: QueueModel) -> Step {
-        let actions = SelectionAction.Action.allCases.filter { $0 != .refresh }
         var operation = Operation(
-            action: actions.randomElement(using: &random) ?? .cancel, catalog: catalog)
+            action: SelectionAction.Action.allCases.randomElement(using: &random) ?? .cancel,
+            catalog: catalog)
         // A retry makes most sense of what has failed.
         let assets = model.catalogs[catalog]?.assets ?? [:]
         let failed = assets.filter { $0.value.state == .failed }.keys.sorted()
         if !failed.isEmpty && chance(0.3) { operation.action = .retry }
+        // A refresh, of what is whole.
+        if assets.values.contains(where: { $0.state == .completed }) && chance(0.5) {
+            operation.action = .refresh
+            if chance(0.6) { return .operate(operation) }
+        }
         if operation.action == .reschedule {
             operation.isHeldBack = model.catalogs[catalog]?.isHeldBack != true
             return .operate(operation)
@@ -258,6 +263,11 @@ struct HistoryGenerator {
         if work.kind == .resolve, chance(0.6) {
             return .addSegments(worker: worker, ticket, segments(of: work))
         }
+        if work.kind == .refresh, chance(0.6) {
+            if chance(0.4) { return .beginRefresh(worker: worker, ticket) }
+            return handIn(ticket, work, worker, model)
+        }
+        if work.kind == .switchOver, chance(0.1) { return handIn(ticket, work, worker, model) }
         if work.kind == .fetch, chance(work.offset == nil ? 0.2 : 0.05) {
             nextSplit += 1
             let parts = Int64.random(in: 2...3, using: &random)
@@ -277,6 +287,16 @@ struct HistoryGenerator {
         return .report(
             worker: worker,
             reported.map { WorkResult(ticket: $0, outcome: outcome(of: $0, worker, model)) })
+    }
+
+    private mutating func handIn(
+        _ ticket: Ticket, _ work: Work, _ worker: Int, _ model: QueueModel
+    ) -> Step? {
+        guard let spec = work.asset.flatMap({ model[$0]?.segments[0]?.spec }) else { return nil }
+        nextDigest += 1
+        let object = StoredObject(
+            bytes: Int64.random(in: 0...999, using: &random), sha256: Self.digest(nextDigest))
+        return .handIn(worker: worker, ticket, spec, object, switches: chance(0.6))
     }
 
     private mutating func worker(of ticket: Ticket, _ model: QueueModel) -> Int {
@@ -316,7 +336,9 @@ struct HistoryGenerator {
 
     private mutating func success(of work: Work, _ model: QueueModel) -> WorkResult.Outcome {
         switch work.kind {
-        case .sums, .refresh, .switchOver: return .written
+        case .sums: return .written
+        case .refresh: return .refreshed(chance(0.5) ? .unchanged : .changed)
+        case .switchOver: return .refreshed(chance(0.9) ? .changed : .unchanged)
         case .resolve:
             let sent = work.asset.flatMap { model[$0]?.segments.count } ?? 0
             return .resolved(chance(0.9) ? sent : sent + Int.random(in: -1...1, using: &random))

@@ -55,6 +55,8 @@ struct HistorySession: Sendable {
         switch job.kind {
         case .resolve: return .resolve(asset)
         case .verify: return .verify(asset, ordinal)
+        case .refresh: return .refresh(asset)
+        case .switchOver: return .switchOver(asset)
         default: return .fetch(asset, ordinal, offset: job.offset)
         }
     }
@@ -121,13 +123,15 @@ struct HistorySession: Sendable {
                     cancelled: works(of: answer.cancelled ?? [], heldBy: leases)))
         case .reportRest, .choose: break
         case .operate(let operation):
-            let answer = try await queue.apply(
+            var answer = try await queue.apply(
                 SelectionAction(
                     operation.action, catalog: operation.catalog.map { CatalogReference(id($0)) },
                     asset: operation.asset, failureCode: operation.code,
                     priority: operation.priority,
                     notBefore: operation.action != .reschedule
                         ? nil : operation.isHeldBack ? Self.never : 0))
+            // Only what follows a refresh needs its number.
+            answer.catalog = nil
             return Outcome(answer: .selected(answer))
         case .control(let site, let state):
             let status = try await queue.set(state, ofQueue: Self.queues[site])
@@ -142,6 +146,18 @@ struct HistorySession: Sendable {
             return Outcome(answer: .verdicts([verdict]))
         case .split(let worker, let ticket, let number, let totalBytes):
             return try await split(ticket, by: worker, number, totalBytes, queue)
+        case .beginRefresh(let worker, let ticket):
+            _ = try await queue.refreshFiles(
+                RefreshFilesRequest(
+                    worker: Self.worker(worker), job: job(ticket),
+                    lease: Self.lease(ticket.lease)))
+        case .handIn(let worker, let ticket, let spec, let object, let switches):
+            let verdict = try await queue.addRefreshed(
+                RefreshBatch(
+                    worker: Self.worker(worker), job: job(ticket), lease: Self.lease(ticket.lease),
+                    files: [Self.file(spec, of: ticket.work, object, switches)],
+                    switchOver: switches ? RefreshBatch.Switch() : nil))
+            return Outcome(answer: .verdicts([verdict]))
         case .sweep(let times): return Outcome(answer: .swept(try await sweep(times, queue)))
         case .fold: _ = try await queue.fold()
         case .tidy:
@@ -151,6 +167,16 @@ struct HistorySession: Sendable {
         case .due: try await cluster.database.makeDue()
         }
         return Outcome(answer: .nothing)
+    }
+
+    private static func file(
+        _ spec: SegmentSpec, of work: Work, _ object: StoredObject, _ isStaged: Bool
+    ) -> RefreshedFile {
+        var segment = spec.resolved
+        segment.role = work.name.hasPrefix("t") ? .media : .file
+        segment.bytes = spec.bytes
+        segment.sha256 = spec.sha256
+        return RefreshedFile(segment: segment, stored: object, staged: isStaged ? 1 : nil)
     }
 
     /// In seconds since 1970.
@@ -305,6 +331,7 @@ extension WorkResult.Outcome {
             report.adopted = isAdopted ? true : nil
         case .resolved(let count): report.segments = count
         case .written, .nothingStored: break
+        case .refreshed(let outcome): report.refreshed = outcome
         case .failed(let code, let retryAfter):
             report.outcome = .failed
             report.failure = Failure(code, "as the history has it")

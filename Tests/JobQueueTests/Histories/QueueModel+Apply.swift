@@ -26,6 +26,10 @@ extension QueueModel {
             return .exactly(addSegments(segments, ticket, by: worker))
         case .split(let worker, let ticket, let split, let totalBytes):
             return .exactly(self.split(ticket, by: worker, split, totalBytes))
+        case .beginRefresh(let worker, let ticket):
+            return .exactly(beginRefresh(ticket, by: worker))
+        case .handIn(let worker, let ticket, _, let object, let switches):
+            return .exactly(handIn(object, ticket, by: worker, switches: switches))
         case .sweep: return .exactly(sweep())
         case .tidy, .choose: return .exactly(.nothing)
         case .operate(let operation): return operate(operation)
@@ -69,7 +73,7 @@ extension QueueModel {
     private func granted(_ work: Work, attempt: Int) -> Granted {
         var granted = Granted(work: work, attempt: attempt)
         guard let key = work.asset, let segment = self[key]?.segments[work.ordinal],
-            work.kind != .resolve
+            ![.resolve, .refresh, .switchOver].contains(work.kind)
         else { return granted }
         granted.sha256 = segment.spec.sha256
         if let offset = work.offset {

@@ -10,7 +10,7 @@ extension QueueModel {
     }
 
     mutating func operate(_ operation: Operation) -> Expected {
-        if let number = operation.catalog, [.cancel, .retry].contains(operation.action) {
+        if let number = operation.catalog, [.cancel, .retry, .refresh].contains(operation.action) {
             fold(number)
         }
         guard let number = operation.catalog, let catalog = catalogs[number] else {
@@ -22,6 +22,7 @@ extension QueueModel {
             return left(of: catalog)
         }
         if operation.action == .reprioritise && isWhole { return left(of: catalog) }
+        if operation.action == .refresh && isWhole { return refresh(nil, of: number) }
         let names = selected(operation, in: catalog)
         if operation.asset != nil && operation.code == nil && names.isEmpty {
             return .exactly(.refused("input.notFound"))
@@ -29,8 +30,8 @@ extension QueueModel {
         switch operation.action {
         case .cancel: return .selected(cancel(names, of: number), isWritten: true)
         case .retry: return retry(names, of: number, isWhole: isWhole)
-        // No history refreshes.
-        case .reprioritise, .reschedule, .refresh:
+        case .refresh: return refresh(names, of: number)
+        case .reprioritise, .reschedule:
             let changed = reprioritise(names, of: number, to: operation.priority)
             return .selected(changed, isWritten: true)
         }
@@ -81,7 +82,9 @@ extension QueueModel {
         var answer = SelectionAnswer(assets: 0, jobs: 0)
         for name in names {
             let key = AssetKey(catalog: number, name: name)
-            guard self[key]?.isUnderWay == true else { continue }
+            guard let asset = self[key], asset.isUnderWay, asset.state != .switching else {
+                continue
+            }
             for work in jobs(of: key) {
                 if let lease = jobs[work]?.hold?.lease {
                     leases[lease]?.cancelled.append(work.wholeFile)
@@ -90,7 +93,12 @@ extension QueueModel {
                 answer.jobs += 1
             }
             answer.assets += 1
-            self[key]?.fail()
+            if asset.state == .refreshing {
+                self[key]?.note(["worker.cancelled"])
+                self[key]?.state = .completed
+            } else {
+                self[key]?.fail()
+            }
         }
         return answer
     }
@@ -109,6 +117,9 @@ extension QueueModel {
         guard !failed.isEmpty || (isWhole && isLacking) else { return nothing }
         guard catalog.opened == catalog.generation else {
             return .exactly(.refused("input.field"))
+        }
+        guard !isSwitching(number, before: catalog.generation) else {
+            return .exactly(.refused("cluster.busy"))
         }
         let ended = catalog.endedDirectories
         var answer = SelectionAnswer(assets: 0, jobs: 0)

@@ -19,6 +19,7 @@ extension QueueModel {
             case verified(Work, StoredObject)
             case verifyFailed(Work, FailureCode)
             case sumsEnded(Work, isFailed: Bool)
+            case refreshed(Work, RefreshOutcome, FailureCode?)
             case cooldown(Work)
         }
 
@@ -36,7 +37,7 @@ extension QueueModel {
             let attempt = model.jobs[work]?.attempt ?? 0
             let isAsked = (retryAfter ?? 0) > 0
             if isAsked { rare.append(.cooldown(work)) }
-            switch code.row.retry {
+            switch Self.policy(of: code, for: work.kind) {
             case .siteFault:
                 retried.append((work, 1, true))
                 faultySites.insert(model.site(of: work))
@@ -60,6 +61,15 @@ extension QueueModel {
             }
         }
 
+        /// Whatever a switch fails with, it is tried five times.
+        private static func policy(of code: FailureCode, for kind: JobKind) -> FailureRow.Retry {
+            switch code.row.retry {
+            case .never where kind == .switchOver, .attempts where kind == .switchOver:
+                .attempts(5)
+            case let own: own
+            }
+        }
+
         /// Parts that do not belong together: the file is fetched anew.
         private func asksForTheWhole(_ work: Work, _ code: FailureCode) -> Bool {
             switch (work.kind, code) {
@@ -77,7 +87,7 @@ extension QueueModel {
             case .resolve: rare.append(.resolveFailed(work, code))
             case .verify: rare.append(.verifyFailed(work, code))
             case .sums: rare.append(.sumsEnded(work, isFailed: true))
-            case .refresh, .switchOver: break
+            case .refresh, .switchOver: rare.append(.refreshed(work, .failed, code))
             case .fetch:
                 ended.append(Ended(work: work, result: .failed(code)))
                 if work.offset != nil { rare.append(.partFailed(work, code)) }
@@ -130,6 +140,9 @@ extension QueueModel {
         case (.failed(let code, let retryAfter), _):
             plan.fail(work, code, retryAfter: retryAfter, in: self)
         case (.nothingFailed, _): return false
+        case (.refreshed(let outcome), .refresh) where outcome != .failed,
+            (.refreshed(let outcome), .switchOver) where outcome == .changed:
+            plan.rare.append(.refreshed(work, outcome, nil))
         case (_, .sums): plan.rare.append(.sumsEnded(work, isFailed: false))
         case (.resolved(let count), .resolve):
             guard count > 0 else { return false }
@@ -191,6 +204,7 @@ extension QueueModel {
         case .verified(let work, let stored): verified(work, .stored(stored))
         case .verifyFailed(let work, let code): verified(work, .failed(code))
         case .sumsEnded(let work, let isFailed): sumsEnded(work, isFailed)
+        case .refreshed(let work, let outcome, let code): refreshed(work, outcome, code)
         case .cooldown(let work):
             if let origin = origin(of: work) { coolingOrigins.insert(origin) }
         }

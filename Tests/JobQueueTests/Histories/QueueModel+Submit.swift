@@ -37,9 +37,13 @@ extension QueueModel {
     mutating func interrupt(_ number: Int) -> Answer {
         fold(number)
         guard let catalog = catalogs[number] else { return .refused("input.notFound") }
-        for work in jobs.keys where work.catalog == number { jobs[work] = nil }
-        for (name, asset) in catalog.assets where !asset.state.isSettled {
-            catalogs[number]?.assets[name]?.state = .interrupted
+        for work in jobs.keys where work.catalog == number && work.kind != .switchOver {
+            jobs[work] = nil
+        }
+        for (name, asset) in catalog.assets
+        where !asset.state.isSettled && asset.state != .switching {
+            catalogs[number]?.assets[name]?.state =
+                asset.state == .refreshing ? .completed : .interrupted
         }
         if catalog.state == .running { catalogs[number]?.state = .interrupted }
         catalogs[number]?.busy = []
@@ -52,6 +56,7 @@ extension QueueModel {
         guard catalog.opened == generation else { return .refused("input.field") }
         if catalog.generation == generation && catalog.state != .interrupted { return .nothing }
         guard queues[catalog.site] != .draining else { return .refused("input.draining") }
+        guard !isSwitching(number, before: generation) else { return .refused("cluster.busy") }
         let ended = catalog.endedDirectories
         for name in catalog.assets.keys.sorted() {
             let key = AssetKey(catalog: number, name: name)
@@ -71,10 +76,16 @@ extension QueueModel {
             asset.isRedefined || (asset.generation < generation && !asset.state.isSettled)
         else { return }
         for work in jobs(of: key) { jobs[work] = nil }
+        asset.failures = []
+        if asset.state == .refreshing && !asset.isRedefined {
+            asset.state = .completed
+            self[key] = asset
+            return
+        }
+        asset.refreshedBytes = nil
         asset.state = asset.isRedefined ? .new : .interrupted
         asset.isTallied = false
         asset.adoptedBytes = 0
-        asset.failures = []
         if asset.isRedefined {
             asset.segments = [:]
             asset.isResolved = false
@@ -92,6 +103,7 @@ extension QueueModel {
         else { return }
         asset.retries = 0
         asset.failures = []
+        asset.refreshedBytes = nil
         if asset.spec.kind == .file {
             asset.isResolved = true
             if asset.segments.isEmpty {

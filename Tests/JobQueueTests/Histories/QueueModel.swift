@@ -71,6 +71,16 @@ struct QueueModel: Equatable, Sendable {
         var priority: Int?
         /// The failure that is shown; several when a batch brought them together.
         var failures: Set<FailureCode> = []
+        /// What its refresh has handed in of its first file.
+        var handedIn: HandedIn?
+        /// What its files come to since a refresh changed them.
+        var refreshedBytes: Int64?
+    }
+
+    struct HandedIn: Equatable, Sendable {
+        var object: StoredObject
+        var by: Ticket
+        var isStaged: Bool
     }
 
     struct Segment: Equatable, Sendable {
@@ -136,7 +146,7 @@ extension QueueModel.Asset {
     }
     var doneCount: Int { tallies.count { $0.isDone } }
     var failedCount: Int { tallies.count { !$0.isDone } }
-    var bytes: Int64 { tallies.reduce(0) { $0 + $1.bytes } }
+    var bytes: Int64 { refreshedBytes ?? tallies.reduce(0) { $0 + $1.bytes } }
     var verifyCount: Int { assemblies.count }
     var verifiedCount: Int { assemblies.count { $0.isVerified } }
     var verifyFailedCount: Int { assemblies.count { $0.isFailed } }
@@ -190,9 +200,9 @@ extension QueueModel {
     func origin(of work: Work) -> String? {
         guard let key = work.asset, let asset = self[key] else { return nil }
         switch work.kind {
-        case .resolve: return originOf(asset.spec.url)
+        case .resolve, .refresh: return originOf(asset.spec.url)
         case .fetch, .verify: return asset.segments[work.ordinal].map { originOf($0.spec.url) }
-        case .sums, .refresh, .switchOver: return nil
+        case .sums, .switchOver: return nil
         }
     }
 

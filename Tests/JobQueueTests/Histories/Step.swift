@@ -18,6 +18,10 @@ enum Step: Hashable, Sendable {
     case addSegments(worker: Int, Ticket, [SegmentSpec])
     /// `split` is the number of this request, from which its assembly is named.
     case split(worker: Int, Ticket, split: Int, totalBytes: Int64)
+    /// A refresh asks for the files of its asset: what an earlier try handed in goes.
+    case beginRefresh(worker: Int, Ticket)
+    /// It hands in the asset's first file, and asks for the switch to it, or not.
+    case handIn(worker: Int, Ticket, SegmentSpec, StoredObject, switches: Bool)
     /// So many coordinators sweep at once.
     case sweep(Int)
     /// What reports left is brought into the counts.
@@ -84,6 +88,7 @@ struct WorkResult: Hashable, Sendable {
         case resolved(Int)
         /// Of sums.
         case written
+        case refreshed(RefreshOutcome)
         case failed(FailureCode, retryAfter: Double?)
         case returned
         /// Done, with nothing stored; failed, without a failure.

@@ -25,6 +25,14 @@ struct Work: Hashable, Comparable, Sendable, CustomStringConvertible {
         Work(kind: .verify, catalog: asset.catalog, name: asset.name, ordinal: ordinal)
     }
 
+    static func refresh(_ asset: AssetKey) -> Work {
+        Work(kind: .refresh, catalog: asset.catalog, name: asset.name)
+    }
+
+    static func switchOver(_ asset: AssetKey) -> Work {
+        Work(kind: .switchOver, catalog: asset.catalog, name: asset.name)
+    }
+
     static func sums(_ catalog: Int, _ directory: String) -> Work {
         Work(kind: .sums, catalog: catalog, name: directory)
     }
