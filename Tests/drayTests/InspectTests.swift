@@ -271,7 +271,7 @@ import Testing
     /// Its figures mean nothing here; that it reads what it has made does.
     @Test func theBenchmarkReadsItsManifests() async throws {
         let process = try DrayProcess.start(["benchmark", "manifest", "--rounds", "1", "--json"])
-        #expect(try await process.wait() == .exited(0), "\(process.errors)")
+        #expect(try await process.wait(deadlineSeconds: 300) == .exited(0), "\(process.errors)")
         let report = try #require(
             JSONSerialization.jsonObject(with: Data(process.output.utf8)) as? [String: Any])
         let forms = try #require(report["forms"] as? [[String: Any]])

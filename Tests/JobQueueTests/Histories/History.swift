@@ -31,6 +31,7 @@ enum History {
     static func run(seed: UInt64, events: Int = 30, on cluster: HistoryCluster) async throws {
         var generator = HistoryGenerator(seed: seed)
         try await run(seed, on: cluster) { runner in
+            if generator.beginsWhole { try await begin(&runner, generator.firstSpecs) }
             for _ in 0..<events {
                 try await runner.run(generator.event(runner.model, runner.tickets))
             }
@@ -59,6 +60,16 @@ enum History {
                 seed: seed, events: runner.events, madeCount: madeCount ?? runner.events.count,
                 kind: disagreement.kind, findings: disagreement.findings)
         }
+    }
+
+    /// A catalog that is completed, for what happens to such.
+    private static func begin(_ runner: inout HistoryRunner, _ specs: [AssetSpec]) async throws {
+        try await runner.run(Event(actions: [Action(step: .open(0))]))
+        try await run(.add(0, generation: 1, specs), &runner)
+        try await run(.start(0, generation: 1), &runner)
+        var lease = 2 * firstLease
+        try await finish(&runner, &lease)
+        try await run(.operate(Operation(action: .refresh, catalog: 0)), &runner)
     }
 
     /// Leases of what is done at the end; numbers that no generator reaches.

@@ -31,6 +31,9 @@ struct HistoryGenerator {
 
     var random: SeededRandom
     private let catalogs: Int
+    /// What the first catalog has when a history begins with it completed, and being refreshed.
+    private(set) var beginsWhole = false
+    private(set) var firstSpecs: [AssetSpec] = []
     private var nextLease = 0
     private var nextSplit = 0
     private var nextDigest = 0
@@ -41,6 +44,8 @@ struct HistoryGenerator {
     init(seed: UInt64) {
         random = SeededRandom(seed: seed)
         catalogs = [1, 1, 1, 2, 2, 3].randomElement(using: &random) ?? 1
+        beginsWhole = chance(0.35)
+        firstSpecs = ["f0", "f1", "t0"].map { Self.spec(0, $0) }
     }
 
     // MARK: Events

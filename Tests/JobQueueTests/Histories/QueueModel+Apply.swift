@@ -31,7 +31,10 @@ extension QueueModel {
         case .handIn(let worker, let ticket, _, let object, let switches):
             return .exactly(handIn(object, ticket, by: worker, switches: switches))
         case .sweep: return .exactly(sweep())
-        case .tidy, .choose: return .exactly(.nothing)
+        case .tidy:
+            giveUpAssemblies()
+            return .exactly(.nothing)
+        case .choose: return .exactly(.nothing)
         case .operate(let operation): return operate(operation)
         case .control(let site, let state): return control(site, state)
         case .fold:

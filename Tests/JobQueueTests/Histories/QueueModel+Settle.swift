@@ -104,6 +104,27 @@ extension QueueModel {
         recount(key)
     }
 
+    /// Files in parts that were cancelled: their parts go, and each file counts as one that failed.
+    mutating func giveUpAssemblies() {
+        for (number, catalog) in catalogs {
+            for (name, asset) in catalog.assets
+            where asset.state == .failed && asset.failures == ["worker.cancelled"]
+                && (asset.spec.kind == .file || asset.isResolved)
+                && asset.segments.values.contains(where: { $0.assembly != nil })
+            {
+                fold(number)
+                let key = AssetKey(catalog: number, name: name)
+                for (ordinal, segment) in asset.segments where segment.assembly != nil {
+                    self[key]?.segments[ordinal]?.assembly = nil
+                    self[key]?.segments[ordinal]?.whole = Piece(
+                        result: .failed("worker.cancelled"), tally: Tally(isDone: false))
+                }
+                let bytes = self[key]?.bytes ?? 0
+                self[key]?.adoptedBytes = min(asset.adoptedBytes, bytes)
+            }
+        }
+    }
+
     mutating func sumsEnded(_ work: Work, _ isFailed: Bool) {
         jobs[work] = nil
         catalogs[work.catalog]?.sumsOwed.remove(work.name)
