@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import compare
+import compare_tools
 
 
 def arguments():
@@ -71,8 +72,8 @@ def run_h2load(options):
 def main():
     options = arguments()
     work = pathlib.Path(options.work)
-    compare.make_files(work / "origin", options.files, options.size)
-    urls = [f"{options.origin}/{compare.path_of(index)}" for index in range(options.files)]
+    compare_tools.make_files(work / "origin", options.files, options.size)
+    urls = [f"{options.origin}/{compare_tools.path_of(index)}" for index in range(options.files)]
     (work / "list").write_text("".join(url + "\n" for url in urls))
     latency = first_byte_seconds(options)
     bound = options.connections / latency
