@@ -62,6 +62,7 @@ let package = Package(
         library("Runtime", ["CLinux", "EventLoop"]),
         library("Model"),
         library("Catalog", ["Model", "XML"]),
+        library("Planner", ["Model"]),
         library("Storage", ["Model", "FileSystem", "Digest"]),
         library("Transfer", ["Model", "Curl", "EventLoop", "Digest", "Storage"]),
         .target(
@@ -86,9 +87,8 @@ let package = Package(
             name: "dray",
             dependencies: [
                 "Benchmark", "Model", "Catalog", "CoordinatorClient", "Coordinator", "Digest",
-                "Worker", "Embedded", "EventLoop", "Gzip", "JobQueue", "Postgres", "Storage",
-                "Runtime",
-                "Transfer",
+                "Worker", "Embedded", "EventLoop", "Gzip", "JobQueue", "Planner", "Postgres",
+                "Storage", "Runtime", "Transfer",
             ],
             swiftSettings: settings),
 
@@ -111,6 +111,7 @@ let package = Package(
         tests("Runtime"),
         tests("Model", ["Runtime"]),
         tests("Catalog", ["Model"]),
+        tests("Planner", ["Model"]),
         tests("Storage", ["Model", "Digest"]),
         tests("Transfer", ["Model", "Storage", "Digest", "Runtime"]),
         tests("JobQueue", ["EventLoop", "Model", "Postgres", "Runtime"]),

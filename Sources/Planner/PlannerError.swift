@@ -1,0 +1,17 @@
+/// An input that no plan can be made of: which field, what was given, what is allowed.
+package struct PlannerError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The input as the user wrote it: `catalog.assets`, `--load`, `line 3, column X`.
+    package let field: String
+    /// What was given, cut to what a line can hold.
+    package let given: String
+    /// What would be right, a sentence without its full stop: `use a number from 0 to 1`.
+    package let allowed: String
+
+    package init(field: String, given: String, allowed: String) {
+        self.field = field
+        self.given = given
+        self.allowed = allowed
+    }
+
+    package var description: String { "\(field) is \(given): \(allowed)" }
+}
