@@ -390,20 +390,3 @@ struct HistoryGenerator {
         Double.random(in: 0..<1, using: &random) < probability
     }
 }
-
-extension Step {
-    var isOfTime: Bool {
-        switch self {
-        case .expire, .due, .tidy: true
-        default: false
-        }
-    }
-
-    var isSweep: Bool {
-        if case .sweep = self { true } else { false }
-    }
-
-    var isReport: Bool {
-        if case .report = self { true } else { false }
-    }
-}

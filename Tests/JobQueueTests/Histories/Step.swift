@@ -168,3 +168,20 @@ enum Expected: Sendable {
         }
     }
 }
+
+extension Step {
+    var isOfTime: Bool {
+        switch self {
+        case .expire, .due, .tidy: true
+        default: false
+        }
+    }
+
+    var isSweep: Bool {
+        if case .sweep = self { true } else { false }
+    }
+
+    var isReport: Bool {
+        if case .report = self { true } else { false }
+    }
+}
