@@ -59,12 +59,18 @@ package struct CommandOption: Sendable {
 /// A word of a command line that is not an option.
 package struct CommandOperand: Sendable {
     package let name: String
+    /// Those that may be left out come last.
+    package let isRequired: Bool
     package let help: String
 
-    package init(_ name: String, help: String) {
+    package init(_ name: String, required: Bool = true, help: String) {
         self.name = name
+        isRequired = required
         self.help = help
     }
+
+    /// `LIST`, or `[LIST]` when it may be left out.
+    var synopsis: String { isRequired ? name : "[\(name)]" }
 }
 
 /// A node of the command tree: it has subcommands, or it is run, or, without a subcommand's name, both.
@@ -95,15 +101,16 @@ package struct Command: Sendable {
         self.action = action
     }
 
-    /// A command that groups others; with an action, what it does when none of them is named.
+    /// A command that groups others; with an action, what it does when none of them is named. With
+    /// operands as well, a word that names no subcommand is the first of them.
     package init(
         _ name: String, summary: String, discussion: String = "", subcommands: [Command],
-        options: [CommandOption] = [], action: Action? = nil
+        operands: [CommandOperand] = [], options: [CommandOption] = [], action: Action? = nil
     ) {
         self.name = name
         self.summary = summary
         self.discussion = discussion
-        operands = []
+        self.operands = operands
         self.options = options
         self.subcommands = subcommands
         self.action = action

@@ -5,7 +5,7 @@ extension CommandParser {
         if !command.subcommands.isEmpty {
             words.append(command.action == nil ? "COMMAND" : "[COMMAND]")
         }
-        words += command.operands.map(\.name)
+        words += command.operands.map(\.synopsis)
         for option in command.options {
             let repeated = option.isRepeatable ? "…" : ""
             words.append(

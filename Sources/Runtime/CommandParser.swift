@@ -37,7 +37,7 @@ package struct CommandParser: Sendable {
             default: break
             }
             guard let next = command.subcommands.first(where: { $0.name == word }) else {
-                if command.action != nil, word.hasPrefix("-") { break }
+                if command.action != nil, word.hasPrefix("-") || !command.operands.isEmpty { break }
                 throw unknown(word, in: command, path)
             }
             rest.removeFirst()
@@ -125,8 +125,8 @@ package struct CommandParser: Sendable {
             throw UsageError("unexpected argument '\(printable(extra))'", hint: usage)
         }
         if arguments.operands.count < command.operands.count {
-            let missing = command.operands[arguments.operands.count].name
-            throw UsageError("\(missing) is missing", hint: usage)
+            let missing = command.operands[arguments.operands.count]
+            if missing.isRequired { throw UsageError("\(missing.name) is missing", hint: usage) }
         }
         for option in command.options
         where option.isRequired && arguments.values[option.name] == nil {

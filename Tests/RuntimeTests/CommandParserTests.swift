@@ -28,6 +28,12 @@ import Testing
                     subcommands: [Command("pause", summary: "Pauses.") { _ in .someFailed }],
                     options: [CommandOption("json", .flag, help: "As JSON.")]
                 ) { _ in .success },
+                Command(
+                    "plan", summary: "Plans.",
+                    subcommands: [Command("fit", summary: "Fits.") { _ in .someFailed }],
+                    operands: [CommandOperand("FILE", required: false, help: "What to plan.")],
+                    options: [CommandOption("json", .flag, help: "As JSON.")]
+                ) { _ in .success },
             ]),
         version: "1.2.3")
 
@@ -100,6 +106,18 @@ import Testing
         #expect(await action(given) == .someFailed)
         #expect(try shown("queue", "--help").contains("Usage: tool queue [COMMAND] [--json]"))
         #expect(try shown("queue", "pause", "--help").contains("Usage: tool queue pause"))
+    }
+
+    @Test func aGroupCanTakeAnOperandThatMayBeLeftOut() async throws {
+        #expect(try arguments("plan").operands.isEmpty)
+        #expect(try arguments("plan", "fast.json", "--json").operands == ["fast.json"])
+        #expect(try arguments("plan", "./fit").operands == ["./fit"])
+        guard case .run(let fit, _) = try parser.parse(["plan", "fit"]) else {
+            throw UsageError("not a run", hint: "")
+        }
+        #expect(await fit(Arguments()) == .someFailed)
+        #expect(throws: UsageError.self) { try parser.parse(["plan", "a", "b"]) }
+        #expect(try shown("plan", "--help").contains("Usage: tool plan [COMMAND] [FILE] [--json]"))
     }
 
     @Test func helpIsThereOnEveryLevel() throws {
