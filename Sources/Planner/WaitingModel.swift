@@ -16,8 +16,6 @@ package struct WaitingModel: Sendable, Hashable {
     }
 
     package let servers: Int
-    /// Jobs that arrive, a second.
-    package let arrivalsPerSecond: Double
     /// The mean time one job takes a server, in seconds.
     package let serviceSeconds: Double
     /// The squared coefficients of variation (variance over squared mean) of the times between
@@ -41,15 +39,25 @@ package struct WaitingModel: Sendable, Hashable {
         servers: Int, arrivalsPerSecond: Double, serviceSeconds: Double, arrivalCV2: Double = 1,
         serviceCV2: Double = 1, correction: Correction = .allenCunneen
     ) {
-        precondition(servers > 0 && arrivalsPerSecond >= 0 && serviceSeconds >= 0)
+        self.init(
+            servers: servers, load: arrivalsPerSecond * serviceSeconds,
+            serviceSeconds: serviceSeconds, arrivalCV2: arrivalCV2, serviceCV2: serviceCV2,
+            correction: correction)
+    }
+
+    /// As the other, by the load in erlangs: arrivals a second times seconds of service.
+    package init(
+        servers: Int, load: Double, serviceSeconds: Double, arrivalCV2: Double = 1,
+        serviceCV2: Double = 1, correction: Correction = .allenCunneen
+    ) {
+        precondition(servers > 0 && load >= 0 && serviceSeconds >= 0)
         precondition(arrivalCV2 >= 0 && serviceCV2 >= 0)
         self.servers = servers
-        self.arrivalsPerSecond = arrivalsPerSecond
+        self.load = load
         self.serviceSeconds = serviceSeconds
         self.arrivalCV2 = arrivalCV2
         self.serviceCV2 = serviceCV2
         self.correction = correction
-        load = arrivalsPerSecond * serviceSeconds
         utilisation = load / Double(servers)
         let spare = Double(servers) - load
         let isStable = spare > 0
@@ -122,13 +130,23 @@ extension WaitingModel {
         serviceCV2: Double = 1, correction: Correction = .allenCunneen, targetLevel: Double,
         withinSeconds: Double, atMost: Int
     ) -> Int? {
-        let load = arrivalsPerSecond * serviceSeconds
+        fewestServers(
+            load: arrivalsPerSecond * serviceSeconds, serviceSeconds: serviceSeconds,
+            arrivalCV2: arrivalCV2, serviceCV2: serviceCV2, correction: correction,
+            targetLevel: targetLevel, withinSeconds: withinSeconds, atMost: atMost)
+    }
+
+    /// As the other, by the load in erlangs.
+    package static func fewestServers(
+        load: Double, serviceSeconds: Double, arrivalCV2: Double = 1, serviceCV2: Double = 1,
+        correction: Correction = .allenCunneen, targetLevel: Double, withinSeconds: Double,
+        atMost: Int
+    ) -> Int? {
         guard load < Double(atMost) else { return nil }
         return leastSufficient(from: max(1, Int(load)), atMost: atMost) { servers in
             WaitingModel(
-                servers: servers, arrivalsPerSecond: arrivalsPerSecond,
-                serviceSeconds: serviceSeconds, arrivalCV2: arrivalCV2, serviceCV2: serviceCV2,
-                correction: correction
+                servers: servers, load: load, serviceSeconds: serviceSeconds,
+                arrivalCV2: arrivalCV2, serviceCV2: serviceCV2, correction: correction
             ).serviceLevel(withinSeconds: withinSeconds) >= targetLevel
         }
     }
@@ -144,9 +162,9 @@ extension WaitingModel {
         while high - low > 1e-12 {
             let middle = (low + high) / 2
             if halfinWhitt(middle) > targetProbabilityOfWait { low = middle } else { high = middle }
-            if middle == low, middle == high { break }
         }
-        return max(1, Int((load + high * load.squareRoot()).rounded(.up)))
+        // Less what halving leaves: a whole number of servers is not rounded to the next.
+        return max(1, Int((load + high * load.squareRoot() - 1e-6).rounded(.up)))
     }
 
     /// The share that waits when the servers are the load and `beta` times its square root.

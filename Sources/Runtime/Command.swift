@@ -19,6 +19,8 @@ package struct CommandOption: Sendable {
         case text(placeholder: String)
         /// A whole number in decimal within `range`.
         case integer(placeholder: String, range: ClosedRange<Int>)
+        /// A number in decimal within `range`, with or without a fraction or an exponent.
+        case number(placeholder: String, range: ClosedRange<Double>)
     }
 
     /// Without the dashes: `report`.
@@ -45,7 +47,8 @@ package struct CommandOption: Sendable {
     var placeholder: String? {
         switch kind {
         case .flag: nil
-        case .text(let placeholder), .integer(let placeholder, _): placeholder
+        case .text(let placeholder), .integer(let placeholder, _), .number(let placeholder, _):
+            placeholder
         }
     }
 
@@ -131,4 +134,6 @@ package struct Arguments: Sendable {
     package func texts(_ name: String) -> [String] { values[name] ?? [] }
     /// The option's value, which the parser has checked against its range.
     package func integer(_ name: String) -> Int? { text(name).flatMap { Int($0) } }
+    /// The option's value, which the parser has checked against its range.
+    package func number(_ name: String) -> Double? { text(name).flatMap { Double($0) } }
 }

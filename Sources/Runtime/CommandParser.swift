@@ -108,12 +108,27 @@ package struct CommandParser: Sendable {
             throw UsageError(
                 "--\(option.name) is empty", hint: "Write \(option.synopsis).")
         }
-        guard case .integer(_, let range) = option.kind else { return }
-        guard let number = Int(value), range.contains(number) else {
+        switch option.kind {
+        case .flag, .text: return
+        case .integer(_, let range):
+            if let number = Int(value), range.contains(number) { return }
             throw UsageError(
                 "--\(option.name) is '\(printable(value))'",
                 hint: "Use a whole number from \(range.lowerBound) to \(range.upperBound).")
+        case .number(_, let range):
+            // Double reads hexadecimal, infinity and nan as well.
+            let isDecimal = value.utf8.allSatisfy { "0123456789.+-eE".utf8.contains($0) }
+            if isDecimal, let number = Double(value), range.contains(number) { return }
+            throw UsageError(
+                "--\(option.name) is '\(printable(value))'",
+                hint: "Use a number from \(Self.text(range.lowerBound)) to "
+                    + "\(Self.text(range.upperBound)).")
         }
+    }
+
+    /// `1000000` and not `1000000.0`.
+    private static func text(_ bound: Double) -> String {
+        Int(exactly: bound).map { "\($0)" } ?? "\(bound)"
     }
 
     private func check(

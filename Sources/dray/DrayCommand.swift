@@ -34,7 +34,7 @@ enum DrayCommand {
             WorkerCommand.command, DatabaseCommand.command, StatusCommand.command,
             QueueCommand.command, CatalogCommand.command, AssetsCommand.command,
             OriginsCommand.command,
-            SiteCommand.command,
+            SiteCommand.command, PlanCommand.command,
             BenchmarkCommand.command,
         ])
 

@@ -65,7 +65,7 @@ enum TransferOptions {
         let variable = DrayCommand.environment[settingsVariable] ?? ""
         guard let path = arguments.text("origin-settings") ?? (variable.isEmpty ? nil : variable)
         else { return OriginSettingsTable() }
-        let (bytes, status) = try read(path)
+        let (bytes, status) = try SmallFile.read(path)
         var table: OriginSettingsTable
         do throws(Failure) {
             table = try OriginSettingsReader.read(bytes)
@@ -86,33 +86,6 @@ enum TransferOptions {
             return whole
         }
         return table
-    }
-
-    private static let maximumBytes = 4 << 20
-
-    private static func read(_ path: String) throws(Failure) -> ([UInt8], stat) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw Failure("input.unreadable", "\(printable(path)): \(systemErrorText(errno))")
-        }
-        defer { close(descriptor) }
-        var status = stat()
-        fstat(descriptor, &status)
-        var bytes: [UInt8] = []
-        var block = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = Glibc.read(descriptor, &block, block.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else {
-                throw Failure("input.unreadable", "\(printable(path)): \(systemErrorText(errno))")
-            }
-            if count == 0 { return (bytes, status) }
-            bytes += block[..<count]
-            guard bytes.count <= maximumBytes else {
-                throw Failure(
-                    "input.tooLarge", "\(printable(path)) is larger than \(maximumBytes) bytes")
-            }
-        }
     }
 
     private static func directory(of path: String) -> String {
