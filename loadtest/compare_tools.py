@@ -83,6 +83,11 @@ class Tool:
                 return [self.options.dray, "benchmark", "transfer", self.input, "--to", destination]
             case "floor":
                 return [self.work / "floor", self.input, destination]
+            case "floor+sql":
+                floor = shlex.join(map(str, [self.work / "floor", self.input, destination]))
+                return [self.options.dray, "benchmark", "queue", "--segments", str(self.options.files),
+                        "--segments-per-title", "1", "--origins", "1", "--directory",
+                        self.options.state, "--beside", floor, "--json"]
             case "dd":
                 source = self.work / "origin" / path_of(0)
                 path = shlex.quote(str(destination / path_of(0)))

@@ -11,6 +11,8 @@ package struct BenchmarkOptions: Sendable {
         case wakeUps(Int)
         /// What idle workers cost.
         case idle
+        /// A command and bare SQL at the same time.
+        case beside(String)
     }
 
     package var mode: Mode

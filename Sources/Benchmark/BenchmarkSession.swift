@@ -91,6 +91,10 @@ package final class BenchmarkSession: Service {
             ).run()
         case .idle:
             try await IdleBenchmark(cluster: cluster, options: options, note: note).run()
+        case .beside(let command):
+            try await BesideBenchmark(
+                cluster: cluster, options: options, command: command, note: note
+            ).run()
         }
     }
 }

@@ -17,8 +17,8 @@ enum BenchmarkCommand {
 
                     By default N segments are submitted through the API, half for each side, and \
                     then claimed and completed in turns: by bare SQL on the same tables (the \
-                    ceiling), and through the HTTP API. --waiting, --idle-transaction, --wake-ups \
-                    and --idle-workers measure something else instead.
+                    ceiling), and through the HTTP API. --waiting, --idle-transaction, --wake-ups, \
+                    --idle-workers and --beside measure something else instead.
                     """,
                 options: options, action: run),
             BenchmarkTransferCommand.command, BenchmarkManifestCommand.command,
@@ -58,6 +58,10 @@ enum BenchmarkCommand {
             "idle-workers", .integer(placeholder: "N", range: 1...2_000),
             help: "Measure the CPU time that N workers cost which poll an empty queue; with "
                 + "--wake-ups, wake one of N."),
+        CommandOption(
+            "beside", .text(placeholder: "COMMAND"),
+            help: "Run a command with sh while bare SQL works the segments off; measure how long "
+                + "both take together."),
         integer(
             "seconds", 5...600, "How long idle workers are watched.",
             BenchmarkOptions.defaultSeconds),
@@ -115,6 +119,7 @@ enum BenchmarkCommand {
         take("idle-workers", \.idleWorkers)
         take("seconds", \.seconds)
         if case .waiting = options.mode { options.rounds = BenchmarkOptions.claimRounds }
+        if case .beside = options.mode { options.rounds = 1 }
         take("rounds", \.rounds)
         options.ceilingHasAll = arguments.flag("generous-ceiling")
         if case .waiting = options.mode, arguments.integer("segments-per-title") != nil {
@@ -142,6 +147,7 @@ enum BenchmarkCommand {
         if arguments.integer("idle-workers") != nil, arguments.integer("wake-ups") == nil {
             modes.append(("idle-workers", .idle))
         }
+        if let command = arguments.text("beside") { modes.append(("beside", .beside(command))) }
         guard modes.count < 2 else {
             throw UsageError(
                 "--\(modes[0].name) and --\(modes[1].name) do not go together",
