@@ -80,7 +80,7 @@ let package = Package(
             name: "Benchmark",
             dependencies: [
                 "Catalog", "CoordinatorClient", "Embedded", "EventLoop", "JobQueue", "Model",
-                "Postgres", "Runtime", "Storage", "Transfer",
+                "Planner", "Postgres", "Runtime", "Storage", "Transfer",
             ],
             resources: [.embedInCode("SQL")], swiftSettings: settings),
         .executableTarget(

@@ -23,6 +23,7 @@ packages_of() {
         latency) printf '%s\n' libnginx-mod-http-echo ;;
         compare) printf '%s\n' aria2 curl nghttp2-client nginx-light python3 wget2 ;;
         hls) printf '%s\n' streamlink ;;
+        peers) printf '%s\n' python3 python3-venv ;;
         queues) printf '%s\n' postgresql-client python3 python3-venv ;;
         *) fail "unknown package group: $1" ;;
     esac

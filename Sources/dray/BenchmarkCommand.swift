@@ -22,6 +22,7 @@ enum BenchmarkCommand {
                     """,
                 options: options, action: run),
             BenchmarkTransferCommand.command, BenchmarkManifestCommand.command,
+            BenchmarkPlannerCommand.command,
         ])
 
     private static let options = [

@@ -85,6 +85,17 @@ import Testing
         #expect(output.contains("●") && output.contains("95 % interval"))
     }
 
+    @Test func theBenchmarkHoldsSimulationsAgainstTheory() async throws {
+        let process = try DrayProcess.start(["benchmark", "planner", "--jobs", "20000", "--json"])
+        #expect(try await process.wait() == .exited(0), "\(process.errors)")
+        let report = try #require(
+            JSONSerialization.jsonObject(with: Data(process.output.utf8)) as? [String: Any])
+        let rows = try #require(report["simulations"] as? [[String: Any]])
+        #expect(rows.count == 6)
+        #expect(rows.prefix(5).allSatisfy { $0["meanWaitSeconds"] as? Double ?? 0 > 0 })
+        #expect(rows.count { $0["relativeError"] is Double } == 5)
+    }
+
     @Test(arguments: [
         (["queue", "--servers", "3"], "--load is missing"),
         (["queue", "--load", "2"], "--servers is missing"),

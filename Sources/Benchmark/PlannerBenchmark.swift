@@ -1,0 +1,122 @@
+import Glibc
+import Planner
+import Runtime
+
+/// `dray benchmark planner`: how fast the planner simulates, and how near it comes to theory.
+package enum PlannerBenchmark {
+    /// A queue, and what is known about it.
+    private struct Queue {
+        let name: String
+        let servers: Int
+        let utilisation: Double
+        let serviceCV2: Double
+        /// Hours of the day, failures and a backlog: no theory is exact.
+        var isPool = false
+    }
+
+    private static let queues = [
+        Queue(name: "M/M/1", servers: 1, utilisation: 0.8, serviceCV2: 1),
+        Queue(name: "M/D/1", servers: 1, utilisation: 0.8, serviceCV2: 0),
+        Queue(name: "M/G/1, CV² 4", servers: 1, utilisation: 0.7, serviceCV2: 4),
+        Queue(name: "M/M/16", servers: 16, utilisation: 0.9, serviceCV2: 1),
+        Queue(name: "M/M/512", servers: 512, utilisation: 0.97, serviceCV2: 1),
+        Queue(
+            name: "day, failures, backlog", servers: 512, utilisation: 0.6, serviceCV2: 4,
+            isPool: true),
+    ]
+
+    /// Simulates each queue with so many jobs, one after another. Takes seconds for ten million.
+    package static func run(jobs: Int, seed: UInt64) -> PlannerBenchmarkReport {
+        let figures = queues.map { measure($0, jobs: jobs, seed: seed) }
+        return PlannerBenchmarkReport(
+            jobs: jobs, seed: seed, simulations: figures,
+            peakResidentBytes: ProcessUsage.peakResidentBytes(of: getpid()))
+    }
+
+    private static func measure(
+        _ queue: Queue, jobs: Int, seed: UInt64
+    ) -> PlannerBenchmarkReport.Figures {
+        let simulation = simulation(queue, jobs: jobs, seed: seed)
+        let start = ContinuousClock.now
+        let result = simulation.run()
+        let seconds = start.duration(to: .now).inSeconds
+        let theory = WaitingModel(
+            servers: queue.servers, load: Double(queue.servers) * queue.utilisation,
+            serviceSeconds: 1, serviceCV2: queue.serviceCV2
+        ).meanWaitSeconds
+        let mean = result.waits.meanSeconds
+        return PlannerBenchmarkReport.Figures(
+            name: queue.name, seconds: seconds.rounded(places: 3),
+            jobsPerSecond: (Double(jobs + simulation.backlogJobs) / max(1e-9, seconds)).rounded(),
+            meanWaitSeconds: mean, meanWaitMargin: result.meanWaitMargin,
+            p99WaitSeconds: result.waits.seconds(quantile: 0.99),
+            utilisation: result.utilisation,
+            theoreticalWaitSeconds: queue.isPool ? nil : theory,
+            relativeError: queue.isPool ? nil : mean / theory - 1)
+    }
+
+    private static func simulation(_ queue: Queue, jobs: Int, seed: UInt64) -> PoolSimulation {
+        let rate = Double(queue.servers) * queue.utilisation
+        var simulation = PoolSimulation(
+            workers: queue.servers, arrivalsPerSecond: [rate],
+            service: TimeDistribution(meanSeconds: 1, cv2: queue.serviceCV2), jobs: jobs)
+        simulation.seed = seed
+        simulation.warmUpJobs = jobs / 20
+        guard queue.isPool else { return simulation }
+        simulation.slotsPerWorker = 32
+        simulation.workers = queue.servers / simulation.slotsPerWorker
+        // From half of the mean after midnight to one and a half before the next.
+        simulation.arrivalsPerSecond = (0..<24).map { rate * (0.5 + Double($0) / 23) }
+        simulation.backlogJobs = jobs / 10
+        simulation.failures = PoolSimulation.Failures(
+            meanSecondsBetween: 86_400, repairSeconds: 120, leaseSeconds: 30)
+        return simulation
+    }
+}
+
+/// What simulations took, and how far they are from theory.
+package struct PlannerBenchmarkReport: BenchmarkReport {
+    struct Figures: Encodable, Sendable {
+        var name: String
+        var seconds: Double
+        var jobsPerSecond: Double
+        var meanWaitSeconds: Double
+        /// Half of the mean's 95 % interval.
+        var meanWaitMargin: Double
+        var p99WaitSeconds: Double
+        var utilisation: Double
+        /// Nil where no theory is exact.
+        var theoreticalWaitSeconds: Double?
+        /// Of the mean wait, against theory.
+        var relativeError: Double?
+    }
+
+    var jobs: Int
+    var seed: UInt64
+    var simulations: [Figures]
+    var peakResidentBytes: Int64
+
+    package var text: String {
+        func shown(_ value: Double, _ unit: String) -> String {
+            HumanFormat.fixed(value, places: unit == "s" ? 4 : 2) + " \(unit)"
+        }
+        let table = TextLayout.table(
+            headings: [
+                "Simulation", "Took", "Jobs/s", "Mean wait", "±", "Theory", "Off", "p99 wait",
+            ],
+            alignments: [.left, .right, .right, .right, .right, .right, .right, .right],
+            rows: simulations.map { row in
+                [
+                    row.name, HumanFormat.fixed(row.seconds, places: 2) + " s",
+                    HumanFormat.count(Int(row.jobsPerSecond)), shown(row.meanWaitSeconds, "s"),
+                    shown(row.meanWaitMargin, "s"),
+                    row.theoreticalWaitSeconds.map { shown($0, "s") } ?? "–",
+                    row.relativeError.map { shown($0 * 100, "%") } ?? "–",
+                    shown(row.p99WaitSeconds, "s"),
+                ]
+            })
+        return table
+            + "\nService takes 1 s on average. \(HumanFormat.count(jobs)) jobs each, with at "
+            + "most \(HumanFormat.bytes(peakResidentBytes)) of memory.\n"
+    }
+}

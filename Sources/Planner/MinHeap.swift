@@ -1,0 +1,53 @@
+/// A binary heap with the least element at the front.
+struct MinHeap<Element: Comparable> {
+    private var elements: [Element] = []
+
+    init() {}
+
+    /// `count` elements that are all alike.
+    init(repeating element: Element, count: Int) {
+        elements = [Element](repeating: element, count: count)
+    }
+
+    var first: Element? { elements.first }
+    var count: Int { elements.count }
+    var all: [Element] { elements }
+
+    mutating func insert(_ element: Element) {
+        elements.append(element)
+        var index = elements.count - 1
+        elements.withUnsafeMutableBufferPointer { buffer in
+            while index > 0 {
+                let parent = (index - 1) / 2
+                guard element < buffer[parent] else { break }
+                buffer[index] = buffer[parent]
+                index = parent
+            }
+            buffer[index] = element
+        }
+    }
+
+    mutating func removeFirst() -> Element? {
+        guard let last = elements.popLast() else { return nil }
+        guard let first = elements.first else { return last }
+        replaceFirst(with: last)
+        return first
+    }
+
+    /// Puts `element` where the least one is, which goes.
+    mutating func replaceFirst(with element: Element) {
+        elements.withUnsafeMutableBufferPointer { buffer in
+            let count = buffer.count
+            var index = 0
+            while true {
+                var child = 2 * index + 1
+                guard child < count else { break }
+                if child + 1 < count, buffer[child + 1] < buffer[child] { child += 1 }
+                guard buffer[child] < element else { break }
+                buffer[index] = buffer[child]
+                index = child
+            }
+            buffer[index] = element
+        }
+    }
+}
