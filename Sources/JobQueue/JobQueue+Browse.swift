@@ -25,21 +25,34 @@ extension JobQueue {
             .optionalInt(query.minimumBytes), .optionalInt(query.maximumBytes),
             place.second ?? .int(Int64(lookingAt)),
         ]
-        return try await withConnection { connection in
-            let rows = try await connection.query(
-                SQL.browse(query.order, isDescending: query.isDescending), parameters
-            ).rows
-            let found = try rows.filter { try $0.optionalInt64("id") != nil }
-            return AssetListing(
-                catalog: catalog,
-                assets: try found.map { row in
-                    var asset = try AssetStatus(row: row)
-                    asset.path = try row.string("key")
-                    asset.changed = Double(try row.int64("changed_microseconds")) / 1e6
-                    return asset
-                },
-                next: try Self.next(query, rows: Array(rows), found: found))
+        let statement = SQL.browse(query.order, isDescending: query.isDescending)
+        if query.order == .name {
+            return try await withConnection { connection in
+                try Self.listing(
+                    query, of: catalog,
+                    Array(try await connection.query(statement, parameters).rows))
+            }
         }
+        return try await transaction { connection in
+            _ = try await connection.query(SQL.planWholeCatalog, [])
+            return try Self.listing(
+                query, of: catalog, Array(try await connection.query(statement, parameters).rows))
+        }
+    }
+
+    private static func listing(
+        _ query: AssetQuery, of catalog: CatalogID, _ rows: [PostgresRow]
+    ) throws -> AssetListing {
+        let found = try rows.filter { try $0.optionalInt64("id") != nil }
+        return AssetListing(
+            catalog: catalog,
+            assets: try found.map { row in
+                var asset = try AssetStatus(row: row)
+                asset.path = try row.string("key")
+                asset.changed = Double(try row.int64("changed_microseconds")) / 1e6
+                return asset
+            },
+            next: try next(query, rows: rows, found: found))
     }
 
     private static func next(

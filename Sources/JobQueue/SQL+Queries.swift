@@ -79,6 +79,7 @@ extension SQL {
     static let partDone = text(PackageResources.part_done_sql)
     static let partFailed = text(PackageResources.part_failed_sql)
     static let planInBulk = text(PackageResources.plan_in_bulk_sql)
+    static let planWholeCatalog = text(PackageResources.plan_whole_catalog_sql)
     static let queueSetState = text(PackageResources.queue_set_state_sql)
     static let queueUpsert = text(PackageResources.queue_upsert_sql)
     static let queuesNamed = text(PackageResources.queues_named_sql)
