@@ -1,9 +1,9 @@
-import Model
+package import Model
 
 /// Values of fields, checked where they stand. A message names the field and what it allows; what
 /// was given is repeated only where it cannot be a secret.
 extension JSONCursor {
-    func fieldFailure(
+    package func fieldFailure(
         at offset: Int, _ path: String, _ given: String, allowed: String
     ) -> Failure {
         Failure(
@@ -11,12 +11,14 @@ extension JSONCursor {
             "\(position(offset)): field \(path): \(given), allowed \(allowed)")
     }
 
-    func unknownField(_ name: String, at place: Int, in path: String, allowed: String) -> Failure {
+    package func unknownField(_ name: String, at place: Int, in path: String, allowed: String)
+        -> Failure
+    {
         let field = path.isEmpty ? Redaction.shown(name) : "\(path).\(Redaction.shown(name))"
         return fieldFailure(at: place, field, "is not known here", allowed: allowed)
     }
 
-    mutating func expect(_ kind: Kind, _ path: String) throws(Failure) {
+    package mutating func expect(_ kind: Kind, _ path: String) throws(Failure) {
         let given = try peek()
         if given != kind {
             throw fieldFailure(
@@ -25,7 +27,7 @@ extension JSONCursor {
     }
 
     /// A string of 1 to `limit` bytes without control characters.
-    mutating func plainText(_ path: String, limit: Int = 8_192) throws(Failure) -> String {
+    package mutating func plainText(_ path: String, limit: Int = 8_192) throws(Failure) -> String {
         try expect(.string, path)
         let start = index
         let text = try string()
@@ -44,7 +46,7 @@ extension JSONCursor {
         try number(path, allowed, "a whole number", Int64.init)
     }
 
-    mutating func decimalNumber(
+    package mutating func decimalNumber(
         _ path: String, _ allowed: ClosedRange<Double>
     ) throws(Failure) -> Double {
         try number(path, allowed, "a number", Double.init)

@@ -1,25 +1,28 @@
-import Model
+package import Model
 
 /// A strict reader of JSON (RFC 8259) that hands out one token after another, with positions.
 ///
 /// Nothing is built in memory but what the caller keeps. Refuses comments, trailing commas,
 /// duplicate names in an object, lone surrogates and nesting beyond `maximumDepth`.
-struct JSONCursor {
+package struct JSONCursor {
     static let maximumDepth = 16
 
     let bytes: [UInt8]
-    private(set) var index: Int
+    package private(set) var index: Int
     private var depth = 0
     /// Where `bytes` begin in the whole that they are from.
     private let origin: TextPosition
 
-    init(_ bytes: [UInt8], at origin: TextPosition = TextPosition(line: 1, column: 1)) {
+    init(_ bytes: [UInt8], at origin: TextPosition) {
         self.bytes = bytes
         self.origin = origin
         index = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
     }
 
-    enum Kind: String {
+    /// The whole of a document.
+    package init(_ bytes: [UInt8]) { self.init(bytes, at: TextPosition(line: 1, column: 1)) }
+
+    package enum Kind: String {
         case object = "an object"
         case array = "an array"
         case string = "a string"
@@ -38,12 +41,12 @@ struct JSONCursor {
     }
 
     /// The failure of input that is not JSON, at byte `offset`.
-    func malformed(_ what: String, at offset: Int) -> Failure {
+    package func malformed(_ what: String, at offset: Int) -> Failure {
         Failure("input.malformed", "\(position(offset)): \(what)")
     }
 
     /// What the next value is; its first byte is then at `index`.
-    mutating func peek() throws(Failure) -> Kind {
+    package mutating func peek() throws(Failure) -> Kind {
         skipBlanks()
         guard index < bytes.count else {
             throw malformed("expected a value, given the end of the input", at: index)
@@ -64,13 +67,13 @@ struct JSONCursor {
     }
 
     /// Refuses anything but blanks after the value.
-    mutating func finish() throws(Failure) {
+    package mutating func finish() throws(Failure) {
         skipBlanks()
         if index < bytes.count { throw unexpected("the end of the input") }
     }
 
     /// Reads an object; `member` reads each value and is told its name and where the name stands.
-    mutating func object(
+    package mutating func object(
         _ member: (inout JSONCursor, String, Int) throws(Failure) -> Void
     ) throws(Failure) {
         var names: Set<String> = []
@@ -91,13 +94,18 @@ struct JSONCursor {
                 throw cursor.unexpected("a colon")
             }
             cursor.index += 1
-            _ = try cursor.peek()
+            do throws(Failure) {
+                _ = try cursor.peek()
+            } catch {
+                let field = Redaction.shown(name)
+                throw Failure(error.code, "\(error.message) for the field \"\(field)\"")
+            }
             try member(&cursor, name, start)
         }
     }
 
     /// Reads an array; `element` reads each value.
-    mutating func array(
+    package mutating func array(
         _ element: (inout JSONCursor) throws(Failure) -> Void
     ) throws(Failure) {
         try items(until: ASCII.closeBracket, "] or a value") { (cursor) throws(Failure) in
@@ -135,14 +143,14 @@ struct JSONCursor {
     }
 
     /// Reads `true` or `false`.
-    mutating func boolean(_ path: String) throws(Failure) -> Bool {
+    package mutating func boolean(_ path: String) throws(Failure) -> Bool {
         try expect(.boolean, path)
         defer { index += word("true") ? 4 : 5 }
         return word("true")
     }
 
     /// Reads the text of a number, as it stands.
-    mutating func number() throws(Failure) -> String {
+    package mutating func number() throws(Failure) -> String {
         let start = index
         if bytes[index] == ASCII.minus { index += 1 }
         let integer = digits()
@@ -169,7 +177,7 @@ struct JSONCursor {
     }
 
     /// Reads a string; `index` is at its opening quote.
-    mutating func string() throws(Failure) -> String {
+    package mutating func string() throws(Failure) -> String {
         let open = index
         index += 1
         let start = index

@@ -162,7 +162,7 @@ package struct CommandParser: Sendable {
     }
 
     /// "Did you mean …?" for the candidate nearest to `word`, when one is near enough.
-    static func suggestion(for word: String, from candidates: [String]) -> String? {
+    package static func suggestion(for word: String, from candidates: [String]) -> String? {
         let nearest = candidates.map { ($0, editDistance(word, $0)) }.min { $0.1 < $1.1 }
         guard let nearest, nearest.1 <= max(2, word.count / 3) else { return nil }
         return "Did you mean \(nearest.0)?"
