@@ -63,6 +63,9 @@ let package = Package(
         library("Model"),
         library("Catalog", ["Model", "XML"]),
         library("Planner", ["Model"]),
+        .target(
+            name: "PlannerText", dependencies: ["Catalog", "Model", "Planner", "Runtime"],
+            resources: [.embedInCode("Prices")], swiftSettings: settings),
         library("Storage", ["Model", "FileSystem", "Digest"]),
         library("Transfer", ["Model", "Curl", "EventLoop", "Digest", "Storage"]),
         .target(
@@ -87,7 +90,8 @@ let package = Package(
             name: "dray",
             dependencies: [
                 "Benchmark", "Model", "Catalog", "CoordinatorClient", "Coordinator", "Digest",
-                "Worker", "Embedded", "EventLoop", "Gzip", "JobQueue", "Planner", "Postgres",
+                "Worker", "Embedded", "EventLoop", "Gzip", "JobQueue", "Planner", "PlannerText",
+                "Postgres",
                 "Storage", "Runtime", "Transfer",
             ],
             swiftSettings: settings),
@@ -112,6 +116,10 @@ let package = Package(
         tests("Model", ["Runtime"]),
         tests("Catalog", ["Model"]),
         tests("Planner", ["Model"]),
+        .testTarget(
+            name: "PlannerTextTests",
+            dependencies: ["Model", "Planner", "PlannerText", "TestSupport"], exclude: ["Golden"],
+            swiftSettings: settings),
         tests("Storage", ["Model", "Digest"]),
         tests("Transfer", ["Model", "Storage", "Digest", "Runtime"]),
         tests("JobQueue", ["EventLoop", "Model", "Postgres", "Runtime"]),

@@ -1,8 +1,223 @@
+import Model
+import Planner
+import PlannerText
 import Runtime
 
-/// `dray plan`: what a cluster has to be, and the calculators that the plan is made with.
+/// `dray plan`: from active users to workers, bandwidth, storage and money.
 enum PlanCommand {
     static let command = Command(
-        "plan", summary: "Calculate how many servers an audience needs.",
-        subcommands: [PlanQueueCommand.command, PlanFitCommand.command])
+        "plan", summary: "Plan workers, bandwidth, storage and money for an audience.",
+        discussion: """
+            SCENARIO is a JSON file with what is known of the project; what is missing is assumed, \
+            and the output says so. `docs/planning.md` lists every input with its default.
+
+            VALUE is a number, a percentage (5%), or LOW:LIKELY:HIGH where it is not exactly known. \
+            Options go before what SCENARIO says.
+            """,
+        subcommands: [PlanQueueCommand.command, PlanFitCommand.command],
+        operands: [
+            CommandOperand("SCENARIO", required: false, help: "A JSON file, - for stdin.")
+        ],
+        options: inputs.map { flag in
+            CommandOption(
+                flag.name, .text(placeholder: "VALUE"), help: "\(flag.input.row.help)\(unit(flag))")
+        } + others, action: run)
+
+    /// An option that gives an input.
+    private struct InputFlag {
+        let name: String
+        let input: ScenarioInput
+
+        init(_ name: String, _ input: ScenarioInput) {
+            self.name = name
+            self.input = input
+        }
+    }
+
+    private static let inputs = [
+        InputFlag("users", .monthlyActiveUsers), InputFlag("daily-users", .dailyActiveUsers),
+        InputFlag("peak-users", .peakConcurrentUsers), InputFlag("growth", .audienceGrowth),
+        InputFlag("minutes", .minutesPerDay), InputFlag("bitrate", .kilobitsPerSecond),
+        InputFlag("titles", .titles), InputFlag("catalog-gigabytes", .catalogGigabytes),
+        InputFlag("change", .changePerDay), InputFlag("deadline-hours", .deadlineHours),
+        InputFlag("sites", .sites), InputFlag("hit-ratio", .hitRatio),
+        InputFlag("origin-connections", .originConnections),
+        InputFlag("origin-requests", .originRequests),
+        InputFlag("origin-megabits", .originMegabits),
+        InputFlag("latency-milliseconds", .originLatency), InputFlag("cores", .machineCores),
+        InputFlag("nic-megabits", .nicMegabits), InputFlag("wait-seconds", .waitSeconds),
+        InputFlag("percentile", .percentile), InputFlag("boot-seconds", .bootSeconds),
+        InputFlag("headroom", .headroom),
+    ]
+
+    private static func unit(_ flag: InputFlag) -> String {
+        flag.input.row.unit.isEmpty ? "" : " In \(flag.input.row.unit)."
+    }
+
+    private static let others = [
+        CommandOption(
+            "set", .text(placeholder: "INPUT=VALUE"), repeatable: true,
+            help: "Any input by its name: worker.connections=64."),
+        CommandOption(
+            "provider", .text(placeholder: "NAME"),
+            help:
+                "Whose prices count: alibaba, aws, gcp, hetzner, on-premises, or one of --prices. "
+                + "Default: all, side by side."),
+        CommandOption(
+            "prices", .text(placeholder: "PATH"), repeatable: true,
+            help: "A price file, or a directory of them, in place of those of the same provider."),
+        CommandOption(
+            "months", .integer(placeholder: "N", range: 0...120),
+            help: "Months of growth, 0 to 120. Default: 36."),
+        CommandOption(
+            "draws", .integer(placeholder: "N", range: 0...100_000),
+            help: "Draws for the ranges, 0 to 100000; 0 leaves them out. Default: 1000."),
+        CommandOption(
+            "seed", .integer(placeholder: "N", range: 0...Int.max),
+            help: "Of the draws. Default: 1."
+        ),
+        CommandOption(
+            "simulate", .flag,
+            help: "Simulate the pool job by job as well, and print the plan beside it."),
+        CommandOption(
+            "jobs", .integer(placeholder: "N", range: 1_000...20_000_000),
+            help: "Jobs to simulate at most. Default: 2000000."),
+        CommandOption("json", .flag, help: "Print JSON."),
+        CommandOption("markdown", .flag, help: "Print Markdown."),
+        CommandOption(
+            "html", .text(placeholder: "FILE"),
+            help: "Write a page with charts to FILE as well; it needs no network."),
+        CommandOption(
+            "emit", .text(placeholder: "KIND"),
+            help: "Print what to use as it is instead: compose, kubernetes, keda or postgresql."),
+    ]
+
+    @Sendable private static func run(_ arguments: Arguments) async -> ExitCode {
+        do {
+            let scenario = try scenario(arguments)
+            var options = Plan.Options()
+            options.prices = try PriceFiles.read(arguments.texts("prices"))
+            options.months = arguments.integer("months") ?? 36
+            options.draws = arguments.integer("draws") ?? 1_000
+            options.seed = UInt64(arguments.integer("seed") ?? 1)
+            if arguments.flag("simulate") {
+                options.simulatedJobs = arguments.integer("jobs") ?? PlanSimulation.mostJobs
+            } else if arguments.integer("jobs") != nil {
+                throw UsageError("--jobs goes with --simulate", hint: "Say both, or neither.")
+            }
+            let output = try Output(arguments)
+            let plan = try Plan(scenario, options)
+            if let path = arguments.text("html") {
+                try WholeFile.write(PlanHTML(plan).text, to: path)
+            }
+            Console.write(try output.text(plan))
+            return .success
+        } catch let error as PlannerError {
+            return Console.fail(
+                Failure("input.field", "\(error.field): given \(error.given); \(error.allowed)"))
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// What goes to stdout.
+    private enum Output {
+        case table, json, markdown
+        case manifest(PlanManifests)
+
+        init(_ arguments: Arguments) throws(UsageError) {
+            var chosen: [(String, Output)] = []
+            if arguments.flag("json") { chosen.append(("--json", .json)) }
+            if arguments.flag("markdown") { chosen.append(("--markdown", .markdown)) }
+            if let kind = arguments.text("emit") {
+                guard let manifest = PlanManifests(rawValue: kind) else {
+                    throw UsageError(
+                        "--emit is '\(printable(String(kind.prefix(40))))'",
+                        hint: "Write compose, kubernetes, keda or postgresql.")
+                }
+                chosen.append(("--emit", .manifest(manifest)))
+            }
+            guard chosen.count < 2 else {
+                throw UsageError(
+                    "\(chosen[0].0) and \(chosen[1].0) do not go together",
+                    hint: "Say one of them.")
+            }
+            self = chosen.first?.1 ?? .table
+        }
+
+        func text(_ plan: Plan) throws -> String {
+            switch self {
+            case .json: return try PlanJSON.text(plan)
+            case .markdown: return PlanMarkdown(plan).text
+            case .manifest(let kind): return kind.text(plan, version: drayVersion)
+            case .table:
+                let style = TerminalStyle(environment: DrayCommand.environment)
+                return PlanTable(plan, usesUnicode: style.usesUnicode).text
+            }
+        }
+    }
+
+    // MARK: Input
+
+    /// SCENARIO, and what options say instead.
+    private static func scenario(_ arguments: Arguments) throws -> Scenario {
+        var scenario = Scenario()
+        if let path = arguments.operands.first {
+            scenario = try NamedFile.read(path) { bytes throws(Failure) in
+                try ScenarioReader.read(bytes)
+            }
+        }
+        for flag in inputs {
+            guard let text = arguments.text(flag.name) else { continue }
+            scenario.given[flag.input] = try value(text, flag.input, "--\(flag.name)")
+        }
+        for assignment in arguments.texts("set") {
+            let parts = assignment.split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false
+            ).map(String.init)
+            let names = ScenarioInput.table.map(\.path)
+            guard parts.count == 2, let input = ScenarioInput.named(parts[0]) else {
+                throw UsageError(
+                    "--set is '\(printable(String(assignment.prefix(100))))'",
+                    hint: CommandParser.suggestion(for: parts[0], from: names)
+                        ?? "Write INPUT=VALUE: worker.connections=64.")
+            }
+            scenario.given[input] = try value(parts[1], input, "--set \(parts[0])")
+        }
+        if let provider = arguments.text("provider") { scenario.money.provider = provider }
+        return scenario
+    }
+
+    /// `5`, `5%`, or `1:5:9`.
+    private static func value(
+        _ text: String, _ input: ScenarioInput, _ option: String
+    ) throws -> Estimate {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false).map(number)
+        let numbers = parts.compactMap { $0 }
+        guard numbers.count == parts.count, [1, 3].contains(numbers.count) else {
+            throw UsageError(
+                "\(option) is '\(printable(String(text.prefix(40))))'",
+                hint: "Use a number, a percentage, or LOW:LIKELY:HIGH.")
+        }
+        let estimate =
+            numbers.count == 1
+            ? Estimate(numbers[0])
+            : Estimate(low: numbers[0], likely: numbers[1], high: numbers[2])
+        do {
+            try Scenario.check(estimate, input)
+        } catch {
+            throw UsageError(
+                "\(option) is \(error.given)", hint: "\(error.field): \(error.allowed).")
+        }
+        return estimate
+    }
+
+    private static func number(_ text: Substring) -> Double? {
+        let isPercent = text.hasSuffix("%")
+        let digits = isPercent ? text.dropLast() : text
+        // Double reads hexadecimal, infinity and nan as well.
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ "0123456789.+-eE".utf8.contains($0) })
+        else { return nil }
+        return Double(digits).map { isPercent ? $0 / 100 : $0 }
+    }
 }

@@ -1,0 +1,100 @@
+/// How long a plan lasts: demand month by month against what is bought today.
+package struct Growth: Codable, Hashable, Sendable {
+    package let months: [Month]
+    /// The limits in the order in which they bind; those that do not come last.
+    package let limits: [Limit]
+
+    /// What a month asks for.
+    package struct Month: Codable, Hashable, Sendable {
+        package let month: Int
+        package let monthlyActiveUsers: Double
+        package let peakRequestsPerSecond: Double
+        package let peakEgressBitsPerSecond: Double
+        package let edgeStorageBytes: Double
+        /// That a plan made for that month has.
+        package let workers: Int
+        package let machines: Int
+        /// Of what is bought today, by limit; nil where there is no limit.
+        package let shares: [String: Double]
+    }
+
+    package enum Resource: String, Codable, CaseIterable, Sendable {
+        case cpu, network, database, origin, storage
+    }
+
+    package struct Limit: Codable, Hashable, Sendable {
+        package let resource: Resource
+        /// What is in use in the first month; nil where there is no limit.
+        package let shareNow: Double?
+        /// The first month in which all of it is in use; nil when none of them is.
+        package let bindsInMonth: Int?
+    }
+
+    /// `months` months from now, 0 to 120; month 0 is the plan itself.
+    init(_ values: ScenarioValues, _ now: Sizing, months count: Int) {
+        var months: [Month] = []
+        for month in 0...max(0, count) {
+            let sizing = month == 0 ? now : Sizing(Self.grown(values, now, by: month))
+            let shares = Self.shares(values, of: now, in: sizing)
+            months.append(
+                Month(
+                    month: month, monthlyActiveUsers: sizing.demand.monthlyActiveUsers,
+                    peakRequestsPerSecond: sizing.demand.peakRequestsPerSecond,
+                    peakEgressBitsPerSecond: sizing.demand.peakEgressBitsPerSecond,
+                    edgeStorageBytes: sizing.demand.edgeStorageBytes,
+                    workers: sizing.workers.total, machines: sizing.machines.total,
+                    shares: Dictionary(
+                        uniqueKeysWithValues: shares.map { ($0.key.rawValue, $0.value) })))
+        }
+        self.months = months
+        limits = Resource.allCases.map { resource in
+            let key = resource.rawValue
+            return Limit(
+                resource: resource, shareNow: months.first?.shares[key],
+                bindsInMonth: months.first { ($0.shares[key] ?? 0) > 1 }?.month)
+        }.sorted { ($0.bindsInMonth ?? .max) < ($1.bindsInMonth ?? .max) }
+    }
+
+    /// The values of a later month: audience and catalog grown, all else as it is.
+    private static func grown(
+        _ values: ScenarioValues, _ now: Sizing, by month: Int
+    ) -> ScenarioValues {
+        var grown = values
+        let audience = power(1 + values[.audienceGrowth], month)
+        let catalog = power(1 + values[.catalogGrowth], month)
+        // What is known in numbers grows; shares of it stay.
+        let numbers: [ScenarioInput] = [
+            .dailyActiveUsers, .peakConcurrentUsers, .meanRequests, .peakRequests,
+        ]
+        for input in numbers {
+            if let number = values.known(input) { grown[input] = number * audience }
+        }
+        grown[.monthlyActiveUsers] = now.demand.monthlyActiveUsers * audience
+        if let bytes = values.known(.catalogGigabytes) {
+            grown[.catalogGigabytes] = bytes * catalog
+        }
+        grown[.titles] = values[.titles] * catalog
+        return grown
+    }
+
+    private static func power(_ base: Double, _ exponent: Int) -> Double {
+        (0..<exponent).reduce(1) { result, _ in result * base }
+    }
+
+    /// What `later` takes of everything that `now` buys, its headroom and spare included.
+    private static func shares(
+        _ values: ScenarioValues, of now: Sizing, in later: Sizing
+    ) -> [Resource: Double] {
+        var shares: [Resource: Double] = [:]
+        shares[.cpu] = Double(later.workers.barelyNeeded) / Double(now.workers.total)
+        let nic = values[.nicMegabits] * 1e6
+        shares[.network] = later.demand.peakEgressBitsPerSecond / (Double(now.machines.edge) * nic)
+        shares[.database] = later.database.coresInUse / values[.databaseCores]
+        if let origin = later.origin { shares[.origin] = origin.share }
+        let bought =
+            values.known(.storageGigabytes).map { $0 * 1e9 } ?? now.demand.edgeStorageBytes
+        let full = later.demand.edgeStorageBytes * (1 - values[.storageFreeShare])
+        shares[.storage] = full / bought
+        return shares
+    }
+}

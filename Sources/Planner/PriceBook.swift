@@ -1,0 +1,187 @@
+/// What a provider asks for machines, storage and traffic; read from a price file.
+package struct PriceBook: Hashable, Sendable {
+    /// `aws`: what `--provider` names.
+    package var id: String
+    package var name: String
+    package var instance: Instance
+    package var storage: Storage
+    package var egress: Egress
+
+    /// An amount of money for something, with where and when it was read.
+    package struct Price: Codable, Hashable, Sendable {
+        package var amount: Double
+        /// ISO 4217: `EUR`.
+        package var currency: String
+        /// When it held: `2026-10-28`, `2026-10` or `2026`.
+        package var date: String
+        package var source: String
+        /// Nobody's price: to be replaced by the reader's own.
+        package var isAssumption: Bool
+
+        package init(
+            amount: Double, currency: String, date: String, source: String,
+            isAssumption: Bool = false
+        ) {
+            self.amount = amount
+            self.currency = currency
+            self.date = date
+            self.source = source
+            self.isAssumption = isAssumption
+        }
+    }
+
+    package struct Instance: Hashable, Sendable {
+        package var type: String
+        package var cores: Double
+        package var memoryGigabytes: Double
+        package var perMonth: Price
+
+        package init(type: String, cores: Double, memoryGigabytes: Double, perMonth: Price) {
+            self.type = type
+            self.cores = cores
+            self.memoryGigabytes = memoryGigabytes
+            self.perMonth = perMonth
+        }
+    }
+
+    package struct Storage: Hashable, Sendable {
+        package var type: String
+        /// Bytes of what is priced: a GB, a GiB or a TB.
+        package var unit: Unit
+        package var perUnitMonth: Price
+
+        package init(type: String, unit: Unit, perUnitMonth: Price) {
+            self.type = type
+            self.unit = unit
+            self.perUnitMonth = perUnitMonth
+        }
+    }
+
+    package struct Egress: Hashable, Sendable {
+        package var unit: Unit
+        /// What is free each month for each machine, in units.
+        package var includedPerMachine: Double
+        /// In ascending order; the last has no end.
+        package var tiers: [Tier]
+
+        package init(unit: Unit, includedPerMachine: Double, tiers: [Tier]) {
+            self.unit = unit
+            self.includedPerMachine = includedPerMachine
+            self.tiers = tiers
+        }
+    }
+
+    package struct Tier: Hashable, Sendable {
+        /// Up to so many units a month, all before counted; nil without end.
+        package var upTo: Double?
+        package var perUnit: Price
+
+        package init(upTo: Double?, perUnit: Price) {
+            self.upTo = upTo
+            self.perUnit = perUnit
+        }
+    }
+
+    package enum Unit: String, Codable, CaseIterable, Sendable {
+        case gigabyte = "GB"
+        case gibibyte = "GiB"
+        case terabyte = "TB"
+        case tebibyte = "TiB"
+
+        package var bytes: Double {
+            switch self {
+            case .gigabyte: 1e9
+            case .gibibyte: 1_073_741_824
+            case .terabyte: 1e12
+            case .tebibyte: 1_099_511_627_776
+            }
+        }
+    }
+
+    package init(
+        id: String, name: String, instance: Instance, storage: Storage, egress: Egress
+    ) {
+        self.id = id
+        self.name = name
+        self.instance = instance
+        self.storage = storage
+        self.egress = egress
+    }
+
+    /// Every price of it, with what it is for.
+    package var prices: [(what: String, price: Price)] {
+        [
+            ("\(instance.type), a month", instance.perMonth),
+            ("\(storage.type), a \(storage.unit.rawValue) and month", storage.perUnitMonth),
+        ]
+            + egress.tiers.map { tier in
+                let end = tier.upTo.map { "up to \(Scenario.plain($0))" } ?? "beyond"
+                return ("egress, a \(egress.unit.rawValue), \(end)", tier.perUnit)
+            }
+    }
+}
+
+/// Money in the currencies it is asked for in; currencies are never added up unless a rate is given.
+package struct Money: Codable, Hashable, Sendable {
+    /// By currency.
+    package private(set) var amounts: [String: Double]
+
+    package init(_ amounts: [String: Double] = [:]) { self.amounts = amounts }
+
+    package init(_ amount: Double, _ currency: String) { amounts = [currency: amount] }
+
+    package static func + (left: Money, right: Money) -> Money {
+        Money(left.amounts.merging(right.amounts, uniquingKeysWith: +))
+    }
+
+    package static func - (left: Money, right: Money) -> Money { left + right * -1 }
+
+    package static func * (money: Money, factor: Double) -> Money {
+        Money(money.amounts.mapValues { $0 * factor })
+    }
+
+    package static func / (money: Money, divisor: Double) -> Money { money * (1 / divisor) }
+
+    /// All of it in one currency where `rates` say how; what they do not name stays as it is.
+    package func converted(to currency: String?, rates: [String: Double]) -> Money {
+        guard let currency else { return self }
+        return amounts.reduce(into: Money()) { sum, part in
+            guard part.key != currency, let rate = rates[part.key] else {
+                sum = sum + Money(part.value, part.key)
+                return
+            }
+            sum = sum + Money(part.value * rate, currency)
+        }
+    }
+
+    package init(from decoder: any Decoder) throws {
+        amounts = try decoder.singleValueContainer().decode([String: Double].self)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(amounts)
+    }
+}
+
+extension PriceBook.Price {
+    func times(_ count: Double) -> Money { Money(amount * count, currency) }
+}
+
+extension PriceBook.Egress {
+    /// What `bytes` out of `machines` machines cost a month, tier by tier.
+    package func cost(bytes: Double, machines: Int) -> Money {
+        var left = max(0, bytes / unit.bytes - includedPerMachine * Double(machines))
+        var start = 0.0
+        var sum = Money()
+        for tier in tiers {
+            let width = tier.upTo.map { $0 - start } ?? .infinity
+            let part = min(left, width)
+            sum = sum + tier.perUnit.times(part)
+            left -= part
+            start = tier.upTo ?? start
+            if left <= 0 { break }
+        }
+        return sum
+    }
+}

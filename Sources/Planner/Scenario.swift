@@ -1,0 +1,166 @@
+/// What is known of a project: the input of a plan.
+///
+/// Every input may be missing; `ScenarioInput.table` has what stands in for it then.
+package struct Scenario: Sendable {
+    package var name = "plan"
+    /// What is known; nothing else stands in a scenario.
+    package var given: [ScenarioInput: Estimate] = [:]
+    /// Where an input came from that is not from the scenario itself: `--calibrate run.json`.
+    package var origins: [ScenarioInput: String] = [:]
+    /// Bit rates of the renditions, in kbit/s, ascending; nil for Apple's, or that of a picture.
+    package var ladder: [Double]?
+    package var codec: VideoCodec?
+    /// What a day's user does besides watching; nil for the standard.
+    package var actions: [UserAction]?
+    package var money = MoneyChoice()
+
+    package init() {}
+
+    /// Something users do besides watching.
+    package struct UserAction: Hashable, Sendable, Codable {
+        package var name: String
+        /// How often a day's user does it.
+        package var perDay: Estimate
+        /// Requests that it makes of the edge each time.
+        package var requests: Estimate
+        /// Bytes that it fetches each time.
+        package var bytes: Estimate
+
+        package init(name: String, perDay: Estimate, requests: Estimate, bytes: Estimate) {
+            self.name = name
+            self.perDay = perDay
+            self.requests = requests
+            self.bytes = bytes
+        }
+    }
+
+    /// Whose prices count, and what one currency is worth in another.
+    package struct MoneyChoice: Hashable, Sendable, Codable {
+        /// Who runs workers, coordinators, database and edge; nil to compare all there are.
+        package var provider: String?
+        /// Who runs the origin; nil for the same.
+        package var originProvider: String?
+        /// The currency to give sums in; nil leaves each amount in its own.
+        package var currency: String?
+        /// What one unit of a currency is worth in `currency`.
+        package var exchange: [String: Double] = [:]
+        /// When those rates held; nil where none are needed.
+        package var exchangeDate: String?
+
+        package init() {}
+    }
+
+    /// Opening the application and looking for something to watch.
+    package static let standardActions = [
+        UserAction(
+            name: "browse", perDay: Estimate(low: 1, likely: 2, high: 5),
+            requests: Estimate(low: 10, likely: 30, high: 60),
+            bytes: Estimate(low: 500_000, likely: 2_000_000, high: 5_000_000))
+    ]
+
+    /// Apple's ladder, in kbit/s (HLS authoring specification for Apple devices).
+    package static let appleLadder: [Double] = [
+        145, 365, 730, 1_100, 2_000, 3_000, 4_500, 6_000, 7_800,
+    ]
+
+    package var actionsInUse: [UserAction] { actions ?? Self.standardActions }
+
+    /// The bit rates of the renditions in use, in kbit/s.
+    package var ladderInUse: [Double] {
+        if let ladder { return ladder }
+        guard let width = estimate(.width)?.likely, let height = estimate(.height)?.likely else {
+            return Self.appleLadder
+        }
+        let compression = estimate(.compression)?.likely ?? (codec ?? .h264).compression
+        let uncompressed =
+            width * height * (estimate(.bitsPerPixel)?.likely ?? 24)
+            * (estimate(.framesPerSecond)?.likely ?? 25)
+        return [uncompressed / compression / 1_000]
+    }
+
+    /// What holds for an input: what is given, else what stands in; nil when that is nothing.
+    package func estimate(_ input: ScenarioInput) -> Estimate? {
+        if let known = given[input] { return known }
+        if input == .kilobitsPerSecond { return deliveredRate }
+        // Reckoned back from those.
+        if input == .monthlyActiveUsers, knowsUsersOtherwise { return nil }
+        if case .value(let standard) = input.row.standard { return standard }
+        return nil
+    }
+
+    private var knowsUsersOtherwise: Bool {
+        given[.dailyActiveUsers] != nil || given[.peakConcurrentUsers] != nil
+    }
+
+    /// What viewers get of the ladder: the mean of its upper half; at least the mean of all of it, at
+    /// most its top.
+    private var deliveredRate: Estimate {
+        let rates = ladderInUse
+        let upper = rates.suffix((rates.count + 1) / 2)
+        return Estimate(
+            low: rates.reduce(0, +) / Double(rates.count),
+            likely: upper.reduce(0, +) / Double(upper.count), high: rates.last ?? 0)
+    }
+}
+
+/// How pictures are coded.
+package enum VideoCodec: String, CaseIterable, Codable, Sendable {
+    case raw, h264, hevc, vp9, av1
+
+    /// Uncompressed (24 bits a pixel) over coded bit rate.
+    ///
+    /// H.264: Apple's ladder has 6,000 kbit/s for 1920 × 1080 at 30 frames a second, which is 1/249.
+    /// HEVC half of H.264 (Ohm et al., IEEE TCSVT 22, 2012), VP9 taken like it, AV1 two thirds of
+    /// that: both assumed.
+    package var compression: Double {
+        switch self {
+        case .raw: 1
+        case .h264: 249
+        case .hevc, .vp9: 498
+        case .av1: 747
+        }
+    }
+}
+
+/// One value for every input: what a plan is reckoned from.
+package struct ScenarioValues: Sendable {
+    /// By the input's number; NaN for none.
+    private var numbers: [Double]
+    /// Times a day, requests and bytes of what users do besides watching, each summed over all.
+    package var actionRequestsPerDay: Double
+    package var actionBytesPerDay: Double
+    /// In kbit/s, ascending.
+    package let ladder: [Double]
+
+    /// The likely values.
+    package init(_ scenario: Scenario) { self.init(scenario) { $0.likely } }
+
+    /// Values that `choose` takes of each estimate, in the order of the inputs, then of the actions.
+    package init(_ scenario: Scenario, choose: (Estimate) -> Double) {
+        numbers = ScenarioInput.allCases.map { input in
+            guard let estimate = scenario.estimate(input) else { return .nan }
+            let value = choose(estimate)
+            return input.row.isWhole ? value.rounded() : value
+        }
+        actionRequestsPerDay = 0
+        actionBytesPerDay = 0
+        for action in scenario.actionsInUse {
+            let times = choose(action.perDay)
+            actionRequestsPerDay += times * choose(action.requests)
+            actionBytesPerDay += times * choose(action.bytes)
+        }
+        ladder = scenario.ladderInUse
+    }
+
+    /// The value of an input that always has one.
+    package subscript(_ input: ScenarioInput) -> Double {
+        get { numbers[input.rawValue] }
+        set { numbers[input.rawValue] = newValue }
+    }
+
+    /// The value of an input that may have none.
+    package func known(_ input: ScenarioInput) -> Double? {
+        let value = numbers[input.rawValue]
+        return value.isNaN ? nil : value
+    }
+}

@@ -1,0 +1,265 @@
+extension ScenarioInput {
+    /// Every input in the order of its cases; `docs/planning.md` has the same table.
+    package static let table: [Row] =
+        audience + viewing + media + catalog + edge + origin + pool + cluster
+
+    private static func row(
+        _ input: ScenarioInput, _ path: String, _ unit: String, _ allowed: ClosedRange<Double>,
+        _ standard: Standard, whole: Bool = false, _ help: String, source: String = "assumption"
+    ) -> Row {
+        Row(
+            input: input, path: path, unit: unit, allowed: allowed, isWhole: whole,
+            standard: standard, source: source, help: help)
+    }
+
+    private static func range(_ low: Double, _ likely: Double, _ high: Double) -> Standard {
+        .value(Estimate(low: low, likely: likely, high: high))
+    }
+
+    private static func exact(_ value: Double) -> Standard { .value(Estimate(value)) }
+
+    private static let audience: [Row] = [
+        row(
+            .monthlyActiveUsers, "audience.monthlyActiveUsers", "users", 1...1e10,
+            range(500, 1_000, 2_000), "People who use it at least once a month.",
+            source: "rule of thumb for the first months when nobody knows; range assumed"),
+        row(
+            .dailyActiveShare, "audience.dailyActiveShare", "", 0.0001...1,
+            range(0.3, 0.5, 0.6), "Share of them on a day (stickiness).",
+            source: "Xu, System Design Interview (0.5); Steam 2020 (0.52); range assumed"),
+        row(
+            .dailyActiveUsers, "audience.dailyActiveUsers", "users", 1...1e10,
+            .none("monthlyActiveUsers × dailyActiveShare"), "People who use it on a day."),
+        row(
+            .peakShare, "audience.peakShare", "", 0.0001...1, range(0.25, 0.33, 0.4),
+            "Share of a day's users that watch at once at the peak.",
+            source: "Hotstar live (about 0.25) to Steam (0.396)"),
+        row(
+            .peakConcurrentUsers, "audience.peakConcurrentUsers", "users", 1...1e10,
+            .none("dailyActiveUsers × peakShare"), "Most users at once."),
+        row(
+            .audienceGrowth, "audience.growthPerMonth", "", -0.5...1, range(0, 0.05, 0.1),
+            "Growth of the audience a month: 0.05 is 5 %."),
+        row(
+            .peakToMean, "audience.peakToMean", "", 1...100, range(2, 2.5, 3),
+            "Rate at the peak over the day's mean.", source: "Conviva and Hotstar: 2 to 3"),
+        row(
+            .rampMinutes, "audience.rampMinutes", "min", 1...1_440, range(15, 60, 180),
+            "How long the load takes from the mean to the peak."),
+    ]
+
+    private static let viewing: [Row] = [
+        row(
+            .minutesPerDay, "viewing.minutesPerDay", "min", 0...1_440, range(42, 99, 190),
+            "Minutes that a day's user watches.",
+            source: "Techgaged, July 2025: 11 h 34 min online video a week, 4 h 57 min of it not "
+                + "short; Prolific 2022: a little over 3 h a day"),
+        row(
+            .segmentSeconds, "viewing.segmentSeconds", "s", 0.1...3_600, range(4, 6, 10),
+            "Length of a media segment.",
+            source: "Apple, HLS authoring specification: 6 s; range assumed"),
+        row(
+            .tracks, "viewing.tracks", "", 1...10, range(1, 2, 2), whole: true,
+            "Requests for each segment's time: 2 when audio is apart."),
+    ]
+
+    private static let media: [Row] = [
+        row(
+            .kilobitsPerSecond, "media.kilobitsPerSecond", "kbit/s", 0.001...1e8,
+            .none("mean of the ladder's upper half; low: of all of it; high: the top"),
+            "Bit rate that viewers get, on average."),
+        row(
+            .width, "media.width", "pixels", 16...16_384, .none("a ladder is used"), whole: true,
+            "Width of the picture, in place of a ladder."),
+        row(
+            .height, "media.height", "pixels", 16...16_384, .none("a ladder is used"), whole: true,
+            "Height of the picture."),
+        row(
+            .framesPerSecond, "media.framesPerSecond", "", 0.1...1_000, exact(25),
+            "Frames a second of such a picture."),
+        row(
+            .bitsPerPixel, "media.bitsPerPixel", "bit", 1...96, exact(24), whole: true,
+            "Depth of a pixel before coding."),
+        row(
+            .compression, "media.compression", "", 1...100_000, .none("by the codec"),
+            "Uncompressed over coded bit rate."),
+    ]
+
+    private static let catalog: [Row] = [
+        row(
+            .titles, "catalog.titles", "", 1...1e9, range(200, 1_000, 5_000), whole: true,
+            "Titles that are wanted at the edge."),
+        row(
+            .minutesPerTitle, "catalog.minutesPerTitle", "min", 0.01...100_000,
+            range(25, 60, 110), "Length of a title."),
+        row(
+            .catalogGigabytes, "catalog.gigabytes", "GB", 0.001...1e9,
+            .none("titles × minutesPerTitle × the ladder's sum"),
+            "Size of the catalog, all renditions."),
+        row(
+            .changePerDay, "catalog.changePerDay", "", 0...1, range(0.005, 0.02, 0.05),
+            "Share of the catalog that is new or changed each day."),
+        row(
+            .catalogGrowth, "catalog.growthPerMonth", "", -0.5...1, range(0, 0.02, 0.05),
+            "Growth of the catalog a month."),
+        row(
+            .deadlineHours, "fill.deadlineHours", "h", 0.01...168, exact(6),
+            "Hours in which the day's change must be at the edge."),
+    ]
+
+    private static let edge: [Row] = [
+        row(
+            .sites, "edge.sites", "", 1...100_000, exact(1), whole: true,
+            "Sites that hold the catalog, each all of it."),
+        row(
+            .hitRatio, "edge.hitRatio", "", 0...1, range(0.9, 0.95, 0.98),
+            "Share of requests that the edge has the answer to."),
+        row(
+            .storageFreeShare, "edge.storageFreeShare", "", 0...0.9, range(0.1, 0.2, 0.3),
+            "Share of the edge's storage that stays free."),
+        row(
+            .storageGigabytes, "edge.storageGigabytes", "GB", 0.001...1e12,
+            .none("what the plan asks for"), "Storage of all sites together."),
+        row(
+            .edgeRequestsPerCore, "edge.requestsPerCoreSecond", "1/s", 1...1e7,
+            range(5_000, 10_000, 20_000), "Requests that a core of an edge server answers.",
+            source: "docs/performance.md: 42,000/s of 64 KiB by nginx with its client on 2 cores, "
+                + "without TLS; half of a core's share taken"),
+        row(
+            .meanRequests, "edge.meanRequestsPerSecond", "1/s", 0...1e9,
+            .none("by users, what they watch and do"),
+            "Requests a second over the day, where they were counted."),
+        row(
+            .peakRequests, "edge.peakRequestsPerSecond", "1/s", 0...1e9,
+            .none("by users, what they watch and do"),
+            "Requests a second at the peak, where they were counted."),
+        row(
+            .requestBytes, "edge.bytesPerRequest", "B", 0...1e12,
+            .none("by users, what they watch and do"),
+            "Bytes of an answer on average, where they were counted."),
+    ]
+
+    private static let origin: [Row] = [
+        row(
+            .originConnections, "origin.connections", "", 1...1e7, .none("no limit"), whole: true,
+            "Connections that the origin allows."),
+        row(
+            .originRequests, "origin.requestsPerSecond", "1/s", 0.001...1e9, .none("no limit"),
+            "Requests a second that the origin allows."),
+        row(
+            .originMegabits, "origin.megabitsPerSecond", "Mbit/s", 0.001...1e9, .none("no limit"),
+            "Bandwidth that the origin gives."),
+        row(
+            .originLatency, "origin.latencyMilliseconds", "ms", 0...60_000, range(20, 50, 150),
+            "Time to the first byte from the origin.",
+            source: "docs/performance.md, An origin with latency: measured with 50 ms; range "
+                + "assumed"),
+        row(
+            .connectionMegabits, "origin.megabitsPerConnection", "Mbit/s", 0.001...1e6,
+            range(20, 100, 500), "What one connection to the origin carries."),
+    ]
+
+    private static let pool: [Row] = [
+        row(
+            .machineCores, "machine.cores", "", 1...4_096, exact(4), whole: true,
+            "Cores of a machine.", source: "the machines that the price files price"),
+        row(
+            .nicMegabits, "machine.nicMegabitsPerSecond", "Mbit/s", 1...1e7, exact(1_000),
+            "Bandwidth of a machine's network interface, each way."),
+        row(
+            .memoryGigabytes, "machine.memoryGigabytes", "GB", 0.25...100_000, exact(16),
+            "Memory of a machine.", source: "the machines that the price files price"),
+        row(
+            .workerCores, "worker.cores", "", 0.1...64,
+            .none("all of the machine's, 4 at most: one event loop a core"),
+            "Cores that a worker has."),
+        row(
+            .connections, "worker.connections", "", 1...1_000, exact(32), whole: true,
+            "Transfers that a worker has under way.", source: "dray worker's default"),
+        row(
+            .cpuPerGigabyte, "worker.cpuSecondsPerGigabyte", "s", 0.001...10_000,
+            range(2, 2.17, 2.55), "CPU time to receive, hash and store a gigabyte.",
+            source: "docs/performance.md, engine: 2.17 s a GB of 64 KiB files, 2.0 and 2.55 s on "
+                + "other days and sizes; without TLS"),
+        row(
+            .cpuPerSegment, "worker.cpuMicrosecondsPerSegment", "µs", 0...1e9, range(10, 31, 80),
+            "CPU time of a segment besides its bytes.",
+            source: "docs/performance.md: prefetch less engine less PostgreSQL's third, a file; "
+                + "range assumed"),
+        row(
+            .connectionEfficiency, "worker.connectionEfficiency", "", 0.01...1,
+            range(0.931, 0.945, 0.976), "Part of connections / latency that is reached.",
+            source: "docs/performance.md, An origin with latency: measured"),
+        row(
+            .serviceSeconds, "worker.serviceSeconds", "s", 1e-6...86_400,
+            .none("latency + bytes / megabitsPerConnection"),
+            "Time of one transfer, where it was measured."),
+        row(
+            .segmentsPerSecond, "worker.segmentsPerSecond", "1/s", 1e-6...1e7,
+            .none("by connections, CPU and network, whichever binds"),
+            "Segments a second of one worker alone, where it was measured."),
+        row(
+            .bootSeconds, "worker.bootSeconds", "s", 0...86_400, range(10, 30, 120),
+            "From asking for a worker to its first transfer."),
+        row(
+            .serviceCV2, "worker.serviceCV2", "", 0...100, range(0.5, 1, 2),
+            "Squared coefficient of variation of a fetch's time.",
+            source: "exponential where nothing was measured; range assumed"),
+        row(
+            .arrivalCV2, "onDemand.arrivalCV2", "", 0...100, range(1, 1, 2),
+            "Squared coefficient of variation between arrivals.",
+            source: "Poisson where nothing was measured; range assumed"),
+        row(
+            .contention, "worker.contention", "", 0...1, range(0, 0.000_5, 0.005),
+            "α of the Universal Scalability Law, over workers.",
+            source: "assumption: the database is reckoned for itself; --calibrate measures it"),
+        row(
+            .coherency, "worker.coherency", "", 0...1, range(0, 0, 1e-7),
+            "β of the Universal Scalability Law, over workers."),
+        row(
+            .attempts, "worker.attemptsPerSegment", "", 1...10, range(1, 1.01, 1.05),
+            "Tries that a segment takes."),
+        row(
+            .waitSeconds, "onDemand.waitSeconds", "s", 0.001...86_400, exact(1),
+            "Longest wait of an on-demand fetch for its transfer to begin."),
+        row(
+            .percentile, "onDemand.percentile", "", 0.5...0.999_999, exact(0.95),
+            "Share of on-demand fetches that keep to it."),
+        row(
+            .dispatchSeconds, "onDemand.dispatchSeconds", "s", 0...3_600,
+            range(0.007_2, 0.019_6, 0.025_7), "From a job's submission to a worker that is free.",
+            source: "docs/queue.md: wake-up of an idle worker, p50, p99, p99 on a slow day"),
+        row(
+            .headroom, "pool.headroom", "", 0...0.9, exact(0.3),
+            "Share of all capacity that stays unused at the peak."),
+        row(
+            .spareWorkers, "pool.spareWorkers", "", 0...10_000, exact(1), whole: true,
+            "Workers that may fail at once: N+1 is 1."),
+    ]
+
+    private static let cluster: [Row] = [
+        row(
+            .databaseCores, "database.cores", "", 1...1_024, exact(4), whole: true,
+            "Cores of the PostgreSQL server.", source: "the machines that the price files price"),
+        row(
+            .databaseCPUPerSegment, "database.cpuMicrosecondsPerSegment", "µs", 0.1...1e6,
+            range(11.6, 13.8, 22), "PostgreSQL's CPU time for a segment, from job to result.",
+            source: "docs/queue.md: 11.6 to 15.9 µs, on a slow day 1.6 times that"),
+        row(
+            .walPerSegment, "database.walBytesPerSegment", "B", 1...1e6, range(700, 900, 1_500),
+            "Bytes of write-ahead log for a segment."),
+        row(
+            .diskPerSegment, "database.diskBytesPerSegment", "B", 1...1e6, range(400, 500, 700),
+            "Bytes of tables and indexes that a segment keeps."),
+        row(
+            .coordinatorCPUPerSegment, "coordinator.cpuMicrosecondsPerSegment", "µs", 0.1...1e6,
+            range(3.8, 4.4, 7.8), "A coordinator's CPU time for a segment.",
+            source: "docs/queue.md: 3.8 to 4.9 µs, on a slow day 1.6 times that"),
+        row(
+            .coordinatorCores, "coordinator.cores", "", 0.1...64, exact(1),
+            "Cores that a coordinator has."),
+        row(
+            .loadTestHours, "money.loadTestHours", "h", 0...1_000, exact(1),
+            "How long a test of the plan runs at the peak."),
+    ]
+}

@@ -1,0 +1,51 @@
+/// A number that a plan is made from; `ScenarioInput.table` says what each one means.
+package enum ScenarioInput: Int, CaseIterable, Sendable {
+    case monthlyActiveUsers, dailyActiveShare, dailyActiveUsers, peakShare, peakConcurrentUsers
+    case audienceGrowth, peakToMean, rampMinutes
+    case minutesPerDay, segmentSeconds, tracks
+    case kilobitsPerSecond, width, height, framesPerSecond, bitsPerPixel, compression
+    case titles, minutesPerTitle, catalogGigabytes, changePerDay, catalogGrowth
+    case deadlineHours
+    case sites, hitRatio, storageFreeShare, storageGigabytes, edgeRequestsPerCore
+    case meanRequests, peakRequests, requestBytes
+    case originConnections, originRequests, originMegabits, originLatency, connectionMegabits
+    case machineCores, nicMegabits, memoryGigabytes
+    case workerCores, connections, cpuPerGigabyte, cpuPerSegment, connectionEfficiency
+    case serviceSeconds, segmentsPerSecond
+    case bootSeconds, serviceCV2, arrivalCV2, contention, coherency, attempts
+    case waitSeconds, percentile, dispatchSeconds
+    case headroom, spareWorkers
+    case databaseCores, databaseCPUPerSegment, walPerSegment, diskPerSegment
+    case coordinatorCPUPerSegment, coordinatorCores
+    case loadTestHours
+
+    package var row: Row { Self.table[rawValue] }
+
+    /// What stands in for an input that was not given.
+    package enum Standard: Hashable, Sendable {
+        case value(Estimate)
+        /// Nothing: what that means, `no limit` or how it is derived.
+        case none(String)
+    }
+
+    /// What an input is.
+    package struct Row: Sendable {
+        package let input: ScenarioInput
+        /// Where it stands in a scenario: `audience.monthlyActiveUsers`.
+        package let path: String
+        /// What it is counted in, empty for a share or a count of what its name says.
+        package let unit: String
+        package let allowed: ClosedRange<Double>
+        package let isWhole: Bool
+        package let standard: Standard
+        /// Where the standard value comes from.
+        package let source: String
+        /// What it means, one line.
+        package let help: String
+    }
+
+    package static func named(_ path: String) -> ScenarioInput? { byPath[path] }
+
+    private static let byPath = Dictionary(
+        uniqueKeysWithValues: table.map { ($0.path, $0.input) })
+}

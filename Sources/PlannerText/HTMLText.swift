@@ -1,0 +1,86 @@
+/// Pieces of HTML: everything that is not markup is escaped.
+enum HTMLText {
+    static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            case "'": result += "&#39;"
+            case _ where scalar.value < 0x20 && scalar != "\n": result += " "
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// A table whose first column is text, and the others figures, unless `text` says otherwise.
+    static func table(
+        _ headings: [String], _ rows: [[String]], text columns: Set<Int> = [0],
+        marked: Set<Int> = []
+    ) -> String {
+        func cell(_ tag: String, _ index: Int, _ content: String) -> String {
+            let name = columns.contains(index) ? "" : " class=\"n\""
+            return "<\(tag)\(name)>\(escaped(content))</\(tag)>"
+        }
+        func line(_ tag: String, _ cells: [String], _ name: String) -> String {
+            "<tr\(name)>" + cells.enumerated().map { cell(tag, $0, $1) }.joined() + "</tr>\n"
+        }
+        let head =
+            headings.allSatisfy(\.isEmpty) ? "" : "<thead>\(line("th", headings, ""))</thead>"
+        let body = rows.enumerated().map { index, row in
+            line("td", row, marked.contains(index) ? " class=\"marked\"" : "")
+        }.joined()
+        return "<div class=\"scroll\"><table>\(head)<tbody>\n\(body)</tbody></table></div>\n"
+    }
+
+    static func section(_ title: String, _ content: String) -> String {
+        "<section>\n<h2>\(escaped(title))</h2>\n\(content)</section>\n"
+    }
+
+    static func list(_ items: [String]) -> String {
+        "<ul>\n" + items.map { "<li>\(escaped($0))</li>\n" }.joined() + "</ul>\n"
+    }
+
+    static func figure(_ caption: String, _ content: String) -> String {
+        "<figure>\n<figcaption>\(escaped(caption))</figcaption>\n\(content)</figure>\n"
+    }
+
+    /// Looks for light and dark, no font and no image from elsewhere.
+    static let style = """
+        :root{color-scheme:light dark;--ground:#fff;--text:#1c2126;--soft:#5b6670;--rule:#d9dee3;\
+        --panel:#f5f7f9;--bad:#b3261e;--s0:#1f6fb5;--s1:#c4570c;--s2:#23835a;--s3:#8650ad;--s4:#806b00}
+        @media (prefers-color-scheme:dark){:root{--ground:#14181c;--text:#e4e8ec;--soft:#9aa6b1;\
+        --rule:#323a42;--panel:#1c2228;--bad:#ff8a80;--s0:#6cb2f0;--s1:#f29a5c;--s2:#5fc598;\
+        --s3:#c79be8;--s4:#d8c257}}
+        *{box-sizing:border-box}
+        body{margin:0 auto;max-width:64rem;padding:2rem 1.25rem 4rem;background:var(--ground);\
+        color:var(--text);font:16px/1.5 system-ui,sans-serif}
+        h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem}
+        h2{font-size:1.15rem;margin:2.5rem 0 .75rem;border-bottom:1px solid var(--rule);\
+        padding-bottom:.3rem}
+        .lead{color:var(--soft);margin:0 0 1.5rem}
+        .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.75rem}
+        .tile{background:var(--panel);border-radius:.5rem;padding:.8rem 1rem}
+        .tile b{display:block;font-size:1.5rem;line-height:1.2;font-weight:600}
+        .tile span{color:var(--soft);font-size:.875rem}
+        .scroll{overflow-x:auto}
+        table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}
+        th,td{text-align:left;vertical-align:top;padding:.35rem .75rem .35rem 0;\
+        border-bottom:1px solid var(--rule)}
+        th{color:var(--soft);font-weight:500}
+        th.n,td.n{text-align:right}
+        tr.marked td{font-weight:600}
+        figure{margin:1.25rem 0}
+        figcaption{color:var(--soft);font-size:.9rem;margin-bottom:.4rem}
+        svg{display:block;width:100%;height:auto;font:12px system-ui,sans-serif}
+        svg text{fill:var(--soft)}svg text.v{fill:var(--text)}
+        svg .grid{stroke:var(--rule);stroke-width:1}svg .limit{stroke:var(--bad);stroke-width:1.5;\
+        stroke-dasharray:5 4}
+        .problems{border-left:4px solid var(--bad);background:var(--panel);padding:.75rem 1rem}
+        .problems ul{margin:0;padding-left:1.1rem}
+        details{margin-top:.75rem}summary{cursor:pointer;color:var(--soft)}
+        """
+}

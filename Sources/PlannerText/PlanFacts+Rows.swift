@@ -1,0 +1,85 @@
+import Planner
+import Runtime
+
+/// Rows of the tables that Markdown and HTML have alike.
+extension PlanFacts {
+    static let outcomeHeadings = [
+        "workers", "in use", "queue", "p50", "p95", "p99", "fill takes",
+    ]
+
+    func outcome(_ outcome: Plan.Outcome) -> [String] {
+        [
+            outcome.workers == plan.sizing.workers.total
+                ? "\(outcome.workers) (planned)" : "\(outcome.workers)",
+            Quantity.percent(outcome.utilisation),
+            outcome.queueLength.map(Quantity.digits) ?? "no end",
+            Quantity.seconds(outcome.waitP50), Quantity.seconds(outcome.waitP95),
+            Quantity.seconds(outcome.waitP99), Quantity.hours(outcome.fillHours),
+        ]
+    }
+
+    static let monthHeadings = [
+        "month", "users", "requests at the peak", "egress at the peak", "storage", "workers",
+        "machines",
+    ]
+
+    static func month(_ month: Growth.Month) -> [String] {
+        [
+            "\(month.month)", HumanFormat.count(Int64(min(month.monthlyActiveUsers, 9e18))),
+            Quantity.rate(month.peakRequestsPerSecond),
+            Quantity.bandwidth(month.peakEgressBitsPerSecond),
+            Quantity.bytes(month.edgeStorageBytes), "\(month.workers)", "\(month.machines)",
+        ]
+    }
+
+    static let costHeadings = [
+        "provider", "in all", "a user", "a TB pre-fetched", "workers scaled", "over-provisioned",
+        "twice as many, more", "device-side", "load test",
+    ]
+
+    static func cost(_ cost: ProviderCost) -> [String] {
+        [
+            cost.name, MoneyText.text(cost.perMonth), MoneyText.text(cost.perUser),
+            cost.perTerabytePrefetched.map(MoneyText.text) ?? "–",
+            MoneyText.text(cost.perMonthScaled), MoneyText.text(cost.overProvisioning),
+            MoneyText.text(cost.twiceAsMany), MoneyText.text(cost.deviceSide.perMonth),
+            MoneyText.text(cost.loadTest.cost),
+        ]
+    }
+
+    static let priceHeadings = ["for", "price", "date", "source"]
+
+    static func price(_ entry: ProviderCost.PriceInUse) -> [String] {
+        let price = entry.price
+        return [
+            entry.what, "\(Scenario.plain(price.amount)) \(price.currency)", price.date,
+            price.isAssumption ? "assumption: \(price.source)" : price.source,
+        ]
+    }
+
+    static func range(_ range: Uncertainty.Range) -> [String] {
+        [
+            range.figure, figure(range.p10, unit: range.unit), figure(range.p50, unit: range.unit),
+            figure(range.p90, unit: range.unit),
+        ]
+    }
+
+    static let simulationHeadings = ["figure", "plan", "simulation", "apart"]
+
+    static func simulated(_ row: PlanSimulation.Row) -> [String] {
+        func text(_ value: Double?) -> String {
+            guard let value else { return "no end" }
+            switch row.unit {
+            case "s": return Quantity.seconds(value)
+            case "h": return Quantity.hours(value)
+            default: return Quantity.digits(value)
+            }
+        }
+        var apart = ""
+        if let predicted = row.predicted, let simulated = row.simulated, predicted > 0 {
+            let share = simulated / predicted - 1
+            apart = "\(share < 0 ? "−" : "+")\(HumanFormat.fixed(abs(share) * 100, places: 1)) %"
+        }
+        return [row.figure, text(row.predicted), text(row.simulated), apart]
+    }
+}

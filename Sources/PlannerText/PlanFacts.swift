@@ -1,0 +1,158 @@
+import Planner
+import Runtime
+
+/// What a plan says, in sections of rows that every output has alike.
+struct PlanFacts {
+    struct Row {
+        let name: String
+        let value: String
+        let remark: String
+
+        init(_ name: String, _ value: String, _ remark: String = "") {
+            self.name = name
+            self.value = value
+            self.remark = remark
+        }
+    }
+
+    let plan: Plan
+
+    var headline: String {
+        let demand = plan.sizing.demand
+        return "\(plan.name): \(count(demand.monthlyActiveUsers)) monthly active users"
+            + "\(assumed("audience.monthlyActiveUsers")), \(count(demand.dailyActiveUsers)) a day, "
+            + "\(count(demand.peakConcurrentUsers)) at once"
+    }
+
+    private func assumed(_ path: String) -> String {
+        plan.inputs.contains { $0.path == path && $0.isAssumed && $0.value != nil }
+            ? " (assumed)" : ""
+    }
+
+    private func count(_ value: Double) -> String {
+        value < 1 ? Quantity.digits(value) : HumanFormat.count(Int64(min(value, 9e18).rounded()))
+    }
+
+    var demand: [Row] {
+        let demand = plan.sizing.demand
+        return [
+            Row(
+                "requests at the peak", Quantity.rate(demand.peakRequestsPerSecond),
+                "on average \(Quantity.rate(demand.meanRequestsPerSecond))"),
+            Row(
+                "egress at the peak", Quantity.bandwidth(demand.peakEgressBitsPerSecond),
+                "\(Quantity.bytes(demand.egressBytesPerMonth)) a month, "
+                    + "\(Quantity.bandwidth(demand.deliveredBitsPerSecond)) a viewer"),
+            Row(
+                "nightly fill", Quantity.bandwidth(demand.fillBitsPerSecond),
+                "\(Quantity.bytes(demand.fillBytesPerDay)) in "
+                    + "\(HumanFormat.duration(seconds: demand.fillWindowSeconds)), "
+                    + "\(Quantity.rate(demand.fillSegmentsPerSecond)) of "
+                    + Quantity.bytes(demand.fillSegmentBytes)),
+            Row(
+                "on-demand at the peak", Quantity.rate(demand.peakMissesPerSecond),
+                "fetches of \(Quantity.bytes(demand.missBytes)), "
+                    + "\(Quantity.bandwidth(demand.peakMissBitsPerSecond)) from the origin"),
+            Row(
+                "edge storage", Quantity.bytes(demand.edgeStorageBytes),
+                "\(Quantity.bytes(demand.catalogBytes)) a site, "
+                    + "\(count(demand.catalogSegments)) segments"),
+        ]
+    }
+
+    var machines: [Row] {
+        let sizing = plan.sizing
+        let workers = sizing.workers
+        let database = sizing.database
+        let connections = sizing.connections
+        let none = "no number does it"
+        var rows = [
+            Row(
+                "workers", "\(workers.total)",
+                "deadline \(workers.forDeadline.map { "\($0)" } ?? none), on demand "
+                    + "\(workers.forOnDemand.map { "\($0)" } ?? none), \(workers.spare) spare; "
+                    + "without headroom \(workers.barelyNeeded), square-root check "
+                    + "\(workers.squareRootCheck)"),
+            Row(
+                "worker's speed", Quantity.rate(sizing.fillSpeed.segmentsPerSecond),
+                "of the fill, bound by \(sizing.fillSpeed.bound.rawValue); on demand "
+                    + "\(Quantity.rate(sizing.missSpeed.segmentsPerSecond)), by "
+                    + sizing.missSpeed.bound.rawValue),
+        ]
+        if workers.aheadForBoot > 0 {
+            rows.append(
+                Row(
+                    "ahead of the load", "\(workers.aheadForBoot)",
+                    "workers to have started before it rises, when they are scaled with it"))
+        }
+        rows += [
+            Row(
+                "coordinators", "\(database.coordinators)",
+                "one of them may fail"),
+            Row(
+                "PostgreSQL", "\(Quantity.digits(database.coresInUse)) cores",
+                "\(Quantity.rate(database.rowsPerSecond)) rows, "
+                    + "\(Quantity.rate(database.statementsPerSecond)) statements, WAL "
+                    + "\(Quantity.bytes(database.walBytesPerSecond))/s, disk "
+                    + Quantity.bytes(database.diskBytes)),
+            Row("edge servers", "\(sizing.machines.edge)", "one a site may fail"),
+            Row(
+                "machines", "\(sizing.machines.total)",
+                "workers \(sizing.machines.workers), coordinators "
+                    + "\(sizing.machines.coordinators), database \(sizing.machines.database), edge "
+                    + "\(sizing.machines.edge)"),
+            Row(
+                "connections", count(connections.edge),
+                "of viewers; to origins \(Quantity.digits(connections.originInUse)) in use, "
+                    + "\(connections.originMost) at most; to the database \(connections.database), "
+                    + "to coordinators \(connections.coordinators)"),
+        ]
+        return rows
+    }
+
+    /// Of origins' limits: what is used.
+    var origin: [(name: String, share: Double)] {
+        guard let origin = plan.sizing.origin else { return [] }
+        return [
+            ("connections", origin.connectionShare), ("requests", origin.requestShare),
+            ("bandwidth", origin.bandwidthShare),
+        ].compactMap { name, share in share.map { (name, $0) } }
+    }
+
+    /// What stands in for what was not given; what then is reckoned from others is not among it.
+    var assumedInputs: [Plan.InputInUse] {
+        plan.inputs.filter { $0.isAssumed && ($0.value != nil || $0.source == "no limit") }
+    }
+
+    var givenInputs: [Plan.InputInUse] { plan.inputs.filter { !$0.isAssumed } }
+
+    /// What an input came to, with its unit.
+    static func value(_ input: Plan.InputInUse) -> String {
+        guard let value = input.value else { return "–" }
+        return Quantity.estimate(
+            low: value.low, likely: value.likely, high: value.high, unit: input.unit)
+    }
+
+    /// What is said of a range's figures.
+    static func figure(_ value: Double, unit: String) -> String {
+        switch unit {
+        case "bit/s": Quantity.bandwidth(value)
+        case "B": Quantity.bytes(value)
+        case "1/s": Quantity.rate(value)
+        case "": HumanFormat.count(Int64(min(value, 9e18).rounded()))
+        default: "\(MoneyText.amount(value)) \(unit)"
+        }
+    }
+
+    static let resources: [Growth.Resource: String] = [
+        .cpu: "CPU of the workers", .network: "network of the edge", .database: "PostgreSQL",
+        .origin: "origin", .storage: "edge storage",
+    ]
+
+    /// When a limit binds.
+    static func binds(_ limit: Growth.Limit, months: Int) -> String {
+        guard limit.shareNow != nil else { return "no limit" }
+        guard let month = limit.bindsInMonth else { return "not within \(months) months" }
+        return month == 0 ? "now" : "in month \(month)"
+    }
+}

@@ -1,0 +1,210 @@
+package import Planner
+
+extension PlanManifests {
+    /// Deployments of coordinators and workers; the secret `dray` has `token` and `database`.
+    static func kubernetes(_ plan: Plan, version: String) -> String {
+        let head = """
+            # \(comment(plan)): coordinators and workers. Needs a secret `dray` with `token` and
+            # `database` (postgresql://…), and a claim `dray-edge` that all workers can write to.
+
+            """
+        let parts = [
+            head + coordinator(plan, version: version), service, budget("coordinator", most: 1),
+            worker(plan, version: version),
+            budget("worker", most: max(1, plan.sizing.workers.spare)),
+        ]
+        return parts.joined(separator: "---\n")
+    }
+
+    private static func coordinator(_ plan: Plan, version: String) -> String {
+        let probes = """
+                      ports:
+                        - containerPort: 7400
+                      readinessProbe:
+                        httpGet: {path: /readyz, port: 7400}
+                        periodSeconds: 2
+                      livenessProbe:
+                        httpGet: {path: /healthz, port: 7400}
+                        periodSeconds: 10
+
+            """
+        return deployment(
+            "coordinator", plan.sizing.database.coordinators,
+            cores: value(plan, .coordinatorCores), version: version,
+            arguments: [
+                "coordinator", "--database", "$(DRAY_DATABASE)", "--listen", "0.0.0.0:7400",
+            ], environment: secret("DRAY_DATABASE", "database"), rest: probes)
+    }
+
+    private static func worker(_ plan: Plan, version: String) -> String {
+        let volumes = """
+                      volumeMounts:
+                        - {name: edge, mountPath: /srv/edge}
+                  volumes:
+                    - name: edge
+                      persistentVolumeClaim: {claimName: dray-edge}
+
+            """
+        return deployment(
+            "worker", plan.sizing.workers.total, cores: workerCores(plan), version: version,
+            arguments: [
+                "worker", "--coordinator", "http://dray-coordinator:7400", "--connections",
+                "\(Int(value(plan, .connections)))",
+            ], environment: "", rest: volumes)
+    }
+
+    private static let service = """
+        apiVersion: v1
+        kind: Service
+        metadata:
+          name: dray-coordinator
+        spec:
+          selector: {app: dray-coordinator}
+          ports:
+            - port: 7400
+
+        """
+
+    private static func secret(_ name: String, _ key: String) -> String {
+        """
+                    - name: \(name)
+                      valueFrom:
+                        secretKeyRef: {name: dray, key: \(key)}
+
+        """
+    }
+
+    /// `rest` goes on with the container, and after it with the pod.
+    private static func deployment(
+        _ name: String, _ replicas: Int, cores: Double, version: String, arguments: [String],
+        environment: String, rest: String
+    ) -> String {
+        let quoted = arguments.map { "\"\($0)\"" }.joined(separator: ", ")
+        let head = """
+            apiVersion: apps/v1
+            kind: Deployment
+            metadata:
+              name: dray-\(name)
+            spec:
+              replicas: \(replicas)
+              selector:
+                matchLabels: {app: dray-\(name)}
+              template:
+                metadata:
+                  labels: {app: dray-\(name)}
+                spec:
+                  # A worker finishes what it can in 15 seconds and gives the rest back.
+                  terminationGracePeriodSeconds: 30
+                  containers:
+                    - name: \(name)
+                      image: dray:\(version)
+                      args: [\(quoted)]
+                      resources:
+                        requests: {cpu: \(cpu(cores)), memory: 256Mi}
+                        limits: {memory: 512Mi}
+                      securityContext:
+                        runAsNonRoot: true
+                        runAsUser: 10001
+                        readOnlyRootFilesystem: true
+                        allowPrivilegeEscalation: false
+                        capabilities: {drop: [ALL]}
+                      env:
+
+            """
+        return head + secret("DRAY_TOKEN", "token") + environment + rest
+    }
+
+    private static func budget(_ name: String, most: Int) -> String {
+        """
+        apiVersion: policy/v1
+        kind: PodDisruptionBudget
+        metadata:
+          name: dray-\(name)
+        spec:
+          maxUnavailable: \(most)
+          selector:
+            matchLabels: {app: dray-\(name)}
+
+        """
+    }
+
+    // MARK: KEDA
+
+    /// The number of workers that running catalogs need now, in SQL for PostgreSQL: what each lacks,
+    /// waiting or leased, over what a worker does until its deadline. Not zero while work runs.
+    package static func wantedWorkers(_ plan: Plan) -> String {
+        let rate = max(1e-6, plan.sizing.fillSpeed.segmentsPerSecond)
+        let hours = value(plan, .deadlineHours)
+        let used = 1 - value(plan, .headroom)
+        return """
+            SELECT ceil(coalesce(sum(greatest(w.lacking, 0) / (\(number(rate * used)) * \
+            greatest(60, w.seconds))), 0)) FROM (SELECT c.segments - c.segments_done - \
+            c.segments_failed - (SELECT coalesce(sum(y.segments_done + y.segments_failed - \
+            y.segments), 0) FROM tally y WHERE y.catalog_id = c.id) AS lacking, \
+            extract(epoch FROM coalesce(c.deadline, c.started_at + interval '\(number(hours)) hours') \
+            - now()) AS seconds FROM catalog c WHERE c.state = 'running' \
+            AND (c.not_before IS NULL OR c.not_before <= now())) AS w
+            """
+    }
+
+    /// Up to three places, no exponent.
+    private static func number(_ value: Double) -> String {
+        let thousandths = (min(value, 1e12) * 1_000).rounded()
+        return Scenario.plain(thousandths / 1_000)
+    }
+
+    static func keda(_ plan: Plan) -> String {
+        let workers = plan.sizing.workers
+        let peakToMean = value(plan, .peakToMean)
+        // What misses need on average runs all the time.
+        let least = max(
+            1, wholeUp(Double(workers.forOnDemand ?? 1) / max(1, peakToMean)) + workers.aheadForBoot
+        )
+        let boot = value(plan, .bootSeconds)
+        let most = max(workers.total, workers.needed + workers.spare)
+        return """
+            # \(comment(plan)): the number of workers follows what is left to do until the deadline.
+            # Needs a secret `dray` whose `database` is the connection string (postgresql://…).
+            apiVersion: keda.sh/v1alpha1
+            kind: TriggerAuthentication
+            metadata:
+              name: dray
+            spec:
+              secretTargetRef:
+                - {parameter: connection, name: dray, key: database}
+            ---
+            apiVersion: keda.sh/v1alpha1
+            kind: ScaledObject
+            metadata:
+              name: dray-worker
+            spec:
+              scaleTargetRef: {name: dray-worker}
+              pollingInterval: \(Int(max(5, min(30, boot)).rounded()))
+              minReplicaCount: \(min(least, most))
+              maxReplicaCount: \(most)
+              advanced:
+                horizontalPodAutoscalerConfig:
+                  behavior:
+                    # Fewer only when that held for five minutes: no flapping, and busy workers stay.
+                    scaleDown:
+                      stabilizationWindowSeconds: 300
+                      policies: [{type: Percent, value: 20, periodSeconds: 60}]
+                    scaleUp:
+                      stabilizationWindowSeconds: 0
+              triggers:
+                - type: postgresql
+                  metricType: AverageValue
+                  authenticationRef: {name: dray}
+                  metadata:
+                    # Workers wanted, one of them a replica.
+                    targetQueryValue: "1"
+                    query: "\(wantedWorkers(plan))"
+
+            """
+    }
+
+    /// The least whole number that is not under `value`.
+    private static func wholeUp(_ value: Double) -> Int {
+        Int(min(value, 1e6).rounded(.up))
+    }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import Planner
+import Testing
+
+@testable import PlannerText
+
+/// Outputs beside what they were: `DRAY_WRITE_DOCS=1` writes them anew, to be read before they are kept.
+@Suite struct GoldenTests {
+    private static let root = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    private func check(_ path: String, _ actual: String) throws {
+        let file = Self.root.appending(path: path)
+        if ProcessInfo.processInfo.environment["DRAY_WRITE_DOCS"] == "1" {
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(actual.utf8).write(to: file)
+        }
+        let expected = try? String(contentsOf: file, encoding: .utf8)
+        #expect(actual == expected, "\(path) is not what comes out")
+    }
+
+    private static let scenario = """
+        {"name": "evening & <night>",
+         "audience": {"monthlyActiveUsers": {"low": 150000, "likely": 200000, "high": 300000},
+                      "growthPerMonth": 0.08},
+         "catalog": {"titles": 4000, "changePerDay": 0.03},
+         "origin": {"connections": 64, "requestsPerSecond": 900},
+         "onDemand": {"waitSeconds": 0.5, "percentile": 0.99},
+         "money": {"provider": "hetzner", "originProvider": "aws", "currency": "EUR",
+                   "exchange": {"USD": 0.9}, "exchangeDate": "2026-11-20"}}
+        """
+
+    private static func plan() throws -> Plan {
+        var options = Plan.Options()
+        options.prices = try PriceReader.embedded()
+        options.months = 12
+        options.draws = 200
+        return try Plan(try ScenarioReader.read(Array(scenario.utf8)), options)
+    }
+
+    private static let folder = "Tests/PlannerTextTests/Golden"
+
+    @Test func theTerminalsTables() throws {
+        let plan = try Self.plan()
+        try check("\(Self.folder)/plan.txt", PlanTable(plan, usesUnicode: true).text)
+        let plain = PlanTable(plan, usesUnicode: false).text
+        #expect(!plain.contains("━") && !plain.contains("─"))
+    }
+
+    @Test func markdownHasThePricesSources() throws {
+        let text = PlanMarkdown(try Self.plan()).text
+        try check("\(Self.folder)/plan.md", text)
+        #expect(text.contains("2026-10-28"))
+    }
+
+    @Test func thePageNeedsNoNetworkAndEscapesWhatItIsGiven() throws {
+        let text = PlanHTML(try Self.plan()).text
+        try check("\(Self.folder)/plan.html", text)
+        #expect(!text.contains("src=") && !text.contains("href=") && !text.contains("<script"))
+        #expect(text.contains("evening &amp; &lt;night&gt;") && !text.contains("<night>"))
+        #expect(text.contains("prefers-color-scheme:dark"))
+    }
+
+    @Test(arguments: PlanManifests.allCases)
+    func manifestsAreReadyToUse(kind: PlanManifests) throws {
+        let text = kind.text(try Self.plan(), version: "1.2.3")
+        try check("\(Self.folder)/\(kind.rawValue).out", text)
+    }
+
+    /// The same seed gives the same plan, to the last digit.
+    @Test func jsonIsTheSameEveryTime() throws {
+        let text = try PlanJSON.text(try Self.plan())
+        #expect(try PlanJSON.text(try Self.plan()) == text)
+        let read = try JSONDecoder().decode(Plan.self, from: Data(text.utf8))
+        #expect(try PlanJSON.text(read) == text)
+    }
+
+    @Test func theInputsPageIsCurrent() throws {
+        try check("docs/planning-inputs.md", InputsPage.text)
+    }
+}
