@@ -66,6 +66,7 @@ let package = Package(
         .target(
             name: "PlannerText", dependencies: ["Catalog", "Model", "Planner", "Runtime"],
             resources: [.embedInCode("Prices")], swiftSettings: settings),
+        library("LoadTest", ["Model", "Gzip"]),
         library("Storage", ["Model", "FileSystem", "Digest"]),
         library("Transfer", ["Model", "Curl", "EventLoop", "Digest", "Storage"]),
         .target(
@@ -120,6 +121,7 @@ let package = Package(
             name: "PlannerTextTests",
             dependencies: ["Model", "Planner", "PlannerText", "TestSupport"], exclude: ["Golden"],
             swiftSettings: settings),
+        tests("LoadTest", ["Model", "Runtime"]),
         tests("Storage", ["Model", "Digest"]),
         tests("Transfer", ["Model", "Storage", "Digest", "Runtime"]),
         tests("JobQueue", ["EventLoop", "Model", "Postgres", "Runtime"]),

@@ -1,0 +1,37 @@
+internal import CZlib
+
+/// zlib streams (RFC 1950) that are in memory as a whole. Safe to use from any thread.
+package enum Zlib {
+    /// Compressed at zlib's usual level.
+    package static func compressed(_ bytes: [UInt8]) -> [UInt8] {
+        var length = compressBound(UInt(bytes.count))
+        return [UInt8](unsafeUninitializedCapacity: Int(length)) { output, count in
+            // With room for the worst case only a lack of memory is left to fail of.
+            let code = compress2(
+                output.baseAddress, &length, bytes, UInt(bytes.count), Z_DEFAULT_COMPRESSION)
+            precondition(code == Z_OK, "no memory to compress \(bytes.count) bytes")
+            count = Int(length)
+        }
+    }
+
+    /// What a stream holds, `atMost` bytes; throws when it is more, or the stream is damaged.
+    package static func decompressed(
+        _ bytes: [UInt8], atMost most: Int
+    ) throws(GzipError) -> [UInt8] {
+        var room = min(max(bytes.count * 8, 4_096), most)
+        while true {
+            var length = UInt(room)
+            var code = Z_OK
+            let output = [UInt8](unsafeUninitializedCapacity: room) { output, count in
+                code = uncompress(output.baseAddress, &length, bytes, UInt(bytes.count))
+                count = code == Z_OK ? Int(length) : 0
+            }
+            switch code {
+            case Z_OK: return output
+            case Z_BUF_ERROR where room < most: room = min(room * 4, most)
+            case Z_BUF_ERROR: throw GzipError(detail: "it ends early or is too long")
+            default: throw GzipError(detail: "it is damaged")
+            }
+        }
+    }
+}

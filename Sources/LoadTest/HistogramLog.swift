@@ -1,0 +1,87 @@
+import FoundationEssentials
+
+/// One line of a histogram log: what was recorded within an interval.
+package struct HistogramInterval: Sendable, Equatable {
+    /// Without a comma or white space; nil for the main series.
+    package var tag: String?
+    /// Seconds since the log's start time.
+    package var startSeconds: Double
+    package var lengthSeconds: Double
+    package var histogram: Histogram
+
+    package init(
+        tag: String? = nil, startSeconds: Double, lengthSeconds: Double, histogram: Histogram
+    ) {
+        self.tag = tag
+        self.startSeconds = startSeconds
+        self.lengthSeconds = lengthSeconds
+        self.histogram = histogram
+    }
+}
+
+/// HdrHistogram's log, version 1.3: text, an interval a line. Values are microseconds; `Interval_Max` is in
+/// milliseconds, as HdrHistogram's own tools show it.
+package enum HistogramLog {
+    private static let microsecondsPerUnit = 1_000.0
+    /// Longest line read: a histogram of all bins, in base64.
+    private static let mostLineBytes = 4 << 20
+
+    /// The lines before the first interval. `start` is in seconds since 1970.
+    package static func header(startSeconds start: Double, comment: String) -> String {
+        """
+        #[\(comment)]
+        #[Histogram log format version 1.3]
+        #[StartTime: \(decimals(start)) (seconds since epoch)]
+        "StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
+
+        """
+    }
+
+    package static func line(_ interval: HistogramInterval) -> String {
+        let tag = interval.tag.map { "Tag=\($0)," } ?? ""
+        let most = Double(interval.histogram.maximum ?? 0) / microsecondsPerUnit
+        return "\(tag)\(decimals(interval.startSeconds)),\(decimals(interval.lengthSeconds)),"
+            + "\(decimals(most)),\(interval.histogram.text)\n"
+    }
+
+    /// The intervals of a log; the error names the line.
+    package static func read(_ text: String) throws(HistogramError) -> [HistogramInterval] {
+        var intervals: [HistogramInterval] = []
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        for (index, line) in lines.enumerated() {
+            guard !line.isEmpty, !line.hasPrefix("#"), !line.hasPrefix("\"") else { continue }
+            do throws(HistogramError) {
+                intervals.append(try interval(line))
+            } catch {
+                throw HistogramError(detail: "line \(index + 1): \(error.detail)")
+            }
+        }
+        return intervals
+    }
+
+    private static func interval(_ line: Substring) throws(HistogramError) -> HistogramInterval {
+        guard line.utf8.count <= mostLineBytes else {
+            throw HistogramError(detail: "it is too long")
+        }
+        var fields = line.split(separator: ",", omittingEmptySubsequences: false)
+        var tag: String?
+        if let first = fields.first, first.hasPrefix("Tag=") {
+            tag = String(first.dropFirst(4))
+            fields.removeFirst()
+        }
+        guard fields.count == 4, let start = Double(fields[0]), let length = Double(fields[1]),
+            start.isFinite, length.isFinite, length >= 0
+        else { throw HistogramError(detail: "it is no start, length, maximum and histogram") }
+        return HistogramInterval(
+            tag: tag, startSeconds: start, lengthSeconds: length,
+            histogram: try Histogram(text: String(fields[3])))
+    }
+
+    /// Three decimals, with a point in every locale.
+    private static func decimals(_ value: Double) -> String {
+        let thousandths = Int64((value * 1_000).rounded())
+        let fraction = String(abs(thousandths) % 1_000)
+        return (thousandths < 0 ? "-" : "") + "\(abs(thousandths) / 1_000)."
+            + String(repeating: "0", count: 3 - fraction.count) + fraction
+    }
+}
