@@ -44,12 +44,12 @@ package enum PlannerBenchmark {
             servers: queue.servers, load: Double(queue.servers) * queue.utilisation,
             serviceSeconds: 1, serviceCV2: queue.serviceCV2
         ).meanWaitSeconds
-        let mean = result.waits.meanSeconds
+        let mean = result.waits.mean
         return PlannerBenchmarkReport.Figures(
             name: queue.name, seconds: seconds.rounded(places: 3),
             jobsPerSecond: (Double(jobs + simulation.backlogJobs) / max(1e-9, seconds)).rounded(),
             meanWaitSeconds: mean, meanWaitMargin: result.meanWaitMargin,
-            p99WaitSeconds: result.waits.seconds(quantile: 0.99),
+            p99WaitSeconds: result.waits.quantile(0.99),
             utilisation: result.utilisation,
             theoreticalWaitSeconds: queue.isPool ? nil : theory,
             relativeError: queue.isPool ? nil : mean / theory - 1)

@@ -74,9 +74,9 @@ package struct PoolSimulation: Sendable {
 package struct SimulationResult: Sendable {
     /// From arrival to the start of the run that ended well, of on-demand jobs without the warm-up, by
     /// the part of the day in which they arrived; one for all when the rate never changes.
-    package internal(set) var waitsByPart: [WaitHistogram]
+    package internal(set) var waitsByPart: [LogHistogram]
     /// All of them.
-    package internal(set) var waits = WaitHistogram()
+    package internal(set) var waits = LogHistogram()
     /// The half-width of the mean wait's 95 % interval, in seconds, by batch means.
     package internal(set) var meanWaitMargin = 0.0
     /// On-demand jobs that waited, on average over time (by Little's law).
@@ -98,7 +98,7 @@ package struct SimulationResult: Sendable {
 
 /// Waits as they come, with batches for the mean's margin.
 struct WaitRecorder {
-    private(set) var parts: [WaitHistogram]
+    private(set) var parts: [LogHistogram]
     private let partSeconds: Double
     private let batchSize: Int
     private var batchSum = 0.0
@@ -109,7 +109,7 @@ struct WaitRecorder {
 
     init(_ simulation: PoolSimulation) {
         let count = max(1, simulation.arrivalsPerSecond.count)
-        parts = [WaitHistogram](repeating: WaitHistogram(), count: count)
+        parts = [LogHistogram](repeating: LogHistogram(), count: count)
         partSeconds = ArrivalProcess.daySeconds / Double(count)
         batchSize = max(1, (simulation.jobs - simulation.warmUpJobs) / Self.batches)
     }
@@ -132,7 +132,7 @@ struct WaitRecorder {
     func finish(_ result: inout SimulationResult, seconds: Double) {
         result.waitsByPart = parts
         for part in parts { result.waits.add(part) }
-        if seconds > 0 { result.meanQueueLength = result.waits.sumSeconds / seconds }
+        if seconds > 0 { result.meanQueueLength = result.waits.sum / seconds }
         let count = Double(batchMeans.count)
         guard count > 1 else { return }
         let mean = batchMeans.reduce(0, +) / count

@@ -14,7 +14,9 @@ enum PlanCommand {
             VALUE is a number, a percentage (5%), or LOW:LIKELY:HIGH where it is not exactly known. \
             Options go before what SCENARIO says.
             """,
-        subcommands: [PlanQueueCommand.command, PlanFitCommand.command],
+        subcommands: [
+            PlanQueueCommand.command, PlanFitCommand.command, PlanLogCommand.command,
+        ],
         operands: [
             CommandOperand("SCENARIO", required: false, help: "A JSON file, - for stdin.")
         ],

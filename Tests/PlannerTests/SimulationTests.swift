@@ -43,17 +43,17 @@ import Testing
             abs(value - expected) <= part * expected
         }
         #expect(result.waits.count == 380_000)
-        #expect(near(result.waits.meanSeconds, theory.meanWaitSeconds))
+        #expect(near(result.waits.mean, theory.meanWaitSeconds))
         #expect(near(result.meanQueueLength, theory.meanQueueLength))
         #expect(near(result.utilisation, queue.utilisation, 0.01))
-        #expect(near(1 - result.waits.share(within: 0), theory.probabilityOfWait))
+        #expect(near(1 - result.waits.share(atMost: 0), theory.probabilityOfWait))
         #expect(near(result.jobsPerSecond, queue.utilisation * Double(queue.servers) / 0.5, 0.01))
-        #expect(abs(result.waits.meanSeconds - theory.meanWaitSeconds) < 3 * result.meanWaitMargin)
+        #expect(abs(result.waits.mean - theory.meanWaitSeconds) < 3 * result.meanWaitMargin)
         guard queue.serviceCV2 == 1 else { return }
         for share in [0.95, 0.99] {
             #expect(
                 near(
-                    result.waits.seconds(quantile: share), theory.waitSeconds(quantile: share), 0.07
+                    result.waits.quantile(share), theory.waitSeconds(quantile: share), 0.07
                 ))
         }
     }
@@ -64,7 +64,7 @@ import Testing
         let result = queue.simulation(jobs: 400_000).run()
         let theory = WaitingModel(
             servers: 30, load: 24, serviceSeconds: 0.5, serviceCV2: 0, correction: .kimura)
-        #expect(abs(result.waits.meanSeconds / theory.meanWaitSeconds - 1) < 0.1)
+        #expect(abs(result.waits.mean / theory.meanWaitSeconds - 1) < 0.1)
         #expect(queue.theory.meanWaitSeconds < theory.meanWaitSeconds)
     }
 
@@ -81,9 +81,9 @@ import Testing
         func near(_ figure: (SimulationResult) -> Double) -> Bool {
             abs(figure(first) - figure(second)) <= 1e-9 * abs(figure(first))
         }
-        #expect(near { $0.waits.meanSeconds } && near { $0.utilisation } && near { $0.seconds })
-        #expect(near { $0.waits.maximumSeconds } && near { $0.meanQueueLength })
-        for share in [0.5, 0.9, 0.99] { #expect(near { $0.waits.seconds(quantile: share) }) }
+        #expect(near { $0.waits.mean } && near { $0.utilisation } && near { $0.seconds })
+        #expect(near { $0.waits.maximum } && near { $0.meanQueueLength })
+        for share in [0.5, 0.9, 0.99] { #expect(near { $0.waits.quantile(share) }) }
         #expect(first.waitsByPart.map(\.count) == second.waitsByPart.map(\.count))
     }
 
@@ -108,8 +108,8 @@ import Testing
         #expect(abs(Double(counts[20]) / (3 * 8 * 3_600) - 1) < 0.02)
         #expect(abs(Double(counts[10]) / (3 * 3_600) - 1) < 0.04)
         // 4.8 servers' work for four: that hour's jobs wait, and those after it.
-        #expect(result.waitsByPart[20].meanSeconds > 100 * result.waitsByPart[10].meanSeconds)
-        #expect(result.waitsByPart[21].meanSeconds > result.waitsByPart[19].meanSeconds)
+        #expect(result.waitsByPart[20].mean > 100 * result.waitsByPart[10].mean)
+        #expect(result.waitsByPart[21].mean > result.waitsByPart[19].mean)
         #expect(result.waits.count == counts.reduce(0, +))
     }
 }
@@ -131,9 +131,9 @@ import Testing
         #expect(result.waits.count == 50_000 && result.isComplete)
         #expect(result.backlogDoneSeconds != nil)
         #expect(result.failures > 10 && result.lostRuns > result.failures)
-        #expect(result.waits.meanSeconds > calm.waits.meanSeconds)
+        #expect(result.waits.mean > calm.waits.mean)
         // The lease has to run out before the second run.
-        #expect(result.waits.maximumSeconds > 20)
+        #expect(result.waits.maximum > 20)
         #expect(calm.failures == 0 && calm.lostRuns == 0)
     }
 
@@ -158,7 +158,7 @@ import Testing
         let result = simulation.run()
         // 40 at a time, and one alone at the end.
         #expect(result.backlogDoneSeconds == 3_622)
-        #expect(result.waits.count == 0 && result.waits.seconds(quantile: 0.99) == 0)
+        #expect(result.waits.count == 0 && result.waits.quantile(0.99) == 0)
     }
 
     @Test func onDemandJobsGoFirst() throws {
@@ -169,8 +169,8 @@ import Testing
         let result = simulation.run()
         // No more than the rest of what is under way, and what chance adds without a backlog.
         #expect(
-            result.waits.seconds(quantile: 0.99) < 1 + without.waits.seconds(quantile: 0.99))
-        #expect(result.waits.meanSeconds > without.waits.meanSeconds)
+            result.waits.quantile(0.99) < 1 + without.waits.quantile(0.99))
+        #expect(result.waits.mean > without.waits.mean)
         // Ten slots are left over: 300 seconds at least.
         #expect(try #require(result.backlogDoneSeconds) > 290)
     }
@@ -194,10 +194,10 @@ import Testing
     }
 }
 
-@Suite struct WaitHistogramTests {
+@Suite struct LogHistogramTests {
     @Test func quantilesAreThoseOfTheSortedWaits() {
         var random = SeededRandom(seed: 21)
-        var histogram = WaitHistogram()
+        var histogram = LogHistogram()
         var waits: [Double] = []
         for _ in 0..<20_000 {
             let wait = Bool.random(using: &random) ? 0 : random.exponential(mean: 3) * 1e-3
@@ -205,40 +205,40 @@ import Testing
             waits.append(wait)
         }
         waits.sort()
-        #expect(abs(histogram.meanSeconds - waits.reduce(0, +) / 20_000) < 1e-9)
-        #expect(histogram.maximumSeconds == waits.last)
+        #expect(abs(histogram.mean - waits.reduce(0, +) / 20_000) < 1e-9)
+        #expect(histogram.maximum == waits.last)
         for share in [0, 0.25, 0.6, 0.9, 0.99, 0.9999, 1] {
             let exact = waits[max(1, Int((share * 20_000).rounded(.up))) - 1]
-            #expect(abs(histogram.seconds(quantile: share) - exact) <= 0.005 * exact)
+            #expect(abs(histogram.quantile(share) - exact) <= 0.005 * exact)
         }
         let within = Double(waits.count { $0 <= 2e-3 }) / 20_000
-        #expect(abs(histogram.share(within: 2e-3) - within) < 0.005)
+        #expect(abs(histogram.share(atMost: 2e-3) - within) < 0.005)
     }
 
     @Test func histogramsAddUpWithoutLoss() {
         var random = SeededRandom(seed: 22)
-        var (whole, first, second) = (WaitHistogram(), WaitHistogram(), WaitHistogram())
+        var (whole, first, second) = (LogHistogram(), LogHistogram(), LogHistogram())
         for number in 0..<1_000 {
             let wait = random.gamma(shape: 0.3)
             whole.add(wait)
             if number % 3 == 0 { first.add(wait) } else { second.add(wait) }
         }
-        var sum = WaitHistogram()
+        var sum = LogHistogram()
         sum.add(first)
         sum.add(second)
-        #expect(sum.count == 1_000 && sum.maximumSeconds == whole.maximumSeconds)
+        #expect(sum.count == 1_000 && sum.maximum == whole.maximum)
         for share in [0.1, 0.5, 0.999] {
-            #expect(sum.seconds(quantile: share) == whole.seconds(quantile: share))
+            #expect(sum.quantile(share) == whole.quantile(share))
         }
     }
 
     @Test func itTakesAnyTime() {
-        var histogram = WaitHistogram()
+        var histogram = LogHistogram()
         for wait in [0, 1e-12, 1e-9, 1, 1e12] { histogram.add(wait) }
-        #expect(histogram.immediate == 2)
-        #expect(histogram.maximumSeconds == 1e12 && histogram.seconds(quantile: 0.1) == 0)
-        #expect(histogram.share(within: 2e12) == 1)
-        #expect(WaitHistogram().share(within: 1) == 1)
+        #expect(histogram.zeros == 2)
+        #expect(histogram.maximum == 1e12 && histogram.quantile(0.1) == 0)
+        #expect(histogram.share(atMost: 2e12) == 1)
+        #expect(LogHistogram().share(atMost: 1) == 1)
     }
 }
 
@@ -247,9 +247,9 @@ import Testing
     func itHasTheMomentsAskedFor(cv2: Double, shape: TimeDistribution.Shape) {
         let distribution = TimeDistribution(meanSeconds: 0.25, cv2: cv2, shape: shape)
         var random = SeededRandom(seed: 23)
-        var histogram = WaitHistogram()
+        var histogram = LogHistogram()
         for _ in 0..<200_000 { histogram.add(distribution.draw(&random)) }
-        #expect(abs(histogram.meanSeconds / 0.25 - 1) < 0.03)
+        #expect(abs(histogram.mean / 0.25 - 1) < 0.03)
         // The long tail of a lognormal one comes slowly to its variance.
         let allowed = shape == .lognormal && cv2 > 2 ? 0.4 : 0.06
         #expect(abs(histogram.cv2 - cv2) <= allowed * cv2 + 1e-9)

@@ -85,6 +85,20 @@ import Testing
         #expect(output.contains("●") && output.contains("95 % interval"))
     }
 
+    @Test func anAccessLog() async throws {
+        let line = #"h - - [10/Oct/2026:13:55:36 +0200] "GET /a HTTP/1.1" 200 500 "-" "-" 0.500"#
+        let path = try file(String(repeating: line + "\n", count: 120) + "nonsense\n")
+        let answer = try await object(["log", path])
+        #expect(answer["requests"] as? Int == 120 && answer["unreadableLines"] as? Int == 1)
+        #expect(answer["meanRequestsPerSecond"] as? Double == 2)
+        #expect(answer["meanConcurrency"] as? Double == 1)
+        let (code, output, _) = try await dray(["log", path])
+        #expect(code == 0)
+        #expect(output.contains("At once") && output.contains("█"))
+        let (bad, _, errors) = try await dray(["log", try file("nonsense\n")])
+        #expect(bad == 2 && errors.contains("data.csv: the access log is without a line"))
+    }
+
     @Test func theBenchmarkHoldsSimulationsAgainstTheory() async throws {
         let process = try DrayProcess.start(["benchmark", "planner", "--jobs", "20000", "--json"])
         #expect(try await process.wait() == .exited(0), "\(process.errors)")

@@ -1,0 +1,242 @@
+import FoundationEssentials
+
+/// What measurements say about the inputs of a plan, each with its 95 % interval.
+package struct Calibration: Sendable {
+    /// By the input's place in a scenario: `worker.segmentsPerSecond`.
+    package private(set) var values: [String: Measured] = [:]
+    /// How throughput grows with workers, where that was measured with three numbers of them.
+    package private(set) var scalability: ScalabilityFit?
+    /// What was found, a line each: `2 runs of dray benchmark transfer`.
+    package private(set) var sources: [String] = []
+
+    package init() {}
+
+    /// Reads measurements: JSON of `dray benchmark transfer` or `dray benchmark queue`, runs of a pool
+    /// as `docs/planning.md` has them, several in an array or one a line; or a CSV file of N and X.
+    ///
+    /// Throws with the place of what is none of these.
+    package static func read(_ text: String) throws(PlannerError) -> Calibration {
+        let begin = text.first { !$0.isWhitespace }
+        var calibration = Calibration()
+        if begin == "{" || begin == "[" {
+            try calibration.take(try runs(text))
+        } else {
+            try calibration.take(
+                points: try ThroughputTable(csv: text).points, source: "throughput by workers")
+        }
+        return calibration
+    }
+
+    private static func runs(_ text: String) throws(PlannerError) -> [MeasuredRun] {
+        let decoder = JSONDecoder()
+        let data = Data(text.utf8)
+        if let runs = try? decoder.decode([MeasuredRun].self, from: data) { return runs }
+        if let run = try? decoder.decode(MeasuredRun.self, from: data) { return [run] }
+        var runs: [MeasuredRun] = []
+        var number = 0
+        for line in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
+            number += 1
+            if line.allSatisfy(\.isWhitespace) { continue }
+            do {
+                runs.append(try decoder.decode(MeasuredRun.self, from: Data(line.utf8)))
+            } catch {
+                throw PlannerError(
+                    field: "line \(number)", given: "no measurement",
+                    allowed: "give JSON of dray benchmark, an array of such, or one a line")
+            }
+        }
+        return runs
+    }
+
+    mutating func set(_ path: String, _ value: Measured) { values[path] = value }
+    mutating func add(source: String) { sources.append(source) }
+
+    // MARK: Runs
+
+    private mutating func take(_ runs: [MeasuredRun]) throws(PlannerError) {
+        for (index, run) in runs.enumerated() { try run.check(number: index + 1) }
+        takeTransfers(runs.filter { $0.kind == .transfer })
+        takeQueues(runs.filter { $0.kind == .queue })
+        try takePools(runs.filter { $0.kind == .pool })
+        guard !values.isEmpty else {
+            throw PlannerError(
+                field: "the file", given: "without a measurement that a plan can use",
+                allowed: "give JSON of dray benchmark transfer, dray benchmark queue or pool runs")
+        }
+    }
+
+    /// One worker's engine: CPU time of bytes, and of objects where runs had different sizes.
+    private mutating func takeTransfers(_ runs: [MeasuredRun]) {
+        guard !runs.isEmpty else { return }
+        add(source: "\(runs.count) of dray benchmark transfer")
+        func each(_ path: String, _ figure: (MeasuredRun) -> Double?) {
+            let moments = Moments(runs.compactMap(figure))
+            if moments.count > 0 { set(path, moments.meanEstimate.notNegative) }
+        }
+        each("worker.segmentsPerSecond") { $0.objectsPerSecond }
+        // Little's law: the engine keeps all its connections busy.
+        each("worker.serviceSeconds") { run in
+            guard let connections = run.connections, let rate = run.objectsPerSecond else {
+                return nil
+            }
+            return Double(connections) / rate
+        }
+        if let (perObject, perGigabyte) = Self.cpuBySize(runs) {
+            set("worker.cpuMicrosecondsPerSegment", perObject.scaled(by: 1e6))
+            set("worker.cpuSecondsPerGigabyte", perGigabyte)
+        } else {
+            each("worker.cpuSecondsPerGigabyte") { $0.cpuSecondsPerGigabyte }
+        }
+    }
+
+    /// CPU seconds an object and a gigabyte, by least squares over runs whose mean sizes are at least
+    /// twice apart; nil without those, or when one would be negative.
+    private static func cpuBySize(_ runs: [MeasuredRun]) -> (Measured, Measured)? {
+        let rows = runs.compactMap { run -> (size: Double, cpu: Double)? in
+            guard let objects = run.objects, objects > 0, let bytes = run.bytes,
+                let cpu = run.cpuSeconds
+            else { return nil }
+            return (bytes / objects / 1e9, cpu / objects)
+        }
+        guard rows.count > 1, let least = rows.map(\.size).min(), let most = rows.map(\.size).max(),
+            most >= 2 * least
+        else { return nil }
+        let count = Double(rows.count)
+        let meanSize = rows.map(\.size).reduce(0, +) / count
+        let meanCPU = rows.map(\.cpu).reduce(0, +) / count
+        let spread = rows.reduce(0) { $0 + ($1.size - meanSize) * ($1.size - meanSize) }
+        let slope =
+            rows.reduce(0) { $0 + ($1.size - meanSize) * ($1.cpu - meanCPU) } / spread
+        let start = meanCPU - slope * meanSize
+        guard slope > 0, start >= 0 else { return nil }
+        let left = rows.reduce(0) { sum, row in
+            let difference = row.cpu - start - slope * row.size
+            return sum + difference * difference
+        }
+        let noise = rows.count > 2 ? left / (count - 2) : 0
+        let t = rows.count > 2 ? studentT95(rows.count - 2) : 0
+        let slopeMargin = t * (noise / spread).squareRoot()
+        let startMargin = t * (noise * (1 / count + meanSize * meanSize / spread)).squareRoot()
+        func measured(_ value: Double, _ margin: Double) -> Measured {
+            Measured(
+                low: max(0, value - margin), likely: value, high: value + margin, count: rows.count)
+        }
+        return (measured(start, startMargin), measured(slope, slopeMargin))
+    }
+
+    private mutating func takeQueues(_ runs: [MeasuredRun]) {
+        guard !runs.isEmpty else { return }
+        add(source: "\(runs.count) of dray benchmark queue")
+        func each(_ path: String, _ figure: (MeasuredRun) -> Double?) {
+            let moments = Moments(runs.compactMap(figure))
+            if moments.count > 0 { set(path, moments.meanEstimate.notNegative) }
+        }
+        each("database.cpuMicrosecondsPerSegment") { $0.cpuMicrosecondsPerSegment?.postgres }
+        each("coordinator.cpuMicrosecondsPerSegment") { $0.cpuMicrosecondsPerSegment?.coordinator }
+        each("database.walBytesPerSegment") { run in
+            run.walBytesPerSegment.map { $0 + (run.submitWALBytesPerSegment ?? 0) }
+        }
+    }
+
+    private mutating func takePools(_ runs: [MeasuredRun]) throws(PlannerError) {
+        guard !runs.isEmpty else { return }
+        let points = runs.compactMap { run -> (n: Double, x: Double)? in
+            guard let workers = run.workers, let rate = run.segmentsPerSecond else { return nil }
+            return (workers, rate)
+        }
+        try take(points: points, source: "\(runs.count) runs of a pool")
+        var times = Moments()
+        for run in runs { for value in run.serviceSeconds ?? [] { times.add(value) } }
+        guard times.count > 1 else { return }
+        set("worker.serviceSeconds", times.meanEstimate.notNegative)
+        set("worker.serviceCV2", times.cv2Estimate)
+    }
+
+    /// Throughput by number of workers: the law with three or more different numbers, what one worker
+    /// does with fewer.
+    private mutating func take(
+        points: [(n: Double, x: Double)], source: String
+    ) throws(PlannerError) {
+        add(source: source)
+        guard Set(points.map(\.n)).count >= 3 else {
+            let alone = Moments(points.map { $0.x / $0.n })
+            if alone.count > 0 { set("worker.segmentsPerSecond", alone.meanEstimate.notNegative) }
+            return
+        }
+        let fit = try Scalability.fit(points)
+        scalability = fit
+        func measured(_ value: Double, _ interval: ScalabilityFit.Interval?) -> Measured {
+            Measured(
+                low: min(value, interval?.lowerBound ?? value), likely: value,
+                high: max(value, interval?.upperBound ?? value), count: points.count)
+        }
+        set("worker.segmentsPerSecond", measured(fit.scalability.gamma, fit.gamma))
+        set("worker.contention", measured(fit.scalability.alpha, fit.alpha))
+        set("worker.coherency", measured(fit.scalability.beta, fit.beta))
+    }
+}
+
+extension Measured {
+    /// With a lower bound of 0 at least: what cannot be negative is not.
+    fileprivate var notNegative: Measured {
+        Measured(low: max(0, low), likely: likely, high: high, count: count)
+    }
+}
+
+/// One measurement as a file has it: the reports of `dray benchmark`, or a run of a pool.
+private struct MeasuredRun: Decodable {
+    enum Kind { case transfer, queue, pool, other }
+
+    struct CPU: Decodable {
+        var postgres: Double
+        var coordinator: Double
+    }
+
+    var objects: Double?
+    var bytes: Double?
+    var connections: Int?
+    var cpuSeconds: Double?
+    var objectsPerSecond: Double?
+    var cpuSecondsPerGigabyte: Double?
+
+    var cpuMicrosecondsPerSegment: CPU?
+    var walBytesPerSegment: Double?
+    var submitWALBytesPerSegment: Double?
+
+    var workers: Double?
+    var segmentsPerSecond: Double?
+    var serviceSeconds: [Double]?
+
+    var kind: Kind {
+        if objectsPerSecond != nil { return .transfer }
+        if cpuMicrosecondsPerSegment != nil { return .queue }
+        return workers != nil || serviceSeconds != nil ? .pool : .other
+    }
+
+    /// Throws when a figure is none that can be measured: 0 objects a second, a negative time.
+    func check(number: Int) throws(PlannerError) {
+        let amounts: [(String, Double?)] = [
+            ("objectsPerSecond", objectsPerSecond), ("segmentsPerSecond", segmentsPerSecond),
+            ("workers", workers), ("connections", connections.map { Double($0) }),
+        ]
+        for (name, value) in amounts {
+            guard let value, !(value > 0 && value <= 1e12) else { continue }
+            throw PlannerError(
+                field: "\(name) of measurement \(number)", given: "\(value)",
+                allowed: "use a number over 0, up to 1e12")
+        }
+        let times: [(String, Double?)] = [
+            ("cpuSeconds", cpuSeconds), ("cpuSecondsPerGigabyte", cpuSecondsPerGigabyte),
+            ("bytes", bytes), ("objects", objects), ("walBytesPerSegment", walBytesPerSegment),
+            ("cpuMicrosecondsPerSegment.postgres", cpuMicrosecondsPerSegment?.postgres),
+            ("cpuMicrosecondsPerSegment.coordinator", cpuMicrosecondsPerSegment?.coordinator),
+            ("serviceSeconds", serviceSeconds?.min()), ("serviceSeconds", serviceSeconds?.max()),
+        ]
+        for (name, value) in times {
+            guard let value, !(value >= 0 && value <= 1e18) else { continue }
+            throw PlannerError(
+                field: "\(name) of measurement \(number)", given: "\(value)",
+                allowed: "use a number from 0 to 1e18")
+        }
+    }
+}

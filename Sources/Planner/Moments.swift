@@ -1,0 +1,100 @@
+import Glibc
+
+/// Count, mean and variation of measured values, and how sure they are, in constant memory.
+///
+/// Sums of powers of the differences from the mean, updated value by value (Pébay 2008).
+package struct Moments: Sendable, Hashable {
+    package private(set) var count = 0
+    package private(set) var mean = 0.0
+    private var second = 0.0
+    private var third = 0.0
+    private var fourth = 0.0
+
+    package init() {}
+
+    package init(_ values: some Sequence<Double>) {
+        for value in values { add(value) }
+    }
+
+    package mutating func add(_ value: Double) {
+        let before = Double(count)
+        count += 1
+        let number = Double(count)
+        let step = (value - mean) / number
+        let square = step * step
+        let term = (value - mean) * step * before
+        mean += step
+        fourth +=
+            term * square * (number * number - 3 * number + 3) + 6 * square * second
+            - 4 * step * third
+        third += term * step * (number - 2) - 3 * step * second
+        second += term
+    }
+
+    /// Of the values that these were drawn from; 0 with fewer than two.
+    package var variance: Double { count > 1 ? second / Double(count - 1) : 0 }
+
+    /// Variance over squared mean.
+    package var cv2: Double { mean != 0 ? variance / (mean * mean) : 0 }
+
+    /// The mean and its 95 % interval, by Student's t; alike with fewer than two values.
+    package var meanEstimate: Measured {
+        let margin =
+            count > 1
+            ? studentT95(count - 1) * (variance / Double(count)).squareRoot() : 0
+        return Measured(low: mean - margin, likely: mean, high: mean + margin, count: count)
+    }
+
+    /// The squared coefficient of variation and its 95 % interval, by the delta method; without
+    /// bounds worth the name with fewer than some dozens of values.
+    package var cv2Estimate: Measured {
+        guard count > 3, mean != 0 else {
+            return Measured(low: 0, likely: cv2, high: max(cv2, 1), count: count)
+        }
+        let number = Double(count)
+        let (variance, skew, tail) = (second / number, third / number, fourth / number)
+        let square = mean * mean
+        let spread =
+            4 * variance * variance * variance / (square * square * square)
+            + (tail - variance * variance) / (square * square)
+            - 4 * variance * skew / (square * square * mean)
+        let margin = studentT95(count - 1) * (max(0, spread) / number).squareRoot()
+        return Measured(
+            low: max(0, cv2 - margin), likely: cv2, high: cv2 + margin, count: count)
+    }
+}
+
+/// A measured figure: its 95 % interval around what it most likely is.
+package struct Measured: Sendable, Hashable, Codable {
+    package let low: Double
+    package let likely: Double
+    package let high: Double
+    /// What it rests on: values, requests, runs.
+    package let count: Int
+
+    package init(low: Double, likely: Double, high: Double, count: Int) {
+        self.low = low
+        self.likely = likely
+        self.high = high
+        self.count = count
+    }
+
+    /// All three times `factor`, which is not negative.
+    package func scaled(by factor: Double) -> Measured {
+        Measured(low: low * factor, likely: likely * factor, high: high * factor, count: count)
+    }
+}
+
+/// Student's t that 2.5 % lie above, for `freedom` degrees of freedom, 1 or more.
+///
+/// Exact for the first four; from there by Cornish and Fisher's expansion (Abramowitz and Stegun
+/// 26.7.5), to 0.001.
+func studentT95(_ freedom: Int) -> Double {
+    let exact = [12.706, 4.303, 3.182, 2.776]
+    guard freedom > exact.count else { return exact[max(0, freedom - 1)] }
+    let z = 1.959_963_985
+    let n = Double(freedom)
+    let (z3, z5, z7) = (z * z * z, pow(z, 5), pow(z, 7))
+    return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n)
+        + (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n)
+}

@@ -1,0 +1,162 @@
+import FoundationEssentials
+import Model
+import Planner
+import Runtime
+
+/// `dray plan log`: the load that an access log tells of.
+enum PlanLogCommand {
+    static let command = Command(
+        "log", summary: "Sum up an access log: rates, concurrency, sizes.",
+        discussion: """
+            LOG is of nginx or Apache in the common or combined format, with the request's time as a \
+            last field if there is one ($request_time, or %D), or a standard log of CloudFront; gzip or \
+            not. It is read as a stream, whatever its length.
+            """,
+        operands: [CommandOperand("LOG", help: "A file, or - for standard input.")],
+        options: [CommandOption("json", .flag, help: "Print JSON.")], action: run)
+
+    @Sendable private static func run(_ arguments: Arguments) async -> ExitCode {
+        do {
+            let summary = try summary(ofLog: arguments.operands[0])
+            Console.write(
+                arguments.flag("json") ? try PlanText.json(LogAnswer(summary)) : text(summary))
+            return .success
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// What the access log at `path` (`-` for stdin) says. Throws `input.unreadable`,
+    /// `input.malformed` and `input.field`.
+    static func summary(ofLog path: String) throws(Failure) -> AccessLogSummary {
+        let label = path == "-" ? "stdin" : path
+        let input = ListInput(try ListFile(path), copies: false)
+        var log = AccessLog()
+        do throws(Failure) {
+            while let piece = try input.next() {
+                do throws(PlannerError) {
+                    try log.read(piece)
+                } catch {
+                    throw Failure("input.field", "\(error)")
+                }
+            }
+            do throws(PlannerError) {
+                return try log.finish()
+            } catch {
+                throw Failure("input.field", "\(error)")
+            }
+        } catch {
+            throw Failure(error.code, "\(label): \(error.message)")
+        }
+    }
+
+    // MARK: Text
+
+    private static func text(_ log: AccessLogSummary) -> String {
+        let span = Double(log.lastSecond - log.firstSecond + 1)
+        var rows = [
+            [
+                "Requests", HumanFormat.count(log.requests),
+                "in \(HumanFormat.duration(seconds: span))",
+            ],
+            ["Lines left out", HumanFormat.count(log.unreadableLines), ""],
+            [
+                "Requests/s", PlanText.number(log.meanRequestsPerSecond),
+                "most in a minute \(PlanText.number(log.peakRequestsPerSecond))",
+            ],
+            [
+                "Bandwidth", HumanFormat.rate(bytesPerSecond: log.meanBytesPerSecond),
+                "most in a minute \(HumanFormat.rate(bytesPerSecond: log.peakBytesPerSecond))",
+            ],
+            [
+                "Size", HumanFormat.bytes(Int64(log.bytes.mean)),
+                "p50 \(HumanFormat.bytes(Int64(log.bytes.quantile(0.5)))), p95 "
+                    + "\(HumanFormat.bytes(Int64(log.bytes.quantile(0.95)))), CV² "
+                    + PlanText.number(log.bytes.cv2),
+            ],
+        ]
+        if let mean = log.meanConcurrency, let peak = log.peakConcurrency {
+            rows.append([
+                "Time", PlanText.seconds(log.seconds.mean),
+                "p50 \(PlanText.seconds(log.seconds.quantile(0.5))), p95 "
+                    + "\(PlanText.seconds(log.seconds.quantile(0.95))), CV² "
+                    + PlanText.number(log.seconds.cv2),
+            ])
+            rows.append([
+                "At once", PlanText.number(mean), "most in a minute \(PlanText.number(peak))",
+            ])
+        }
+        if let dispersion = log.arrivalDispersion {
+            rows.append(["Arrivals' CV²", PlanText.number(dispersion), "1 for Poisson"])
+        }
+        if let ratio = log.hitRatio {
+            rows.append(["From the cache", HumanFormat.fixed(ratio * 100, places: 2) + " %", ""])
+        }
+        return TextLayout.table(
+            headings: ["", "Mean", ""], alignments: [.left, .right, .left], rows: rows)
+            + "\n" + hours(log.requestsPerSecondByHour)
+    }
+
+    private static func hours(_ rates: [Double]) -> String {
+        let most = max(rates.max() ?? 0, 1e-12)
+        return "Requests/s by the hour of the day\n"
+            + TextLayout.table(
+                headings: ["Hour", "Mean", ""], alignments: [.right, .right, .left],
+                rows: rates.enumerated().map { hour, rate in
+                    [
+                        "\(hour)", PlanText.number(rate),
+                        String(repeating: "█", count: Int((rate / most * 50).rounded())),
+                    ]
+                })
+    }
+}
+
+/// The summary as JSON; null for what the log does not tell.
+private struct LogAnswer: Encodable {
+    struct Spread: Encodable {
+        let mean, cv2, p50, p95, p99, maximum: Double
+
+        init(_ histogram: LogHistogram) {
+            mean = histogram.mean
+            cv2 = histogram.cv2
+            p50 = histogram.quantile(0.5)
+            p95 = histogram.quantile(0.95)
+            p99 = histogram.quantile(0.99)
+            maximum = histogram.maximum
+        }
+    }
+
+    let requests: Int
+    let unreadableLines: Int
+    let firstSecond: Int
+    let lastSecond: Int
+    let meanRequestsPerSecond: Double
+    let peakRequestsPerSecond: Double
+    let meanBytesPerSecond: Double
+    let peakBytesPerSecond: Double
+    let meanConcurrency: Double?
+    let peakConcurrency: Double?
+    let bytes: Spread
+    let seconds: Spread?
+    let requestsPerSecondByHour: [Double]
+    let arrivalCV2: Double?
+    let hitRatio: Double?
+
+    init(_ log: AccessLogSummary) {
+        requests = log.requests
+        unreadableLines = log.unreadableLines
+        firstSecond = log.firstSecond
+        lastSecond = log.lastSecond
+        meanRequestsPerSecond = log.meanRequestsPerSecond
+        peakRequestsPerSecond = log.peakRequestsPerSecond
+        meanBytesPerSecond = log.meanBytesPerSecond
+        peakBytesPerSecond = log.peakBytesPerSecond
+        meanConcurrency = log.meanConcurrency
+        peakConcurrency = log.peakConcurrency
+        bytes = Spread(log.bytes)
+        seconds = log.seconds.count > 0 ? Spread(log.seconds) : nil
+        requestsPerSecondByHour = log.requestsPerSecondByHour
+        arrivalCV2 = log.arrivalDispersion
+        hitRatio = log.hitRatio
+    }
+}

@@ -1,0 +1,120 @@
+import Planner
+import Testing
+
+@Suite struct AccessLogTests {
+    private func summary(_ text: String, pieces: Int = 1_000) throws -> AccessLogSummary {
+        var log = AccessLog()
+        let bytes = Array(text.utf8)
+        for start in stride(from: 0, to: bytes.count, by: pieces) {
+            try log.read(Array(bytes[start..<min(bytes.count, start + pieces)]))
+        }
+        return try log.finish()
+    }
+
+    private static let agent = #""-" "Mozilla/5.0 (X11; \"Linux\") 1.2""#
+
+    @Test(arguments: [
+        #"10.0.0.1 - - [10/Oct/2026:13:55:36 +0200] "GET /a HTTP/1.1" 200 2326 \#(agent) 0.250"#,
+        #"10.0.0.1 - bob [10/Oct/2026:13:55:36 +0200] "GET /a HTTP/1.1" 200 2326 \#(agent) 250000"#,
+        #"::1 - - [10/Oct/2026:11:55:36 +0000] "GET /\" HTTP/1.1" 200 2326 \#(agent) rt=0.250 x=1"#,
+        #"10.0.0.1 - - [10/Oct/2026:06:55:36 -0500] "GET /a HTTP/1.1" 200 2326 \#(agent) "0.250""#,
+    ])
+    func aLineOfEachForm(line: String) throws {
+        for ending in ["\n", "\r\n", ""] {
+            let found = try summary(line + ending, pieces: 7)
+            #expect(found.requests == 1 && found.unreadableLines == 0)
+            #expect(found.bytes.mean == 2_326)
+            #expect(abs(found.seconds.mean - 0.25) < 1e-9)
+            // 2026-10-10T11:55Z.
+            #expect(found.firstSecond == 1_791_633_300)
+            #expect(abs(try #require(found.meanConcurrency) - 0.25 / 60) < 1e-9)
+        }
+    }
+
+    @Test func withoutTimesThereIsNoConcurrency() throws {
+        let found = try summary(
+            """
+            10.0.0.1 - - [10/Oct/2026:23:59:59 +0000] "GET /a HTTP/1.1" 200 100 \(Self.agent)
+            10.0.0.1 - - [11/Oct/2026:00:00:00 +0000] "GET /a HTTP/1.1" 304 -
+
+            """)
+        #expect(found.requests == 2 && found.bytes.sum == 100)
+        #expect(found.meanConcurrency == nil && found.hitRatio == nil)
+        #expect(found.lastSecond - found.firstSecond == 119)
+        #expect(found.requestsPerSecondByHour[23] == 1.0 / 60)
+        #expect(found.requestsPerSecondByHour[0] == 1.0 / 60)
+    }
+
+    @Test func aCDNsLog() throws {
+        let found = try summary(
+            """
+            #Version: 1.0
+            #Fields: date time x-edge-location sc-bytes c-ip cs-method x-edge-result-type time-taken
+            2026-10-10\t11:55:36\tFRA2\t1000\t10.0.0.1\tGET\tHit\t0.1
+            2026-10-10\t11:55:37\tFRA2\t3000\t10.0.0.1\tGET\tMiss\t0.3
+            2026-10-10\t11:55:38\tFRA2\t3000\t10.0.0.1\tGET\tRefreshHit\t0.2
+            2026-10-10\t11:55:39\tFRA2\t3000\t10.0.0.1\tGET\tError\t-
+            nonsense
+            """)
+        #expect(found.requests == 4 && found.unreadableLines == 1)
+        #expect(found.hitRatio == 2.0 / 3)
+        #expect(found.bytes.mean == 2_500)
+        #expect(found.seconds.count == 3)
+        #expect(found.values["edge.hitRatio"]?.likely == 2.0 / 3)
+    }
+
+    /// A known load: Poisson arrivals of one a second for a day, twice that from 20 to 21 o'clock.
+    @Test func aDayOfPoissonArrivals() throws {
+        let rates = (0..<24).map { $0 == 20 ? 2.0 : 1.0 }
+        var random = SeededRandom(seed: 41)
+        var arrivals = try #require(
+            ArrivalProcess(ratesPerSecond: rates, random: random.split()))
+        var log = AccessLog()
+        var count = 0
+        while true {
+            let time = arrivals.next() + 2
+            guard time < 86_400 else { break }
+            count += 1
+            let second = Int(time)
+            func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+            let clock = "\(two(second / 3_600)):\(two(second / 60 % 60)):\(two(second % 60))"
+            let line = """
+                10.0.0.1 - - [10/Oct/2026:\(clock) +0100] "GET / HTTP/1.1" 200 50000 "-" "-" 2.000
+
+                """
+            try log.read(Array(line.utf8))
+        }
+        let found = try log.finish()
+        #expect(found.requests == count)
+        #expect(abs(found.meanRequestsPerSecond * 86_400 - Double(count)) < 61 * 2)
+        #expect(
+            abs(try #require(found.meanConcurrency) / (2 * found.meanRequestsPerSecond) - 1) < 0.01)
+        #expect(abs(try #require(found.arrivalDispersion) - 1) < 0.05)
+        #expect(abs(found.requestsPerSecondByHour[20] - 2) < 0.1)
+        #expect(abs(found.requestsPerSecondByHour[3] - 1) < 0.1)
+        #expect(found.peakRequestsPerSecond > 2 && found.peakRequestsPerSecond < 3.5)
+        #expect(found.values["audience.peakToMean"] != nil)
+    }
+
+    @Test func whatIsNoLogIsCountedOrRefused() throws {
+        let good = #"h - - [10/Oct/2026:13:55:36 +0200] "GET /a HTTP/1.1" 200 5 "-" "-""#
+        let found = try summary(
+            """
+            \(good)
+            h - - [10/Xxx/2026:13:55:36 +0200] "GET /a HTTP/1.1" 200 5
+            h - - [10/Oct/2026
+            \(String(repeating: "x", count: 200_000))
+            h - - [10/Oct/2026:13:55:36 +0200] "GET
+            h - - [10/Oct/9999:13:55:36 +0200] "GET /a HTTP/1.1" 200 5
+            \(good) 99999999999999999999999999
+            \(good)
+            """, pieces: 5_000)
+        #expect(found.requests == 3 && found.unreadableLines == 5)
+        for text in ["", "nothing\nof it\n", "#Fields: date time\n"] {
+            #expect(throws: PlannerError.self) { try summary(text) }
+        }
+        let later = good.replacing("2026", with: "2031")
+        let error = try #require(throws: PlannerError.self) { try summary("\(good)\n\(later)\n") }
+        #expect("\(error)".contains("longer than four years"))
+    }
+}

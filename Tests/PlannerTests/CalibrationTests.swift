@@ -1,0 +1,111 @@
+import Planner
+import Testing
+
+@Suite struct CalibrationTests {
+    private func near(_ value: Double?, _ expected: Double, _ part: Double = 1e-9) -> Bool {
+        value.map { abs($0 - expected) <= part * abs(expected) } ?? false
+    }
+
+    /// What `dray benchmark transfer --json` prints.
+    private func transfer(objects: Int, bytes: Int, seconds: Double, cpu: Double) -> String {
+        """
+        {"objects": \(objects), "failed": 0, "bytes": \(bytes), "connections": 32, \
+        "seconds": \(seconds), "cpuSeconds": \(cpu), "peakResidentBytes": 21000000, \
+        "objectsPerSecond": \(Double(objects) / seconds), "bytesPerSecond": 1, \
+        "cpuSecondsPerGigabyte": \(cpu / Double(bytes) * 1e9), "cpuSecondsPer10000Objects": 1}
+        """
+    }
+
+    @Test func oneRunOfTheEngine() throws {
+        let run = transfer(objects: 10_000, bytes: 1_000_000_000, seconds: 4, cpu: 2.2)
+        let found = try Calibration.read(run)
+        #expect(near(found.values["worker.segmentsPerSecond"]?.likely, 2_500))
+        #expect(near(found.values["worker.serviceSeconds"]?.likely, 32.0 / 2_500))
+        #expect(near(found.values["worker.cpuSecondsPerGigabyte"]?.likely, 2.2))
+        #expect(found.values["worker.cpuMicrosecondsPerSegment"] == nil)
+    }
+
+    /// CPU time of 30 µs an object and 2 s a gigabyte is told apart by sizes.
+    @Test func runsOfDifferentSizesTellObjectsFromBytes() throws {
+        func run(_ size: Int) -> String {
+            transfer(
+                objects: 10_000, bytes: 10_000 * size, seconds: 2,
+                cpu: 10_000 * (30e-6 + 2e-9 * Double(size)))
+        }
+        for text in [
+            "[\(run(1_000)), \(run(100_000)), \(run(1_000_000))]",
+            "\(run(1_000))\n\n\(run(100_000))\n\(run(1_000_000))\n",
+        ] {
+            let found = try Calibration.read(text)
+            #expect(near(found.values["worker.cpuMicrosecondsPerSegment"]?.likely, 30, 1e-6))
+            #expect(near(found.values["worker.cpuSecondsPerGigabyte"]?.likely, 2, 1e-6))
+            #expect(found.values["worker.cpuSecondsPerGigabyte"]?.count == 3)
+        }
+    }
+
+    @Test func runsOfTheQueue() throws {
+        let found = try Calibration.read(
+            """
+            [{"mode": "throughput", "apiPerSecond": 50000, "walBytesPerSegment": 500,
+              "submitWALBytesPerSegment": 300,
+              "cpuMicrosecondsPerSegment": {"postgres": 12, "coordinator": 4, "client": 3}},
+             {"mode": "throughput", "apiPerSecond": 50000, "walBytesPerSegment": 500,
+              "submitWALBytesPerSegment": 300,
+              "cpuMicrosecondsPerSegment": {"postgres": 14, "coordinator": 5, "client": 3}}]
+            """)
+        let database = try #require(found.values["database.cpuMicrosecondsPerSegment"])
+        #expect(database.likely == 13 && database.low < 12 && database.high > 14)
+        #expect(database.low >= 0)
+        #expect(found.values["coordinator.cpuMicrosecondsPerSegment"]?.likely == 4.5)
+        #expect(found.values["database.walBytesPerSegment"]?.likely == 800)
+    }
+
+    @Test func runsOfAPool() throws {
+        let law = Scalability(alpha: 0.03, beta: 0.001, gamma: 500)
+        let runs = [1, 2, 4, 8, 16].map { workers in
+            """
+            {"workers": \(workers), "segmentsPerSecond": \(law.throughput(Double(workers))), \
+            "serviceSeconds": [0.05, 0.06, 0.07, 0.05]}
+            """
+        }
+        let found = try Calibration.read("[\(runs.joined(separator: ","))]")
+        #expect(near(found.values["worker.contention"]?.likely, 0.03, 1e-4))
+        #expect(near(found.values["worker.coherency"]?.likely, 0.001, 1e-4))
+        #expect(near(found.values["worker.segmentsPerSecond"]?.likely, 500, 1e-4))
+        let service = try #require(found.values["worker.serviceSeconds"])
+        #expect(near(service.likely, 0.0575) && service.low < service.likely)
+        #expect(service.count == 20)
+        #expect(found.values["worker.serviceCV2"] != nil)
+        let table = try Calibration.read("N,X\n1,485\n2,910\n4,1600\n")
+        #expect(table.scalability != nil)
+        // Two numbers of workers make no law, only what one of them does.
+        let two = try Calibration.read("1,100\n2,180\n")
+        #expect(two.scalability == nil && near(two.values["worker.segmentsPerSecond"]?.likely, 95))
+    }
+
+    @Test(arguments: [
+        ("{}", "without a measurement"), ("[]", "without a measurement"), ("[1]", "line 1"),
+        ("{\"objectsPerSecond\": ", "line 1"), ("{\"objectsPerSecond\": 0}", "objectsPerSecond of"),
+        ("{\"workers\": -2, \"segmentsPerSecond\": 3}", "workers of measurement 1 is -2"),
+        ("{\"workers\": 1, \"segmentsPerSecond\": 1e300}", "segmentsPerSecond of measurement 1"),
+        ("{\"workers\": 1}\n{\"workers\": \"two\"}", "line 2"), ("", "the table is empty"),
+    ])
+    func whatIsNoMeasurementIsNamed(text: String, says: String) throws {
+        let error = try #require(throws: PlannerError.self) { _ = try Calibration.read(text) }
+        #expect("\(error)".contains(says), "\(error)")
+    }
+
+    @Test func intervalsOfMeasuredTimesHoldTheTruth() {
+        var random = SeededRandom(seed: 31)
+        var (means, variations) = (0, 0)
+        for _ in 0..<200 {
+            let moments = Moments((0..<400).map { _ in random.gamma(shape: 2) })
+            let (mean, cv2) = (moments.meanEstimate, moments.cv2Estimate)
+            means += mean.low <= 2 && 2 <= mean.high ? 1 : 0
+            variations += cv2.low <= 0.5 && 0.5 <= cv2.high ? 1 : 0
+        }
+        #expect(means >= 180 && variations >= 175, "\(means), \(variations)")
+        let few = Moments([3])
+        #expect(few.meanEstimate.low == 3 && few.meanEstimate.high == 3 && few.cv2 == 0)
+    }
+}
