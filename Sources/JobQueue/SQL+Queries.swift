@@ -163,6 +163,8 @@ extension SQL {
     static let workerDecisions = text(PackageResources.worker_decisions_sql)
     static let workerShares = text(PackageResources.worker_shares_sql)
     static let workerSharesRenew = text(PackageResources.worker_shares_renew_sql)
+    static let workersBacklog = text(PackageResources.workers_backlog_sql)
+    static let workersBusy = text(PackageResources.workers_busy_sql)
     static let workersForget = text(PackageResources.workers_forget_sql)
     static let workersSeen = text(PackageResources.workers_seen_sql)
 }

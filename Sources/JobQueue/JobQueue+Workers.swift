@@ -1,0 +1,81 @@
+package import Model
+import Postgres
+
+/// What there is to do for workers now.
+package struct PoolLoad: Sendable {
+    package var backlogs: [Backlog]
+    /// Jobs that workers hold.
+    package var leased: Int
+    /// Workers that hold jobs.
+    package var busy: Int
+    /// Workers that are heard of.
+    package var workers: Int
+    /// Whether a queue has a job that can be leased now, of a catalog or not.
+    package var hasWork: Bool
+
+    package init(backlogs: [Backlog], leased: Int, busy: Int, workers: Int, hasWork: Bool) {
+        self.backlogs = backlogs
+        self.leased = leased
+        self.busy = busy
+        self.workers = workers
+        self.hasWork = hasWork
+    }
+
+    /// What a running catalog lacks.
+    package struct Backlog: Sendable {
+        /// Jobs to do, those that are leased among them.
+        package var jobs: Int
+        /// Until its deadline, by the database's clock; negative when it is over, nil without one.
+        package var deadlineSeconds: Double?
+        /// Until its work may be handed out; 0 or less when it may.
+        package var beginsSeconds: Double
+        /// Since its work could be handed out first.
+        package var runningSeconds: Double
+        /// Its queue is not paused, and its site's schedule lets it be fed.
+        package var isOpen: Bool
+        /// Its site cannot be written: its work waits, but for what tries whether it can be again.
+        package var isFaulty: Bool
+
+        package init(
+            jobs: Int, deadlineSeconds: Double? = nil, beginsSeconds: Double = 0,
+            runningSeconds: Double = 0, isOpen: Bool = true, isFaulty: Bool = false
+        ) {
+            self.jobs = jobs
+            self.deadlineSeconds = deadlineSeconds
+            self.beginsSeconds = beginsSeconds
+            self.runningSeconds = runningSeconds
+            self.isOpen = isOpen
+            self.isFaulty = isFaulty
+        }
+    }
+}
+
+extension JobQueue {
+    /// What there is to do in queue `name`, in all of them when it is nil. Throws `input.notFound`.
+    package func poolLoad(ofQueue name: String?) async throws(Failure) -> PoolLoad {
+        try await withConnection { connection in
+            let results = try await connection.pipeline([
+                PostgresStatement(SQL.workersBacklog, [.optionalText(name)]),
+                PostgresStatement(SQL.workersBusy, [.optionalText(name)]),
+                PostgresStatement(SQL.queuesWithWork, [.textArray(name.map { [$0] } ?? [])]),
+                PostgresStatement(SQL.queuesStatus),
+            ])
+            if let name, !(try Self.queues(results[3]).contains { $0.name == name }) {
+                throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
+            }
+            let busy = results[1].firstRow
+            return PoolLoad(
+                backlogs: try results[0].rows.map { row in
+                    PoolLoad.Backlog(
+                        jobs: Int(try row.int64("jobs")),
+                        deadlineSeconds: try row.optionalDouble("deadline_seconds"),
+                        beginsSeconds: try row.double("begins_seconds"),
+                        runningSeconds: try row.double("running_seconds"),
+                        isOpen: try row.bool("is_open"), isFaulty: try row.bool("is_faulty"))
+                },
+                leased: Int(try busy?.int64("leased") ?? 0),
+                busy: Int(try busy?.int64("busy") ?? 0),
+                workers: Int(try busy?.int64("workers") ?? 0), hasWork: !results[2].rows.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,12 @@
+-- $1 a queue's name, or null for all. Jobs that are leased, workers that hold them, and workers that
+-- are heard of.
+SELECT count(*) AS leased, count(DISTINCT e.worker_id) AS busy,
+       (SELECT count(*) FROM worker WHERE last_seen > now() - interval '15 seconds') AS workers
+FROM lease e
+JOIN span p ON p.lease_id = e.id
+JOIN lane l ON l.id = p.lane_id
+JOIN queue q ON q.id = l.queue_id
+CROSS JOIN LATERAL (
+    SELECT FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
+) AS j
+WHERE $1::text IS NULL OR q.name = $1
