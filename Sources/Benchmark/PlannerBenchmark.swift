@@ -10,6 +10,9 @@ package enum PlannerBenchmark {
         let servers: Int
         let utilisation: Double
         let serviceCV2: Double
+        var arrivalCV2 = 1.0
+        /// The formulas say exactly what it comes to.
+        var isExact = true
         /// Hours of the day, failures and a backlog: no theory is exact.
         var isPool = false
     }
@@ -20,9 +23,14 @@ package enum PlannerBenchmark {
         Queue(name: "M/G/1, CV² 4", servers: 1, utilisation: 0.7, serviceCV2: 4),
         Queue(name: "M/M/16", servers: 16, utilisation: 0.9, serviceCV2: 1),
         Queue(name: "M/M/512", servers: 512, utilisation: 0.97, serviceCV2: 1),
+        Queue(name: "M/D/16", servers: 16, utilisation: 0.8, serviceCV2: 0, isExact: false),
+        Queue(name: "M/G/16, CV² 4", servers: 16, utilisation: 0.8, serviceCV2: 4, isExact: false),
+        Queue(
+            name: "G/M/16, CV² 2", servers: 16, utilisation: 0.9, serviceCV2: 1, arrivalCV2: 2,
+            isExact: false),
         Queue(
             name: "day, failures, backlog", servers: 512, utilisation: 0.6, serviceCV2: 4,
-            isPool: true),
+            isExact: false, isPool: true),
     ]
 
     /// Simulates each queue with so many jobs, one after another. Takes seconds for ten million.
@@ -40,19 +48,25 @@ package enum PlannerBenchmark {
         let start = ContinuousClock.now
         let result = simulation.run()
         let seconds = start.duration(to: .now).inSeconds
-        let theory = WaitingModel(
-            servers: queue.servers, load: Double(queue.servers) * queue.utilisation,
-            serviceSeconds: 1, serviceCV2: queue.serviceCV2
-        ).meanWaitSeconds
+        func theory(_ correction: WaitingModel.Correction) -> Double {
+            WaitingModel(
+                servers: queue.servers, load: Double(queue.servers) * queue.utilisation,
+                serviceSeconds: 1, arrivalCV2: queue.arrivalCV2, serviceCV2: queue.serviceCV2,
+                correction: correction
+            ).meanWaitSeconds
+        }
         let mean = result.waits.mean
+        let exact = theory(.allenCunneen)
         return PlannerBenchmarkReport.Figures(
             name: queue.name, seconds: seconds.rounded(places: 3),
             jobsPerSecond: (Double(jobs + simulation.backlogJobs) / max(1e-9, seconds)).rounded(),
             meanWaitSeconds: mean, meanWaitMargin: result.meanWaitMargin,
             p99WaitSeconds: result.waits.quantile(0.99),
             utilisation: result.utilisation,
-            theoreticalWaitSeconds: queue.isPool ? nil : theory,
-            relativeError: queue.isPool ? nil : mean / theory - 1)
+            theoreticalWaitSeconds: queue.isExact ? exact : nil,
+            relativeError: queue.isExact ? mean / exact - 1 : nil,
+            allenCunneenError: queue.isPool ? nil : exact / mean - 1,
+            kimuraError: queue.isPool ? nil : theory(.kimura) / mean - 1)
     }
 
     private static func simulation(_ queue: Queue, jobs: Int, seed: UInt64) -> PoolSimulation {
@@ -60,6 +74,7 @@ package enum PlannerBenchmark {
         var simulation = PoolSimulation(
             workers: queue.servers, arrivalsPerSecond: [rate],
             service: TimeDistribution(meanSeconds: 1, cv2: queue.serviceCV2), jobs: jobs)
+        simulation.arrivalCV2 = queue.arrivalCV2
         simulation.seed = seed
         simulation.warmUpJobs = jobs / 20
         guard queue.isPool else { return simulation }
@@ -89,6 +104,9 @@ package struct PlannerBenchmarkReport: BenchmarkReport {
         var theoreticalWaitSeconds: Double?
         /// Of the mean wait, against theory.
         var relativeError: Double?
+        /// Of the two corrections, against the mean wait.
+        var allenCunneenError: Double?
+        var kimuraError: Double?
     }
 
     var jobs: Int
@@ -102,9 +120,10 @@ package struct PlannerBenchmarkReport: BenchmarkReport {
         }
         let table = TextLayout.table(
             headings: [
-                "Simulation", "Took", "Jobs/s", "Mean wait", "±", "Theory", "Off", "p99 wait",
+                "Simulation", "Took", "Jobs/s", "Mean wait", "±", "Theory", "Off", "Allen–Cunneen",
+                "Kimura",
             ],
-            alignments: [.left, .right, .right, .right, .right, .right, .right, .right],
+            alignments: [.left] + [TextLayout.Alignment](repeating: .right, count: 8),
             rows: simulations.map { row in
                 [
                     row.name, HumanFormat.fixed(row.seconds, places: 2) + " s",
@@ -112,7 +131,8 @@ package struct PlannerBenchmarkReport: BenchmarkReport {
                     shown(row.meanWaitMargin, "s"),
                     row.theoreticalWaitSeconds.map { shown($0, "s") } ?? "–",
                     row.relativeError.map { shown($0 * 100, "%") } ?? "–",
-                    shown(row.p99WaitSeconds, "s"),
+                    row.allenCunneenError.map { shown($0 * 100, "%") } ?? "–",
+                    row.kimuraError.map { shown($0 * 100, "%") } ?? "–",
                 ]
             })
         return table

@@ -112,11 +112,9 @@ extension WaitingModel.Correction {
             let fixedArrivals = (1 - 4 * bend) / 2 * exp(-2 * idle / (3 * utilisation))
             sum += (1 - arrival) / fixedArrivals
         }
-        let smooth = (arrival + serviceCV2) / sum
-        guard arrivalCV2 > 1 else { return smooth }
-        // Burstier than Poisson: Krämer and Langenbach-Belz 1976.
-        return smooth * (arrivalCV2 + serviceCV2) / (1 + serviceCV2)
-            * exp(-idle * (arrivalCV2 - 1) / (arrivalCV2 + 4 * serviceCV2))
+        // Arrivals burstier than Poisson count as Allen and Cunneen have them.
+        let bursts = arrivalCV2 > 1 ? (arrivalCV2 + serviceCV2) / (1 + serviceCV2) : 1
+        return (arrival + serviceCV2) / sum * bursts
     }
 }
 

@@ -6,8 +6,9 @@ enum BenchmarkPlannerCommand {
     static let command = Command(
         "planner", summary: "Measure the planner's simulation, against theory.",
         discussion: """
-            Simulates queues whose waits are known exactly, and a pool of 16 workers with hours of the \
-            day, failures and a backlog; one after another, on one core.
+            Simulates queues whose waits are known exactly, some for which there are only \
+            approximations, and a pool of 16 workers with hours of the day, failures and a backlog; one \
+            after another, on one core.
             """,
         options: [
             CommandOption(

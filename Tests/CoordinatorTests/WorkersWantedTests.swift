@@ -1,4 +1,5 @@
 import Coordinator
+import CoordinatorClient
 import Foundation
 import JobQueue
 import Model

@@ -1,7 +1,7 @@
 -- $1 a queue's name, or null for all. Jobs that are leased, workers that hold them, and workers that
--- are heard of.
+-- are heard of: idle ones say every 30 seconds that they are there.
 SELECT count(*) AS leased, count(DISTINCT e.worker_id) AS busy,
-       (SELECT count(*) FROM worker WHERE last_seen > now() - interval '15 seconds') AS workers
+       (SELECT count(*) FROM worker WHERE last_seen > now() - interval '40 seconds') AS workers
 FROM lease e
 JOIN span p ON p.lease_id = e.id
 JOIN lane l ON l.id = p.lane_id
