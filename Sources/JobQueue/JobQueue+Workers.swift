@@ -63,7 +63,8 @@ extension JobQueue {
             if let name, !(try Self.queues(results[3]).contains { $0.name == name }) {
                 throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
             }
-            let busy = results[1].firstRow
+            let row = results[1].firstRow
+            let busy = Int(try row?.int64("busy") ?? 0)
             return PoolLoad(
                 backlogs: try results[0].rows.map { row in
                     PoolLoad.Backlog(
@@ -73,9 +74,10 @@ extension JobQueue {
                         runningSeconds: try row.double("running_seconds"),
                         isOpen: try row.bool("is_open"), isFaulty: try row.bool("is_faulty"))
                 },
-                leased: Int(try busy?.int64("leased") ?? 0),
-                busy: Int(try busy?.int64("busy") ?? 0),
-                workers: Int(try busy?.int64("workers") ?? 0), hasWork: !results[2].rows.isEmpty)
+                leased: Int(try row?.int64("leased") ?? 0), busy: busy,
+                // One may hold jobs before its first heartbeat.
+                workers: max(busy, Int(try row?.int64("workers") ?? 0)),
+                hasWork: !results[2].rows.isEmpty)
         }
     }
 }
