@@ -8,6 +8,8 @@ package struct Plan: Codable, Sendable {
     package var uncertainty: Uncertainty?
     /// The pool job by job, where that was asked for.
     package var simulation: PlanSimulation?
+    /// A real run beside what the plan's inputs say of it, where one was given.
+    package var check: RunCheck?
     package var costs: [ProviderCost]
     /// What stands against the plan: limits of origins, deadlines that no number of workers meets.
     package var problems: [String]

@@ -67,11 +67,11 @@ private struct PeakRun {
         }
         row("in use", "", model.utilisation, result.utilisation)
         row("queue", "", model.meanQueueLength, result.meanQueueLength)
-        row("mean wait", "s", model.meanWaitSeconds, result.waits.meanSeconds)
+        row("mean wait", "s", model.meanWaitSeconds, result.waits.mean)
         for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
             row(
                 "\(name) of waits", "s", model.waitSeconds(quantile: quantile),
-                result.waits.seconds(quantile: quantile))
+                result.waits.quantile(quantile))
         }
         notes.append(
             "The peak: \(jobs) on-demand fetches at \(Self.rounded(pool.arrivalsPerSecond)) a second, "
@@ -131,10 +131,6 @@ private struct DayRun {
         rows.append(
             PlanSimulation.Row(
                 figure: "fill takes", unit: "h", predicted: predicted, simulated: simulated))
-        rows.append(
-            PlanSimulation.Row(
-                figure: "within the deadline", unit: "h",
-                predicted: values[.deadlineHours], simulated: simulated))
         notes.append(
             "A day: \(simulation.jobs) fetches on demand by the hour, \(simulation.backlogJobs) of "
                 + "the fill from \(Self.quietHour):00 on, workers that fail every "

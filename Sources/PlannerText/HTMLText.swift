@@ -62,9 +62,9 @@ enum HTMLText {
         h2{font-size:1.15rem;margin:2.5rem 0 .75rem;border-bottom:1px solid var(--rule);\
         padding-bottom:.3rem}
         .lead{color:var(--soft);margin:0 0 1.5rem}
-        .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.75rem}
+        .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.75rem}
         .tile{background:var(--panel);border-radius:.5rem;padding:.8rem 1rem}
-        .tile b{display:block;font-size:1.5rem;line-height:1.2;font-weight:600}
+        .tile b{display:block;font-size:1.35rem;white-space:nowrap;line-height:1.2;font-weight:600}
         .tile span{color:var(--soft);font-size:.875rem}
         .scroll{overflow-x:auto}
         table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}

@@ -47,6 +47,13 @@ extension PlanFacts {
         ]
     }
 
+    /// From when a provider's prices are: `2024 to 2026-10-28`.
+    static func dates(_ cost: ProviderCost) -> String {
+        let dates = cost.prices.map(\.price.date).sorted()
+        guard let first = dates.first, let last = dates.last else { return "" }
+        return first == last ? first : "\(first) to \(last)"
+    }
+
     static let priceHeadings = ["for", "price", "date", "source"]
 
     static func price(_ entry: ProviderCost.PriceInUse) -> [String] {
@@ -64,6 +71,28 @@ extension PlanFacts {
         ]
     }
 
+    static let checkHeadings = ["figure", "plan", "run", "plan off by"]
+
+    static func checked(_ row: RunCheck.Row) -> [String] {
+        func text(_ value: Double) -> String {
+            switch row.unit {
+            case "s": Quantity.seconds(value)
+            case "1/s": Quantity.rate(value)
+            case "B/s": Quantity.bytes(value) + "/s"
+            default: Quantity.digits(value)
+            }
+        }
+        return [
+            row.figure, text(row.predicted), text(row.measured), row.error.map(apart) ?? "",
+        ]
+    }
+
+    /// `+1.2 %`
+    private static func apart(_ share: Double) -> String {
+        guard share.isFinite else { return "" }
+        return "\(share < 0 ? "−" : "+")\(HumanFormat.fixed(abs(share) * 100, places: 1)) %"
+    }
+
     static let simulationHeadings = ["figure", "plan", "simulation", "apart"]
 
     static func simulated(_ row: PlanSimulation.Row) -> [String] {
@@ -76,9 +105,11 @@ extension PlanFacts {
             }
         }
         var apart = ""
-        if let predicted = row.predicted, let simulated = row.simulated, predicted > 0 {
-            let share = simulated / predicted - 1
-            apart = "\(share < 0 ? "−" : "+")\(HumanFormat.fixed(abs(share) * 100, places: 1)) %"
+        if let predicted = row.predicted, let simulated = row.simulated,
+            // A share of next to nothing says nothing.
+            predicted >= 0.001
+        {
+            apart = Self.apart(simulated / predicted - 1)
         }
         return [row.figure, text(row.predicted), text(row.simulated), apart]
     }

@@ -80,6 +80,12 @@ package struct PlanHTML {
                     ["limit", "in use"], facts.origin.map { [$0.name, Quantity.percent($0.share)] })
             )
         }
+        if let check = plan.check {
+            text += HTMLText.section(
+                "The plan beside a real run",
+                HTMLText.table(PlanFacts.checkHeadings, check.rows.map(PlanFacts.checked))
+                    + HTMLText.list(check.notes))
+        }
         if let simulation = plan.simulation {
             text += HTMLText.section(
                 "The plan beside a simulation of it",

@@ -1,4 +1,4 @@
-package import Planner
+import Planner
 
 extension PlanManifests {
     /// Deployments of coordinators and workers; the secret `dray` has `token` and `database`.
@@ -130,21 +130,14 @@ extension PlanManifests {
 
     // MARK: KEDA
 
-    /// The number of workers that running catalogs need now, in SQL for PostgreSQL: what each lacks,
-    /// waiting or leased, over what a worker does until its deadline. Not zero while work runs.
-    package static func wantedWorkers(_ plan: Plan) -> String {
-        let rate = max(1e-6, plan.sizing.fillSpeed.segmentsPerSecond)
-        let hours = value(plan, .deadlineHours)
+    /// What a coordinator is asked for the number of workers that are wanted now.
+    private static func wanted(_ plan: Plan, minimum: Int, maximum: Int) -> String {
         let used = 1 - value(plan, .headroom)
-        return """
-            SELECT ceil(coalesce(sum(greatest(w.lacking, 0) / (\(number(rate * used)) * \
-            greatest(60, w.seconds))), 0)) FROM (SELECT c.segments - c.segments_done - \
-            c.segments_failed - (SELECT coalesce(sum(y.segments_done + y.segments_failed - \
-            y.segments), 0) FROM tally y WHERE y.catalog_id = c.id) AS lacking, \
-            extract(epoch FROM coalesce(c.deadline, c.started_at + interval '\(number(hours)) hours') \
-            - now()) AS seconds FROM catalog c WHERE c.state = 'running' \
-            AND (c.not_before IS NULL OR c.not_before <= now())) AS w
-            """
+        let rate = min(1_000_000, max(0.001, plan.sizing.fillSpeed.segmentsPerSecond * used))
+        let within = max(60, Int((value(plan, .deadlineHours) * 3_600).rounded()))
+        return "http://dray-coordinator:7400/v1/workers/wanted?workerSegmentsPerSecond="
+            + "\(number(rate))&withinSeconds=\(within)&bootSeconds="
+            + "\(Int(value(plan, .bootSeconds).rounded()))&minimum=\(minimum)&maximum=\(maximum)"
     }
 
     /// Up to three places, no exponent.
@@ -162,16 +155,18 @@ extension PlanManifests {
         )
         let boot = value(plan, .bootSeconds)
         let most = max(workers.total, workers.needed + workers.spare)
+        let url = wanted(plan, minimum: min(least, most), maximum: most)
         return """
-            # \(comment(plan)): the number of workers follows what is left to do until the deadline.
-            # Needs a secret `dray` whose `database` is the connection string (postgresql://…).
+            # \(comment(plan)): the number of workers follows what is left to do until the deadline. A
+            # coordinator says how many; it lets none go that holds work, and does not flap.
+            # Needs a secret `dray` whose `token` is DRAY_TOKEN.
             apiVersion: keda.sh/v1alpha1
             kind: TriggerAuthentication
             metadata:
               name: dray
             spec:
               secretTargetRef:
-                - {parameter: connection, name: dray, key: database}
+                - {parameter: token, name: dray, key: token}
             ---
             apiVersion: keda.sh/v1alpha1
             kind: ScaledObject
@@ -185,20 +180,20 @@ extension PlanManifests {
               advanced:
                 horizontalPodAutoscalerConfig:
                   behavior:
-                    # Fewer only when that held for five minutes: no flapping, and busy workers stay.
                     scaleDown:
                       stabilizationWindowSeconds: 300
                       policies: [{type: Percent, value: 20, periodSeconds: 60}]
                     scaleUp:
                       stabilizationWindowSeconds: 0
               triggers:
-                - type: postgresql
-                  metricType: AverageValue
+                - type: metrics-api
                   authenticationRef: {name: dray}
                   metadata:
+                    url: "\(url)"
+                    valueLocation: workers
                     # Workers wanted, one of them a replica.
-                    targetQueryValue: "1"
-                    query: "\(wantedWorkers(plan))"
+                    targetValue: "1"
+                    authMode: bearer
 
             """
     }

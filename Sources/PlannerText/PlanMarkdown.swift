@@ -20,6 +20,13 @@ package struct PlanMarkdown {
                     "Of the origin's limits", ["limit", "in use"],
                     facts.origin.map { [$0.name, Quantity.percent($0.share)] }))
         }
+        if let check = plan.check {
+            parts.append(
+                table(
+                    "The plan beside a real run", PlanFacts.checkHeadings,
+                    check.rows.map(PlanFacts.checked))
+                    + "\n" + check.notes.map { "- \(Self.escaped($0))\n" }.joined())
+        }
         if let simulation = plan.simulation {
             parts.append(
                 table(

@@ -13,12 +13,13 @@ package struct PlanTable {
     }
 
     package var text: String {
-        var sections = [facts.headline + "\n"]
+        var sections = [printable(facts.headline) + "\n"]
         if !plan.problems.isEmpty { sections.append(list("What stands against it", plan.problems)) }
         sections.append(rows("What is asked for", facts.demand))
         sections.append(rows("What it takes", facts.machines))
         sections.append(outcomes)
         if let origin { sections.append(origin) }
+        if let check = plan.check { sections.append(checked(check)) }
         if let simulation = plan.simulation { sections.append(simulated(simulation)) }
         sections.append(growth)
         if !plan.costs.isEmpty { sections.append(costs) }
@@ -101,13 +102,24 @@ package struct PlanTable {
             left: [0, 1])
     }
 
+    private func checked(_ check: RunCheck) -> String {
+        table(
+            "The plan beside a real run", PlanFacts.checkHeadings, check.rows.map(PlanFacts.checked)
+        )
+            + notes(check.notes)
+    }
+
+    private func notes(_ notes: [String]) -> String {
+        notes.map {
+            "  " + TextLayout.wrapped($0, width: Self.width - 2, hangingIndent: 2) + "\n"
+        }.joined()
+    }
+
     private func simulated(_ simulation: PlanSimulation) -> String {
         table(
             "The plan beside a simulation of it, seed \(simulation.seed)",
             PlanFacts.simulationHeadings, simulation.rows.map(PlanFacts.simulated))
-            + simulation.notes.map {
-                "  " + TextLayout.wrapped($0, width: Self.width - 2, hangingIndent: 2) + "\n"
-            }.joined()
+            + notes(simulation.notes)
     }
 
     private var growth: String {
@@ -145,12 +157,13 @@ package struct PlanTable {
             [
                 cost.name, MoneyText.text(cost.perMonth), MoneyText.text(cost.perUser),
                 cost.perTerabytePrefetched.map(MoneyText.text) ?? "–",
-                MoneyText.text(cost.deviceSide.perMonth),
+                MoneyText.text(cost.deviceSide.perMonth), PlanFacts.dates(cost),
             ]
         }
         var text = table(
             "What it costs a month",
-            ["provider", "in all", "a user", "a TB pre-fetched", "device-side"], rows)
+            ["provider", "in all", "a user", "a TB pre-fetched", "device-side", "prices of"], rows,
+            left: [0, 5])
         let details = plan.costs.map { cost in
             [
                 cost.name, MoneyText.text(cost.perMonthScaled),
@@ -172,8 +185,8 @@ package struct PlanTable {
                 "  Prices that nobody asks for (assumed): "
                 + assumed.map(\.name).joined(separator: ", ") + ".\n"
         }
-        text += "  Prices have dates and sources: --json, --markdown. Device-side: no edge and no "
-        return text + "workers,\n  devices fetch all from the origin.\n"
+        text += "  Each price has its date and source: --json, --markdown, --html. Device-side: no "
+        return text + "edge and no\n  workers, devices fetch all from the origin.\n"
     }
 
     private func ranges(_ uncertainty: Uncertainty) -> String {
@@ -203,7 +216,7 @@ package struct PlanTable {
                     ["input", "", ""],
                     named.map {
                         [
-                            $0.input, bar(abs($0.correlation)),
+                            printable($0.input), bar(abs($0.correlation)),
                             ($0.correlation < 0 ? "−" : "+")
                                 + HumanFormat.fixed(abs($0.correlation), places: 2),
                         ]

@@ -23,7 +23,7 @@ enum PlanCommand {
         options: inputs.map { flag in
             CommandOption(
                 flag.name, .text(placeholder: "VALUE"), help: "\(flag.input.row.help)\(unit(flag))")
-        } + others, action: run)
+        } + others + PlanMeasurements.options + outputs, action: run)
 
     /// An option that gives an input.
     private struct InputFlag {
@@ -78,6 +78,9 @@ enum PlanCommand {
             "seed", .integer(placeholder: "N", range: 0...Int.max),
             help: "Of the draws. Default: 1."
         ),
+    ]
+
+    private static let outputs = [
         CommandOption(
             "simulate", .flag,
             help: "Simulate the pool job by job as well, and print the plan beside it."),
@@ -96,7 +99,8 @@ enum PlanCommand {
 
     @Sendable private static func run(_ arguments: Arguments) async -> ExitCode {
         do {
-            let scenario = try scenario(arguments)
+            var scenario = try scenario(arguments)
+            try await PlanMeasurements.apply(arguments, to: &scenario)
             var options = Plan.Options()
             options.prices = try PriceFiles.read(arguments.texts("prices"))
             options.months = arguments.integer("months") ?? 36
@@ -108,7 +112,8 @@ enum PlanCommand {
                 throw UsageError("--jobs goes with --simulate", hint: "Say both, or neither.")
             }
             let output = try Output(arguments)
-            let plan = try Plan(scenario, options)
+            var plan = try Plan(scenario, options)
+            plan.check = try PlanMeasurements.check(arguments, scenario)
             if let path = arguments.text("html") {
                 try WholeFile.write(PlanHTML(plan).text, to: path)
             }

@@ -1,0 +1,137 @@
+import CoordinatorClient
+import FoundationEssentials
+import Model
+import Planner
+import PlannerText
+import Runtime
+
+/// What `dray plan` takes from measurements, and what it holds a plan against.
+enum PlanMeasurements {
+    static let options = [
+        CommandOption(
+            "calibrate", .text(placeholder: "FILE"), repeatable: true,
+            help: "Take the speed of workers and database from JSON of `dray benchmark`, runs of a "
+                + "pool, or a CSV file of N and X."),
+        CommandOption(
+            "from-access-log", .text(placeholder: "FILE"),
+            help: "Take requests, sizes and the hit ratio from an access log of nginx, Apache or "
+                + "CloudFront, - for stdin."),
+        CommandOption(
+            "from-cluster", .text(placeholder: "URL"),
+            help: "Take the speed of workers from what a cluster has done; with DRAY_TOKEN."),
+        CommandOption(
+            "check", .text(placeholder: "RUN"),
+            help: "Hold the plan against a run: the file that `dray prefetch --report` wrote."),
+        CommandOption(
+            "check-workers", .integer(placeholder: "N", range: 1...100_000),
+            help: "Workers of that run. Default: 1."),
+    ]
+
+    /// What measurements say goes before what stands in, and behind what is given.
+    static func apply(_ arguments: Arguments, to scenario: inout Scenario) async throws {
+        for path in arguments.texts("calibrate") {
+            let (bytes, _) = try SmallFile.read(path)
+            let calibration = try named(path) { () throws(PlannerError) in
+                try Calibration.read(String(decoding: bytes, as: UTF8.self))
+            }
+            take(calibration.values, "--calibrate \(path)", into: &scenario)
+        }
+        if let path = arguments.text("from-access-log") {
+            let summary = try PlanLogCommand.summary(ofLog: path)
+            var values = summary.values
+            func set(_ input: ScenarioInput, _ value: Double) {
+                values[input.row.path] = Measured(
+                    low: value, likely: value, high: value, count: summary.requests)
+            }
+            set(.meanRequests, summary.meanRequestsPerSecond)
+            set(.peakRequests, max(summary.peakRequestsPerSecond, summary.meanRequestsPerSecond))
+            set(.requestBytes, summary.bytes.mean)
+            take(values, "--from-access-log \(path)", into: &scenario)
+        }
+        if let url = arguments.text("from-cluster") {
+            let client = try CoordinatorClient(endpoints: url, token: CommonOptions.token)
+            defer { client.shutdown() }
+            let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
+            let history = ClusterHistory(status)
+            guard !history.values.isEmpty else {
+                throw Failure(
+                    "input.empty",
+                    "\(printable(url)) has no catalog to learn from: one that has ended and fetched "
+                        + "\(ClusterHistory.leastSegments) segments or more")
+            }
+            take(history.values, "--from-cluster \(url)", into: &scenario)
+        }
+    }
+
+    /// What was given stays.
+    private static func take(
+        _ values: [String: Measured], _ origin: String, into scenario: inout Scenario
+    ) {
+        for (path, measured) in values {
+            guard let input = ScenarioInput.named(path), scenario.given[input] == nil else {
+                continue
+            }
+            let allowed = input.row.allowed
+            func within(_ value: Double) -> Double {
+                min(max(value, allowed.lowerBound), allowed.upperBound)
+            }
+            scenario.given[input] = Estimate(
+                low: within(measured.low), likely: within(measured.likely),
+                high: within(measured.high))
+            scenario.origins[input] =
+                "\(printable(String(origin.prefix(200)))), of \(measured.count), 95 % interval"
+        }
+    }
+
+    private static func named<Value>(
+        _ path: String, _ body: () throws(PlannerError) -> Value
+    ) throws(Failure) -> Value {
+        do throws(PlannerError) {
+            return try body()
+        } catch {
+            throw Failure("input.field", "\(printable(path)): \(error)")
+        }
+    }
+
+    // MARK: A run
+
+    /// Nil without `--check`.
+    static func check(
+        _ arguments: Arguments, _ scenario: Scenario
+    ) throws -> RunCheck? {
+        guard let path = arguments.text("check") else {
+            guard arguments.integer("check-workers") == nil else {
+                throw UsageError("--check-workers goes with --check", hint: "Say both, or neither.")
+            }
+            return nil
+        }
+        let report = try NamedFile.read(path) { bytes throws(Failure) in try totals(bytes) }
+        let workers = arguments.integer("check-workers") ?? 1
+        return try RunCheck(
+            ScenarioValues(scenario),
+            RunCheck.Run(
+                segments: report.segments, bytes: report.fetchedBytes, seconds: report.seconds,
+                retries: report.retries, workers: workers))
+    }
+
+    private struct Report: Decodable {
+        var totals: Totals
+    }
+
+    private struct Totals: Decodable {
+        var segments: Double
+        var fetchedBytes: Double
+        var seconds: Double
+        var retries: Double
+    }
+
+    private static func totals(_ bytes: [UInt8]) throws(Failure) -> Totals {
+        do {
+            return try JSONDecoder().decode(Report.self, from: Data(bytes)).totals
+        } catch {
+            throw Failure(
+                "input.malformed",
+                "no report of a run, which has totals: {segments, fetchedBytes, seconds, retries}")
+        }
+    }
+}

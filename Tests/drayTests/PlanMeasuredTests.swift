@@ -1,0 +1,107 @@
+import Foundation
+import Model
+import TestSupport
+import Testing
+
+/// `dray plan` from measurements, and held against a run.
+@Suite(.timeLimit(.minutes(2))) struct PlanMeasuredTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory("plan-measured") }
+
+    private func plan(_ arguments: [String]) async throws -> [String: Any] {
+        let process = try DrayProcess.start(
+            ["plan", "--json", "--draws", "0", "--months", "0"] + arguments,
+            workingDirectory: directory.path)
+        try #require(try await process.wait() == .exited(0), "\(process.errors)")
+        let value = try JSONSerialization.jsonObject(with: Data(process.output.utf8))
+        return try #require(value as? [String: Any])
+    }
+
+    private func refused(_ arguments: [String]) async throws -> String {
+        let process = try DrayProcess.start(
+            ["plan"] + arguments, workingDirectory: directory.path)
+        #expect(try await process.wait() == .exited(2))
+        return process.errors
+    }
+
+    private func write(_ name: String, _ text: String) throws -> String {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: "\(directory.path)/\(name)"))
+        return name
+    }
+
+    private func input(_ plan: [String: Any], _ path: String) throws -> [String: Any] {
+        let inputs = try #require(plan["inputs"] as? [[String: Any]])
+        return try #require(inputs.first { $0["path"] as? String == path })
+    }
+
+    private func likely(_ plan: [String: Any], _ path: String) throws -> Double? {
+        (try input(plan, path)["value"] as? [String: Double])?["likely"]
+    }
+
+    @Test func aClusterIsLearnedFromAndItsRunChecked() async throws {
+        let origin = try await FileOrigin(files: 200)
+        let cluster = try await ProcessCluster(
+            coordinators: 1, workers: 2, connections: 8, leaseSeconds: 30)
+        let report = "\(directory.path)/report.json"
+        let run = try cluster.start([
+            "prefetch", origin.list, "--to", "\(directory.path)/edge", "--report",
+            report,
+        ])
+        try #require(try await run.wait() == .exited(0), "\(run.errors)")
+        let totals = try #require(try await cluster.status().catalogs.first?.totals)
+        let plan = try await self.plan([
+            "--from-cluster", cluster.urls, "--check", report, "--check-workers", "2", "--set",
+            "worker.contention=0",
+        ])
+        let speed = try #require(try likely(plan, "worker.segmentsPerSecond"))
+        #expect(abs(speed / (200 / totals.seconds / 2) - 1) < 1e-6)
+        let source = try #require(
+            try input(plan, "worker.segmentsPerSecond")["source"] as? String)
+        #expect(source.hasPrefix("--from-cluster http://127.0.0.1:"))
+        // What was learned from this run predicts it.
+        let check = try #require(plan["check"] as? [String: Any])
+        let rows = try #require(check["rows"] as? [[String: Any]])
+        let time = try #require(rows.first { $0["figure"] as? String == "time" })
+        #expect(abs(try #require(time["error"] as? Double)) < 0.02)
+    }
+
+    @Test func anAccessLogGivesRequestsAndSizes() async throws {
+        let lines = (0..<600).map { second in
+            "10.0.0.1 - - [21/Nov/2026:20:\(second / 60 + 10):\(second % 60 < 10 ? "0" : "")"
+                + "\(second % 60) +0000] \"GET /a.m4s HTTP/1.1\" 200 5000 \"-\" \"-\"\n"
+        }
+        let log = try write("access.log", lines.joined())
+        let plan = try await self.plan(["--from-access-log", log])
+        #expect(try likely(plan, "edge.bytesPerRequest") == 5_000)
+        let rate = try #require(try likely(plan, "edge.meanRequestsPerSecond"))
+        #expect(abs(rate - 1) < 0.01)
+        // What is given stays.
+        let given = try await self.plan([
+            "--from-access-log", log, "--set", "edge.bytesPerRequest=7",
+        ])
+        #expect(try likely(given, "edge.bytesPerRequest") == 7)
+    }
+
+    @Test func measurementsCalibrate() async throws {
+        let table = try write("pool.csv", "N,X\n1,100\n2,195\n4,370\n8,670\n16,1100\n")
+        let plan = try await self.plan(["--calibrate", table])
+        let speed = try #require(try likely(plan, "worker.segmentsPerSecond"))
+        #expect((95...105).contains(speed))
+        #expect(try #require(try likely(plan, "worker.contention")) > 0)
+        #expect(try input(plan, "worker.contention")["isAssumed"] as? Bool == false)
+    }
+
+    @Test func whatIsNoMeasurementIsRefused() async throws {
+        let text = try write("text.txt", "nothing of use\n")
+        #expect(try await refused(["--calibrate", text]).contains("text.txt"))
+        #expect(try await refused(["--from-access-log", text]).contains("text.txt"))
+        #expect(try await refused(["--check", text]).contains("no report of a run"))
+        let empty = try write(
+            "report.json",
+            #"{"totals": {"segments": 0, "fetchedBytes": 0, "seconds": 1, "retries": 0}}"#)
+        #expect(try await refused(["--check", empty]).contains("totals.segments"))
+        #expect(try await refused(["--check-workers", "3"]).contains("goes with --check"))
+        #expect(try await refused(["--from-cluster", "ftp://host"]).contains("http"))
+    }
+}

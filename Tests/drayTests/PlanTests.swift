@@ -1,0 +1,129 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `dray plan` as people run it.
+@Suite(.timeLimit(.minutes(2))) struct PlanTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory("plan") }
+
+    private func dray(_ arguments: [String]) async throws -> (
+        ending: ChildProcess.Ending, output: String, errors: String
+    ) {
+        let process = try DrayProcess.start(
+            ["plan"] + arguments, environment: ["LANG": "C.UTF-8"],
+            workingDirectory: directory.path)
+        let ending = try await process.wait()
+        return (ending, process.output, process.errors)
+    }
+
+    private func write(_ name: String, _ text: String) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: "\(directory.path)/\(name)"))
+    }
+
+    private func json(_ arguments: [String]) async throws -> [String: Any] {
+        let answer = try await dray(arguments + ["--json"])
+        try #require(answer.ending == .exited(0), "\(answer.errors)")
+        let value = try JSONSerialization.jsonObject(with: Data(answer.output.utf8))
+        return try #require(value as? [String: Any])
+    }
+
+    @Test func nothingHasToBeKnown() async throws {
+        let answer = try await dray([])
+        #expect(answer.ending == .exited(0))
+        #expect(answer.output.hasPrefix("plan: 1,000 monthly active users (assumed), 500 a day"))
+        #expect(answer.output.contains("Assumed, because not given"))
+        #expect(answer.errors.isEmpty)
+    }
+
+    @Test func optionsGoBeforeTheScenario() async throws {
+        try write("s.json", #"{"audience": {"monthlyActiveUsers": 5000}, "edge": {"sites": 3}}"#)
+        func users(_ plan: [String: Any]) -> Double? {
+            let sizing = plan["sizing"] as? [String: Any]
+            return (sizing?["demand"] as? [String: Any])?["monthlyActiveUsers"] as? Double
+        }
+        #expect(users(try await json(["s.json", "--draws", "0"])) == 5_000)
+        #expect(users(try await json(["s.json", "--users", "7000", "--draws", "0"])) == 7_000)
+        let grown = try await json([
+            "--growth", "1%:5%:9%", "--set", "edge.sites=2", "--draws", "0",
+        ])
+        let inputs = try #require(grown["inputs"] as? [[String: Any]])
+        let growth = inputs.first { $0["path"] as? String == "audience.growthPerMonth" }
+        #expect(
+            growth?["value"] as? [String: Double] == ["low": 0.01, "likely": 0.05, "high": 0.09])
+        #expect(growth?["isAssumed"] as? Bool == false)
+    }
+
+    @Test(arguments: [
+        (["--users", "-5"], "--users is -5", "1 to 10000000000"),
+        (["--users", "nan"], "--users is 'nan'", "LOW:LIKELY:HIGH"),
+        (["--growth", "10000%"], "--growth is 100", "-0.5 to 1"),
+        (["--wait-seconds", "0"], "--wait-seconds is 0", "0.001 to 86400 s"),
+        (["--users", "1:2"], "--users is '1:2'", "LOW:LIKELY:HIGH"),
+        (["--users", "3:2:1"], "low 3, likely 2, high 1", "low ≤ likely ≤ high"),
+        (["--set", "edge.hitRatoi=1"], "edge.hitRatoi=1", "Did you mean edge.hitRatio?"),
+        (["--set", "edge.hitRatio"], "--set is 'edge.hitRatio'", "hitRatio"),
+        (["--provider", "azure"], "\"azure\"", "alibaba, aws, gcp, hetzner, on-premises"),
+        (["--users", "10", "--peak-users", "20"], "audience.peakConcurrentUsers", "at most 10"),
+        (["--json", "--markdown"], "do not go together", "Say one of them."),
+        (["--emit", "helm"], "--emit is 'helm'", "kubernetes"),
+        (["--jobs", "5000"], "--jobs goes with --simulate", "Say both"),
+        (["none.json"], "none.json: No such file", "Check that"),
+        (["bad.json"], "bad.json: line 2, column", "Did you mean monthlyActiveUsers?"),
+        (["--prices", "bad.json"], "bad.json: line 1, column", "provider"),
+        (["--prices", "."], "files that end in .json", "1 to 100"),
+        (["--html", "none/plan.html"], "none/plan.html: No such file", "can be written"),
+    ])
+    func badInputSaysWhatIsAllowed(
+        arguments: [String], message: String, allowed: String
+    ) async throws {
+        let name = arguments.contains(".") ? "other.txt" : "bad.json"
+        try write(name, "{\"audience\": {\n  \"monthlyActiveUser\": 5}}")
+        let answer = try await dray(arguments)
+        #expect(answer.ending == .exited(2))
+        #expect(answer.output.isEmpty)
+        #expect(answer.errors.contains(message), "\(answer.errors)")
+        #expect(answer.errors.contains(allowed), "\(answer.errors)")
+    }
+
+    @Test func aPageIsWrittenBesideTheTables() async throws {
+        let answer = try await dray(["--html", "plan.html", "--provider", "aws"])
+        #expect(answer.ending == .exited(0))
+        #expect(answer.output.contains("Amazon Web Services"))
+        let page = try String(contentsOfFile: "\(directory.path)/plan.html", encoding: .utf8)
+        #expect(page.hasPrefix("<!doctype html>"))
+        #expect(try directory.files() == ["plan.html"])
+    }
+
+    @Test func pricesCanBeReplaced() async throws {
+        let price = #"{"amount": 2, "currency": "CHF", "date": "2026-11-01", "source": "an offer"}"#
+        try write(
+            "mine.json",
+            """
+            {"provider": "mine", "name": "Mine",
+             "instance": {"type": "big", "cores": 8, "memoryGigabytes": 32, "month": \(price)},
+             "storage": {"type": "disks", "unit": "TB", "unitMonth": \(price)},
+             "egress": {"unit": "TB", "tiers": [{"price": \(price)}]}}
+            """)
+        let answer = try await dray(["--prices", ".", "--provider", "mine", "--markdown"])
+        #expect(answer.ending == .exited(0), "\(answer.errors)")
+        #expect(answer.output.contains("| Mine | big, a month | 2 CHF | 2026-11-01 | an offer |"))
+    }
+
+    /// What a simulation says is near what the plan does where theory is exact.
+    @Test func aPlanIsSimulated() async throws {
+        let plan = try await json([
+            "--simulate", "--jobs", "300000", "--draws", "0", "--users", "2000",
+            "--set", "worker.connections=1", "--set", "pool.spareWorkers=0",
+            "--wait-seconds", "0.2",
+        ])
+        let simulation = try #require(plan["simulation"] as? [String: Any])
+        let rows = try #require(simulation["rows"] as? [[String: Any]])
+        let use = try #require(rows.first { $0["figure"] as? String == "at the peak, in use" })
+        let predicted = try #require(use["predicted"] as? Double)
+        let simulated = try #require(use["simulated"] as? Double)
+        #expect(abs(simulated / predicted - 1) < 0.05)
+        #expect(rows.contains { $0["figure"] as? String == "fill takes" })
+    }
+}
