@@ -238,6 +238,8 @@ package final class Coordinator: Sendable {
                 await readSiteBounds()
                 let ended = try await queue.sweep()
                 if ended > 0 { log.warning("leases ran out", ["jobs": ended]) }
+                let moved = try await queue.moveToMirrors()
+                if moved > 0 { log.info("mirrors serve for origins left alone", ["jobs": moved]) }
                 await readCooling()
                 if signal.waiterCount > 0, try await queue.hasWork() { signal.fire() }
                 if seconds % 30 == 0 { try await queue.tidy() }

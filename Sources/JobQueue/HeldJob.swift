@@ -16,4 +16,6 @@ struct HeldJob {
     var wholeAttempt: Int?
     /// Its origin has failed so often that nothing of it is tried twice.
     var originIsGivenUp = false
+    /// It stands in the lane of a mirror, its own origin being left alone.
+    var isAtMirrors = false
 }

@@ -212,6 +212,7 @@ extension Job {
         isWhole = try row.optionalBool(19)
         formerAssembly = kind == .fetch ? try row.optionalString(21) : nil
         isDocument = try row.optionalBool(22)
+        mirrorOrigin = try row.optionalString(24)
         titles = try row.optionalString(23).flatMap {
             try? WireJSON.decode(TitleOptions.self, from: [UInt8]($0.utf8))
         }

@@ -5,6 +5,18 @@ import Postgres
 extension JobQueue {
     /// Origins on one page at most; each costs a look at its decisions.
     private static let originsPerPage = 500
+    /// Origins without a row that one report makes one for. Nothing is booked on the others.
+    private static let mostMetAtOnce: Int64 = 100
+    /// An origin that no list names is forgotten so long after it did something. Nothing is left alone for
+    /// longer.
+    private static let unlistedSeconds = 3_600.0
+
+    /// Forgets origins that no list names, and about which there is nothing to remember any more.
+    func forgetOrigins() async throws(Failure) {
+        try await withConnection { connection in
+            _ = try await connection.query(SQL.originsForget, [.double(Self.unlistedSeconds)])
+        }
+    }
 
     /// Sets or clears limits. Throws `input.notFound` for an origin to clear that is not known.
     package func setLimits(_ change: OriginLimitsChange) async throws(Failure) {
@@ -40,7 +52,12 @@ extension JobQueue {
         // One that no list names has no row until it does something that has to be remembered.
         let named = Set(met.compactMap(\.self)).sorted()
         if !named.isEmpty {
-            _ = try await connection.query(SQL.originsMade, [.textArray(named)])
+            _ = try await connection.query(
+                SQL.originsMet,
+                [
+                    .textArray(named), .int(Int64(settings.mostUnlistedOrigins)),
+                    .int(Self.mostMetAtOnce),
+                ])
         }
         let wells: [PostgresValue] = [.int64Array(well.lanes), .optionalTextArray(well.names)]
         _ = try await connection.query(

@@ -122,7 +122,7 @@ extension JobQueue {
                 return .rejected
             }
             _ = try await connection.query(
-                SQL.originsMade, [.textArray(Set(origins).sorted())])
+                SQL.originsListed, [.textArray(Set(origins).sorted())])
             _ = try await connection.query(
                 SQL.refreshedStore,
                 [

@@ -27,6 +27,8 @@ extension JobQueue {
         let done = Self.firsts(of: results).filter { place in
             results[place].outcome == .done && results[place].segments == nil
                 && results[place].stored?.isPlausible == true
+                // One that another origin has failed at before.
+                && results[place].origins?.contains { $0.code != nil } != true
         }
         var verdicts = [ReportAnswer.Verdict](repeating: .stale, count: results.count)
         var acceptedJobs: Set<JobID> = []
@@ -141,7 +143,7 @@ extension JobQueue {
             }
             var held = try await Self.held(
                 ordered.map(\.job), ordered.map(\.lease), worker, connection)
-            var plan = ReportPlan()
+            var plan = ReportPlan(mostAttemptsAtMirrors: self.settings.mostAttemptsAtMirrors)
             var verdicts: [JobID: ReportAnswer.Verdict] = [:]
             for result in results {
                 guard let job = held.removeValue(forKey: result.job) else { continue }
@@ -179,7 +181,7 @@ extension JobQueue {
                 segment: try row.optionalInt64(4), parent: try row.optionalInt64(6),
                 partBytes: try row.optionalInt64(7),
                 wholeAttempt: try row.optionalInt64(8).map { Int($0) },
-                originIsGivenUp: try row.bool(10))
+                originIsGivenUp: try row.bool(10), isAtMirrors: try row.bool(11))
             held[job.id] = job
         }
         return held
@@ -212,7 +214,7 @@ extension JobQueue {
                     .int64Array(retried.lanes), .int64Array(retried.jobs),
                     .doubleArray(retried.seconds), .int64Array(retried.attempts),
                     .boolArray(retried.counts), .optionalTextArray(retried.codes),
-                    .optionalTextArray(retried.messages),
+                    .optionalTextArray(retried.messages), .boolArray(retried.awaitOwnOrigins),
                 ])
             wakes = retried.seconds.contains { $0 <= 0 }
         }

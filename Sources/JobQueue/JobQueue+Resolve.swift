@@ -52,7 +52,8 @@ extension JobQueue {
         let urls = PostgresValue.textArray(Set(origins).sorted())
         // The second statement sees those that somebody else has just made.
         let results = try await connection.pipeline([
-            PostgresStatement(SQL.originsMade, [urls]), PostgresStatement(SQL.originsNamed, [urls]),
+            PostgresStatement(SQL.originsListed, [urls]),
+            PostgresStatement(SQL.originsNamed, [urls]),
         ])
         var ids: [String: Int64] = [:]
         for row in results[1].rows { ids[try row.string(1)] = try row.int64(0) }

@@ -33,7 +33,7 @@ extension JobQueue {
                         .int64Array(try jobs.map { try $0.int64("id") }),
                     ]
                 ).rows)
-            var plan = ReportPlan()
+            var plan = ReportPlan(mostAttemptsAtMirrors: self.settings.mostAttemptsAtMirrors)
             let lost = Failure("worker.lost", "The worker's lease ran out.")
             for job in held.values.sorted(by: { $0.id < $1.id }) {
                 // No delay: the fault was the worker's, not the origin's.
@@ -57,6 +57,7 @@ extension JobQueue {
                 _ = try await connection.query(statement, [])
             }
         }
+        try await forgetOrigins()
         try await giveUpAssemblies()
     }
 

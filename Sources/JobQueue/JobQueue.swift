@@ -18,6 +18,10 @@ package final class JobQueue: Sendable {
         package var breaker: Breaker
         /// After how many days catalogs that ended are forgotten, from 1; nil for never.
         package var retentionDays: Int?
+        /// Attempts at a file while its own origin is left alone, after which a failure of its mirrors ends it.
+        package var mostAttemptsAtMirrors = 8
+        /// Origins with a row at most that no list names.
+        package var mostUnlistedOrigins = 10_000
 
         package init(
             leaseSeconds: Double = 30, retry: RetryPolicy = RetryPolicy(),
@@ -64,6 +68,8 @@ package final class JobQueue: Sendable {
         width: 3, mostWeight: 2_000)
     /// How many more reports are taken to be of segments that have results already.
     let replacingCalls = Atomic<Int>(0)
+    /// How far lanes of origins that are left alone were looked through for jobs with mirrors.
+    let mirrorSearch = Mutex(MirrorSearch())
     /// Queues by name, for a while.
     let knownQueues = Mutex<[String: QueuePlace]>([:])
 

@@ -40,6 +40,7 @@ package enum Migrations {
         Step(22, PackageResources.migration_0022_up_sql, PackageResources.migration_0022_down_sql),
         Step(23, PackageResources.migration_0023_up_sql, PackageResources.migration_0023_down_sql),
         Step(24, PackageResources.migration_0024_up_sql, PackageResources.migration_0024_down_sql),
+        Step(25, PackageResources.migration_0025_up_sql, PackageResources.migration_0025_down_sql),
     ]
 
     /// The version that this binary works with.

@@ -30,11 +30,14 @@ struct ReportPlan {
         /// What they wait for, where that is not just time.
         var codes: [String?] = []
         var messages: [String?] = []
+        /// Whether they wait until their own origin is no longer left alone.
+        var awaitOwnOrigins: [Bool] = []
 
         mutating func add(
             _ job: Int64, of lane: Int64, seconds: Double, attempts: Int64, counts: Bool = true,
-            waitingFor failure: Failure? = nil
+            waitingFor failure: Failure? = nil, awaitsOwnOrigin: Bool = false
         ) {
+            awaitOwnOrigins.append(awaitsOwnOrigin)
             lanes.append(lane)
             jobs.append(job)
             self.seconds.append(seconds)
@@ -159,6 +162,9 @@ struct ReportPlan {
     var steps: [Step] = []
     /// Files that are fetched anew: once, whatever the number of their parts that ask for it.
     private var resets: Set<Int64> = []
+    private let mostAttemptsAtMirrors: Int
+
+    init(mostAttemptsAtMirrors: Int) { self.mostAttemptsAtMirrors = mostAttemptsAtMirrors }
 
     /// Files one result; false when it makes no sense for its job and is rejected.
     ///
@@ -183,14 +189,19 @@ struct ReportPlan {
         }
     }
 
-    /// Notes which origins served what is done.
+    /// Notes which origins served what is done, and which had failed at it.
     private mutating func note(_ report: JobReport, of job: HeldJob) {
         guard [.fetch, .resolve, .refresh].contains(job.kind), report.adopted != true else {
             return
         }
         guard let served = report.origins else { return origins.well.add(job.lane, nil) }
-        for outcome in served where outcome.code == nil {
-            origins.well.add(job.lane, outcome.origin)
+        for outcome in served {
+            guard let code = outcome.code else {
+                origins.well.add(job.lane, outcome.origin)
+                continue
+            }
+            origins.failed(
+                job.lane, outcome.origin, code, retryAfter: outcome.retryAfterSeconds)
         }
     }
 
@@ -293,11 +304,24 @@ struct ReportPlan {
             {
                 retry(job, seconds: wait, attempts: job.attempt, counts: true)
             } else {
-                giveUp(job, failure)
+                awaitOwnOrigin(job, failure)
             }
         case .never:
-            giveUp(job, failure)
+            awaitOwnOrigin(job, failure)
         }
+    }
+
+    /// Ends a job for good, unless only mirrors were asked, its own origin being left alone: then that may have what
+    /// they have not.
+    private mutating func awaitOwnOrigin(_ job: HeldJob, _ failure: Failure) {
+        let isOfMirrors = ["origin", "content", "integrity"].contains(
+            failure.code.rawValue.prefix { $0 != "." })
+        guard job.isAtMirrors, isOfMirrors, job.attempt < mostAttemptsAtMirrors else {
+            return giveUp(job, failure)
+        }
+        retried.add(
+            job.id.rawValue, of: job.lane, seconds: 0, attempts: Int64(job.attempt),
+            awaitsOwnOrigin: true)
     }
 
     /// An asset whose switch ends otherwise than by its end has failed, whatever it is that failed: another worker

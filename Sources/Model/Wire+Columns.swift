@@ -132,8 +132,8 @@ extension LeaseGrant: ColumnMessage {
     private static func isPlain(_ job: Job) -> Bool {
         job.kind == .fetch && job.role != nil && job.assetKind == nil && job.offset == nil
             && job.length == nil && job.sha256 == nil && job.assembly == nil && job.mirrors == nil
-            && job.digests == nil && job.isWhole == nil && job.formerAssembly == nil
-            && job.isDocument == nil
+            && job.mirrorOrigin == nil && job.digests == nil && job.isWhole == nil
+            && job.formerAssembly == nil && job.isDocument == nil
     }
 
     func write(_ places: [Int], to writer: inout WireTextWriter) {

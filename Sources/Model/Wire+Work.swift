@@ -97,6 +97,9 @@ package struct Job: Codable, Hashable, Sendable {
     package var formerAssembly: String?
     /// fetch of a whole file: other URLs of the same bytes; nil for none.
     package var mirrors: [String]?
+    /// fetch of a whole file: the origin that serves it while that of its own URL is left alone. Only mirrors are
+    /// asked then, those of this origin first; nil for the own one.
+    package var mirrorOrigin: String?
     /// fetch: what was stored under the key before; adopted when it still lies there.
     package var known: StoredObject?
     /// fetch: what to store is a document that the coordinator has (`POST /v1/documents`); nil is false.

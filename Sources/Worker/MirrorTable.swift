@@ -29,18 +29,7 @@ struct MirrorTable {
     /// does.
     mutating func order(_ urls: [String], cooling: Set<String>, now: Double) -> [String] {
         if origins.count > Self.maximumOrigins { origins = [:] }
-        let places = urls.enumerated().map { place, url in
-            let name = originName(of: url) ?? url
-            return (place: place, url: url, name: name, origin: origins[name] ?? Origin())
-        }
-        var ordered = places.sorted { left, right in
-            let leftFails = isFailing(left.origin, left.name, cooling, now)
-            let rightFails = isFailing(right.origin, right.name, cooling, now)
-            if leftFails != rightFails { return rightFails }
-            let leftSpeed = left.origin.bytesPerSecond ?? 0
-            let rightSpeed = right.origin.bytesPerSecond ?? 0
-            return leftSpeed != rightSpeed ? leftSpeed > rightSpeed : left.place < right.place
-        }
+        var ordered = ranked(urls, cooling, now)
         let untried = ordered.indices.filter { index in
             let origin = ordered[index].origin
             return !isFailing(origin, ordered[index].name, cooling, now)
@@ -52,6 +41,38 @@ struct MirrorTable {
             origins[ordered[0].name, default: Origin()].triedAt = now
         }
         return ordered.map(\.url)
+    }
+
+    /// As `order`, the URLs of one origin before the others; none is tried for its speed.
+    func order(
+        _ urls: [String], first origin: String, cooling: Set<String>, now: Double
+    ) -> [String] {
+        let ordered = ranked(urls, cooling, now)
+        return (ordered.filter { $0.name == origin } + ordered.filter { $0.name != origin })
+            .map(\.url)
+    }
+
+    private struct Place {
+        var place: Int
+        var url: String
+        var name: String
+        var origin: Origin
+    }
+
+    /// The fastest first, those that fail last.
+    private func ranked(_ urls: [String], _ cooling: Set<String>, _ now: Double) -> [Place] {
+        let places = urls.enumerated().map { place, url in
+            let name = originName(of: url) ?? url
+            return Place(place: place, url: url, name: name, origin: origins[name] ?? Origin())
+        }
+        return places.sorted { left, right in
+            let leftFails = isFailing(left.origin, left.name, cooling, now)
+            let rightFails = isFailing(right.origin, right.name, cooling, now)
+            if leftFails != rightFails { return rightFails }
+            let leftSpeed = left.origin.bytesPerSecond ?? 0
+            let rightSpeed = right.origin.bytesPerSecond ?? 0
+            return leftSpeed != rightSpeed ? leftSpeed > rightSpeed : left.place < right.place
+        }
     }
 
     private func isFailing(
@@ -87,6 +108,17 @@ struct MirrorCourse: Sendable {
         /// The origin that was asked last, after redirects; nil for none.
         var origin: String?
         var retryAfterSeconds: Double?
+
+        /// What the origin has done by that; nil where none was asked.
+        var outcome: OriginOutcome? {
+            origin.map { origin in
+                // What is left alone is so already.
+                let isNews = failure.code != "origin.limited"
+                return OriginOutcome(
+                    origin: origin, code: failure.code,
+                    retryAfterSeconds: isNews ? retryAfterSeconds : nil)
+            }
+        }
     }
 
     /// Where the transfer under way asks.
@@ -107,6 +139,9 @@ struct MirrorCourse: Sendable {
 
     /// Whether there is more than one way.
     var hasMirrors: Bool { !rest.isEmpty || !endings.isEmpty }
+
+    /// Whether the job's own URL is asked.
+    var isAtMain: Bool { url == main }
 
     /// Turns to the next URL after a failure, past origins that are left alone; false when there is none,
     /// or when it would end as this.
@@ -134,31 +169,25 @@ struct MirrorCourse: Sendable {
     /// What each origin did that was asked in an attempt that came to nothing; nil when it was the job's
     /// own alone.
     func outcomes(_ last: Ending) -> [OriginOutcome]? {
-        let all = hasMirrors ? endings.map(\.ending) : [last]
-        let outcomes = all.compactMap { ending in
-            ending.origin.map { origin in
-                // What is left alone is so already.
-                let isNews = ending.failure.code != "origin.limited"
-                return OriginOutcome(
-                    origin: origin, code: ending.failure.code,
-                    retryAfterSeconds: isNews ? ending.retryAfterSeconds : nil)
-            }
-        }
+        let outcomes = (hasMirrors ? endings.map(\.ending) : [last]).compactMap(\.outcome)
         let isOwn = !hasMirrors && outcomes.first.map { $0.origin == originName(of: main) } ?? true
         return isOwn || outcomes.isEmpty ? nil : outcomes
     }
 
-    /// Which origins served the file, the last of them `origin`, after redirects; nil when it is booked on
-    /// the job's own alone.
+    /// Which origins served the file, the last of them `origin`, after redirects, and which have failed before so
+    /// that it matters to others; nil when it is booked on the job's own alone.
     ///
     /// - Parameter isSuspect: whether it is to be known that an origin that a redirect led to is well.
     func served(by origin: String?, isSuspect: (String) -> Bool) -> [OriginOutcome]? {
         let asked = originName(of: url)
         let isMain = asked == originName(of: main)
         guard let asked, let origin else { return nil }
-        if isMain, origin == asked || !isSuspect(origin) { return nil }
+        let failed = endings.compactMap(\.ending.outcome).filter { outcome in
+            outcome.retryAfterSeconds ?? 0 > 0 || outcome.code?.speaksAgainstOrigin == true
+        }
+        if isMain, failed.isEmpty, origin == asked || !isSuspect(origin) { return nil }
         return [OriginOutcome(origin: asked)]
-            + (origin == asked ? [] : [OriginOutcome(origin: origin)])
+            + (origin == asked ? [] : [OriginOutcome(origin: origin)]) + failed
     }
 
     /// Another origin may do better: the bytes, or the way to them, were at fault.

@@ -76,7 +76,11 @@ extension WorkerService {
                 giveBack(job, lease, storage, partial)
                 continue
             }
-            start(job, lease, storage, course(of: job), from: partial)
+            guard let course = course(of: job) else {
+                giveBack(job, lease, storage, partial)
+                continue
+            }
+            start(job, lease, storage, course, from: partial)
         }
         if isDraining { engine.cancelUnbegun(held.queuedTransfers()) }
     }
@@ -91,7 +95,7 @@ extension WorkerService {
         request.url = course.url
         // Parts are asked for at the job's own URL, where another's validator is nothing. A file of a list
         // keeps its mirrors to its end; a title's may be many gigabytes, of which one connection makes hours.
-        if course.hasMirrors, (job.role ?? .file) == .file || course.url != job.url {
+        if !course.isAtMain || course.hasMirrors && (job.role ?? .file) == .file {
             request.splitAbove = nil
         }
         request.resumption = resumption(of: job, lease, storage, split, from: partial)
@@ -323,7 +327,7 @@ extension WorkerService {
             // While much is under way, a moment's patience makes one transaction of several. That an
             // origin wants to be left alone is for all to know.
             if batch.count < Self.fullReport && held.pendingCount > configuration.connections
-                && !batch.contains(where: { $0.retryAfterSeconds != nil })
+                && !batch.contains(where: \.asksForTime)
             {
                 await gatherReports()
                 batch += reports.takeNow(WireLimits.resultsPerReport - batch.count)
@@ -390,5 +394,12 @@ extension WorkerService {
         let rejected = answers.count { $0 == .rejected }
         if stale > 0 { log.info("results were stale", ["count": stale]) }
         if rejected > 0 { log.error("results were rejected", ["count": rejected]) }
+    }
+}
+
+extension JobReport {
+    /// Whether an origin wants to be left alone.
+    fileprivate var asksForTime: Bool {
+        retryAfterSeconds != nil || origins?.contains { $0.retryAfterSeconds != nil } == true
     }
 }

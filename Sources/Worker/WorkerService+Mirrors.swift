@@ -4,12 +4,24 @@ import Transfer
 
 /// Files that several origins have.
 extension WorkerService {
-    /// The way through a job's URLs: only its own where it has no mirrors.
-    func course(of job: Job) -> MirrorCourse {
+    /// The way through a job's URLs: only its own where it has no mirrors. Nil for a job that was handed out as a
+    /// mirror's and has none of that origin any more.
+    func course(of job: Job) -> MirrorCourse? {
         guard let others = job.mirrors, !others.isEmpty else {
-            return MirrorCourse([job.url], main: job.url)
+            return job.mirrorOrigin == nil ? MirrorCourse([job.url], main: job.url) : nil
         }
         let cooling = engine.coolingOrigins
+        if let origin = job.mirrorOrigin {
+            // Of the limits of its own origin this worker may have no share.
+            let own = originName(of: job.url)
+            let urls = mirrors.withLock { table in
+                table.order(
+                    others.filter { originName(of: $0) != own }, first: origin, cooling: cooling,
+                    now: Self.nowSeconds)
+            }
+            let isTheirs = urls.first.map { originName(of: $0) == origin } ?? false
+            return isTheirs ? MirrorCourse(urls, main: job.url) : nil
+        }
         let urls = mirrors.withLock { table in
             table.order([job.url] + others, cooling: cooling, now: Self.nowSeconds)
         }
@@ -18,7 +30,7 @@ extension WorkerService {
 
     /// Remembers how a mirrored file's origin did.
     func note(_ result: TransferResult, _ course: MirrorCourse) {
-        guard course.hasMirrors else { return }
+        guard course.hasMirrors || !course.isAtMain else { return }
         let now = Self.nowSeconds
         mirrors.withLock { table in
             switch result.outcome {
@@ -58,7 +70,13 @@ extension WorkerService {
     func served(_ result: TransferResult, _ course: MirrorCourse) -> [OriginOutcome]? {
         suspects.withLock { suspects in
             let outcomes = course.served(by: result.origin) { suspects.contains($0) }
-            suspects.subtract((outcomes ?? []).map(\.origin))
+            for outcome in outcomes ?? [] {
+                if outcome.code == nil {
+                    suspects.remove(outcome.origin)
+                } else if suspects.count < Self.mostSuspects {
+                    suspects.insert(outcome.origin)
+                }
+            }
             return outcomes
         }
     }

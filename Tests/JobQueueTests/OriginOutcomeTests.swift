@@ -92,6 +92,34 @@ import Testing
         }
     }
 
+    @Test func whatFailedBeforeAMirrorServedIsRemembered() async throws {
+        try await F.with("failedBefore") { fixture in
+            try await Self.submit(fixture, 30)
+            let grant = try await fixture.lease(30)
+            let results = grant.jobs.prefix(20).map { job in
+                var report = Self.served(job, grant)
+                report.origins?.append(OriginOutcome(origin: Self.main, code: "origin.connect"))
+                return report
+            }
+            let verdicts = try await fixture.report(results)
+            #expect(verdicts == .init(repeating: .accepted, count: 20))
+            #expect(try await Self.origin(Self.main, fixture)?.breaker == .open)
+            #expect(try await fixture.count("result WHERE done") == 20)
+            // One that failed when it was tried is left alone for longer, though its job is done.
+            try await fixture.skipCooldowns()
+            _ = try await fixture.report(
+                grant.jobs.dropFirst(20).map { F.failed($0, grant, "worker.internal") })
+            try await fixture.skipDelays()
+            let trial = try await fixture.lease(10)
+            try #require(trial.jobs.count == 1)
+            var report = Self.served(trial.jobs[0], trial)
+            report.origins?.append(OriginOutcome(origin: Self.main, code: "origin.connect"))
+            _ = try await fixture.report([report])
+            let cooling = try await fixture.queue.coolingOrigins()
+            #expect(cooling.map(\.origin) == [Self.main] && cooling.allSatisfy { $0.seconds > 5 })
+        }
+    }
+
     @Test func retryAfterCoolsTheOriginThatSaidIt() async throws {
         try await F.with("whoSaidIt") { fixture in
             try await Self.submit(fixture, 10)
@@ -137,6 +165,78 @@ import Testing
             report.segments = 1
             #expect(try await fixture.report([report]) == [.accepted])
             #expect(try await Self.failures(of: Self.main, fixture) == 0)
+        }
+    }
+
+    // MARK: Origins that no list names
+
+    private static func led(_ job: Job, _ grant: LeaseGrant, to names: [String]) -> JobReport {
+        var report = F.failed(job, grant, "origin.http.503")
+        report.origins = names.map { OriginOutcome(origin: $0, code: "origin.http.503") }
+        return report
+    }
+
+    /// A hostile redirector names as many as it likes.
+    @Test func thereAreOnlySoManyThatNoListNames() async throws {
+        try await F.with("unlisted_bound") { fixture in
+            var settings = fixture.queue.settings
+            settings.mostUnlistedOrigins = 150
+            let queue = JobQueue(pool: fixture.pool, settings: settings)
+            try await Self.submit(fixture, 60)
+            let grant = try await fixture.lease()
+            for (turn, expected) in [100, 150, 150].enumerated() {
+                let results = grant.jobs[(turn * 20)..<(turn * 20 + 20)].enumerated().map {
+                    place, job in
+                    Self.led(
+                        job, grant, to: (0..<6).map { "http://r\(turn).\(place).\($0).test" })
+                }
+                _ = try await queue.report(
+                    ReportRequest(worker: fixture.worker, results: results))
+                #expect(try await fixture.count("origin WHERE NOT is_listed") == expected)
+            }
+            // What there is no room for is not booked on the job's own origin in its place.
+            #expect(try await Self.failures(of: Self.main, fixture) == 0)
+            // One that is there already is still heard of.
+            _ = try await fixture.report([])
+            #expect(try await Self.failures(of: "http://r0.0.0.test", fixture) == 1)
+        }
+    }
+
+    @Test func whatNoListNamesIsForgottenWhenThereIsNothingToRemember() async throws {
+        try await F.with("unlisted_forgotten") { fixture in
+            try await Self.submit(fixture, 30)
+            let grant = try await fixture.lease()
+            let names = ["old", "cooling", "recent", "limited", "named"].map { "http://\($0).test" }
+            _ = try await fixture.report(
+                grant.jobs[..<20].map { Self.led($0, grant, to: names) })
+            #expect(try await fixture.count("origin WHERE NOT is_listed") == 5)
+            #expect(try await fixture.count("origin_decision") == 5)
+            try await fixture.queue.setLimits(
+                OriginLimitsChange(origin: names[3], limits: OriginLimits(connections: 2)))
+            var asset = F.file("x")
+            asset.url = names[4] + "/x"
+            try await fixture.submit([asset], catalog: "names it")
+            try await fixture.queue.tidy()
+            #expect(try await fixture.count("origin WHERE url LIKE 'http://%.test'") == 6)
+            try await fixture.pool.query(
+                """
+                UPDATE origin SET noted_at = now() - interval '61 minutes',
+                    cooldown_until = CASE WHEN url LIKE '%cooling%' THEN now() + interval '1 minute'
+                                          ELSE now() - interval '1 minute' END
+                WHERE url NOT LIKE '%recent%' AND id <> 0
+                """)
+            try await fixture.queue.tidy()
+            let left = try await fixture.pool.query(
+                "SELECT url FROM origin WHERE id <> 0 ORDER BY url")
+            #expect(
+                try left.rows.map { try $0.string(0) }
+                    == (names.dropFirst() + [Self.main]).sorted())
+            let decisions = try await fixture.count(
+                "origin_decision d WHERE NOT EXISTS (SELECT FROM origin o WHERE o.id = d.origin_id)"
+            )
+            #expect(decisions == 0)
+            try await fixture.skipCooldowns()
+            try await fixture.drain()
         }
     }
 }

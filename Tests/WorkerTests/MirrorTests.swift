@@ -1,4 +1,5 @@
 import Catalog
+import CoordinatorClient
 import Model
 import TestSupport
 import Testing
@@ -204,6 +205,95 @@ struct MirrorTests {
         }
     }
 
+    /// An hour is longer than any test: they do not wait for it.
+    @Test("while their own origin is left alone, they all come from the mirror")
+    func leftAlone() async throws {
+        let mirror = try FaultOrigin()
+        try await Cluster.with(workers: 2) { cluster in
+            let name = cluster.origin.url("")
+            cluster.origin.route(
+                "/busy", FaultOrigin.Response(503).with("Retry-After", "3600"))
+            let busy = try await cluster.submit([try cluster.file("/busy")], catalog: "busy")
+            try await waitUntil(deadlineSeconds: 60, "the cooldown") {
+                try await cluster.client.origins().origins.contains {
+                    $0.origin == name && $0.cooldownUntil != nil
+                }
+            }
+            let assets = try (0..<300).map { number in
+                mirror.serve("/\(number)", Cluster.bytes(100, seed: UInt64(number) + 1))
+                return try mirrored(cluster, "/\(number)", [mirror.url("/\(number)")])
+            }
+            let ended = try await cluster.end(of: try await cluster.submit(assets))
+            #expect(ended.count == 300)
+            #expect(ended.values.allSatisfy { $0.state == .completed && $0.retries == 0 })
+            #expect((0..<300).allSatisfy { mirror.count("/\($0)") == 1 })
+            #expect(cluster.origin.requests.map(\.target) == ["/busy"])
+            #expect(try await cluster.client.status(of: busy).totals.failed == 0)
+        }
+    }
+
+    @Test("an origin that refuses connections holds nothing up that a mirror has")
+    func refusing() async throws {
+        let mirror = try FaultOrigin()
+        let gone = "http://127.0.0.1:\(try { try FaultOrigin().port }())"
+        try await Cluster.with(workers: 2) { cluster in
+            // What has no mirror opens the breaker, again and again.
+            var assets = try (0..<30).map { number in
+                var asset = try cluster.file("/alone/\(number)")
+                asset.url = "\(gone)/alone/\(number)"
+                return asset
+            }
+            let alone = try await cluster.submit(assets, catalog: "alone")
+            try await waitUntil(deadlineSeconds: 60, "the breaker") {
+                try await cluster.client.origins().origins.contains {
+                    $0.origin == gone && $0.breaker != .closed
+                }
+            }
+            assets = try (0..<300).map { number in
+                mirror.serve("/\(number)", Cluster.bytes(100, seed: UInt64(number) + 1))
+                var asset = try mirrored(cluster, "/\(number)", [mirror.url("/\(number)")])
+                asset.url = "\(gone)/\(number)"
+                return asset
+            }
+            let ended = try await cluster.end(of: try await cluster.submit(assets))
+            #expect(ended.count == 300)
+            #expect(ended.values.allSatisfy { $0.state == .completed })
+            #expect((0..<300).allSatisfy { mirror.count("/\($0)") == 1 })
+            // Not one after the other, each as a try whether their own origin is well.
+            let tries = try await cluster.client.origins().origins.first { $0.origin == gone }?
+                .decisions.count { $0.decision == "halfOpen" }
+            #expect(tries ?? 0 < 50)
+            #expect(try await cluster.client.status(of: alone).totals.completed == 0)
+        }
+    }
+
+    @Test("that an origin wants to be left alone is known to all, though a mirror served the file")
+    func retryAfter() async throws {
+        let mirror = try FaultOrigin()
+        try await Cluster.with { cluster in
+            cluster.origin.route("/x", FaultOrigin.Response(429).with("Retry-After", "3600"))
+            mirror.route("/x", .init(text: "the bytes"))
+            let assets = try await cluster.run([
+                try mirrored(cluster, "/x", [mirror.url("/x")])
+            ])
+            #expect(assets["/x"]?.state == .completed && assets["/x"]?.retries == 0)
+            let origins = try await cluster.client.origins().origins
+            let own = origins.first { $0.origin == cluster.origin.url("") }
+            #expect(own?.cooldownUntil != nil && own?.decisions.map(\.decision) == ["cooldown"])
+        }
+    }
+
+    @Test("of a job that is a mirror's turn, only mirrors are asked, that one's first")
+    func turns() {
+        var table = MirrorTable()
+        table.succeeded(urls[2], bytesPerSecond: 90, now: 0)
+        table.succeeded(urls[1], bytesPerSecond: 10, now: 0)
+        let mirrors = Array(urls.dropFirst())
+        #expect(table.order(mirrors, first: "http://b", cooling: [], now: 1) == mirrors)
+        #expect(
+            table.order(mirrors, first: "http://c", cooling: [], now: 1) == mirrors.reversed())
+    }
+
     // MARK: The order
 
     private let urls = ["http://a/x", "http://b/x", "http://c/x"]
@@ -280,8 +370,18 @@ struct MirrorTests {
                 OriginOutcome(
                     origin: "http://elsewhere", code: "origin.http.429", retryAfterSeconds: 7),
             ])
+        // Others have to know of those that it failed at before.
         #expect(
-            course.served(by: "http://c") { _ in false } == [OriginOutcome(origin: "http://c")])
+            course.served(by: "http://c") { _ in false } == [
+                OriginOutcome(origin: "http://c"),
+                OriginOutcome(origin: "http://a", code: "origin.http.503"),
+                OriginOutcome(
+                    origin: "http://elsewhere", code: "origin.http.429", retryAfterSeconds: 7),
+            ])
+        var other = MirrorCourse(urls, main: urls[0])
+        _ = other.advance(after: ending("origin.http.404", "http://a"))
+        #expect(
+            other.served(by: "http://b") { _ in false } == [OriginOutcome(origin: "http://b")])
 
         let alone = MirrorCourse([urls[0]], main: urls[0])
         #expect(alone.outcomes(ending("origin.http.503", "http://a", 7)) == nil)

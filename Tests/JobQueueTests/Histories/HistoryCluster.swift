@@ -44,8 +44,10 @@ struct HistoryCluster: Sendable {
         }
         coordinators = pools.map {
             // Leases end and delays are over when a step says so, not by the clock.
-            let settings = JobQueue.Settings(
+            var settings = JobQueue.Settings(
                 leaseSeconds: 3_600, retry: RetryPolicy(baseSeconds: 1e-9, capSeconds: 1e-9))
+            // What is moved to a mirror ends as it would have with its own origin.
+            settings.mostAttemptsAtMirrors = 0
             return JobQueue(pool: $0, settings: settings, random: SeededRandom(seed: 1))
         }
         self.loop = loop

@@ -59,6 +59,8 @@ struct HistoryDatabase: Sendable {
         var worker: WorkerID?
         /// Of its lane, or of the one that it will go to; -1 for its catalog's.
         var priority: Int64
+        /// Of a file in the lane of another one.
+        var ownOrigin: String?
     }
 
     /// Every job there is, in a lane or on its way there.
@@ -66,19 +68,21 @@ struct HistoryDatabase: Sendable {
         try await pool.query(
             """
             SELECT j.kind, c.name, coalesce(a.name, d.path), coalesce(s.ordinal, 0), s.range_offset,
-                   j.id, e.id, e.worker_id, j.own_priority::bigint
+                   j.id, e.id, e.worker_id, j.own_priority::bigint,
+                   CASE WHEN j.kind = 'fetch' AND o.id <> j.origin_id THEN o.url END
             FROM (
                 SELECT l.catalog_id, j.lane_id, j.id, j.kind, j.asset_id, j.segment_id,
-                       j.directory_id, l.own_priority
+                       j.directory_id, l.own_priority, l.origin_id
                 FROM job j JOIN lane l ON l.id = j.lane_id
                 UNION ALL
                 SELECT catalog_id, NULL, 0, kind, asset_id, segment_id, directory_id,
-                       own_priority
+                       own_priority, origin_id
                 FROM delayed_job
             ) AS j
             JOIN catalog c ON c.id = j.catalog_id
             LEFT JOIN asset a ON a.id = j.asset_id
             LEFT JOIN segment s ON s.id = j.segment_id
+            LEFT JOIN origin o ON o.id = s.origin_id
             LEFT JOIN directory d ON d.id = j.directory_id
             LEFT JOIN span p ON p.lane_id = j.lane_id AND j.id BETWEEN p.first_id AND p.last_id
             LEFT JOIN lease e ON e.id = p.lease_id
@@ -88,7 +92,8 @@ struct HistoryDatabase: Sendable {
                 kind: try row.string(0), catalog: try row.string(1), name: try row.string(2),
                 ordinal: try row.int64(3), offset: try row.optionalInt64(4),
                 id: JobID(try row.int64(5)), lease: try row.optionalString(6),
-                worker: try row.optionalString(7), priority: try row.int64(8))
+                worker: try row.optionalString(7), priority: try row.int64(8),
+                ownOrigin: try row.optionalString(9))
         }
     }
 

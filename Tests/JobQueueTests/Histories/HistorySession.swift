@@ -7,6 +7,8 @@ struct HistorySession: Sendable {
     let cluster: HistoryCluster
     private(set) var catalogs: [Int: CatalogID] = [:]
     private var jobs: [Ticket: JobID] = [:]
+    /// The own origins of files that were handed out as a mirror's, in whose lanes they stand.
+    private var origins: [Ticket: String] = [:]
     /// Storage URLs of the sites, and the names of their queues.
     static let sites = ["file:///srv/edge/one", "file:///srv/edge/two"]
     private static let queues = ["srv-edge-one", "srv-edge-two"]
@@ -15,11 +17,15 @@ struct HistorySession: Sendable {
     struct Outcome: Sendable {
         var answer: Answer
         var jobs: [Ticket: JobID] = [:]
+        var origins: [Ticket: String] = [:]
     }
 
     init(_ cluster: HistoryCluster) { self.cluster = cluster }
 
-    mutating func keep(_ outcome: Outcome) { jobs.merge(outcome.jobs) { $1 } }
+    mutating func keep(_ outcome: Outcome) {
+        jobs.merge(outcome.jobs) { $1 }
+        origins.merge(outcome.origins) { $1 }
+    }
 
     // MARK: Names
 
@@ -200,7 +206,9 @@ struct HistorySession: Sendable {
                 waitMilliseconds: 0), as: Self.lease(lease))
         var outcome = Outcome(answer: .granted(grant.jobs.map(Self.granted)))
         for job in grant.jobs {
-            outcome.jobs[Ticket(lease: lease, work: Self.work(job))] = job.id
+            let ticket = Ticket(lease: lease, work: Self.work(job))
+            outcome.jobs[ticket] = job.id
+            if job.mirrorOrigin != nil { outcome.origins[ticket] = originOf(job.url) }
         }
         return outcome
     }
@@ -218,12 +226,17 @@ struct HistorySession: Sendable {
             jobs: answer.job.map { [ticket: $0.id] } ?? [:])
     }
 
-    /// So many coordinators at once; what they took back together.
+    /// So many coordinators at once, each of which looks for work that mirrors can do meanwhile; what they took
+    /// back together.
     private func sweep(_ times: Int, _ queue: JobQueue) async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<times {
                 let sweeper = number == 0 ? queue : cluster.coordinators[number]
                 group.addTask { try await sweeper.sweep() }
+                group.addTask {
+                    try await sweeper.moveToMirrors()
+                    return 0
+                }
             }
             return try await group.reduce(0, +)
         }
@@ -238,6 +251,14 @@ struct HistorySession: Sendable {
             var report = JobReport(
                 job: job(result.ticket), lease: Self.lease(result.ticket.lease), outcome: .done)
             result.outcome.fill(&report)
+            let whole = Ticket(lease: result.ticket.lease, work: result.ticket.work.wholeFile)
+            if let code = report.failure?.code, let origin = origins[whole] {
+                // Whoever else was asked first.
+                report.origins = [
+                    OriginOutcome(
+                        origin: origin, code: code, retryAfterSeconds: report.retryAfterSeconds)
+                ]
+            }
             return report
         }
         guard cluster.fence == .none else {
@@ -315,6 +336,7 @@ struct HistorySession: Sendable {
             // Of a claim whose answer never came, or a split.
             if let lease, jobs[Ticket(lease: lease, work: work)] == nil {
                 jobs[Ticket(lease: lease, work: work)] = job.id
+                origins[Ticket(lease: lease, work: work.wholeFile)] = job.ownOrigin
             }
         }
         seen.violations += try await cluster.database.violations()

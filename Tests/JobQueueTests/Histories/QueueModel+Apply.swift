@@ -60,10 +60,11 @@ extension QueueModel {
         for (work, job) in jobs where job.hold == nil && !job.isDelayed {
             let site = site(of: work)
             let isCooling = origin(of: work).map(coolingOrigins.contains) ?? false
-            // A verification asks nothing of the origin; whether it waits all the same is not said.
+            // A verification asks nothing of the origin; whether it waits all the same is not said. Nor is what
+            // has gone to a mirror.
             guard wanted.isEmpty || wanted.contains(site), queues[site] != .paused,
                 !faultySites.contains(site), catalogs[work.catalog]?.isHeldBack == false,
-                !isCooling || work.kind == .verify
+                !isCooling || work.kind == .verify || hasMirror(work)
             else { continue }
             permitted.append(granted(work, attempt: job.attempt + 1))
             sites[work] = site

@@ -206,6 +206,12 @@ extension QueueModel {
         }
     }
 
+    /// Whether another origin may serve it.
+    func hasMirror(_ work: Work) -> Bool {
+        work.kind == .fetch && work.offset == nil
+            && work.asset.flatMap { self[$0]?.spec.hasMirror } == true
+    }
+
     func site(of work: Work) -> Int { catalogs[work.catalog]?.site ?? -1 }
 
     /// How long a part is.

@@ -85,8 +85,14 @@ struct AssetSpec: Hashable, Sendable {
         key.split(separator: "/").dropLast().joined(separator: "/")
     }
 
+    /// It can be fetched while its origin is left alone, once a sweep has seen to that.
+    var hasMirror: Bool { kind == .file }
+
     var submission: AssetSubmission {
-        AssetSubmission(name: name, url: url, kind: kind, key: key, bytes: bytes, sha256: sha256)
+        var asset = AssetSubmission(
+            name: name, url: url, kind: kind, key: key, bytes: bytes, sha256: sha256)
+        if hasMirror { asset.mirrors = ["http://mirror.test/\(key)"] }
+        return asset
     }
 }
 

@@ -1,26 +1,34 @@
 -- $1 lanes and $2 jobs, pairwise, $3 seconds to wait, $4 the tries they have then had, $5 whether it
--- counts as a retry, $6 code and $7 message of what else than time they wait for, or null. They wait under new numbers, ahead of what was never tried, or behind it when it
--- is not just time that they wait for; with the priority that their asset has by now.
+-- counts as a retry, $6 code and $7 message of what else than time they wait for, or null, $8 whether
+-- they wait until their own origin is no longer left alone. They wait under new numbers, ahead of what was never
+-- tried, or behind it when it is not just time that they wait for; with the priority that their asset has by now.
+-- What was moved to a mirror's lane waits for its own origin again.
 WITH gone AS (
     DELETE FROM job j
     USING unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[], $5::bool[],
-                 $6::text[], $7::text[])
-        AS r(lane, job, seconds, attempt, counts, code, message)
+                 $6::text[], $7::text[], $8::bool[])
+        AS r(lane, job, seconds, attempt, counts, code, message, awaits)
     WHERE j.lane_id = r.lane AND j.id = r.job
     RETURNING j.lane_id, j.id, j.asset_id, j.segment_id, j.whole_id, j.directory_id, j.kind,
-              r.seconds, r.attempt, r.counts, r.code, r.message
+              r.seconds, r.attempt, r.counts, r.code, r.message, r.awaits
 ), delayed AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              segment_id, whole_id, directory_id, kind, attempt, available_at,
                              failure_code, failure_message)
-    SELECT l.queue_id, l.catalog_id,
-           -- A switch needs no origin: it waits for none.
-           CASE WHEN g.kind = 'switch' THEN 0 ELSE l.origin_id END, CASE WHEN g.code IS NULL THEN least(l.rank, 1) ELSE 3 END,
+    SELECT l.queue_id, l.catalog_id, n.origin_id,
+           CASE WHEN g.code IS NULL THEN least(l.rank, 1) ELSE 3 END,
            coalesce(a.priority, -1),
            g.asset_id,
            g.segment_id, g.whole_id, g.directory_id, g.kind, g.attempt,
-           now() + make_interval(secs => g.seconds), g.code, g.message
+           greatest(now() + make_interval(secs => g.seconds), CASE WHEN g.awaits THEN
+               (SELECT cooldown_until FROM origin WHERE id = n.origin_id) END), g.code, g.message
     FROM gone g JOIN lane l ON l.id = g.lane_id LEFT JOIN asset a ON a.id = g.asset_id
+    CROSS JOIN LATERAL (
+        -- A switch needs no origin: it waits for none.
+        SELECT CASE g.kind WHEN 'switch' THEN 0 WHEN 'fetch' THEN coalesce(
+            (SELECT origin_id FROM segment WHERE id = g.segment_id), l.origin_id)
+            ELSE l.origin_id END AS origin_id
+    ) AS n
     ORDER BY g.id
 ), assets AS (
     UPDATE asset a SET retries = a.retries + t.n

@@ -4,14 +4,14 @@
 WITH held AS (
     -- OFFSET 0 keeps the way by index, whatever the statistics say: of a span its jobs, of a job what
     -- it lacks.
-    SELECT n.place, l.catalog_id, j.*
+    SELECT n.place, l.catalog_id, l.origin_id, j.*
     FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS n(lease, worker, place)
     CROSS JOIN LATERAL (
         SELECT FROM lease WHERE id = n.lease AND worker_id = n.worker OFFSET 0
     ) AS e
     CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = n.lease OFFSET 0) AS p
     CROSS JOIN LATERAL (
-        SELECT catalog_id FROM lane WHERE id = p.lane_id AND queue_id = $3::bigint OFFSET 0
+        SELECT catalog_id, origin_id FROM lane WHERE id = p.lane_id AND queue_id = $3::bigint OFFSET 0
     ) AS l
     CROSS JOIN LATERAL (
         SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
@@ -25,7 +25,10 @@ SELECT j.place, j.id, j.attempt + 1, j.asset_id, s.role, coalesce(s.url, o.url),
        coalesce(m.urls, CASE WHEN j.kind = 'fetch' THEN s.mirrors END), s.expected_digests, s.is_whole, o.stated,
        s.former_assembly,
        t.is_stored,
-       CASE WHEN j.kind IN ('resolve', 'refresh') THEN c.title_options END
+       CASE WHEN j.kind IN ('resolve', 'refresh') THEN c.title_options END,
+       -- In whose lane it stands, its own origin being left alone.
+       CASE WHEN j.origin_id <> s.origin_id AND j.kind = 'fetch' AND j.whole_id IS NULL
+            THEN (SELECT url FROM origin WHERE id = j.origin_id) END
 FROM held j
 CROSS JOIN LATERAL (SELECT starts, has_mirrors, title_options FROM catalog WHERE id = j.catalog_id OFFSET 0) AS c
 LEFT JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s ON true

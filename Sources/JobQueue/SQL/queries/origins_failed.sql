@@ -1,14 +1,14 @@
 -- $1 lanes and $2 failure codes, pairwise; $3 failures in a row that open the breaker, $4 seconds of the
 -- first cooldown, $5 of the longest, $6 openings after which the origin is given up, $7 names of the origins
--- that failed, or null for those of the lanes. Failures that speak against their origins, whose rows are
--- locked by the caller. A breaker that opens leaves its origin alone, each time twice as long;
+-- that failed, or null for those of the lanes; nothing is booked on one that has no row. Failures that speak
+-- against their origins, whose rows are locked by the caller. A breaker that opens leaves its origin alone, each time twice as long;
 -- an origin that is given up has its jobs tried once each, until one succeeds.
 WITH failed AS (
-    SELECT coalesce(o.id, l.origin_id) AS origin_id, count(*)::int AS n, max(r.code) AS code,
-           bool_or(o.id IS NOT NULL) AS is_named
+    SELECT CASE WHEN r.name IS NULL THEN l.origin_id ELSE o.id END AS origin_id,
+           count(*)::int AS n, max(r.code) AS code, bool_or(o.id IS NOT NULL) AS is_named
     FROM unnest($1::bigint[], $2::text[], $7::text[]) AS r(lane, code, name)
     JOIN lane l ON l.id = r.lane LEFT JOIN origin o ON o.url = r.name
-    WHERE coalesce(o.id, l.origin_id) <> 0 GROUP BY 1
+    WHERE CASE WHEN r.name IS NULL THEN l.origin_id ELSE o.id END <> 0 GROUP BY 1
 ), locked AS MATERIALIZED (
     SELECT o.id, o.breaker, o.failures + f.n AS failures, o.openings, f.code,
            o.breaker = 'halfOpen' OR (o.breaker = 'closed' AND o.failures + f.n >= $3::int)
@@ -34,7 +34,7 @@ WITH failed AS (
         cooldown_until = CASE n.becomes
             WHEN 'open' THEN greatest(o.cooldown_until, now() + make_interval(secs => n.seconds))
             WHEN 'failing' THEN NULL ELSE o.cooldown_until END,
-        cooldown_reason = CASE WHEN n.opens THEN n.code ELSE o.cooldown_reason END
+        cooldown_reason = CASE WHEN n.opens THEN n.code ELSE o.cooldown_reason END, noted_at = now()
     FROM next n WHERE o.id = n.id
     RETURNING n.opens
 )

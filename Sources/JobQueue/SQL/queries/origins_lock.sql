@@ -5,7 +5,7 @@ SELECT count(*) FROM (
     SELECT FROM origin o
     WHERE o.id <> 0 AND (
         o.id = ANY(ARRAY(
-            SELECT coalesce(n.id, l.origin_id)
+            SELECT CASE WHEN r.name IS NULL THEN l.origin_id ELSE n.id END
             FROM unnest($1::bigint[], $2::text[]) AS r(lane, name)
             JOIN lane l ON l.id = r.lane LEFT JOIN origin n ON n.url = r.name))
         OR (o.failures > 0 OR o.breaker <> 'closed') AND o.id = ANY(ARRAY(

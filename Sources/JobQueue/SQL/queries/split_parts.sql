@@ -17,7 +17,7 @@ WITH whole AS (
 ), jobs AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              segment_id, whole_id, kind)
-    SELECT l.queue_id, l.catalog_id, l.origin_id, 1, coalesce(a.priority, -1), p.asset_id, p.id,
+    SELECT l.queue_id, l.catalog_id, p.origin_id, 1, coalesce(a.priority, -1), p.asset_id, p.id,
            $1::bigint, 'fetch'
     FROM first f JOIN lane l ON l.id = f.lane_id, parts p JOIN asset a ON a.id = p.asset_id
     WHERE p.part > 1 ORDER BY p.part

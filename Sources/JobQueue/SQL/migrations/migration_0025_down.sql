@@ -1,0 +1,2 @@
+ALTER TABLE origin DROP COLUMN noted_at;
+ALTER TABLE origin DROP COLUMN is_listed;
