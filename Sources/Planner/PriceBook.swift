@@ -173,15 +173,15 @@ extension PriceBook.Egress {
     package func cost(bytes: Double, machines: Int) -> Money {
         var left = max(0, bytes / unit.bytes - includedPerMachine * Double(machines))
         var start = 0.0
-        var sum = Money()
+        var amounts: [String: Double] = [:]
         for tier in tiers {
             let width = tier.upTo.map { $0 - start } ?? .infinity
             let part = min(left, width)
-            sum = sum + tier.perUnit.times(part)
+            amounts[tier.perUnit.currency, default: 0] += tier.perUnit.amount * part
             left -= part
             start = tier.upTo ?? start
             if left <= 0 { break }
         }
-        return sum
+        return Money(amounts)
     }
 }

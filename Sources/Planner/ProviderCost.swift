@@ -193,6 +193,11 @@ struct Bill {
 
     var total: Money { items.reduce(Money()) { $0 + $1.cost } }
 
+    /// The same but for rounding, without a word about it: it is reckoned thousands of times.
+    var quickTotal: Money {
+        machines(sizing.machines.total) + storage + egress + originEgress
+    }
+
     /// What getting bytes to the edge costs, over what is got there.
     var perTerabyte: Money? {
         let bytes = sizing.demand.fillBytesPerDay * Demand.daysPerMonth

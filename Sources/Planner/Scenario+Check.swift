@@ -7,6 +7,22 @@ extension Scenario {
         try checkAudience()
         try checkMedia()
         try checkTimes()
+        try checkMoney()
+    }
+
+    /// Rates say what other currencies are worth in one, which has to be named.
+    private func checkMoney() throws(PlannerError) {
+        guard !money.exchange.isEmpty else { return }
+        guard let currency = money.currency else {
+            throw PlannerError(
+                field: "money.exchange", given: "without money.currency",
+                allowed: "name the currency that the rates lead to")
+        }
+        if let own = money.exchange[currency], own != 1 {
+            throw PlannerError(
+                field: "money.exchange.\(currency)", given: Self.plain(own),
+                allowed: "leave it out: money.currency is \(currency)")
+        }
     }
 
     /// Throws when `estimate` is nothing that `input` can be.

@@ -36,32 +36,37 @@ package struct Uncertainty: Codable, Hashable, Sendable {
         var inputs = Inputs(scenario, count: options.draws)
         var figures = Figures(options.draws)
         var sufficient = 0
-        let book = Self.book(scenario, options.prices)
+        let books = Self.books(scenario, options.prices)
         for _ in 0..<options.draws {
             let values = inputs.draw(scenario, &random)
             let sizing = Sizing(values)
             if sizing.workers.barelyNeeded <= planned.workers.total { sufficient += 1 }
             figures.add(sizing)
-            guard let book else { continue }
-            let bill = Bill(scenario.money, values, sizing, book.own, book.origin)
-            figures.add(bill.total)
+            for (own, origin) in books {
+                let bill = Bill(scenario.money, values, sizing, own, origin)
+                figures.add(bill.quickTotal, of: own.name)
+            }
         }
         planSuffices = Double(sufficient) / Double(max(1, options.draws))
         ranges = figures.ranges
+        // The costs of different providers depend on the same inputs: one of them tells.
         influences =
             inputs.influences(on: "workers", figures.workers, most: Self.mostNamed)
-            + figures.costs.sorted { $0.key < $1.key }.flatMap { currency, values in
-                inputs.influences(on: "cost (\(currency))", values, most: Self.mostNamed)
+            + figures.costs.filter { $0.provider == books.first?.own.name }.flatMap { cost in
+                inputs.influences(
+                    on: "cost a month, \(cost.provider) (\(cost.currency))", cost.values,
+                    most: Self.mostNamed)
             }
     }
 
-    /// Costs are reckoned with the chosen provider, or the first there is.
-    private static func book(
-        _ scenario: Scenario, _ books: [PriceBook]
-    ) -> (own: PriceBook, origin: PriceBook)? {
-        func find(_ id: String?) -> PriceBook? { books.first { $0.id == id } }
-        guard let own = find(scenario.money.provider) ?? books.first else { return nil }
-        return (own, find(scenario.money.originProvider) ?? own)
+    /// The chosen provider's prices, or those of all, with those of who runs the origin.
+    private static func books(
+        _ scenario: Scenario, _ all: [PriceBook]
+    ) -> [(own: PriceBook, origin: PriceBook)] {
+        func find(_ id: String?) -> PriceBook? { all.first { $0.id == id } }
+        let origin = find(scenario.money.originProvider)
+        let chosen = find(scenario.money.provider).map { [$0] } ?? all
+        return chosen.map { ($0, origin ?? $0) }
     }
 }
 
@@ -124,7 +129,14 @@ private struct Inputs {
 /// What came of each draw.
 private struct Figures {
     private(set) var workers: [Double] = []
-    private(set) var costs: [String: [Double]] = [:]
+    /// A provider's cost in each of its currencies.
+    struct Cost {
+        let provider: String
+        let currency: String
+        var values: [Double]
+    }
+
+    private(set) var costs: [Cost] = []
     private var requests: [Double] = []
     private var egress: [Double] = []
     private var storage: [Double] = []
@@ -143,8 +155,15 @@ private struct Figures {
         fill.append(sizing.demand.fillBitsPerSecond)
     }
 
-    mutating func add(_ money: Money) {
-        for (currency, amount) in money.amounts { costs[currency, default: []].append(amount) }
+    mutating func add(_ money: Money, of provider: String) {
+        for (currency, amount) in money.amounts.sorted(by: { $0.key < $1.key }) {
+            let index = costs.firstIndex { $0.provider == provider && $0.currency == currency }
+            if let index {
+                costs[index].values.append(amount)
+            } else {
+                costs.append(Cost(provider: provider, currency: currency, values: [amount]))
+            }
+        }
     }
 
     var ranges: [Uncertainty.Range] {
@@ -154,8 +173,8 @@ private struct Figures {
             Self.range("fill", "bit/s", fill),
             Self.range("edge storage", "B", storage), Self.range("workers", "", workers),
         ]
-        for (currency, values) in costs.sorted(by: { $0.key < $1.key }) {
-            all.append(Self.range("cost a month", currency, values))
+        for cost in costs {
+            all.append(Self.range("cost a month, \(cost.provider)", cost.currency, cost.values))
         }
         return all
     }

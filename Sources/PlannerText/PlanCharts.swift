@@ -169,7 +169,7 @@ struct PlanCharts {
     func ranges(_ uncertainty: Uncertainty) -> String {
         let rows = uncertainty.ranges.filter { $0.p50 > 0 }
         guard let most = rows.map({ $0.p90 / $0.p50 }).max(), !rows.isEmpty else { return "" }
-        let (left, right, step) = (150.0, 250.0, 34.0)
+        let (left, right, step) = (280.0, 250.0, 34.0)
         let top = max(1.5, most)
         func x(_ ratio: Double) -> Double { left + ratio / top * (Self.width - left - right) }
         var content = Self.line(x(1), 0, x(1), Double(rows.count) * step, "grid")

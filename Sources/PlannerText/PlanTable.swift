@@ -192,7 +192,7 @@ package struct PlanTable {
     private func ranges(_ uncertainty: Uncertainty) -> String {
         let rows = uncertainty.ranges.map { range in
             [
-                range.figure, PlanFacts.figure(range.p10, unit: range.unit),
+                printable(range.figure), PlanFacts.figure(range.p10, unit: range.unit),
                 PlanFacts.figure(range.p50, unit: range.unit),
                 PlanFacts.figure(range.p90, unit: range.unit),
             ]

@@ -4,8 +4,6 @@ package import Planner
 
 /// Reads price files, and has those that come with Dray.
 package enum PriceReader {
-    /// More is no price file.
-    package static let mostBytes = 1 << 20
     static let mostTiers = 50
 
     /// The prices that come with Dray, in the order of their names.

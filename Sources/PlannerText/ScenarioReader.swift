@@ -5,8 +5,6 @@ import Runtime
 
 /// Reads a scenario from JSON, strictly: what is not known is refused with the nearest that is.
 package enum ScenarioReader {
-    /// More is no scenario.
-    package static let mostBytes = 1 << 20
     static let mostActions = 50
     static let mostRenditions = 50
 

@@ -66,6 +66,9 @@ enum PlanCommand {
                 "Whose prices count: alibaba, aws, gcp, hetzner, on-premises, or one of --prices. "
                 + "Default: all, side by side."),
         CommandOption(
+            "origin-provider", .text(placeholder: "NAME"),
+            help: "Whose prices count for what the origin sends. Default: the same."),
+        CommandOption(
             "prices", .text(placeholder: "PATH"), repeatable: true,
             help: "A price file, or a directory of them, in place of those of the same provider."),
         CommandOption(
@@ -192,6 +195,9 @@ enum PlanCommand {
             scenario.given[input] = try value(parts[1], input, "--set \(parts[0])")
         }
         if let provider = arguments.text("provider") { scenario.money.provider = provider }
+        if let provider = arguments.text("origin-provider") {
+            scenario.money.originProvider = provider
+        }
         return scenario
     }
 

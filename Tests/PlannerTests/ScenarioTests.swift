@@ -74,6 +74,17 @@ import Testing
         #expect(abs(scenario.ladderInUse[0] - 1_887.436_8) < 1e-9)
     }
 
+    @Test func ratesLeadToACurrency() throws {
+        var scenario = Scenario()
+        scenario.money.exchange = ["USD": 0.9]
+        let error = #expect(throws: PlannerError.self) { try Plan(scenario) }
+        #expect(error?.field == "money.exchange")
+        scenario.money.currency = "USD"
+        #expect(throws: PlannerError.self) { try Plan(scenario) }
+        scenario.money.currency = "EUR"
+        #expect(try Plan(scenario).notes.contains { $0.contains("1 USD = 0.9 EUR") })
+    }
+
     /// 1080p at 30 frames a second is Apple's 6,000 kbit/s.
     @Test func theStandardLadderIsApples() {
         var scenario = Self.scenario([.width: 1_920, .height: 1_080, .framesPerSecond: 30])

@@ -1,0 +1,86 @@
+import Testing
+
+@testable import Planner
+
+/// How far plans may be off, and because of what.
+@Suite struct UncertaintyTests {
+    private static func price(_ amount: Double) -> PriceBook.Price {
+        PriceBook.Price(amount: amount, currency: "EUR", date: "2026", source: "the test")
+    }
+
+    /// Egress at a euro a GB, all else free.
+    private static let book = PriceBook(
+        id: "a", name: "A",
+        instance: PriceBook.Instance(
+            type: "i", cores: 4, memoryGigabytes: 16, perMonth: price(0)),
+        storage: PriceBook.Storage(type: "s", unit: .gigabyte, perUnitMonth: price(0)),
+        egress: PriceBook.Egress(
+            unit: .gigabyte, includedPerMachine: 0,
+            tiers: [PriceBook.Tier(upTo: nil, perUnit: price(1))]))
+
+    private static func plan(
+        _ given: [ScenarioInput: Estimate], draws: Int = 1_000, seed: UInt64 = 1
+    ) throws -> Uncertainty {
+        var scenario = Scenario()
+        for row in ScenarioInput.table {
+            // Everything else is exactly known.
+            if case .value(let standard) = row.standard {
+                scenario.given[row.input] = Estimate(standard.likely)
+            }
+        }
+        scenario.given[.kilobitsPerSecond] = Estimate(4_660)
+        scenario.actions = []
+        for (input, estimate) in given { scenario.given[input] = estimate }
+        var options = Plan.Options()
+        options.prices = [book]
+        options.draws = draws
+        options.seed = seed
+        options.months = 0
+        return try #require(try Plan(scenario, options).uncertainty)
+    }
+
+    /// The quantiles of a triangle from 0 to 100 with its top at 50.
+    @Test func rangesAreThoseOfWhatWasDrawn() throws {
+        let found = try Self.plan(
+            [.kilobitsPerSecond: Estimate(low: 1, likely: 5_000, high: 9_999)], draws: 20_000)
+        let egress = try #require(found.ranges.first { $0.figure == "peak egress" })
+        #expect(abs(egress.p50 / (165 * 5e6) - 1) < 0.02)
+        #expect(abs(egress.p10 / (165 * 2.236e6) - 1) < 0.04)
+        #expect(abs(egress.p90 / (165 * 7.764e6) - 1) < 0.02)
+        #expect(found.ranges.contains { $0.figure == "cost a month, A" && $0.unit == "EUR" })
+    }
+
+    /// An input that moves the cost upwards, one that moves it down, and one that does not.
+    @Test func namesTheInputsThatMatter() throws {
+        let found = try Self.plan([
+            .minutesPerDay: Estimate(low: 10, likely: 60, high: 600),
+            .changePerDay: Estimate(low: 0.01, likely: 0.02, high: 0.03),
+            .rampMinutes: Estimate(low: 10, likely: 60, high: 90),
+        ])
+        let cost = found.influences.filter { $0.figure == "cost a month, A (EUR)" }
+        #expect(cost.first?.input == "viewing.minutesPerDay")
+        #expect(cost.first.map { $0.correlation > 0.9 } == true)
+        #expect(!cost.contains { $0.input == "audience.rampMinutes" })
+    }
+
+    @Test func theSeedDecides() throws {
+        let estimate: [ScenarioInput: Estimate] = [
+            .titles: Estimate(low: 10, likely: 500, high: 2_000)
+        ]
+        #expect(try Self.plan(estimate) == Self.plan(estimate))
+        #expect(try Self.plan(estimate).ranges != Self.plan(estimate, seed: 2).ranges)
+    }
+
+    @Test func whatIsExactlyKnownHasNoRange() throws {
+        let found = try Self.plan([:], draws: 50)
+        #expect(found.influences.isEmpty)
+        #expect(found.ranges.allSatisfy { $0.p10 == $0.p90 })
+        #expect(found.planSuffices == 1)
+    }
+
+    @Test func ranksShareTies() {
+        #expect(Ranking.ranks([3, 1, 3, 2]) == [3.5, 1, 3.5, 2])
+        #expect(Ranking.correlation([1, 2, 3], [2, 4, 6]) == 1)
+        #expect(Ranking.correlation([1, 2, 3], [5, 5, 5]) == 0)
+    }
+}
