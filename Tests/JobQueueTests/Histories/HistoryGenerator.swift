@@ -332,7 +332,7 @@ struct HistoryGenerator {
         let work = model.held(ticket, by: worker) ?? ticket.work
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<62: return success(of: work, model)
-        case 62..<88: return .failed(failure(of: work), retryAfter: chance(0.05) ? 600 : nil)
+        case 62..<88: return .failed(failure(of: work), retryAfter: chance(0.1) ? 600 : nil)
         case 88..<94: return .returned
         case 94..<97: return .nothingStored
         default: return .nothingFailed

@@ -200,6 +200,8 @@ struct HistorySession: Sendable {
     private func claim(
         _ lease: Int, _ worker: Int, _ sites: [Int], _ most: Int, _ queue: JobQueue
     ) async throws -> Outcome {
+        // What has a mirror is found there, as it is once a second.
+        try await queue.moveToMirrors()
         let grant = try await queue.lease(
             LeaseRequest(
                 worker: Self.worker(worker), queues: sites.map { Self.queues[$0] }, maxJobs: most,
@@ -226,8 +228,8 @@ struct HistorySession: Sendable {
             jobs: answer.job.map { [ticket: $0.id] } ?? [:])
     }
 
-    /// So many coordinators at once, each of which looks for work that mirrors can do meanwhile; what they took
-    /// back together.
+    /// So many coordinators at once, each of which looks for work that mirrors can do meanwhile; what they took back
+    /// together.
     private func sweep(_ times: Int, _ queue: JobQueue) async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<times {
