@@ -89,8 +89,13 @@ extension AccessLogRequest {
         self.init(time: time, zoneSeconds: zone)
         // Apache writes a dash for no bytes.
         bytes = cursor.number() ?? 0
-        while let field = cursor.field() {
-            guard let value = Self.seconds(field) else { continue }
+        // The first two in quotes are the referrer and the agent, which may hold anything.
+        var quoted = 0
+        while true {
+            if cursor.isAtQuote { quoted += 1 }
+            let isFree = !cursor.isAtQuote || quoted > 2
+            guard let field = cursor.field() else { break }
+            guard isFree, let value = Self.seconds(field) else { continue }
             seconds = value
             break
         }
@@ -142,6 +147,11 @@ private struct ByteCursor {
         guard let field = field(), !field.isEmpty, field.count < 19, field.allSatisfy(isDigit)
         else { return nil }
         return field.reduce(0.0) { $0 * 10 + Double($1 - 0x30) }
+    }
+
+    /// Whether what comes next, behind blanks, is in quotes.
+    var isAtQuote: Bool {
+        line[place...].first { $0 != UInt8(ascii: " ") } == UInt8(ascii: "\"")
     }
 
     /// What stands between blanks, or between quotes (then without them, and never nil).

@@ -163,17 +163,35 @@ package struct Calibration: Sendable {
             if alone.count > 0 { set("worker.segmentsPerSecond", alone.meanEstimate.notNegative) }
             return
         }
-        let fit = try Scalability.fit(points)
+        // Three numbers of workers fit any law, their noise with it, and what is reckoned from it for
+        // many workers is then far off: β has to be needed.
+        let full = try Scalability.fit(points)
+        let plain = try Scalability.fit(points, withCoherency: false)
+        let isEnough = plain.largestError <= max(Self.noise, 2 * full.largestError)
+        let (fit, other) = isEnough ? (plain, full) : (full, full)
         scalability = fit
-        func measured(_ value: Double, _ interval: ScalabilityFit.Interval?) -> Measured {
-            Measured(
-                low: min(value, interval?.lowerBound ?? value), likely: value,
-                high: max(value, interval?.upperBound ?? value), count: points.count)
+        func estimate(
+            _ path: String, _ figure: KeyPath<Scalability, Double>,
+            _ interval: KeyPath<ScalabilityFit, ScalabilityFit.Interval?>
+        ) {
+            let values = [
+                fit.scalability[keyPath: figure], other.scalability[keyPath: figure],
+                fit[keyPath: interval]?.lowerBound, fit[keyPath: interval]?.upperBound,
+            ].compactMap { $0 }
+            let likely = fit.scalability[keyPath: figure]
+            set(
+                path,
+                Measured(
+                    low: values.min() ?? likely, likely: likely, high: values.max() ?? likely,
+                    count: points.count))
         }
-        set("worker.segmentsPerSecond", measured(fit.scalability.gamma, fit.gamma))
-        set("worker.contention", measured(fit.scalability.alpha, fit.alpha))
-        set("worker.coherency", measured(fit.scalability.beta, fit.beta))
+        estimate("worker.segmentsPerSecond", \.gamma, \.gamma)
+        estimate("worker.contention", \.alpha, \.alpha)
+        estimate("worker.coherency", \.beta, \.beta)
     }
+
+    /// What throughput differs by from one run to the next although nothing has changed.
+    private static let noise = 0.03
 }
 
 extension Measured {

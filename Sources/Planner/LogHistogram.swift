@@ -79,9 +79,3 @@ package struct LogHistogram: Sendable, Hashable {
         return Double(zeros + Int(number)) / Double(count)
     }
 }
-
-/// Of waits.
-extension LogHistogram {
-    package var meanSeconds: Double { mean }
-    package func seconds(quantile: Double) -> Double { self.quantile(quantile) }
-}

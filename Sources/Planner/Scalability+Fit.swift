@@ -4,9 +4,10 @@ extension Scalability {
     ///
     /// Throws when a point is no number of 1 or more workers and a throughput over 0, or when they
     /// are of fewer than three different numbers of workers. The intervals come from resampled
-    /// residuals (Efron and Tibshirani 1993, 9.5), always the same for the same points.
+    /// residuals (Efron and Tibshirani 1993, 9.5), always the same for the same points. Without
+    /// `withCoherency` β is 0.
     package static func fit(
-        _ points: [(n: Double, x: Double)]
+        _ points: [(n: Double, x: Double)], withCoherency: Bool = true
     ) throws(PlannerError) -> ScalabilityFit {
         for (index, point) in points.enumerated() {
             guard point.n >= 1, point.n <= 1e9 else {
@@ -26,7 +27,7 @@ extension Scalability {
                 field: "N", given: "\(different) different value\(different == 1 ? "" : "s")",
                 allowed: "measure with at least 3 different numbers of workers")
         }
-        let problem = ScalabilityProblem(points)
+        let problem = ScalabilityProblem(points, withCoherency: withCoherency)
         let best = problem.best()
         let samples = problem.resampled(around: best)
         return ScalabilityFit(
@@ -62,11 +63,13 @@ private struct ScalabilityProblem {
 
     private let numbers: [Double]
     private let throughputs: [Double]
+    private let withCoherency: Bool
     /// What the three parameters are divided by.
     private let scales: Parameters
     private var count: Int { numbers.count }
 
-    init(_ points: [(n: Double, x: Double)]) {
+    init(_ points: [(n: Double, x: Double)], withCoherency: Bool) {
+        self.withCoherency = withCoherency
         numbers = points.map(\.n)
         throughputs = points.map(\.x)
         let most = numbers.max() ?? 1
@@ -76,6 +79,7 @@ private struct ScalabilityProblem {
 
     private init(_ problem: ScalabilityProblem, throughputs: [Double]) {
         numbers = problem.numbers
+        withCoherency = problem.withCoherency
         scales = problem.scales
         self.throughputs = throughputs
     }
@@ -90,7 +94,7 @@ private struct ScalabilityProblem {
     func best() -> Parameters {
         var best: (parameters: Parameters, cost: Double)?
         for contention in [0, 0.3, 3, 30.0] {
-            for coherency in [0, 0.3, 3, 30.0] {
+            for coherency in withCoherency ? [0, 0.3, 3, 30.0] : [0] {
                 let start = (min(contention, 1 / scales.contention), coherency, 1.0)
                 let end = descend(from: start)
                 let cost = cost(end)
@@ -120,7 +124,7 @@ private struct ScalabilityProblem {
             let isFree = [
                 !(here.contention <= 0 && slope[0] > 0)
                     && !(here.contention * scales.contention >= 1 && slope[0] < 0),
-                !(here.coherency <= 0 && slope[1] > 0), true,
+                withCoherency && !(here.coherency <= 0 && slope[1] > 0), true,
             ]
             let step = solve(curvature, slope, damping: damping, isFree: isFree)
             let next: Parameters = (

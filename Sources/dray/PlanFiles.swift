@@ -8,9 +8,10 @@ import Runtime
 enum NamedFile {
     /// Reads what `parse` makes of the file at `path`, `-` for stdin.
     static func read<Value>(
-        _ path: String, _ parse: ([UInt8]) throws(Failure) -> Value
+        _ path: String, maximumBytes: Int = SmallFile.maximumBytes,
+        _ parse: ([UInt8]) throws(Failure) -> Value
     ) throws(Failure) -> Value {
-        let (bytes, _) = try SmallFile.read(path)
+        let (bytes, _) = try SmallFile.read(path, maximumBytes: maximumBytes)
         do throws(Failure) {
             return try parse(bytes)
         } catch {

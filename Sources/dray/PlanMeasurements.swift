@@ -105,7 +105,9 @@ enum PlanMeasurements {
             }
             return nil
         }
-        let report = try NamedFile.read(path) { bytes throws(Failure) in try totals(bytes) }
+        let report = try NamedFile.read(path, maximumBytes: Self.mostReportBytes) {
+            bytes throws(Failure) in try totals(bytes)
+        }
         let workers = arguments.integer("check-workers") ?? 1
         return try RunCheck(
             ScenarioValues(scenario),
@@ -113,6 +115,9 @@ enum PlanMeasurements {
                 segments: report.segments, bytes: report.fetchedBytes, seconds: report.seconds,
                 retries: report.retries, workers: workers))
     }
+
+    /// A report has a few hundred bytes for each file.
+    private static let mostReportBytes = 256 << 20
 
     private struct Report: Decodable {
         var totals: Totals

@@ -7,8 +7,10 @@ enum SmallFile {
     static let maximumBytes = 4 << 20
 
     /// The bytes and the status of the file at `path`, of standard input if that is `-`. Throws
-    /// `input.unreadable`, or `input.tooLarge` beyond 4 MiB.
-    static func read(_ path: String) throws(Failure) -> ([UInt8], stat) {
+    /// `input.unreadable`, or `input.tooLarge` beyond `maximumBytes`.
+    static func read(
+        _ path: String, maximumBytes: Int = Self.maximumBytes
+    ) throws(Failure) -> ([UInt8], stat) {
         let isInput = path == "-"
         let descriptor = isInput ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {

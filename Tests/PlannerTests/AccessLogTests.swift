@@ -11,7 +11,8 @@ import Testing
         return try log.finish()
     }
 
-    private static let agent = #""-" "Mozilla/5.0 (X11; \"Linux\") 1.2""#
+    /// Numbers in what a client says of itself are no times.
+    private static let agent = #""https://h/watch?v=123" "4.5 (X11; \"Linux\") 1.2""#
 
     @Test(arguments: [
         #"10.0.0.1 - - [10/Oct/2026:13:55:36 +0200] "GET /a HTTP/1.1" 200 2326 \#(agent) 0.250"#,

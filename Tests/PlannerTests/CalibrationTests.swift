@@ -83,6 +83,18 @@ import Testing
         #expect(two.scalability == nil && near(two.values["worker.segmentsPerSecond"]?.likely, 95))
     }
 
+    /// Runs of 1, 2 and 4 workers a percent off a straight line say nothing of a peak.
+    @Test func noiseIsNotTakenForCoherency() throws {
+        let found = try Calibration.read("1,76.2\n2,151.3\n4,296.9\n")
+        let law = try #require(found.scalability).scalability
+        #expect(law.beta == 0)
+        #expect(abs(law.throughput(16) / 1_089 - 1) < 0.1)
+        #expect(try #require(found.values["worker.coherency"]).high > 0)
+        // What clearly bends is taken as it is.
+        let bent = try Calibration.read("1,100\n2,180\n4,280\n8,300\n16,220\n")
+        #expect(try #require(bent.scalability).scalability.beta > 0.001)
+    }
+
     @Test(arguments: [
         ("{}", "without a measurement"), ("[]", "without a measurement"), ("[1]", "line 1"),
         ("{\"objectsPerSecond\": ", "line 1"), ("{\"objectsPerSecond\": 0}", "objectsPerSecond of"),
