@@ -114,6 +114,14 @@ extension DASHManifest {
             try body(try segment(role, nil, nil))
         }
 
+        /// The first segment of a run.
+        mutating func first(
+            of run: DASHTimeline.Run, _ media: DASHTemplate
+        ) throws(Failure) -> ManifestSegment {
+            media.write(number: run.number, time: run.time, subNumber: 0, into: &buffer)
+            return try segment(role, nil, nil)
+        }
+
         /// Adds a segment list with its index segments.
         mutating func add(
             _ addressing: Addressing, _ body: (ManifestSegment) throws(Failure) -> Void

@@ -76,6 +76,15 @@ extension DASHManifest {
     package func forEachSegment(
         _ body: (ManifestSegment) throws(Failure) -> Void
     ) throws(Failure) {
+        try forEachLister { (track, lister) throws(Failure) in
+            try list(track, with: &lister, body)
+        }
+    }
+
+    /// Every representation with what makes its URLs.
+    func forEachLister(
+        _ body: (Track, inout Lister) throws(Failure) -> Void
+    ) throws(Failure) {
         var bases: (period: Int, base: Base)?
         try forEachTrack { (track) throws(Failure) in
             if bases?.period != track.period {
@@ -92,7 +101,7 @@ extension DASHManifest {
                 role: track.representation.rendition(in: track.set).kind.segmentRole,
                 rendition: track.place, manifest: url
             ) { failure($0, "\(name(of: track)): \($1)") }
-            try list(track, with: &lister, body)
+            try body(track, &lister)
         }
     }
 

@@ -10,7 +10,8 @@ package import Model
 ///
 /// Of several BaseURLs at one level the first is taken, as a player does (5.6.5); the others are mirrors.
 ///
-/// Bounds: `DASHManifest.maximumSegments` entries, `WireLimits.segmentsPerAsset` distinct objects.
+/// Bounds: `DASHManifest.maximumSegments` entries, `WireLimits.segmentsPerAsset` distinct objects,
+/// `WireLimits.urlBytesPerAsset` bytes of their URLs.
 package struct DASHResolver: Sendable {
     private let reference: ManifestReference
     private let manifest: DASHManifest
@@ -54,6 +55,7 @@ package struct DASHResolver: Sendable {
         }
         self.manifest = manifest
         wanted = try Self.wanted(of: manifest, options)
+        try manifest.checkSize(wanted: wanted)
         if let refusal {
             content = .failure(refusal)
         } else {
@@ -84,11 +86,11 @@ package struct DASHResolver: Sendable {
     ///
     /// Fails with `storage.pathConflict` when two URLs share a key or one's key is another's folder,
     /// `storage.pathRefused` for a URL without a key, `manifest.…` for one that is malformed.
-    package func segments() throws(Failure) -> [ResolvedSegment] {
+    package func segments() throws(Failure) -> ResolvedSegments {
         try segments(content: try content.get())
     }
 
-    private func segments(content: [UInt8]?) throws(Failure) -> [ResolvedSegment] {
+    private func segments(content: [UInt8]?) throws(Failure) -> ResolvedSegments {
         var collector = SegmentCollector(manifests: [reference])
         try forEachSegment { (segment) throws(Failure) in
             try collector.add(segment)

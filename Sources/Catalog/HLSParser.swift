@@ -361,6 +361,13 @@ struct HLSParser {
         }
         playlist.segments.append(
             ManifestSegment(reference, role, range: range, durationSeconds: seconds))
+        let urlBytes = playlist.segments.urlBytes
+        if urlBytes > WireLimits.urlBytesPerAsset {
+            throw failure(
+                "manifest.tooMany",
+                "the URLs of the first \(playlist.segments.count) segments come to \(urlBytes) bytes; "
+                    + "\(WireLimits.urlBytesPerAsset) are taken of a title")
+        }
     }
 
     private func holdsVariable(_ text: Range<Int>) -> Bool {

@@ -51,7 +51,7 @@ package struct HLSPlaylist: Sendable {
     /// Media playlist: initialization sections, keys and segments in playback order. Multivariant
     /// playlist: session keys and session data. An object stands there several times when several of
     /// its byte ranges are listed, or when it is.
-    package internal(set) var segments: [ManifestSegment] = []
+    package internal(set) var segments = ManifestSegments()
     /// It had not ended when it was read.
     package internal(set) var isLive = false
     /// Segments that the playlist lists but that are gaps.

@@ -13,7 +13,7 @@ package import Model
 /// resolves the references against that. Their keys are made so as well: `HLSPlaylist.parse`.
 ///
 /// Bounds: `playlists` playlists, `playlistBytes` bytes and `listedObjects` entries of them together,
-/// `WireLimits.segmentsPerAsset` distinct objects.
+/// `WireLimits.segmentsPerAsset` distinct objects, `WireLimits.urlBytesPerAsset` bytes of their URLs.
 package struct HLSResolver: Sendable {
     /// Most playlists that are awaited at a time, so that an owner that holds their bodies holds few.
     package static let requestsAtOnce = 16
@@ -23,6 +23,8 @@ package struct HLSResolver: Sendable {
     package static let playlistBytes = 256 << 20
     /// Most entries of all playlists of one title, where several may list the same object.
     package static let listedObjects = 2 * WireLimits.segmentsPerAsset
+    /// Most bytes of the URLs of these entries.
+    static let listedBytes = 2 * WireLimits.urlBytesPerAsset
 
     private struct Entry {
         let reference: ManifestReference
@@ -43,6 +45,8 @@ package struct HLSResolver: Sendable {
     private var totalBytes = 0
     /// Entries of all playlists so far, with what several of them list.
     private var listed = 0
+    /// Bytes of their URLs.
+    private var listedBytes = 0
 
     private let options: TitleOptions
 
@@ -99,6 +103,13 @@ package struct HLSResolver: Sendable {
             takesSnapshots: options.takesSnapshots ?? false)
         listed += playlist.segments.count
         if listed > Self.listedObjects { throw tooManyObjects() }
+        listedBytes += playlist.segments.urlBytes
+        if listedBytes > Self.listedBytes {
+            throw Failure(
+                "manifest.tooMany",
+                "\(entries[0].reference.url): the URLs that the title's playlists list come to "
+                    + "\(listedBytes) bytes; \(Self.listedBytes) are taken")
+        }
         if playlist.kind == .multivariant {
             guard request.number == 0 else {
                 throw Failure(
@@ -116,7 +127,7 @@ package struct HLSResolver: Sendable {
             playlist, body, url: base, named: entry.reference.keyURL, choice: choice,
             storesKeys: !leavesKeys
         ).body
-        if leavesKeys { playlist.segments.removeAll { $0.role == .key } }
+        if leavesKeys { playlist.segments.remove(.key) }
         entries[request.number].bytes = Int64(body.count)
         entries[request.number].sha256 = sha256
         entries[request.number].playlist = playlist
@@ -168,18 +179,20 @@ package struct HLSResolver: Sendable {
     ///
     /// Fails with `storage.pathConflict` when two URLs share a key or one's key is another's folder,
     /// `storage.pathRefused` for a URL without a key, `manifest.empty` when there is no segment.
-    package func segments() throws(Failure) -> [ResolvedSegment] {
+    package func segments() throws(Failure) -> ResolvedSegments {
         precondition(isComplete, "segments() is for a resolver that has received every playlist")
         return try gathered()
     }
 
-    private func gathered() throws(Failure) -> [ResolvedSegment] {
+    private func gathered() throws(Failure) -> ResolvedSegments {
         var collector = SegmentCollector(manifests: entries.map(\.reference))
         let media = mediaPlaces.map { entries[$0] }
         let session = sessionObjects
         for object in session where object.role == .key { try collector.add(object) }
         for entry in media {
-            for object in entry.playlist?.segments ?? [] { try collector.add(object) }
+            for object in entry.playlist?.segments ?? ManifestSegments() {
+                try collector.add(object)
+            }
             if collector.segments.count > WireLimits.segmentsPerAsset { throw tooManyObjects() }
         }
         if isComplete,
@@ -204,8 +217,11 @@ package struct HLSResolver: Sendable {
             .sorted { (entries[$0].rendition, $0) < (entries[$1].rendition, $1) }
     }
 
-    private var sessionObjects: [ManifestSegment] {
-        entries[0].playlist.map { $0.kind == .multivariant ? $0.segments : [] } ?? []
+    private var sessionObjects: ManifestSegments {
+        guard let playlist = entries[0].playlist, playlist.kind == .multivariant else {
+            return ManifestSegments()
+        }
+        return playlist.segments
     }
 
     /// What the title comes to, in the order of `segments`; of playlists that were not received
@@ -218,9 +234,12 @@ package struct HLSResolver: Sendable {
         let session = sessionObjects
         for object in session where object.role == .key { listing.add(object, rendition: nil) }
         for place in mediaPlaces {
-            for segment in entries[place].playlist?.segments ?? [] {
-                listing.add(segment, rendition: place > 0 ? place - 1 : nil)
+            let segments = entries[place].playlist?.segments ?? ManifestSegments()
+            guard place > 0 else {
+                listing.add(segments)
+                continue
             }
+            for segment in segments { listing.add(segment, rendition: place - 1) }
         }
         for object in session where object.role != .key { listing.add(object, rendition: nil) }
         for (place, entry) in entries.enumerated().dropFirst() {

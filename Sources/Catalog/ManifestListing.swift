@@ -8,13 +8,13 @@ package struct ManifestListing: Sendable {
     package internal(set) var renditions: [Rendition] = []
     /// What would be fetched, in order, the title's own manifest aside; each object, or byte range of
     /// one, once.
-    package private(set) var segments: [ManifestSegment] = []
+    package private(set) var segments = ManifestSegments()
 
     /// Of what is listed, an object and its range in 64 bits of keyed hash, new with each process: nobody
     /// can make two that differ look the same, and by chance a million do once in 30 million titles.
     private var listed: Set<Int> = []
 
-    private static func part(_ url: WebURL, _ range: SegmentRange?) -> Int {
+    static func part(_ url: WebURL, _ range: SegmentRange?) -> Int {
         var hasher = Hasher()
         hasher.combine(url)
         hasher.combine(range)
@@ -56,6 +56,19 @@ package struct ManifestListing: Sendable {
         segment.mirrors = []
         segment.renditionPlace = rendition.map { Int32(clamping: $0) } ?? -1
         segments.append(segment)
+    }
+
+    /// Adds all of a title that has one playlist; where nothing stands there twice, as it is held.
+    mutating func add(_ all: ManifestSegments) {
+        let isEachNew =
+            segments.isEmpty
+            && all.allSatisfy { listed.insert(Self.part($0.reference.url, $0.range)).inserted }
+        if isEachNew {
+            segments = all
+            return
+        }
+        if segments.isEmpty { listed.removeAll() }
+        for segment in all { add(segment, rendition: nil) }
     }
 
     // MARK: Sums

@@ -2,16 +2,20 @@ import Model
 
 /// Gathers the objects of a title under their keys: each once.
 struct SegmentCollector {
-    private(set) var segments: [ResolvedSegment] = []
-    /// Each key's place in `segments`.
-    private var places: [String: Int] = [:]
+    private(set) var segments = ResolvedSegments()
+    /// Each key's place in `segments`, by 64 bits of keyed hash, new with each process: see
+    /// `ManifestListing`.
+    private var places: [Int: UInt32] = [:]
     private let manifests: Set<WebURL>
+    /// The title's own.
+    private let title: WebURL?
     /// What was added last; its line is of no account.
     private var last: (reference: ManifestReference, role: SegmentRole)?
 
-    /// - Parameter manifests: the title's own, which nothing else may be.
+    /// - Parameter manifests: the title's own, which nothing else may be, the one to play first.
     init(manifests references: [ManifestReference]) {
         manifests = Set(references.map(\.keyURL))
+        title = references.first?.url
     }
 
     /// Adds the object that a segment is all or a part of.
@@ -27,7 +31,7 @@ struct SegmentCollector {
             throw Failure(
                 "manifest.malformed", "\(reference.url): a manifest is listed as a segment")
         }
-        try insert(reference, segment.role, bytes: nil, sha256: nil, mirrors: segment.mirrors)
+        try insert(reference, segment.role, nil, mirrors: segment.mirrors)
         last = (reference, segment.role)
     }
 
@@ -36,8 +40,8 @@ struct SegmentCollector {
     mutating func add(
         _ manifest: ManifestReference, bytes: Int64, sha256: String, content: [UInt8]? = nil
     ) throws(Failure) {
-        try insert(manifest, .playlist, bytes: bytes, sha256: sha256)
-        guard let content else { return }
+        var known = ResolvedSegments.Known(bytes: bytes, sha256: sha256)
+        guard let content else { return try insert(manifest, .playlist, known) }
         guard content.count <= WireLimits.documentBytes else {
             throw Failure(
                 "manifest.tooLarge",
@@ -48,51 +52,69 @@ struct SegmentCollector {
             throw Failure(
                 "manifest.malformed", "\(manifest.url): a manifest is UTF-8 without NUL characters")
         }
-        guard let place = places[try SiteKey(manifest.keyURL).text] else { return }
-        segments[place].content = text
+        known.content = text
+        try insert(manifest, .playlist, known)
     }
 
     private mutating func insert(
-        _ reference: ManifestReference, _ role: SegmentRole, bytes: Int64?, sha256: String?,
+        _ reference: ManifestReference, _ role: SegmentRole, _ known: ResolvedSegments.Known?,
         mirrors: [WebURL] = []
     ) throws(Failure) {
-        let key = try SiteKey(reference.keyURL).text
-        let url = reference.url.text
-        if let place = places[key] {
-            guard segments[place].url != url else {
+        let hash = Self.hash(try SiteKey(reference.keyURL).text.utf8[...])
+        if let found = places[hash] {
+            let place = Int(found)
+            let other = segments.url(at: place)
+            guard other != reference.url else {
                 // A file with its initialization section at its head is as large as media is.
-                if role.maximumBytes > segments[place].role.maximumBytes {
-                    segments[place].role = role
+                if role.maximumBytes > segments.role(at: place).maximumBytes {
+                    segments.set(role, at: place)
                 }
                 return
             }
             throw Failure(
                 "storage.pathConflict",
-                "\(reference.url) and \(Redaction.shown(segments[place].url)) would both be stored "
-                    + "as \(Redaction.shown(key))")
+                "\(reference.url) and \(other) would both be stored as "
+                    + Redaction.shown(segments.key(at: place)))
         }
-        places[key] = segments.count
-        var segment = ResolvedSegment(
-            ordinal: segments.count, url: url, key: key, role: role, bytes: bytes, sha256: sha256)
-        if !mirrors.isEmpty { segment.mirrors = mirrors.map(\.text) }
-        segments.append(segment)
+        places[hash] = UInt32(clamping: segments.count)
+        segments.append(reference, role, mirrors: mirrors)
+        if let known { segments.set(known, at: segments.count - 1) }
+        guard segments.urlBytes <= WireLimits.urlBytesPerAsset else {
+            throw Failure(
+                "manifest.tooMany",
+                "\(title ?? reference.url): the URLs of the title's first \(segments.count) objects come "
+                    + "to \(segments.urlBytes) bytes; \(WireLimits.urlBytesPerAsset) are taken of "
+                    + "all")
+        }
+    }
+
+    private static func hash(_ key: Substring.UTF8View) -> Int {
+        var hasher = Hasher()
+        let isDone: Void? = key.withContiguousStorageIfAvailable {
+            hasher.combine(bytes: UnsafeRawBufferPointer($0))
+        }
+        if isDone == nil { Array(key).withUnsafeBytes { hasher.combine(bytes: $0) } }
+        return hasher.finalize()
     }
 
     /// Refuses a key that is the folder of another.
     func checkFolders() throws(Failure) {
-        var folders: Set<Substring> = []
-        for segment in segments {
-            var folder = segment.key[...]
+        var before = ""
+        for place in segments.indices {
+            let key = segments.key(at: place)
+            var folder = key[...]
             while let slash = folder.utf8.lastIndex(of: ASCII.slash) {
+                // What the one before lies in as well was looked at then.
+                if before.utf8.starts(with: key.utf8[...slash]) { break }
                 folder = folder[..<slash]
-                guard folders.insert(folder).inserted else { break }
-                if let place = places[String(folder)] {
+                if let file = places[Self.hash(folder.utf8)] {
                     throw Failure(
                         "storage.pathConflict",
-                        "\(Redaction.shown(segments[place].url)) is a file, and "
-                            + "\(Redaction.shown(segment.url)) wants a folder of that name")
+                        "\(segments.url(at: Int(file))) is a file, and "
+                            + "\(segments.url(at: place)) wants a folder of that name")
                 }
             }
+            before = key
         }
     }
 }

@@ -160,7 +160,7 @@ package struct TitleResolver: Sendable {
     /// Every object of the title, once, in the order of fetching, the manifest last.
     ///
     /// Fails with `storage.pathConflict`, `storage.pathRefused`, or `manifest.…`.
-    package func segments() throws(Failure) -> [ResolvedSegment] {
+    package func segments() throws(Failure) -> ResolvedSegments {
         switch state {
         case .asking: preconditionFailure("segments() is for a resolver that has all manifests")
         case .hls(let resolver): try resolver.segments()

@@ -162,4 +162,6 @@ package enum WireLimits {
     package static let documentBytes = 6 << 20
     /// Segments of one asset.
     package static let segmentsPerAsset = 1_000_000
+    /// Bytes of the URLs of these segments together, mirrors included.
+    package static let urlBytesPerAsset = 64 << 20
 }

@@ -31,14 +31,10 @@ extension WorkerService {
     /// Reads a title's manifest with all it names, hands in its segments and ends the job.
     func resolve(_ job: Job, _ lease: LeaseID) async {
         do {
-            let segments = try await segments(of: job, lease)
-            for batch in Self.requests(segments) {
-                let answer = try await client.segments(
-                    SegmentBatch(worker: id, job: job.id, lease: lease, segments: Array(batch)))
-                guard answer.verdict == .accepted else {
-                    held.remove([(job: job.id, lease: lease)])
-                    return
-                }
+            let segments = try await objects(of: job, lease)
+            guard try await handIn(segments, of: job, lease) else {
+                held.remove([(job: job.id, lease: lease)])
+                return
             }
             var report = JobReport(job: job.id, lease: lease, outcome: .done)
             report.segments = segments.count
@@ -56,25 +52,45 @@ extension WorkerService {
         pace.ended(1)
     }
 
-    /// Segments in requests within the bounds of the wire format.
-    private static func requests(_ segments: [ResolvedSegment]) -> [ArraySlice<ResolvedSegment>] {
-        var requests: [ArraySlice<ResolvedSegment>] = []
-        var (start, bytes) = (0, 0)
-        for place in segments.indices {
-            let mirrors = segments[place].mirrors ?? []
-            let more = mirrors.reduce(segments[place].content?.utf8.count ?? 0) {
+    /// Hands in segments in requests within the bounds of the wire format; false once the job is not
+    /// held any more.
+    private func handIn(
+        _ segments: ResolvedSegments, of job: Job, _ lease: LeaseID
+    ) async throws(Failure) -> Bool {
+        var batch: [ResolvedSegment] = []
+        var bytes = 0
+        for segment in segments.lazy.map(Self.checked) {
+            let more = (segment.mirrors ?? []).reduce(segment.content?.utf8.count ?? 0) {
                 $0 + $1.utf8.count
             }
-            if place - start >= WireLimits.segmentsPerRequest
+            let isFull =
+                batch.count >= WireLimits.segmentsPerRequest
                 || bytes + more > WireLimits.documentBytes
-            {
-                requests.append(segments[start..<place])
-                (start, bytes) = (place, 0)
+            if isFull, !batch.isEmpty {
+                guard try await handIn(batch, of: job, lease) else { return false }
+                batch.removeAll(keepingCapacity: true)
+                bytes = 0
             }
+            batch.append(segment)
             bytes += more
         }
-        if start < segments.count { requests.append(segments[start...]) }
-        return requests
+        return try await handIn(batch, of: job, lease)
+    }
+
+    private func handIn(
+        _ batch: [ResolvedSegment], of job: Job, _ lease: LeaseID
+    ) async throws(Failure) -> Bool {
+        let request = SegmentBatch(worker: id, job: job.id, lease: lease, segments: batch)
+        return try await client.segments(request).verdict == .accepted
+    }
+
+    /// A document is checked by what it is, not by what it was made from.
+    private static func checked(_ segment: ResolvedSegment) -> ResolvedSegment {
+        guard let content = segment.content else { return segment }
+        var segment = segment
+        segment.bytes = Int64(content.utf8.count)
+        segment.sha256 = SHA256Digest(hashing: Array(content.utf8)).description
+        return segment
     }
 
     /// A failure with what the origin said about trying again.
@@ -87,6 +103,10 @@ extension WorkerService {
 
     /// What the manifest of a job's title lists, with documents and what is known of playlists.
     func segments(of job: Job, _ lease: LeaseID) async throws -> [ResolvedSegment] {
+        try await objects(of: job, lease).map(Self.checked)
+    }
+
+    private func objects(of job: Job, _ lease: LeaseID) async throws -> ResolvedSegments {
         var resolver = try TitleResolver(
             url: job.url, kind: job.assetKind ?? .hls, options: job.titles ?? TitleOptions(),
             snapshotSeconds: Date().timeIntervalSince1970)
@@ -108,14 +128,7 @@ extension WorkerService {
                     answeredSeconds: fetched.answeredSeconds)
             }
         }
-        return try resolver.segments().map { segment in
-            guard let content = segment.content else { return segment }
-            // The document is checked by what it is, not by what it was made from.
-            var segment = segment
-            segment.bytes = Int64(content.utf8.count)
-            segment.sha256 = SHA256Digest(hashing: Array(content.utf8)).description
-            return segment
-        }
+        return try resolver.segments()
     }
 
     /// Whether there is time for a job, and somebody who waits for it.

@@ -9,14 +9,14 @@ struct InspectReport {
     private let listsSegments: Bool
     private let sums: [ManifestListing.Sum]
     private let renditions: [Rendition]
-    private let segments: [ManifestSegment]
+    private let segments: ManifestSegments
 
     init(_ inspection: Inspection, listsSegments: Bool) {
         self.inspection = inspection
         self.listsSegments = listsSegments
         sums = inspection.listing?.sums ?? []
         renditions = inspection.listing?.renditions ?? []
-        segments = inspection.listing?.segments ?? []
+        segments = inspection.listing?.segments ?? ManifestSegments()
     }
 
     /// Of all that is listed; nil where nothing is known.

@@ -96,7 +96,7 @@ import Testing
                 try resolver.receive(
                     request, finalURL: Self.manifest, body: mark + body, sha256: "")
             }
-            return try resolver.segments()
+            return Array(try resolver.segments())
         }
         let chosen = try stored(["de"])
         #expect(chosen.map(\.key) == ["h/t/ü", "h/t/m.mpd"])

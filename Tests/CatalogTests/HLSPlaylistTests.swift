@@ -52,6 +52,25 @@ struct PlaylistCase: CustomTestStringConvertible, Sendable {
         #expect(try other.outcome() == playlist.expected)
     }
 
+    /// They are held by what they do not have in common.
+    @Test func urlsComeOutAsTheyWentIn() throws {
+        var names = (1...200).map { String(repeating: "a", count: $0) }
+        names += (1...200).map { String(repeating: "a", count: 201 - $0) + "/b.ts?a=b" }
+        names += (1...100).map { "\($0)\(String(repeating: "x", count: 3_000))\($0)" }
+        names += (1...200).map {
+            "v\($0 % 3)/segment-\($0).m4s?token=\(String(repeating: "t", count: 99))"
+        }
+        let lines = names.map { "#EXTINF:4,\n\($0)\n" }.joined()
+        let playlist = try HLSPlaylist.parse(
+            [UInt8]("#EXTM3U\n\(lines)#EXT-X-ENDLIST\n".utf8), url: WebURL("http://h/v/a"))
+        #expect(playlist.segments.map(\.reference.url.text) == names.map { "http://h/v/\($0)" })
+        #expect(
+            playlist.segments.allSatisfy {
+                $0.reference.url == (try? WebURL($0.reference.url.text))
+            })
+        #expect(playlist.segments.map(\.reference.url.path).last == "/v/v2/segment-200.m4s")
+    }
+
     @Test func aLargePlaylistIsReadWhole() throws {
         var text = "#EXTM3U\n#EXT-X-TARGETDURATION:6\n"
         for number in 0..<10_000 { text += "#EXTINF:6.006,\nsegments/\(number).ts\n" }

@@ -31,7 +31,7 @@ import Testing
             }
         }
         #expect(resolver.next().isEmpty)
-        return try resolver.segments()
+        return Array(try resolver.segments())
     }
 
     static func failure(_ manifest: String, _ origin: Origin) -> Failure? {

@@ -131,7 +131,7 @@ enum FuzzTargets {
                 }
             }
         }
-        for segment in (try? resolver.segments()) ?? [] {
+        for segment in (try? resolver.segments()).map(Array.init) ?? [] {
             checkKey(segment.key)
             let urls = [segment.url] + (segment.mirrors ?? [])
             require(urls.allSatisfy { $0.hasPrefix("http") }, "a segment comes by http or https")

@@ -138,6 +138,46 @@ import Testing
         #expect(try await outcome(file, "mpd") == ending)
     }
 
+    /// A few hundred bytes that come to just what is taken, or a little more: what is refused is refused
+    /// before it is listed, and what is taken takes little room.
+    @Test(arguments: [
+        // 2,000,000 objects, of one representation or of ten, with long URLs or short ones:
+        ("$Number$", 99_999, 1, "manifest.tooMany"),
+        ("\(String(repeating: "x", count: 1_000))$Number$", 99_999, 1, "manifest.tooMany"),
+        ("$RepresentationID$/$Number$", 9_999, 10, "manifest.tooMany"),
+        // 1,000,000 with long URLs; what they have of their own first, or last:
+        ("\(String(repeating: "x", count: 1_000))$Number$", 49_999, 1, "manifest.tooMany"),
+        ("$Number$\(String(repeating: "x", count: 1_000))", 49_999, 1, "manifest.tooMany"),
+        ("$Number%064d$/$Number%064d$", 49_999, 1, "manifest.tooMany"),
+        // Those of a day in ten renditions:
+        ("$RepresentationID$/\(String(repeating: "x", count: 100))$Number$", 1_000, 10, "taken"),
+    ])
+    func templatesAreCountedBeforeTheyAreListed(
+        media: String, timescale: Int, representations: Int, ending: String
+    ) async throws {
+        let all = (0..<representations).map { "<Representation id=\"r\($0)\" bandwidth=\"1\"/>" }
+            .joined()
+        let file = try directory.write(
+            """
+            <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" mediaPresentationDuration="PT20S"><Period>
+            <AdaptationSet><SegmentTemplate media="\(media)" duration="1" timescale="\(timescale)"/>
+            \(all)
+            </AdaptationSet></Period></MPD>
+            """, to: "m.mpd")
+        let wanted = ending == "taken" ? "taken \(20 * timescale * representations)" : ending
+        #expect(try await outcome(file, "mpd") == wanted)
+    }
+
+    /// Variables make much of little.
+    @Test func urlsOfAPlaylistAreBounded() async throws {
+        let value = String(repeating: "x", count: 4_000)
+        let variable = "#EXT-X-DEFINE:NAME=\"a\",VALUE=\"\(value)\"\n"
+        let lines = (0..<200_000).map { "\($0){$a}\n" }.joined()
+        let file = try directory.write(
+            "#EXTM3U\n\(variable)\(lines)#EXT-X-ENDLIST\n", to: "m.m3u8")
+        #expect(try await outcome(file, "m3u8") == "manifest.tooMany")
+    }
+
     /// None of it is written to the disk, nor read beyond what a manifest may have.
     @Test(arguments: [
         ("m3u8", "#EXTM3U\n", "manifest.tooLarge"), ("mpd", "<MPD a=\"", "manifest.tooLarge"),

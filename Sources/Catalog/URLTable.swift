@@ -1,0 +1,90 @@
+import Model
+
+/// Many URLs in little room: the first of every few is kept whole, of those after it what differs.
+///
+/// 16 bytes a URL and what stands between what it begins and ends with as the first of its group does.
+struct URLTable: Sendable {
+    private struct Entry {
+        /// Block and place in it of what is kept.
+        var block: UInt32
+        var start: UInt16
+        /// Bytes of the first of its group that it begins and ends with.
+        var head: UInt16
+        var tail: UInt16
+        /// Bytes that are kept of it.
+        var length: UInt16
+        var pathStart: UInt16
+        var queryStart: UInt16
+    }
+
+    private static let groupSize = 64
+    private static let blockBytes = (1 << 16) - 1
+
+    private var entries: [Entry] = []
+    /// A URL lies within one; they are not grown, so that nothing large is ever copied.
+    private var blocks: [[UInt8]] = []
+    /// Of all URLs, as they were before.
+    private(set) var totalBytes = 0
+
+    var count: Int { entries.count }
+
+    mutating func append(_ url: WebURL) {
+        var text = url.text
+        text.withUTF8 { append($0, url) }
+    }
+
+    private mutating func append(_ text: UnsafeBufferPointer<UInt8>, _ url: WebURL) {
+        totalBytes += text.count
+        let isFirst = entries.count % Self.groupSize == 0
+        let (head, tail) = isFirst ? (0, 0) : shared(with: text)
+        let rest = text[head..<(text.count - tail)]
+        if blocks.isEmpty || blocks[blocks.count - 1].count + rest.count > Self.blockBytes {
+            var block: [UInt8] = []
+            // The first grows, as most titles are small.
+            if !blocks.isEmpty { block.reserveCapacity(Self.blockBytes) }
+            blocks.append(block)
+        }
+        // All fit: a URL has 8,192 bytes at most, and a block less than 2¹⁶.
+        entries.append(
+            Entry(
+                block: UInt32(blocks.count - 1), start: UInt16(blocks[blocks.count - 1].count),
+                head: UInt16(head), tail: UInt16(tail), length: UInt16(rest.count),
+                pathStart: UInt16(url.pathStart), queryStart: UInt16(url.queryStart)))
+        blocks[blocks.count - 1].append(contentsOf: rest)
+    }
+
+    /// With how much of the first of its group one that comes next begins, and ends.
+    private func shared(with text: UnsafeBufferPointer<UInt8>) -> (head: Int, tail: Int) {
+        let first = entries[entries.count - entries.count % Self.groupSize]
+        return blocks[Int(first.block)].withUnsafeBufferPointer { block in
+            let start = Int(first.start)
+            let end = start + Int(first.length)
+            let most = min(Int(first.length), text.count)
+            var head = 0
+            while head < most, block[start + head] == text[head] { head += 1 }
+            var tail = 0
+            while tail < most - head, block[end - 1 - tail] == text[text.count - 1 - tail] {
+                tail += 1
+            }
+            return (head, tail)
+        }
+    }
+
+    subscript(place: Int) -> WebURL {
+        let entry = entries[place]
+        let first = entries[place - place % Self.groupSize]
+        let (head, tail, length) = (Int(entry.head), Int(entry.tail), Int(entry.length))
+        let text = String(unsafeUninitializedCapacity: head + length + tail) { out in
+            let start = Int(first.start)
+            let end = start + Int(first.length)
+            let block = blocks[Int(first.block)]
+            let own = Int(entry.start)
+            var next = out[..<head].initialize(fromContentsOf: block[start..<(start + head)])
+            next = out[next...].initialize(
+                fromContentsOf: blocks[Int(entry.block)][own..<(own + length)])
+            return out[next...].initialize(fromContentsOf: block[(end - tail)..<end])
+        }
+        return WebURL(
+            text: text, pathStart: Int(entry.pathStart), queryStart: Int(entry.queryStart))
+    }
+}
