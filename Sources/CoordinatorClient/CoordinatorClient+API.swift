@@ -19,12 +19,13 @@ extension CoordinatorClient {
             "/v1/catalogs/\(catalog)/assets", batch, call: Call(retrySeconds: retrySeconds))
     }
 
-    /// Makes the jobs of what was submitted.
+    /// Makes the jobs of what was submitted. A second start changes nothing, and waits for the first.
     package func start(
         _ catalog: CatalogID, _ start: CatalogStart, retrySeconds: Double? = nil
     ) async throws(Failure) {
         try await post(
-            "/v1/catalogs/\(catalog)/start", start, call: Call(retrySeconds: retrySeconds))
+            "/v1/catalogs/\(catalog)/start", start,
+            call: Call(retrySeconds: retrySeconds, isOfCatalog: true))
     }
 
     /// Tells that the submitter goes away: what has not begun is held until it comes back.
@@ -33,7 +34,7 @@ extension CoordinatorClient {
     ) async throws(Failure) {
         try await post(
             "/v1/catalogs/\(catalog)/interrupt", [String: String](),
-            call: Call(retrySeconds: retrySeconds))
+            call: Call(retrySeconds: retrySeconds, isOfCatalog: true))
     }
 
     // MARK: Following

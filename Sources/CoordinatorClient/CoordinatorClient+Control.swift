@@ -21,7 +21,8 @@ extension CoordinatorClient {
     package func apply(
         _ action: SelectionAction, retrySeconds: Double? = nil
     ) async throws(Failure) -> SelectionAnswer {
-        try await post("/v1/selections", action, call: Call(retrySeconds: retrySeconds))
+        try await post(
+            "/v1/selections", action, call: Call(retrySeconds: retrySeconds, isOfCatalog: true))
     }
 
     /// A page of a catalog's assets. Throws `input.notFound` for a catalog that is not there.

@@ -13,6 +13,8 @@ package final class CoordinatorClient: Sendable {
     /// Largest answer that is read, in bytes: a full lease of the longest URLs and keys.
     static let maximumAnswerBytes = 64 << 20
     static let connectTimeoutSeconds = 5.0
+    /// How long a request may take that works on a whole catalog, of ten million assets say.
+    package static let catalogSeconds = 3_600.0
 
     private let endpoints: [String]
     /// Which endpoint answered last.
@@ -26,7 +28,8 @@ package final class CoordinatorClient: Sendable {
     ///   - token: sent as a bearer token.
     ///   - retrySeconds: how long a request that may be repeated is tried when its caller does not
     ///     say.
-    ///   - timeoutSeconds: how long one request may take, a long poll's wait not counted.
+    ///   - timeoutSeconds: how long one request may take, a long poll's wait not counted; those that
+    ///     work on whole catalogs have `catalogSeconds`.
     ///   - caFile: a PEM file of certificate authorities in place of the system's.
     ///   - maximumConnections: what goes beyond waits its turn.
     package init(
@@ -52,6 +55,8 @@ package final class CoordinatorClient: Sendable {
         }
         var options = CurlEasy.Options(userAgent: "dray/\(drayVersion)")
         options.bufferBytes = 64 << 10
+        // A request may take an hour, and its coordinator be gone without a word.
+        options.keepsAlive = true
         options.caFile = caFile
         loop = try RequestLoop(
             maximumConnections: maximumConnections, options: options, headerLines: lines)
@@ -88,10 +93,17 @@ package final class CoordinatorClient: Sendable {
         package var retrySeconds: Double?
         /// How long the coordinator may hold the request before it answers.
         package var waitSeconds = 0.0
+        /// It works on a whole catalog: a try takes as long as it takes, `catalogSeconds` at most. One
+        /// that had been under way for longer than it would be repeated, and whose answer was lost, is
+        /// repeated as if it were the first.
+        package var isOfCatalog = false
 
-        package init(retrySeconds: Double? = nil, waitSeconds: Double = 0) {
+        package init(
+            retrySeconds: Double? = nil, waitSeconds: Double = 0, isOfCatalog: Bool = false
+        ) {
             self.retrySeconds = retrySeconds
             self.waitSeconds = waitSeconds
+            self.isOfCatalog = isOfCatalog
         }
     }
 
@@ -145,14 +157,22 @@ package final class CoordinatorClient: Sendable {
     private func answer(
         _ path: String, body: [UInt8]?, call: Call
     ) async throws(Failure) -> [UInt8] {
-        let mayRepeat = (call.retrySeconds ?? retrySeconds) > 0
-        var backoff = Backoff(forSeconds: call.retrySeconds ?? retrySeconds)
+        let retrySeconds = call.retrySeconds ?? retrySeconds
+        let mayRepeat = retrySeconds > 0
+        var backoff = Backoff(forSeconds: retrySeconds)
+        let end = ContinuousClock.now + .seconds(Self.catalogSeconds)
         while true {
             let failure: Failure
-            do throws(Failure) {
+            let isUnsent: Bool
+            let begin = ContinuousClock.now
+            do throws(WireFailure) {
                 return try await pass(path, body: body, call: call, mayRepeat: mayRepeat)
             } catch {
-                failure = error
+                (failure, isUnsent) = (error.failure, error.isUnsent)
+            }
+            let now = ContinuousClock.now
+            if call.isOfCatalog, !isUnsent, now - begin > .seconds(retrySeconds), now < end {
+                backoff = Backoff(forSeconds: retrySeconds)
             }
             guard mayRepeat, Self.mayPass(failure.code), !Task.isCancelled,
                 let delay = backoff.next()
@@ -176,15 +196,17 @@ package final class CoordinatorClient: Sendable {
     /// One try at each endpoint, from the one that answered last.
     private func pass(
         _ path: String, body: [UInt8]?, call: Call, mayRepeat: Bool
-    ) async throws(Failure) -> [UInt8] {
+    ) async throws(WireFailure) -> [UInt8] {
         let first = current.load(ordering: .relaxed)
-        var last = Failure("cluster.coordinatorUnreachable", "no coordinator")
+        var last = WireFailure(
+            failure: Failure("cluster.coordinatorUnreachable", "no coordinator"), isUnsent: true)
         for step in 0..<endpoints.count {
             let index = (first + step) % endpoints.count
             let request = WireRequest(
                 url: endpoints[index] + path, body: body,
                 connectTimeoutSeconds: min(Self.connectTimeoutSeconds, timeoutSeconds),
-                timeoutSeconds: timeoutSeconds + call.waitSeconds,
+                timeoutSeconds: call.isOfCatalog
+                    ? Self.catalogSeconds : timeoutSeconds + call.waitSeconds,
                 maximumAnswerBytes: Self.maximumAnswerBytes)
             do throws(WireFailure) {
                 let answer = try await loop.perform(request)
@@ -194,8 +216,10 @@ package final class CoordinatorClient: Sendable {
                 }
                 return answer.body
             } catch {
-                last = error.failure
-                let isDown = last.code == "cluster.coordinatorUnreachable"
+                // Any of them may have done it.
+                last = WireFailure(
+                    failure: error.failure, isUnsent: last.isUnsent && error.isUnsent)
+                let isDown = error.failure.code == "cluster.coordinatorUnreachable"
                 guard isDown, mayRepeat || error.isUnsent else { throw last }
             }
         }

@@ -61,6 +61,8 @@ package final class CurlEasy {
         package var bufferBytes = 128 << 10
         /// A PEM file of certificate authorities in place of the system's.
         package var caFile: String?
+        /// Asks after a peer that is silent for half a minute, so that one that has gone is noticed.
+        package var keepsAlive = false
 
         package init(userAgent: String) { self.userAgent = userAgent }
     }
@@ -90,6 +92,9 @@ package final class CurlEasy {
             dray_easy_set_no_proxy(handle, ""),
             dray_easy_set_user_agent(handle, options.userAgent),
             dray_easy_set_buffer_size(handle, options.bufferBytes),
+            dray_easy_set_tcp_keepalive(handle, options.keepsAlive ? 1 : 0),
+            dray_easy_set_tcp_keepidle(handle, 30),
+            dray_easy_set_tcp_keepintvl(handle, 10),
             options.caFile.map { dray_easy_set_ca_file(handle, $0) } ?? CURLE_OK,
             dray_easy_set_write(handle, writeCallback, user),
             dray_easy_set_header_callback(handle, headerCallback, user),

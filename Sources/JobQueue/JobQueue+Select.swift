@@ -69,6 +69,7 @@ extension JobQueue {
             try await transaction { connection in
                 let id: [PostgresValue] = [.int(catalog.rawValue)]
                 _ = try await connection.query(SQL.catalogLock, id)
+                try await self.takeTime(connection)
                 _ = try await connection.query(SQL.catalogFold, id)
             }
         }
@@ -79,6 +80,7 @@ extension JobQueue {
                 throw Self.unknown(catalog)
             }
             let state = CatalogState(rawValue: try row.string("state")) ?? .open
+            try await self.takeTime(connection)
             _ = try await connection.query(SQL.planInBulk, [])
             let isWhole = action.asset == nil && action.failureCode == nil
             if action.action == .reprioritise, isWhole {

@@ -121,7 +121,10 @@ extension JobQueue {
     /// checked. Starting it again changes nothing.
     package func start(_ catalog: CatalogID, generation: Int) async throws(Failure) {
         try await transaction { connection in
-            let row = try await Self.lock(catalog, generation: generation, connection)
+            // It has time from then on: see `takeTime`.
+            let time = try await connection.statementTimeout(
+                seconds: self.settings.catalogStatementSeconds)
+            let row = try await Self.lock(catalog, generation: generation, connection, time)
             if row.generation == generation && row.state != .interrupted { return }
             try Self.checkOpen("of catalog \(catalog)", state: row.queueState)
             let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
@@ -187,6 +190,7 @@ extension JobQueue {
                     SQL.catalogRead, [.int(catalog.rawValue)]
                 ).rows.isEmpty
             else { throw Self.unknown(catalog) }
+            try await self.takeTime(connection)
             try await Self.interrupt([catalog.rawValue], connection)
         }
     }
@@ -198,6 +202,7 @@ extension JobQueue {
             let ids = try running.rows.map { try $0.int64("id") }
             guard !ids.isEmpty else { return }
             for id in ids { _ = try await connection.query(SQL.catalogLock, [.int(id)]) }
+            try await self.takeTime(connection)
             try await Self.interrupt(ids, connection)
         }
     }
@@ -227,14 +232,16 @@ extension JobQueue {
         var hasMirrors: Bool
     }
 
-    /// Takes the catalog's lock and checks that `generation` is still the one last opened.
+    /// Takes the catalog's lock, does `next`, and checks that `generation` is still the one last opened.
     private static func lock(
-        _ catalog: CatalogID, generation: Int, _ connection: PostgresConnection
+        _ catalog: CatalogID, generation: Int, _ connection: PostgresConnection,
+        _ next: PostgresStatement? = nil
     ) async throws -> CatalogRow {
-        let results = try await connection.pipeline(
-            [SQL.catalogLock, SQL.catalogRead].map {
-                PostgresStatement($0, [.int(catalog.rawValue)])
-            })
+        let id: [PostgresValue] = [.int(catalog.rawValue)]
+        var statements = [PostgresStatement(SQL.catalogLock, id)]
+        if let next { statements.append(next) }
+        statements.append(PostgresStatement(SQL.catalogRead, id))
+        let results = try await connection.pipeline(statements)
         guard let row = results.last?.firstRow else { throw unknown(catalog) }
         let opened = Int(try row.int64("opened_generation"))
         guard opened == generation else {

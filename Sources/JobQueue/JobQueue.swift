@@ -20,6 +20,8 @@ package final class JobQueue: Sendable {
         package var retentionDays: Int?
         /// Attempts at a file while its own origin is left alone, after which a failure of its mirrors ends it.
         package var mostAttemptsAtMirrors = 8
+        /// How long a statement may take that works on a whole catalog, of ten million assets say.
+        package var catalogStatementSeconds = 3_600.0
         /// Origins with a row at most that no list names.
         package var mostUnlistedOrigins = 10_000
 
@@ -107,6 +109,14 @@ package final class JobQueue: Sendable {
         try await withConnection { connection in
             try await connection.transaction { try await body($0) }
         }
+    }
+
+    /// Gives the statements of a transaction as long as those on whole catalogs may take.
+    ///
+    /// Not before the catalog's lock is had: whoever waits for that holds a connection, and is told
+    /// `cluster.busy` before long, to come again.
+    func takeTime(_ connection: PostgresConnection) async throws {
+        try await connection.setStatementTimeout(seconds: settings.catalogStatementSeconds)
     }
 
     /// Lends a connection to `body` and turns what it throws into a `Failure`.

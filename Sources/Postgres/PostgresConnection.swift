@@ -32,7 +32,9 @@ package actor PostgresConnection {
     let handle: ConnectionHandle
     let descriptor: Int32
     let secrets: [String]
-    let patienceSeconds: Double?
+    private let usualPatienceSeconds: Double?
+    /// How long the answer to a statement is waited for; nil for ever.
+    private(set) var patienceSeconds: Double?
 
     /// Why no more can be done here; nil while all is well.
     var failure: PostgresError?
@@ -71,7 +73,8 @@ package actor PostgresConnection {
         self.secrets = secrets
         self.loop = loop
         descriptor = PQsocket(handle.pointer)
-        patienceSeconds = configuration.statementTimeoutSeconds.map { $0 + 5 }
+        usualPatienceSeconds = configuration.statementTimeoutSeconds.map { $0 + 5 }
+        patienceSeconds = usualPatienceSeconds
         cache = StatementCache(capacity: configuration.maximumPreparedStatements)
         (notifications, notify) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1024))
     }
@@ -204,6 +207,7 @@ package actor PostgresConnection {
     /// COMMIT. Throws as well when the server answers it with a rollback, as it does after an error
     /// that the caller has swallowed.
     func commit() async throws(PostgresError) {
+        defer { patienceSeconds = usualPatienceSeconds }
         isInTransaction = false
         if pendingBegin != nil {
             pendingBegin = nil
@@ -216,6 +220,7 @@ package actor PostgresConnection {
     }
 
     func rollback() async {
+        defer { patienceSeconds = usualPatienceSeconds }
         isInTransaction = false
         if pendingBegin != nil {
             pendingBegin = nil
@@ -227,6 +232,24 @@ package actor PostgresConnection {
         } catch {
             breakDown(error)
         }
+    }
+
+    /// Gives statements up to the end of this transaction as long as `seconds` each, in place of the
+    /// configuration's timeout.
+    package func setStatementTimeout(seconds: Double) async throws(PostgresError) {
+        let statement = try statementTimeout(seconds: seconds)
+        try await query(statement.sql, statement.parameters)
+    }
+
+    /// As `setStatementTimeout`, from the statement that is answered on, which is to be sent.
+    package func statementTimeout(seconds: Double) throws(PostgresError) -> PostgresStatement {
+        guard isInTransaction else {
+            throw PostgresError(.usage, "a timeout for a transaction outside of one")
+        }
+        patienceSeconds = seconds + 5
+        return PostgresStatement(
+            "SELECT set_config('statement_timeout', $1, true)",
+            [.text("\(Int(min(max(seconds * 1000, 1), 2_000_000_000)))")])
     }
 
     private func flushBegin() async throws(PostgresError) {

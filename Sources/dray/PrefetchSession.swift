@@ -132,7 +132,8 @@ final class PrefetchSession: FollowingSession {
     /// Marks the catalog, so that nothing is begun for a submitter that has gone.
     ///
     /// In a task of its own: a second signal cancels the session's, and the mark is to be set then
-    /// too. It takes milliseconds, or is given up after a second.
+    /// too. It takes milliseconds, a while after a list of millions; a coordinator that is not there is
+    /// given up after a second.
     private func interrupt(_ handle: CatalogHandle, _ client: CoordinatorClient) async {
         do {
             try await Task { try await client.interrupt(handle.id, retrySeconds: 1) }.value

@@ -70,6 +70,47 @@ struct FailoverTests {
         }
     }
 
+    /// A start that takes longer than a request may, and whose answers then are `statuses`; answers
+    /// how often it was asked for.
+    private func start(answers statuses: [Int]) async throws -> Int {
+        let (answers, answer) = AsyncStream<Int>.makeStream()
+        var starts = 0
+        try await withCoordinator(retrySeconds: 0.4, timeoutSeconds: 0.5) { request in
+            if request.path == "/v1/catalogs/1/start" {
+                for await status in answers { return .text(status, "") }
+            }
+            // Whatever else it is asked is not answered before it goes.
+            await Self.cancellation()
+            return .text(503, "")
+        } _: { client, log in
+            async let start: Void = client.start(CatalogID(1), CatalogStart(generation: 1))
+            try await waitUntil(deadlineSeconds: 60) { !log.all.isEmpty }
+            let other = await failure { _ = try await client.clusterStatus(retrySeconds: 0) }
+            #expect(other?.code == "cluster.coordinatorUnreachable")
+            for status in statuses { answer.yield(status) }
+            try await start
+            starts = log.all.count { $0.path.hasSuffix("/start") }
+        }
+        return starts
+    }
+
+    private static func cancellation() async {
+        let (stream, end) = AsyncStream<Void>.makeStream()
+        for await _ in stream {}
+        end.finish()
+    }
+
+    @Test("work on a whole catalog has its time", .timeLimit(.minutes(1)))
+    func longStart() async throws {
+        #expect(try await start(answers: [204]) == 1)
+    }
+
+    @Test("an answer that was lost after a long time is asked for again", .timeLimit(.minutes(1)))
+    func lostStart() async throws {
+        // As a proxy says it.
+        #expect(try await start(answers: [504, 204]) == 2)
+    }
+
     @Test("what does not pass is not tried again")
     func noRetry() async throws {
         try await withCoordinator(retrySeconds: 30) { _ in

@@ -34,13 +34,14 @@ struct TestCoordinator: ~Copyable {
 
 /// Runs `body` with a coordinator that answers as told and a client that speaks to it; ends both.
 func withCoordinator(
-    token: String? = nil, retrySeconds: Double = 0,
+    token: String? = nil, retrySeconds: Double = 0, timeoutSeconds: Double = 30,
     answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse,
     _ body: (CoordinatorClient, TestCoordinator.Log) async throws -> Void
 ) async throws {
     let coordinator = try TestCoordinator(answer)
     let client = try CoordinatorClient(
-        endpoints: coordinator.url, token: token, retrySeconds: retrySeconds)
+        endpoints: coordinator.url, token: token, retrySeconds: retrySeconds,
+        timeoutSeconds: timeoutSeconds)
     let result: Result<Void, any Error>
     do {
         result = .success(try await body(client, coordinator.log))

@@ -10,6 +10,8 @@ import Testing
 /// A queue in a schema of its own, with workers to play.
 struct QueueFixture {
     let loop: EventLoop
+    /// Where its schema is.
+    let url: String
     let pool: PostgresPool
     let queue: JobQueue
     let worker: WorkerID = newID()
@@ -18,9 +20,10 @@ struct QueueFixture {
     init(_ name: String) async throws {
         let server = try await PostgresServer.shared()
         loop = try EventLoop(name: "queue-tests")
+        url = try await server.schemaURL(name)
         pool = PostgresPool(
             PostgresConfiguration(
-                url: try await server.schemaURL(name),
+                url: url,
                 sessionSettings: JobQueue.sessionSettings), maximumConnections: 8,
             on: loop)
         try await Migrations.migrate(pool)

@@ -28,6 +28,22 @@ private struct Interruption: Error {}
         }
     }
 
+    @Test func aTransactionMayHaveMoreTime() async throws {
+        try await withConnection(statementTimeoutSeconds: 1) { connection in
+            try await connection.transaction { inner in
+                try await inner.setStatementTimeout(seconds: 60)
+                try await inner.query("SELECT pg_sleep(1.5)")
+            }
+            let error = await #expect(throws: PostgresError.self) {
+                try await connection.query("SELECT pg_sleep(60)")
+            }
+            #expect(error?.sqlState == "57014")
+            await #expect(throws: PostgresError.self) {
+                try await connection.setStatementTimeout(seconds: 60)
+            }
+        }
+    }
+
     @Test func rollsBackWhenTheBodyThrows() async throws {
         try await withTable { connection in
             await #expect(throws: Interruption.self) {
