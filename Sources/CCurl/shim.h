@@ -249,6 +249,7 @@ static inline int64_t dray_easy_content_length(CURL *easy) {
     }
 
 DRAY_EASY_MICROSECONDS(dray_easy_connect_microseconds, CURLINFO_CONNECT_TIME_T)
+DRAY_EASY_MICROSECONDS(dray_easy_sent_microseconds, CURLINFO_PRETRANSFER_TIME_T)
 DRAY_EASY_MICROSECONDS(dray_easy_first_byte_microseconds, CURLINFO_STARTTRANSFER_TIME_T)
 DRAY_EASY_MICROSECONDS(dray_easy_total_microseconds, CURLINFO_TOTAL_TIME_T)
 

@@ -31,7 +31,7 @@ struct ListDigests {
     /// By the name that `FurtherDigests` has for the algorithm.
     var others: [String: String] = [:]
 
-    static let allowed = "md5, sha-1, sha-256, sha-512, crc32c"
+    static let allowed = "md5, sha-1, sha-256, sha-512, crc32, crc32c, crc64nvme"
 
     var isEmpty: Bool { sha256 == nil && others.isEmpty }
 

@@ -263,6 +263,10 @@ package final class CurlEasy {
             totalSeconds: Double(dray_easy_total_microseconds(handle)) / 1e6)
     }
 
+    /// From the start until the request could be sent, in seconds, with the connection and its handshakes; 0
+    /// while that is to come.
+    package var secondsUntilSent: Double { Double(dray_easy_sent_microseconds(handle)) / 1e6 }
+
     package struct Timings: Sendable, Hashable {
         /// 0 when a connection was reused.
         package var connectSeconds = 0.0

@@ -42,17 +42,20 @@ struct DigestHashers: ~Copyable, Sendable {
     private var sha256 = SHA256Hasher()
     private var others: [StreamDigest]
     private var crc32c: CRC32C?
+    private var checksums: [(algorithm: DigestAlgorithm, crc: TableCRC)]
 
     init(_ algorithms: some Sequence<DigestAlgorithm>) {
         let wanted = Set(algorithms)
         crc32c = wanted.contains(.crc32c) ? CRC32C() : nil
-        others = wanted.subtracting([.sha256, .crc32c]).filter(\.isAvailable).sorted()
+        checksums = wanted.sorted().compactMap { one in TableCRC(one).map { (one, $0) } }
+        others = wanted.filter { $0 != .sha256 && !$0.isChecksum && $0.isAvailable }.sorted()
             .map { StreamDigest($0) }
     }
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         sha256.update(bytes)
         if crc32c != nil { crc32c?.update(bytes) }
+        for index in checksums.indices { checksums[index].crc.update(bytes) }
         guard !others.isEmpty else { return }
         for other in others { other.context.update(bytes) }
     }
@@ -66,6 +69,12 @@ struct DigestHashers: ~Copyable, Sendable {
         if let crc32c, let digest = ExpectedDigest(.crc32c, bytes: crc32c.bytes) {
             digests.append(digest)
             self.crc32c = CRC32C()
+        }
+        for (index, checksum) in checksums.enumerated() {
+            if let digest = ExpectedDigest(checksum.algorithm, bytes: checksum.crc.bytes) {
+                digests.append(digest)
+            }
+            if let anew = TableCRC(checksum.algorithm) { checksums[index].crc = anew }
         }
         return (sha256.finish(), digests)
     }

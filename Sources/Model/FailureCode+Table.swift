@@ -143,7 +143,9 @@ extension FailureCode {
         row(
             510, "storage.outgrown", .waitsForRoom,
             "A file of unknown length was more than the site has room for; free space."),
-        row(511, "storage.tooLarge", .never, "The file is larger than the site's file system."),
+        row(
+            511, "storage.tooLarge", .never,
+            "The file is larger than the site's file system, or a limit of the process, allows."),
         // 6xx: the worker and its lease.
         row(600, "worker.lost", .attempts(5), "The worker vanished while it held the job."),
         row(601, "worker.cancelled", .never, "The work was cancelled."),

@@ -2,7 +2,9 @@
 /// lower-case hex digits, each algorithm once, in the order of their names.
 package enum FurtherDigests {
     /// Hex digits of each algorithm that a list may name.
-    package static let hexDigits = ["crc32c": 8, "md5": 32, "sha1": 40, "sha512": 128]
+    package static let hexDigits = [
+        "crc32": 8, "crc32c": 8, "crc64nvme": 16, "md5": 32, "sha1": 40, "sha512": 128,
+    ]
 
     /// Nil when there is none.
     package static func text(_ digests: [String: String]) -> String? {

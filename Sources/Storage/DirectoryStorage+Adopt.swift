@@ -15,10 +15,10 @@ extension DirectoryStorage {
     }
 
     /// As above, of any length where `bytes` is nil; answers what lies there, nil where it is not
-    /// adopted. All the digests must agree; there must be one, and not of CRC32C alone where the length
+    /// adopted. All the digests must agree; there must be one, and not of a CRC alone where the length
     /// is not known.
     package func adopt(key: String, bytes: Int64?, digests: [ExpectedDigest]) -> StoredObject? {
-        guard digests.contains(where: { $0.algorithm != .crc32c || bytes != nil }) else {
+        guard digests.contains(where: { !$0.algorithm.isChecksum || bytes != nil }) else {
             return nil
         }
         do throws(Failure) {

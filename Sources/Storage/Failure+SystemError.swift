@@ -13,6 +13,8 @@ extension Failure {
     static func storageCode(for code: Int32) -> FailureCode {
         switch code {
         case ENOSPC, EDQUOT: "storage.full"
+        // Of a file system, or by a limit of the process: others fit.
+        case EFBIG: "storage.tooLarge"
         case EROFS: "storage.readOnly"
         case EACCES, EPERM: "storage.permission"
         case ENOTDIR, EISDIR, EEXIST, ENOTEMPTY: "storage.pathConflict"

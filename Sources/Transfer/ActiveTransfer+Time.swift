@@ -30,9 +30,11 @@ extension ActiveTransfer {
             return overdue("not finished after \(total) s", since: startedAt)
         }
         guard easy.status > 0 else {
-            let limit = timeouts.connect + timeouts.firstByte
+            // What it may take to connect counts until it has: libcurl ends what takes longer.
+            let sentAfter = easy.secondsUntilSent
+            let limit = timeouts.firstByte + (sentAfter > 0 ? sentAfter : timeouts.connect)
             guard now - requestedAt > limit else { return nil }
-            return overdue("no answer after \(limit) s", since: requestedAt)
+            return overdue("no answer after \(timeouts.firstByte) s", since: requestedAt)
         }
         // Slow by order.
         if isPaused || opening != nil { windowStartedAt = nil }

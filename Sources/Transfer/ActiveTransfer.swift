@@ -215,20 +215,23 @@ final class ActiveTransfer {
     }
 
     private func sniff(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-        guard refusesPages, start.count < WebPage.sniffBytes, resumedBytes == 0 else { return }
+        guard start.count < WebPage.sniffBytes, refusesPages, resumedBytes == 0 else { return }
         start.append(contentsOf: bytes.prefix(WebPage.sniffBytes - start.count))
         if WebPage.isStart(start) {
             throw problem("content.unexpectedType", "an HTML page")
         }
     }
 
+    private lazy var isNamedAsMedia = WebPage.isMedia(at: request.url)
+
     /// True where a page can only be an error or a login form.
     private var refusesPages: Bool {
         guard !request.isManifest else { return true }
         switch request.role {
-        case .media, .`init`, .subtitles, .playlist, .image:
+        case .media, .`init`, .subtitles, .playlist, .image, .key, .index:
             return (request.range?.offset ?? 0) == 0
-        case .file, .key, .index, .data: return false
+        case .file: return (request.range?.offset ?? 0) == 0 && isNamedAsMedia
+        case .data: return false
         }
     }
 

@@ -103,7 +103,7 @@ enum Validator {
 /// Finds web pages that come where something else was asked for: error pages, login forms.
 enum WebPage {
     /// Bytes of the body that are enough to tell.
-    static let sniffBytes = 64
+    static let sniffBytes = 512
 
     static func isType(_ contentType: String?) -> Bool {
         guard let contentType else { return false }
@@ -111,22 +111,58 @@ enum WebPage {
         return type == "text/html" || type == "application/xhtml+xml"
     }
 
-    /// True for a body that starts like an HTML document, after a byte order mark and white space.
+    /// True for a body that starts like an HTML document: after a byte order mark, white space, comments and
+    /// an XML declaration.
     static func isStart(_ bytes: some Sequence<UInt8>) -> Bool {
-        var text = Array(bytes.prefix(sniffBytes))
-        if text.starts(with: [0xEF, 0xBB, 0xBF]) { text.removeFirst(3) }
-        let start = text.drop { $0 == 0x20 || ($0 >= 0x09 && $0 <= 0x0D) }.map { byte in
-            byte >= 0x41 && byte <= 0x5A ? byte + 0x20 : byte
+        var text = bytes.prefix(sniffBytes).map { $0 >= 0x41 && $0 <= 0x5A ? $0 + 0x20 : $0 }[...]
+        if text.starts(with: [0xEF, 0xBB, 0xBF]) { text = text.dropFirst(3) }
+        while true {
+            text = text.drop { $0 == 0x20 || ($0 >= 0x09 && $0 <= 0x0D) }
+            guard text.first == UInt8(ascii: "<") else { return false }
+            if text.starts(with: "<!--".utf8) {
+                guard let end = text.firstRange(of: "-->".utf8) else { return false }
+                text = text[end.upperBound...]
+            } else if text.starts(with: "<?xml".utf8) {
+                guard let end = text.firstRange(of: "?>".utf8) else { return false }
+                text = text[end.upperBound...]
+            } else {
+                return ["<!doctype html", "<html", "<head>", "<head "].contains {
+                    text.starts(with: $0.utf8)
+                }
+            }
         }
-        return start.starts(with: "<!doctype html".utf8) || start.starts(with: "<html".utf8)
     }
 
     /// True when a URL's object may well be a web page: its path has a page's ending or none.
     static func isExpected(at url: String) -> Bool {
-        guard let path = try? CurlURL(url).path else { return false }
-        let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
-        guard let dot = name.lastIndex(of: ".") else { return true }
-        let pages = ["html", "htm", "xhtml", "shtml", "php", "asp", "aspx", "jsp", "cgi"]
-        return pages.contains(name[name.index(after: dot)...].lowercased())
+        guard let ending = ending(of: url) else { return false }
+        return ending.isEmpty
+            || ["html", "htm", "xhtml", "shtml", "php", "asp", "aspx", "jsp", "cgi"].contains(
+                ending)
+    }
+
+    /// True when a URL's object is named as media, a picture, subtitles or a manifest: no page, whatever type
+    /// it is said to have.
+    static func isMedia(at url: String) -> Bool { ending(of: url).map(media.contains) ?? false }
+
+    private static let media: Set<String> = [
+        "3gp", "aac", "ac3", "avi", "avif", "cmfa", "cmft", "cmfv", "dash", "ec3", "eac3", "flac",
+        "flv", "gif",
+        "heic", "ismv", "jpeg", "jpg", "key", "m2ts", "m3u8", "m4a", "m4f", "m4s", "m4v", "mkv",
+        "mov", "mp3",
+        "mp4", "mpd", "mpeg", "mpg", "mts", "mxf", "oga", "ogg", "ogv", "opus", "png", "srt", "ssa",
+        "ass",
+        "sub", "ts", "ttml", "dfxp", "vtt", "wav", "weba", "webm", "webp", "webvtt", "wmv",
+    ]
+
+    /// What follows the last dot of a URL's last path component, in lower case; empty without a dot, nil
+    /// for what is no URL of a web server.
+    private static func ending(of url: String) -> String? {
+        guard let scheme = url.firstRange(of: "://") else { return nil }
+        let rest = url[scheme.upperBound...].prefix { $0 != "?" && $0 != "#" }
+        guard let slash = rest.lastIndex(of: "/") else { return "" }
+        let name = rest[slash...]
+        guard let dot = name.lastIndex(of: ".") else { return "" }
+        return name[name.index(after: dot)...].lowercased()
     }
 }

@@ -43,7 +43,9 @@ enum StatedDigests {
     private static let google: [String: DigestAlgorithm] = ["crc32c": .crc32c, "md5": .md5]
     private static let amazon: [(name: String, algorithm: DigestAlgorithm)] = [
         ("x-amz-checksum-sha256", .sha256), ("x-amz-checksum-sha1", .sha1),
-        ("x-amz-checksum-crc32c", .crc32c),
+        ("x-amz-checksum-crc32c", .crc32c), ("x-amz-checksum-crc32", .crc32),
+        ("x-amz-checksum-crc64nvme", .crc64nvme), ("x-amz-checksum-sha512", .sha512),
+        ("x-amz-checksum-md5", .md5),
     ]
 
     /// A dictionary of byte sequences: `sha-256=:…:, sha-512=:…:` (RFC 8941, 3.2).

@@ -4,15 +4,15 @@ internal import Glibc
 package import Model
 import Synchronization
 
-/// Runs transfers on a few event loops, one thread each.
+/// Runs transfers on event loops, one thread each.
 ///
 /// Safe to use from any thread. Completions run on a loop's thread and must not block: they hand the
 /// result on. What is above the connection limit waits, in order. `shutdown` must be called before an
 /// engine is released.
 package final class TransferEngine: Sendable {
     package struct Options: Sendable {
-        /// Threads; by default one a core, 4 at most.
-        package var loops = min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 4)
+        /// Threads; by default one a core. No more run than there are connections.
+        package var loops = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1)
         /// Transfers, and so connections, at a time, over all loops.
         package var connections = 32
         /// Of these, to one host and port; 0 is no limit of its own.

@@ -92,7 +92,7 @@ extension WorkerService {
             }
         }
         resumption.isGuarded =
-            job.sha256 != nil || Self.furtherDigests(of: job).contains { $0.algorithm != .crc32c }
+            job.sha256 != nil || Self.furtherDigests(of: job).contains { !$0.algorithm.isChecksum }
         return resumption
     }
 

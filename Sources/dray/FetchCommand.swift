@@ -14,7 +14,8 @@ enum FetchCommand {
             rules for redirects and addresses. What may go away by itself is tried again, from where \
             it broke off. FILE appears when it is whole; until then nothing under its name is touched. \
             When the command is interrupted or gives up, what has come is kept beside FILE, if the \
-            origin says enough of it to go on, and the same command goes on.
+            origin says enough of it to go on, and the same command goes on; of a file that comes in \
+            parts over several connections nothing is kept.
 
             Exit codes: 0 fetched, 1 the origin or the way to it failed, 2 bad usage or a FILE that \
             cannot be written, 130 interrupted.

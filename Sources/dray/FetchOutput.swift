@@ -28,6 +28,8 @@ final class FetchOutput: TransferSink {
     private let mayBlock: Bool
     /// A pipe has got bytes.
     private let hasWritten = Atomic<Bool>(false)
+    /// Of the file that is replaced; nil where there is none.
+    private let mode: mode_t?
 
     /// The length that the origin has announced.
     var expectedBytes: Int64? {
@@ -41,7 +43,7 @@ final class FetchOutput: TransferSink {
         if path == "-" {
             self.path = nil
             place = "stdout"
-            (temporary, kept) = (nil, nil)
+            (temporary, kept, mode) = (nil, nil, nil)
             descriptor = STDOUT_FILENO
             var status = stat()
             mayBlock = fstat(STDOUT_FILENO, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
@@ -60,6 +62,7 @@ final class FetchOutput: TransferSink {
         defer { free(resolved) }
         let whole = resolved.map { String(cString: $0) } ?? path
         place = whole
+        mode = exists ? status.st_mode & 0o777 : nil
         let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG
         mayBlock = isSpecial
         kept = isSpecial ? nil : KeptFile(beside: whole)
@@ -147,6 +150,8 @@ final class FetchOutput: TransferSink {
             if path != nil { close(descriptor) }
             return
         }
+        // As it was for who may read it; where that is refused, it is as a new one is.
+        if let mode { fchmod(descriptor, mode) }
         let failed = fsync(descriptor) != 0 ? errno : enter(temporary)
         if failed != nil { unlink(temporary) }
         kept?.forget()

@@ -70,6 +70,12 @@ extension FetchSession {
                     after: failure, attempt: attempt, retryAfter: result.retryAfterSeconds),
                 firstFailure == nil
             else {
+                if draining.isDraining {
+                    // While it waited for another try: what it would have been told then is not known.
+                    let interrupted = Failure("worker.cancelled", "interrupted")
+                    end(interrupted)
+                    return TransferResult(.failure(interrupted))
+                }
                 end(failure)
                 return result
             }

@@ -49,9 +49,9 @@ enum WorkerCommand {
                 name: "\(hostName)-\(getpid())",
                 durability: try CommonOptions.durability(arguments),
                 drainSeconds: CommonOptions.drainSeconds)
+            // Who submits may be anybody who reaches a coordinator, from wherever.
             configuration.addressPolicy = try TransferOptions.addressPolicy(
-                arguments,
-                allowsPrivate: configuration.coordinators.allSatisfy(isOnLoopback))
+                arguments, allowsPrivate: false)
             configuration.origins = try TransferOptions.origins(arguments)
             let worker = try WorkerService(configuration)
             return await runServices(
@@ -59,14 +59,6 @@ enum WorkerCommand {
         } catch {
             return Console.fail(error)
         }
-    }
-
-    /// Whether only this machine can reach a coordinator: who may submit there may ask its network
-    /// without it.
-    private static func isOnLoopback(_ coordinator: String) -> Bool {
-        guard let url = try? WebURL(coordinator), let address = try? ListenAddress(url.authority)
-        else { return false }
-        return address.isLoopback
     }
 
     private static var hostName: String {

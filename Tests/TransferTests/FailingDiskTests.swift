@@ -14,7 +14,7 @@ struct FailingDiskTests {
         .enabled("needs strace and leave to trace") { await TracedTest.isPossible() },
         arguments: [
             ("EIO", "storage.io"), ("ENOSPC", "storage.full"), ("EDQUOT", "storage.full"),
-            ("EROFS", "storage.readOnly"),
+            ("EROFS", "storage.readOnly"), ("EFBIG", "storage.tooLarge"),
         ])
     func failingWrite(error: String, code: String) async throws {
         // The first write is that of the probe when a site is opened.

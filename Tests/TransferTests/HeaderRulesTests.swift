@@ -66,6 +66,12 @@ struct HeaderRulesTests {
         #expect(!WebPage.isType(nil))
         #expect(WebPage.isStart("\u{FEFF}\n  <!DOCTYPE HTML>".utf8))
         #expect(WebPage.isStart("<html lang=en>".utf8))
+        #expect(WebPage.isStart("<!-- a -- b -->\n<!-- --><!DOCTYPE html>".utf8))
+        #expect(WebPage.isStart("<?xml version=\"1.0\"?>\n<!DOCTYPE html PUBLIC".utf8))
+        #expect(WebPage.isStart("<HEAD><title>".utf8))
+        #expect(!WebPage.isStart("<?xml version=\"1.0\"?><MPD>".utf8))
+        #expect(!WebPage.isStart("<!-- \(String(repeating: "x", count: 600)) --><html>".utf8))
+        #expect(!WebPage.isStart("<header>".utf8))
         #expect(!WebPage.isStart("#EXTM3U\n".utf8))
         #expect(!WebPage.isStart("<ht".utf8))
     }
@@ -77,6 +83,14 @@ struct HeaderRulesTests {
         }
         for url in ["http://o/a.mp4", "http://o/a.html/b.ts"] {
             #expect(!WebPage.isExpected(at: url), "\(url)")
+        }
+        for url in ["http://o/a.mp4", "http://o/a.VTT?b=c.html", "http://o/a/b.jpg#x"] {
+            #expect(WebPage.isMedia(at: url), "\(url)")
+        }
+        for url in [
+            "http://o.mp4", "http://o.mp4/", "http://o/mp4", "http://o/a.svg", "http://o/a?b.mp4",
+        ] {
+            #expect(!WebPage.isMedia(at: url), "\(url)")
         }
     }
 }

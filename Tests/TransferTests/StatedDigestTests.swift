@@ -31,6 +31,10 @@ struct StatedDigestTests {
             [("x-amz-checksum-sha256", value(.sha256, of: body))],
             [("x-amz-checksum-sha1", value(.sha1, of: body))],
             [("x-amz-checksum-crc32c", value(.crc32c, of: body))],
+            [("x-amz-checksum-crc32", value(.crc32, of: body))],
+            [("x-amz-checksum-crc64nvme", value(.crc64nvme, of: body))],
+            [("x-amz-checksum-sha512", value(.sha512, of: body))],
+            [("x-amz-checksum-md5", value(.md5, of: body))],
         ]
     }
 

@@ -130,11 +130,14 @@ struct TransferFaultTests {
     func pages() async throws {
         let page = FaultOrigin.Response.htmlPage()
         let untyped = page.with("Content-Type", "application/octet-stream")
-        for role in [SegmentRole.media, .`init`, .subtitles, .playlist, .image] {
+        for role in [SegmentRole.media, .`init`, .subtitles, .playlist, .image, .key, .index] {
             #expect(try await code(page) { $0.role = role } == "content.unexpectedType")
             #expect(try await code(untyped) { $0.role = role } == "content.unexpectedType")
         }
         #expect(try await code(untyped) { $0.role = .file } == nil)
+        #expect(
+            try await code(untyped, at: "/film.mp4") { $0.role = .file } == "content.unexpectedType"
+        )
         #expect(
             try await code(untyped) { request in
                 request.role = .file

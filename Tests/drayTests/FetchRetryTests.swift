@@ -137,6 +137,33 @@ import Testing
         }
     }
 
+    @Test func interruptedWhileItWaitsToTryAgainItSaysSo() async throws {
+        origin.route("/f") { request in
+            if request.number == 1 {
+                return request.serve(Self.body, etag: "\"v1\"").cut(after: Self.cut)
+            }
+            return FaultOrigin.Response(429, headers: [("Retry-After", "600")])
+        }
+        let process = try start(["-o", "f", origin.url("/f")])
+        try await waitUntil(deadlineSeconds: 60, "the wait") { process.errors.contains("600 s") }
+        process.signal(SIGINT)
+        #expect(try await process.wait() == .exited(130))
+        #expect(process.errors.contains("interrupted; 2.00 MiB kept"), "\(process.errors)")
+        #expect(try directory.files() == Self.kept)
+    }
+
+    @Test func aFileThatIsReplacedKeepsItsPermissions() async throws {
+        serve(cutting: 0)
+        for mode in [0o600, 0o640] {
+            _ = try directory.write("before", to: "f")
+            #expect(chmod(directory.path("f"), mode_t(mode)) == 0)
+            #expect(try await fetch().ending == .exited(0))
+            var status = stat()
+            #expect(stat(directory.path("f"), &status) == 0 && Int(status.st_mode & 0o777) == mode)
+            #expect(try directory.read("f") == Self.body)
+        }
+    }
+
     @Test(arguments: ["another version", "no ranges", "other bytes", "another URL", "no record"])
     func whatIsNotProvedBeginsAnew(case name: String) async throws {
         serve(cutting: 1)

@@ -20,10 +20,10 @@ final class ProcessCluster {
 
     /// - Parameters:
     ///   - connections: transfers that each worker has under way.
-    ///   - isBeyondLoopback: workers know a further coordinator, which others may reach.
+    ///   - admitsLoopback: workers are told to ask origins on loopback.
     init(
         coordinators: Int, workers: Int, connections: Int, leaseSeconds: Int,
-        workerOptions: [String] = [], isBeyondLoopback: Bool = false
+        workerOptions: [String] = [], admitsLoopback: Bool = true
     ) async throws {
         self.leaseSeconds = leaseSeconds
         postgres = try await PostgresServer(isDurable: true)
@@ -35,9 +35,9 @@ final class ProcessCluster {
                 try DrayProcess.start(
                     [
                         "worker", "--coordinator",
-                        isBeyondLoopback ? "\(urls),http://0.0.0.0:9" : urls, "--connections",
-                        "\(connections)",
-                    ] + workerOptions))
+                        urls, "--connections", "\(connections)",
+                    ] + (admitsLoopback ? ["--allow-addresses", "127.0.0.0/8"] : []) + workerOptions
+                ))
         }
         try await waitUntil(deadlineSeconds: 30, "the first heartbeat of \(workers) workers") {
             try await status().workers.count == workers

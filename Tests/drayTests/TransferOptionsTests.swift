@@ -107,7 +107,7 @@ extension EndToEnd {
             let edge = try TemporaryDirectory("edge")
             let strict = try await ProcessCluster(
                 coordinators: 1, workers: 1, connections: 2, leaseSeconds: 60,
-                isBeyondLoopback: true)
+                admitsLoopback: false)
             let report = edge.path("report.json")
             let prefetch = try strict.start([
                 "prefetch", origin.url("/x"), "--to", edge.path("site"), "--report", report,
