@@ -35,8 +35,8 @@ enum ASCII {
         static let path = ByteClass(low: 0x2FFF_FFD2_0000_0000, high: 0x47FF_FFFE_87FF_FFFF)
         /// Stands in a query as it is: `pchar`, `/`, `?`, and `%`, which servers take raw there.
         static let query = ByteClass(low: 0xAFFF_FFF2_0000_0000, high: 0x47FF_FFFE_87FF_FFFF)
-        /// Stands in the file name of a URL with a query as it is.
-        static let queryName = ByteClass(low: 0xAFFF_7FF2_0000_0000, high: 0x47FF_FFFE_87FF_FFFF)
+        /// Stands in the file name of a URL with a query as it is: what each player sends as it is, but `/`.
+        static let queryName = ByteClass(low: 0xAFFF_7F72_0000_0000, high: 0x47FF_FFFE_87FF_FFFF)
     }
 
     static func isIn(_ byteClass: ByteClass, _ byte: UInt8) -> Bool {

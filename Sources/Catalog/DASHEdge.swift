@@ -4,8 +4,9 @@ import Model
 ///
 /// As it was served, where a player finds there what it names. Otherwise with these changes and no other:
 /// BaseURLs, templates and URLs of segments that are whole, begin at the root or lead to another host become
-/// relative paths to what is stored; alternatives of a BaseURL go, for one of them is stored; so do tracks
-/// that are not wanted, and what leads a player elsewhere (Location, PatchLocation, ContentSteering).
+/// relative paths to what is stored; queries become what they are in the names of files; alternatives of a
+/// BaseURL go, for one of them is stored; so do tracks that are not wanted, and what leads a player elsewhere
+/// (Location, PatchLocation, ContentSteering).
 struct DASHEdge {
     private static let names: Set<String> = [
         "MPD", "Period", "AdaptationSet", "Representation", "BaseURL", "SegmentTemplate",
@@ -23,6 +24,8 @@ struct DASHEdge {
     /// Levels that have a base by now; and those within which another level has one.
     private var levelsWithBase: Set<Int> = []
     private var outerLevels: Set<Int> = []
+    /// What is named from the base that came last.
+    private var last: (base: WebURL, reference: EdgeReference)?
 
     /// - Parameters:
     ///   - bytes: the MPD, which `DASHManifest.parse` has taken.
@@ -35,7 +38,7 @@ struct DASHEdge {
         elements =
             MarkupScanner(bytes, Self.names) { bytes, element in
                 element.name != "SegmentURL"
-                    || element.attributes.contains { Self.leadsAway(bytes[$0.value]) }
+                    || element.attributes.contains { Self.mayMiss(bytes[$0.value]) }
             }.elements
         try drop(wanted)
         for element in elements where element.name == "BaseURL" && element.parent >= 0 {
@@ -87,7 +90,7 @@ struct DASHEdge {
             edits.append(ManifestEdit(element.bytes))
         case "SegmentTemplate":
             for name in ["media", "index", "initialization", "bitstreamSwitching"] {
-                if let value = element.attribute(name) { try self.name(value, in: place) }
+                if let value = element.attribute(name) { try self.name(template: value, in: place) }
             }
         case "SegmentURL":
             for name in ["media", "index"] {
@@ -118,37 +121,78 @@ struct DASHEdge {
         let text = try plain(range)
         let base = try resolved(text, against: outer)
         bases[level] = base
-        let reference = EdgeReference(key: try SiteKey(outer))
+        let reference = try reference(from: outer)
         if reference.leads(text, text.indices, to: try SiteKey(base)) { return }
         edits.append(ManifestEdit(range, escaped(try path(to: base, from: reference))))
     }
 
-    /// Sees to it that a template or a URL leads to what is stored.
+    /// Sees to it that a URL leads to what is stored.
     private mutating func name(_ value: Range<Int>, in place: Int) throws(Failure) {
+        let value = trimmedLines(value)
+        guard Self.mayMiss(bytes[value]) else { return }
         let text = try plain(value)
-        // What comes before the first identifier, up to its folder.
-        let fixed = text.prefix { $0 != ASCII.dollar }
-        let isTemplate = fixed.count < text.count
         let level = level(of: place)
         let base = bases[level] ?? manifest
-        guard Self.leadsAway(text[...]) else { return }
-        guard !isTemplate || !outerLevels.contains(level) else {
-            throw Failure(
-                "manifest.unsupported",
-                "\(manifest): a template with a whole URL or a path from the root stands above a BaseURL"
-            )
-        }
-        let reference = EdgeReference(key: try SiteKey(base))
-        guard isTemplate else {
-            let url = try resolved(text, against: base)
-            let path = reference.path(to: try SiteKey(url))
-            edits.append(ManifestEdit(value, escaped(Array(path.utf8))))
+        let reference = try reference(from: base)
+        let key = try SiteKey(try resolved(text, against: base))
+        if reference.leads(text, text.indices, to: key) { return }
+        try checkStands(at: level)
+        edits.append(ManifestEdit(value, escaped(Array(reference.path(to: key).utf8))))
+    }
+
+    /// Sees to it that a template leads to what is stored.
+    private mutating func name(template value: Range<Int>, in place: Int) throws(Failure) {
+        let value = trimmedLines(value)
+        let given = try plain(value)
+        let text = DASHTemplate.atEdge(given)
+        // What comes before the first identifier, up to its folder.
+        let fixed = text.prefix { $0 != ASCII.dollar && $0 != ASCII.question }
+        let folder = Array(fixed[..<(fixed.lastIndex(of: ASCII.slash).map { $0 + 1 } ?? 0)])
+        let level = level(of: place)
+        let base = bases[level] ?? manifest
+        let reference = try reference(from: base)
+        let end = try resolved(folder, against: base)
+        let climbs = folder.starts(with: "..".utf8)
+        let folderKey = try SiteKey(end)
+        let isFound = !climbs || reference.leads(folder, folder.indices, to: folderKey)
+        if isFound, !Self.leadsAway(text[...]) {
+            if text != given { edits.append(ManifestEdit(value, escaped(text))) }
             return
         }
-        let slash = fixed.lastIndex(of: ASCII.slash) ?? fixed.startIndex
-        let folder = try resolved(Array(fixed[...slash]), against: base)
-        let path = try path(to: folder, from: reference)
-        edits.append(ManifestEdit(value, escaped(path + text[(slash + 1)...])))
+        try checkStands(at: level)
+        let path = try path(to: end, from: reference)
+        let rest = text[folder.count...]
+        let isHere = path.elementsEqual("./".utf8) && !rest.contains(ASCII.colon)
+        edits.append(ManifestEdit(value, escaped((isHere ? [] : path) + rest)))
+    }
+
+    /// A reference that is written anew is meant for one base.
+    private func checkStands(at level: Int) throws(Failure) {
+        guard outerLevels.contains(level) else { return }
+        throw Failure(
+            "manifest.unsupported",
+            "\(manifest): a template or URL that leads elsewhere, or has a query that names no file, "
+                + "stands above a BaseURL")
+    }
+
+    private mutating func reference(from base: WebURL) throws(Failure) -> EdgeReference {
+        if let last, last.base == base { return last.reference }
+        let reference = EdgeReference(key: try SiteKey(base))
+        last = (base, reference)
+        return reference
+    }
+
+    /// Whether a reference may lead to another file than it names. Most do not, and there may be a million.
+    private static func mayMiss(_ text: ArraySlice<UInt8>) -> Bool {
+        // The hash of a fragment, or of a character reference.
+        if leadsAway(text) || text.starts(with: "..".utf8) || text.contains(ASCII.hash) {
+            return true
+        }
+        guard text.count < SiteKey.queryNameBytes else { return true }
+        guard let question = text.firstIndex(of: ASCII.question) else { return false }
+        let query = text[question...].dropFirst()
+        return !query.contains(ASCII.equals) || !query.allSatisfy { ASCII.isIn(.queryName, $0) }
+            || text[..<question].last ?? ASCII.slash == ASCII.slash
     }
 
     /// Whether a reference is whole, or begins at the root.

@@ -51,6 +51,8 @@ extension DASHManifest {
         /// Makes a failure of a code and what is wrong.
         let failure: (FailureCode, String) -> Failure
         private var buffer: [UInt8] = []
+        /// What a key is made from, where that is not what `buffer` holds.
+        private var edgeBuffer: [UInt8] = []
 
         init(
             base: ReferenceBase, others: [ReferenceBase], namingBase: ReferenceBase?,
@@ -75,7 +77,11 @@ extension DASHManifest {
             let named: WebURL?
             do throws(WebURLError) {
                 url = try base.resolve(buffer, all)
-                named = try namingBase?.resolve(buffer, all)
+                if edgeBuffer.isEmpty {
+                    named = try namingBase?.resolve(buffer, all)
+                } else {
+                    named = try (namingBase ?? base).resolve(edgeBuffer, edgeBuffer.indices)
+                }
             } catch {
                 throw failure(
                     error.refusal,
@@ -102,6 +108,7 @@ extension DASHManifest {
             _ body: (ManifestSegment) throws(Failure) -> Void
         ) throws(Failure) {
             buffer = Array((source.url ?? "").utf8)
+            edgeBuffer = []
             try body(try segment(role, source.range, seconds))
         }
 
@@ -110,16 +117,34 @@ extension DASHManifest {
             _ template: DASHTemplate, _ role: SegmentRole,
             _ body: (ManifestSegment) throws(Failure) -> Void
         ) throws(Failure) {
-            template.write(number: 0, time: 0, subNumber: 0, into: &buffer)
-            try body(try segment(role, nil, nil))
+            try body(try segment(role, template, number: 0, time: 0, subNumber: 0, seconds: nil))
+        }
+
+        /// What a template names; fails with `manifest.unsupported` where a player at the edge, which has the
+        /// template alone, would ask for another file.
+        private mutating func segment(
+            _ role: SegmentRole, _ template: DASHTemplate, number: Int64, time: Int64,
+            subNumber: Int64, seconds: Double?
+        ) throws(Failure) -> ManifestSegment {
+            template.write(number: number, time: time, subNumber: subNumber, into: &buffer)
+            template.writeAtEdge(
+                number: number, time: time, subNumber: subNumber, into: &edgeBuffer)
+            let segment = try segment(role, nil, seconds)
+            guard SiteKey.keepsQuery(of: segment.reference.keyURL) else {
+                throw failure(
+                    "manifest.unsupported",
+                    "the query of a template, given \(Redaction.shown(buffer, buffer.indices)), cannot "
+                        + "stand in names of files")
+            }
+            return segment
         }
 
         /// The first segment of a run.
         mutating func first(
             of run: DASHTimeline.Run, _ media: DASHTemplate
         ) throws(Failure) -> ManifestSegment {
-            media.write(number: run.number, time: run.time, subNumber: 0, into: &buffer)
-            return try segment(role, nil, nil)
+            try segment(
+                role, media, number: run.number, time: run.time, subNumber: 0, seconds: nil)
         }
 
         /// Adds a segment list with its index segments.
@@ -170,16 +195,16 @@ extension DASHManifest {
                 var run = run
                 while run.count > 0 {
                     for part in 0..<parts {
-                        func write(_ template: DASHTemplate) {
-                            template.write(
-                                number: run.number, time: run.time, subNumber: part, into: &buffer)
-                        }
                         if let ofEach {
-                            write(ofEach)
-                            try body(try segment(.index, nil, nil))
+                            try body(
+                                try segment(
+                                    .index, ofEach, number: run.number, time: run.time,
+                                    subNumber: part, seconds: nil))
                         }
-                        write(media)
-                        try body(try segment(role, nil, seconds))
+                        try body(
+                            try segment(
+                                role, media, number: run.number, time: run.time, subNumber: part,
+                                seconds: seconds))
                     }
                     // Without a number or a time they are all the same one.
                     guard media.tellsSegments else { return false }

@@ -28,6 +28,8 @@ struct DASHTemplate {
     static let maximumWidth = 64
 
     private var parts: [Part] = []
+    /// Of the template at the edge, where that is another one.
+    private var edgeParts: [Part] = []
     private var text: [UInt8] = []
     private var count = 0
     private(set) var hasNumber = false
@@ -40,7 +42,16 @@ struct DASHTemplate {
     init(
         _ template: String, _ use: Use, id: String, bandwidth: Int64
     ) throws(Malformed) {
-        var rest = Array(template.utf8)[...]
+        let bytes = Array(template.utf8)
+        try self.init(bytes[...], use, id, bandwidth)
+        let edge = Self.atEdge(bytes)
+        if edge != bytes { edgeParts = try DASHTemplate(edge[...], use, id, bandwidth).parts }
+    }
+
+    private init(
+        _ template: ArraySlice<UInt8>, _ use: Use, _ id: String, _ bandwidth: Int64
+    ) throws(Malformed) {
+        var rest = template
         while let dollar = rest.firstIndex(of: ASCII.dollar) {
             try append(rest[..<dollar])
             rest = rest[(dollar + 1)...]
@@ -112,13 +123,24 @@ struct DASHTemplate {
 
     /// Puts the URL reference of one segment in place of what `out` holds.
     func write(number: Int64, time: Int64, subNumber: Int64, into out: inout [UInt8]) {
+        Self.write(parts, number: number, time: time, subNumber: subNumber, into: &out)
+    }
+
+    /// The same of the reference that its key is made from; leaves nothing where that is the same one.
+    func writeAtEdge(number: Int64, time: Int64, subNumber: Int64, into out: inout [UInt8]) {
+        Self.write(edgeParts, number: number, time: time, subNumber: subNumber, into: &out)
+    }
+
+    private static func write(
+        _ parts: [Part], number: Int64, time: Int64, subNumber: Int64, into out: inout [UInt8]
+    ) {
         out.removeAll(keepingCapacity: true)
         for part in parts {
             switch part {
             case .text(let bytes): out += bytes
-            case .number(let width): Self.write(number, width, to: &out)
-            case .time(let width): Self.write(time, width, to: &out)
-            case .subNumber(let width): Self.write(subNumber, width, to: &out)
+            case .number(let width): write(number, width, to: &out)
+            case .time(let width): write(time, width, to: &out)
+            case .subNumber(let width): write(subNumber, width, to: &out)
             }
         }
     }

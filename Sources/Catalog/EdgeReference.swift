@@ -20,13 +20,35 @@ struct EdgeReference {
 
     private static let host = "edge.invalid"
 
-    /// True when the reference leads to `key` as it stands: it is a relative path.
+    /// True when the reference leads to `key` as it stands: it is a relative path, and the file that a web
+    /// server looks up for it, by the path decoded and the query as it is written, is the key's.
     func leads(_ reference: [UInt8], _ range: Range<Int>, to key: SiteKey) -> Bool {
-        guard let base, let url = try? base.resolve(reference, range), url.authority == Self.host,
-            range.first.map({ reference[$0] }) != ASCII.slash,
-            let found = try? SiteKey(url)
+        let range = ASCII.trimmed(reference, range)
+        guard let base, range.first.map({ reference[$0] }) != ASCII.slash else { return false }
+        let end = reference[range].firstIndex(of: ASCII.hash) ?? range.upperBound
+        let question = reference[range.lowerBound..<end].firstIndex(of: ASCII.question) ?? end
+        let query = reference[question..<end].dropFirst()
+        // Of other bytes one player makes one thing and another player another.
+        guard query.allSatisfy({ ASCII.isIn(.queryName, $0) }),
+            let url = try? base.resolve(reference, range.lowerBound..<question),
+            url.authority == Self.host, Self.isWhole(url.path), let file = try? SiteKey(url)
         else { return false }
-        return found.text == "\(Self.host)/\(key.text)"
+        var found = file.text
+        if !query.isEmpty {
+            if url.path.hasSuffix("/") { return false }
+            found += "?" + String(decoding: query, as: UTF8.self)
+        }
+        return found == "\(Self.host)/\(key.text)"
+    }
+
+    /// Whether each component of a path is a file's name as it stands: see `SiteKey`.
+    private static func isWhole(_ path: String) -> Bool {
+        let path = path.utf8
+        return path.count <= SiteKey.componentBytes
+            || path.split(separator: ASCII.slash).allSatisfy { component in
+                component.count - 2 * component.count(where: { $0 == ASCII.percent })
+                    <= SiteKey.componentBytes
+            }
     }
 
     /// The relative reference that leads to `key` (RFC 3986, section 4.2).

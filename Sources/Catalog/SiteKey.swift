@@ -11,7 +11,8 @@ package import Model
 /// - A query becomes part of the file name: `name?query`, with `/` and bytes that are unsafe in a
 ///   name percent-encoded, and a `=` at the end when the query has none. A path can therefore not
 ///   spell the same key: one whose last component is a name, `?`, and query characters with a `=`
-///   is refused. nginx finds such files with `try_files "$uri?$args" $uri`.
+///   is refused. nginx finds such files with `try_files "$uri?$args" $uri =404`.
+/// - `'` is encoded there too: some players do so on the request line.
 /// - A file name with a query that is longer than 200 bytes becomes the start of the name, `?=` and
 ///   a hash of all of it. A path component of more than 255 bytes, which no web server could look
 ///   up on disk either, becomes its first 200 bytes, `~` and a hash.
@@ -37,15 +38,21 @@ package struct SiteKey: Hashable, Sendable {
         }
     }
 
+    /// False for a URL whose query is another one in the file's name than on the request line.
+    static func keepsQuery(of url: WebURL) -> Bool {
+        guard let query = url.query, let key = try? SiteKey(url) else { return true }
+        return key.text.hasSuffix("?\(query)") && !url.path.hasSuffix("/")
+    }
+
     private struct Refusal: Error {
         let reason: String
         init(_ reason: String) { self.reason = reason }
     }
 
     /// Longest file name that ext4, XFS and tmpfs take, in bytes.
-    private static let componentBytes = 255
+    static let componentBytes = 255
     /// Longest file name made with a query, in bytes.
-    private static let queryNameBytes = 200
+    static let queryNameBytes = 200
 
     private static let maximumComponents = 128
 

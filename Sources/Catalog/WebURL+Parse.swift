@@ -2,8 +2,12 @@ import Model
 
 extension WebURL {
     /// Parses the absolute URL in `range` of `bytes`.
-    static func parse(_ bytes: [UInt8], _ range: Range<Int>) throws(WebURLError) -> WebURL {
-        var parser = Parser(bytes: bytes, range: range)
+    ///
+    /// - Parameter takesSpaces: percent-encodes spaces instead of refusing them.
+    static func parse(
+        _ bytes: [UInt8], _ range: Range<Int>, takesSpaces: Bool = false
+    ) throws(WebURLError) -> WebURL {
+        var parser = Parser(bytes: bytes, range: range, takesSpaces: takesSpaces)
         return try parser.run()
     }
 
@@ -11,11 +15,13 @@ extension WebURL {
     struct Parser {
         let bytes: [UInt8]
         let range: Range<Int>
+        let takesSpaces: Bool
         private var out: [UInt8] = []
 
-        init(bytes: [UInt8], range: Range<Int>) {
+        init(bytes: [UInt8], range: Range<Int>, takesSpaces: Bool) {
             self.bytes = bytes
             self.range = range
+            self.takesSpaces = takesSpaces
         }
 
         mutating func run() throws(WebURLError) -> WebURL {
@@ -48,7 +54,8 @@ extension WebURL {
                 throw error(
                     .tooLong, "is longer than \(WireLimits.urlBytes) bytes", range.upperBound)
             }
-            for index in range where ASCII.isControl(bytes[index]) || bytes[index] == ASCII.space {
+            for index in range
+            where ASCII.isControl(bytes[index]) || bytes[index] == ASCII.space && !takesSpaces {
                 throw error(
                     .character,
                     bytes[index] == ASCII.space

@@ -13,6 +13,9 @@ extension WebURL {
 /// What climbs above the root of its host ends at the root, by two folders as in the RFC's own examples
 /// (RFC 3986, section 5.4.2): manifests that have moved do so. Whatever climbs further is meant for
 /// something else than the web, and refused.
+///
+/// Spaces, which packagers write into names as they are, are percent-encoded as players do (xs:anyURI and the
+/// URL Standard have them so); around a reference they are none of it.
 struct ReferenceBase: Sendable {
     /// Most folders above the root.
     private static let mostClimbed = 2
@@ -33,12 +36,15 @@ struct ReferenceBase: Sendable {
     /// Resolves the reference in `range` of `reference`.
     func resolve(_ reference: [UInt8], _ range: Range<Int>) throws(WebURLError) -> WebURL {
         if let plain = resolvePlain(reference, range) { return plain }
+        var range = range
+        while range.last.map({ reference[$0] }) == ASCII.space { range = range.dropLast() }
+        while range.first.map({ reference[$0] }) == ASCII.space { range = range.dropFirst() }
         var absolute: [UInt8] = []
         absolute.reserveCapacity(bytes.count + range.count)
         var given = absolute.count
         if Self.hasScheme(reference, range) {
             try Self.checkClimb(reference, range)
-            return try WebURL.parse(reference, range)
+            return try WebURL.parse(reference, range, takesSpaces: true)
         } else if ASCII.hasPrefix(reference, range, "//") {
             absolute += bytes[..<(url.isSecure ? 6 : 5)]
         } else if range.isEmpty || reference[range.lowerBound] == ASCII.hash {
@@ -54,7 +60,7 @@ struct ReferenceBase: Sendable {
         absolute += reference[range]
         do throws(WebURLError) {
             try Self.checkClimb(absolute, 0..<absolute.count)
-            return try WebURL.parse(absolute, 0..<absolute.count)
+            return try WebURL.parse(absolute, 0..<absolute.count, takesSpaces: true)
         } catch {
             var error = error
             error.offset = max(0, error.offset - given)

@@ -72,7 +72,7 @@ package struct WebURLError: Error, Hashable, Sendable {
         case scheme
         /// User name or password before the host.
         case userInformation
-        /// A control character or a space.
+        /// A control character; in what is no reference of a manifest a space.
         case character
         case host
         case port

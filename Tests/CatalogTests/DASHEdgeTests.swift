@@ -16,6 +16,8 @@ import Testing
         "<?xml version=\"1.0\"?>\n<!-- <BaseURL>/x</BaseURL> -->\n<MPD>\(inner)</MPD>"
     }
 
+    private static let long = "Policy=" + String(repeating: "k", count: 300)
+
     @Test(
         arguments: [
             ("<BaseURL>v/</BaseURL>", nil), ("<BaseURL>./</BaseURL>", nil),
@@ -44,6 +46,34 @@ import Testing
                     + "<SegmentURL media=\"//c.test/2.m4s?a=1&amp;b=2\"/></SegmentList>",
                 "<SegmentList><Initialization sourceURL=\"i.mp4\"/><SegmentURL media=\"1.m4s\"/>"
                     + "<SegmentURL media=\"../../c.test/2.m4s?a=1&amp;b=2\"/></SegmentList>"
+            ),
+            (
+                "<SegmentList><SegmentURL media=\"1.m4s?a=1&amp;b=2\"/><SegmentURL media=\"1.m4s?acl=/*\"/>"
+                    + "<SegmentURL media=\"2.m4s?v\"/><SegmentURL media=\"3 4.m4s\"/></SegmentList>",
+                "<SegmentList><SegmentURL media=\"1.m4s?a=1&amp;b=2\"/><SegmentURL media=\"1.m4s?acl=%2F*\"/>"
+                    + "<SegmentURL media=\"2.m4s?v=\"/><SegmentURL media=\"3 4.m4s\"/></SegmentList>"
+            ),
+            ("<BaseURL>my title.mp4</BaseURL>", nil),
+            ("<BaseURL>a.mp4?acl=/*</BaseURL>", "<BaseURL>a.mp4?acl=%2F*</BaseURL>"),
+            (
+                "<Period><SegmentTemplate media=\"$Number$.m4s?a=/*&amp;n=$Number$\"/><AdaptationSet>"
+                    + "<BaseURL>v/</BaseURL></AdaptationSet></Period>",
+                "<Period><SegmentTemplate media=\"$Number$.m4s?a=%2F*&amp;n=$Number$\"/><AdaptationSet>"
+                    + "<BaseURL>v/</BaseURL></AdaptationSet></Period>"
+            ),
+            (
+                "<Period><SegmentTemplate media=\"/t/$Number$.m4s?/\" initialization=\"i?a=1\"/></Period>",
+                "<Period><SegmentTemplate media=\"$Number$.m4s?%2F=\" initialization=\"i?a=1\"/></Period>"
+            ),
+            (
+                "<Period><SegmentTemplate media=\"v/$Number$?n=$Time%05d$&amp;\(long)\" initialization=\"i?\(long)\"/>"
+                    + "</Period>",
+                "<Period><SegmentTemplate media=\"v/$Number$?=3aafb9437ff896904904af42dac89867-$Time%05d$\" "
+                    + "initialization=\"i?=a89b90e60637162a5be3ea66bc559aae\"/></Period>"
+            ),
+            (
+                "<Period><SegmentTemplate media=\"../../$Number$.m4s\"/></Period>",
+                "<Period><SegmentTemplate media=\"../$Number$.m4s\"/></Period>"
             ),
             ("<Location>https://o.test/t/m.mpd</Location>", ""),
         ] as [(String, String?)])

@@ -1,4 +1,5 @@
 import Catalog
+import Foundation
 import Model
 import Testing
 
@@ -140,6 +141,46 @@ import Testing
                 "http://far/x/v/1 → h/t/v/1", "http://far/2 → h/2", "http://abs/3 → abs/3",
                 "http://h/t/m.mpd → h/t/m.mpd",
             ])
+    }
+
+    /// What a web server over the site looks up for a URL: `try_files "$uri?$args" $uri`.
+    private static func lookedUp(_ url: WebURL) -> String {
+        url.authority + (url.path.removingPercentEncoding ?? "")
+            + (url.query.map { "?\($0)" } ?? "")
+    }
+
+    @Test func whatTheManifestAtTheEdgeNamesIsThere() throws {
+        let long = "Policy=" + String(repeating: "k", count: 300) + "/x"
+        let sets =
+            MPDCase.sets(
+                (
+                    MPDCase.template(
+                        "media='$RepresentationID$/s $Number$.m4s?\(long)&amp;n=$Number$' "
+                            + "initialization='i.mp4?\(long)' duration='5'")
+                        + MPDCase.representation("<BaseURL>v/</BaseURL>", id: "a b")
+                        + MPDCase.representation("<BaseURL>http://cdn/v/</BaseURL>", id: "b"), ""
+                ),
+                (
+                    MPDCase.template("media='$Number%03d$?acl=/*~hmac=1' duration='5'")
+                        + MPDCase.representation(""), ""
+                ), (MPDCase.representation("<BaseURL>my title.vtt?\(long)</BaseURL>"), ""))
+        let segments = try Title.resolve(Self.manifest, [Self.manifest: Self.mpd(sets)])
+        #expect(segments.count == 10)
+        let content = try #require(segments.last?.content)
+        let edge = try DASHManifest.parse([UInt8](content.utf8), url: WebURL(Self.manifest))
+        var found: Set<String> = []
+        // The other host's folder lies beside this one's.
+        try edge.forEachSegment { segment in
+            found.insert(Self.lookedUp(segment.reference.url).replacing("h/cdn/", with: "cdn/"))
+        }
+        #expect(found == Set(segments.dropLast().map(\.key)))
+        // What no template can name is refused.
+        let bad = MPDCase.set(
+            MPDCase.template("media='$Number$?r=$RepresentationID$' duration='5'")
+                + MPDCase.representation("", id: "a/b"))
+        #expect(
+            Title.failure(Self.manifest, [Self.manifest: Self.mpd(bad)])?.code
+                == "manifest.unsupported")
     }
 
     @Test func whatCannotBeStoredIsRefused() {

@@ -38,6 +38,18 @@ import Testing
             ("seg.ts?v=1", nil), ("/v/seg.ts?v=%2F&a", "seg.ts?v=%2F&a"),
             ("https://o.test/v/a%3Fb.ts", "a%3Fb.ts"), ("/v/seg.ts?v", "seg.ts?v="),
             ("/v/a:b.ts", "./a:b.ts"),
+            ("s.ts?acl=/*~hmac=ab", "s.ts?acl=%2F*~hmac=ab"), ("s.ts?v", "s.ts?v="),
+            ("s.ts?a='b'^c", "s.ts?a=%27b%27%5Ec"), ("s.ts?x=%2f", nil), ("s.ts?", nil),
+            ("../w/s.ts?a=b#t=1", nil), ("dir/?a=b", "dir/index.html?a=b"),
+            (
+                "s.ts?k=" + String(repeating: "k", count: 200),
+                "s.ts?=64615a1798ab0bca7a02a8e0ff21c6ca"
+            ),
+            ("my title 0.ts", nil), ("s.ts?a=b c", "s.ts?a=b%20c"),
+            (
+                String(repeating: "n", count: 256),
+                String(repeating: "n", count: 200) + "~512dc65af22aa7252f2ecde946f5b842"
+            ),
             ("../../seg.ts", "../seg.ts"),
             ("/v/a%25b.ts", "a%25b.ts"), ("dir/", nil), ("https://o.test/v/dir/", "dir/index.html"),
         ] as [(String, String?)])

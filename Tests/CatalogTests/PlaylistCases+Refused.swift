@@ -62,9 +62,9 @@ extension PlaylistCase {
             "manifest.uriRefused: http://h/p.m3u8 line 3: the URI must not hold a user name or "
                 + "password, given http://…@h/a.ts"),
         refused(
-            "a space in a URI", "#EXTM3U\n#EXTINF:6,\na b.ts\n#EXT-X-ENDLIST",
-            "manifest.malformed: http://h/p.m3u8 line 3: the URI holds a space; write it as %20, given "
-                + "a b.ts"),
+            "a control character in a URI", "#EXTM3U\n#EXTINF:6,\na\tb.ts\n#EXT-X-ENDLIST",
+            "manifest.malformed: http://h/p.m3u8 line 3: the URI holds a control character, given "
+                + "a\\u{9}b.ts"),
         refused(
             "no URI after a variant",
             "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n#EXT-X-STREAM-INF:BANDWIDTH=2\nb.m3u8",

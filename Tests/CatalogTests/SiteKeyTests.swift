@@ -26,6 +26,7 @@ import Testing
         ("http://h/a?x=/etc/\"passwd\"", "h/a?x=%2Fetc%2F%22passwd%22"),
         ("http://h/a?x=../../b", "h/a?x=..%2F..%2Fb"),
         ("http://h/a?b?c=1", "h/a?b?c=1"),
+        ("http://h/a?x='1'", "h/a?x=%271%27"),
         ("http://h/.dray/a", "h/.dray/a"),
     ])
     func aKeyIsTheServedPath(url: String, key: String) throws {

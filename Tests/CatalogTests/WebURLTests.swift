@@ -34,6 +34,18 @@ import Testing
     }
 
     @Test(arguments: [
+        ("my title 0.ts", "http://a/b/c/my%20title%200.ts"),
+        ("a b/c d?e f", "http://a/b/c/a%20b/c%20d?e%20f"),
+        (" g ", "http://a/b/c/g"), (" /x y", "http://a/x%20y"), ("http://h/a b", "http://h/a%20b"),
+    ])
+    func spacesOfReferencesAreEncoded(reference: String, expected: String) throws {
+        let base = try WebURL("http://a/b/c/d;p?q")
+        #expect(try base.resolve(reference).text == expected)
+        #expect(throws: WebURLError.self) { try base.resolve(reference + "\tx") }
+        #expect(throws: WebURLError.self) { try base.resolve("http://a b/") }
+    }
+
+    @Test(arguments: [
         ("HTTP://Example.COM", "http://example.com/"),
         ("https://h:443/a", "https://h/a"),
         ("http://h:443/a", "http://h:443/a"),

@@ -98,6 +98,56 @@ extension EndToEnd {
             withExtendedLifetime(source) {}
         }
 
+        /// Names with spaces, and queries that are signed: with slashes, and longer than a file's name.
+        @Test func namesAndQueriesOfOriginsPlayAtTheEdge() async throws {
+            let source = try TemporaryDirectory("queries")
+            _ = try await ChildProcess.run(["sh", "-ec", Self.makeSigned, source.path])
+            let origin = try await NginxServer(root: source.path)
+            let titles = ["my title.m3u8", "signed.m3u8", "signed.mpd", "file.mpd"]
+            let list = try source.write(
+                titles.map { "\(origin.url)/\($0.replacing(" ", with: "%20"))\n" }.joined(),
+                to: "list.txt")
+            let home = try await EmbeddedHome(.current)
+            let prefetch = try home.prefetch(list)
+            #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
+            try await origin.stop()
+            let site = "\(home.edge)/127.0.0.1:\(origin.port)"
+            #expect(
+                try String(contentsOfFile: "\(site)/my title.m3u8", encoding: .utf8)
+                    .contains("\nmy title 0.ts\n"))
+            let edge = try await NginxServer(
+                root: site, configuration: "try_files \"$uri?$args\" $uri =404;")
+            for title in titles {
+                _ = try await Self.play("\(edge.url)/\(title.replacing(" ", with: "%20"))")
+            }
+            #expect(edge.requests().allSatisfy { $0.status < 400 })
+            withExtendedLifetime(source) {}
+        }
+
+        private static let makeSigned = """
+            cd "$0"
+            ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=160x90:rate=25:duration=4 \\
+                -c:v libx264 -preset ultrafast -g 50 -keyint_min 50 -sc_threshold 0 source.mp4
+            ffmpeg -nostdin -v error -i source.mp4 -c copy -f hls -hls_time 2 -hls_playlist_type vod \\
+                -hls_segment_filename 'my title %d.ts' 'my title.m3u8'
+            policy=$(printf 'k%.0s' $(seq 300))
+            mkdir signed
+            cp my*.ts signed
+            sed "s,^.*0.ts,signed/&?hdnea=exp=1~acl=/*~hmac=ab,;s,^.*1.ts,signed/&?P=$policy\\&S=b," \\
+                'my title.m3u8' >signed.m3u8
+            ffmpeg -nostdin -v error -i source.mp4 -c copy -f dash -seg_duration 2 dash.mpd
+            sed "s,init-[^ ]*m4s,&?acl=/*~hmac=ab,;s,chunk-[^ ]*m4s,&?Policy=$policy/x\\&amp;Signature=b," \\
+                dash.mpd >signed.mpd
+            ffmpeg -nostdin -v error -i source.mp4 -c copy -movflags \\
+                +frag_keyframe+empty_moov+default_base_moof 'my title.mp4'
+            cat >file.mpd <<'END'
+            <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT4S"
+             profiles="urn:mpeg:dash:profile:isoff-on-demand:2011">
+            <Period><AdaptationSet mimeType="video/mp4"><Representation id="a b" bandwidth="9000">
+            <BaseURL>my title.mp4</BaseURL></Representation></AdaptationSet></Period></MPD>
+            END
+            """
+
         @Test func aLiveTitleIsTakenForWhatItLists() async throws {
             let (source, origin) = try await Self.origin("/EXT-X-ENDLIST/d;/EXT-X-PLAYLIST-TYPE/d")
             let home = try await EmbeddedHome(.current)
