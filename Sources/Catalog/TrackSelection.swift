@@ -70,10 +70,10 @@ extension TrackSelection {
         return ranges.contains { Self.matches(language, $0) }
     }
 
-    /// Basic filtering of RFC 4647, section 3.3.1.
+    /// Basic filtering of RFC 4647, section 3.3.1; codes of ISO 639-1 and 639-2 for one language are alike.
     static func matches(_ language: String, _ range: String) -> Bool {
         if range == "*" { return true }
-        let (language, range) = (language.lowercased(), range.lowercased())
+        let (language, range) = (LanguageCode.canonical(language), LanguageCode.canonical(range))
         return language == range || language.hasPrefix("\(range)-")
     }
 

@@ -102,6 +102,11 @@ enum TrackOptions {
         let names = text.split(separator: ",", omittingEmptySubsequences: false).map {
             String($0.drop { $0 == " " })
         }
+        guard name == "codecs" || !names.contains("none") else {
+            throw UsageError(
+                "--\(name) is '\(printable(text))'", hint: "Use --\(name) none alone, or languages."
+            )
+        }
         let isValid = names.allSatisfy { word in
             (1...100).contains(word.utf8.count) && word.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
         }

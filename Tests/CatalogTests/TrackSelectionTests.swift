@@ -111,8 +111,11 @@ import Testing
     }
 
     @Test(arguments: [
-        ("en", "en", true), ("en-US", "en", true), ("en", "en-US", false), ("eng", "en", false),
+        ("en", "en", true), ("en-US", "en", true), ("en", "en-US", false), ("eng", "en", true),
         ("DE-at", "de", true), ("zh-Hant-TW", "zh-hant", true), ("x", "*", true),
+        ("en", "ENG", true), ("ger", "deu", true), ("deu-AT", "ger", true), ("fre-CA", "fr", true),
+        ("fr", "fra-CA", false), ("enm", "en", false), ("e", "en", false), ("", "en", false),
+        ("zho-Hant", "chi", true), ("iw", "heb", true),
     ]) func languages(language: String, range: String, matches: Bool) {
         #expect(TrackSelection.matches(language, range) == matches)
     }

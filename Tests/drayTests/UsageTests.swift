@@ -46,6 +46,7 @@ import Testing
     @Test(arguments: [
         (["prefetch"], "LIST is missing"),
         (["prefetch", "list"], "--to is missing"),
+        (["prefetch", "list", "--to", "edge", "--audio", "none,en"], "--audio is 'none,en'"),
         (["prefetch", "missing.json", "--to", "edge"], "missing.json: No such file"),
         (["prefetch", ".", "--to", "edge"], "is a directory, not a list"),
         (["prefetch", "bad.json", "--to", "edge"], "bad.json: line 2, column"),
