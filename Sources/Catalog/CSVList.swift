@@ -38,7 +38,7 @@ final class CSVList: ListDecoder {
         }
     }
 
-    var format: ListFormat { .csv }
+    var format: ListFormat? { .csv }
     var line: Int { lines.number }
 
     func feed(_ bytes: [UInt8], _ output: ListOutput) throws(Failure) {

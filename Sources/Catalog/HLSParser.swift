@@ -23,6 +23,8 @@ struct HLSParser {
     private var firstSegmentLine: Int?
     /// EXTINF of the segment that is still to come.
     private var pendingSeconds: Double?
+    /// EXT-X-BITRATE, which is for all segments behind it that are no byte ranges.
+    private var kilobits: Int32 = 0
     /// EXT-X-BYTERANGE of the segment that is still to come; without an offset it follows the last.
     private var pendingRange: (length: Int64, offset: Int64?)?
     /// The segment that was last, as its URI stands in `bytes`, and where its byte range ends.
@@ -150,7 +152,7 @@ struct HLSParser {
             playlist.gaps += 1
             return
         }
-        try add(text, rendition.segmentRole, range, seconds)
+        try add(text, rendition.segmentRole, range, seconds, range == nil ? kilobits : 0)
     }
 
     /// The byte range of the segment whose URI is `text`; nil for all of its object.
@@ -240,6 +242,9 @@ struct HLSParser {
         case "#EXT-X-BYTERANGE":
             try decide(.media)
             pendingRange = try byteRange(value)
+        case "#EXT-X-BITRATE":
+            // It is for an estimate alone.
+            kilobits = Int32(clamping: whole(ASCII.trimmed(bytes, value)) ?? 0)
         case "#EXT-X-DEFINE":
             try define(attributes(value))
         case "#EXT-X-GAP":
@@ -345,7 +350,7 @@ struct HLSParser {
 
     private mutating func add(
         _ text: Range<Int>, _ role: SegmentRole, _ range: SegmentRange? = nil,
-        _ seconds: Double? = nil
+        _ seconds: Double? = nil, _ kilobits: Int32 = 0
     ) throws(Failure) {
         var reference: ManifestReference
         if let lastReference, isSame(lastReference.uri, text) {
@@ -359,8 +364,9 @@ struct HLSParser {
             throw failure(
                 "manifest.tooMany", "more than \(WireLimits.segmentsPerAsset) segments are listed")
         }
-        playlist.segments.append(
-            ManifestSegment(reference, role, range: range, durationSeconds: seconds))
+        var segment = ManifestSegment(reference, role, range: range, durationSeconds: seconds)
+        segment.kilobits = kilobits
+        playlist.segments.append(segment)
         let urlBytes = playlist.segments.urlBytes
         if urlBytes > WireLimits.urlBytesPerAsset {
             throw failure(

@@ -39,7 +39,7 @@ final class JSONList: ListDecoder {
     private(set) var line = 1
     private var column = 1
 
-    var format: ListFormat { .json }
+    var format: ListFormat? { .json }
 
     func feed(_ bytes: [UInt8], _ output: ListOutput) throws(Failure) {
         var index = 0

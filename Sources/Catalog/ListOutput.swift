@@ -118,8 +118,8 @@ final class ListOutput {
 
 /// Reads one form of list. Used by one thread; after a failure it is done.
 protocol ListDecoder: AnyObject {
-    /// What it turned out to be.
-    var format: ListFormat { get }
+    /// What it turned out to be; nil where it is none that is read.
+    var format: ListFormat? { get }
     /// The line that came last, from 1.
     var line: Int { get }
     func feed(_ bytes: [UInt8], _ output: ListOutput) throws(Failure)

@@ -40,7 +40,7 @@ package struct ListReader {
             names: findsRepeats ? NameTable(scratch) : nil, mostFailures: mostFailures)
     }
 
-    /// The form; nil before enough of the list was there. A URL a line may turn out as aria2's.
+    /// The form; nil before enough of the list was there, and of XML that is none. A URL a line may turn out as aria2's.
     package var format: ListFormat? { decoder?.format ?? forced }
     /// The name that a JSON catalog gives itself; nil when it gives none, and maybe before `finish`.
     package var catalogName: String? { (decoder as? JSONList)?.catalogName }

@@ -78,7 +78,7 @@ package struct ManifestListing: Sendable {
         /// Without playlists.
         package var segments = 0
         package var durationSeconds = 0.0
-        /// By byte ranges, or else by durations at the bit rate; nil where neither is known of any.
+        /// By byte ranges, or else by durations at the bit rate of the segment or of the rendition; nil where neither is known of any.
         package var estimatedBytes: Int64?
     }
 
@@ -101,7 +101,9 @@ package struct ManifestListing: Sendable {
 
     private func estimatedBytes(_ segment: ManifestSegment) -> Double? {
         if let length = segment.range?.length { return Double(length) }
-        guard let place = segment.rendition, let seconds = segment.durationSeconds,
+        guard let seconds = segment.durationSeconds else { return nil }
+        if segment.kilobits > 0 { return Double(segment.kilobits) * 125 * seconds }
+        guard let place = segment.rendition,
             let rate = renditions[place].averageBandwidth ?? renditions[place].bandwidth
         else { return nil }
         return Double(rate) / 8 * seconds

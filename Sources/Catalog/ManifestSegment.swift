@@ -46,6 +46,8 @@ package struct ManifestSegment: Hashable, Sendable {
     package var mirrors: [WebURL] = []
 
     var renditionPlace: Int32
+    /// EXT-X-BITRATE of HLS, in 1,000 bits a second; 0 where there is none.
+    var kilobits: Int32 = 0
     private var offset: Int64
     private var length: Int64
     private var seconds: Double

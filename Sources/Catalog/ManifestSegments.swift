@@ -16,6 +16,7 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
         var role: SegmentRole
         var isNamed: Bool
         var mirrors: UInt8
+        var kilobits: Int32
     }
 
     private var rows: [Row] = []
@@ -37,7 +38,8 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
         var row = Row(
             url: 0, line: reference.line, rendition: segment.renditionPlace, range: -1,
             seconds: segment.durationSeconds ?? -1, role: segment.role,
-            isNamed: reference.named != nil, mirrors: UInt8(clamping: segment.mirrors.count))
+            isNamed: reference.named != nil, mirrors: UInt8(clamping: segment.mirrors.count),
+            kilobits: segment.kilobits)
         if let range = segment.range {
             row.range = Int32(clamping: ranges.count)
             ranges.append(range)
@@ -65,6 +67,7 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
             row.role, rendition: row.rendition < 0 ? nil : Int(row.rendition),
             range: row.range < 0 ? nil : ranges[Int(row.range)],
             durationSeconds: row.seconds < 0 ? nil : row.seconds)
+        segment.kilobits = row.kilobits
         let mirrors = place + (row.isNamed ? 2 : 1)
         if row.mirrors > 0 {
             segment.mirrors = (mirrors..<(mirrors + Int(row.mirrors))).map { urls[$0] }

@@ -4,7 +4,7 @@ import Model
 final class NDJSONList: ListDecoder {
     private var lines = LineSplitter(mostBytes: JSONList.valueBytes)
 
-    var format: ListFormat { .ndjson }
+    var format: ListFormat? { .ndjson }
     var line: Int { lines.number }
 
     func feed(_ bytes: [UInt8], _ output: ListOutput) throws(Failure) {

@@ -9,7 +9,7 @@ final class TransferServiceList: ListDecoder {
     private var hasHeader = false
     private static let header: StaticString = "TsvHttpData-1.0"
 
-    var format: ListFormat { .gsts }
+    var format: ListFormat? { .gsts }
     var line: Int { lines.number }
 
     func feed(_ bytes: [UInt8], _ output: ListOutput) throws(Failure) {

@@ -36,7 +36,7 @@ final class URLList: ListDecoder {
         isAria2 = format == .aria2
     }
 
-    var format: ListFormat { isAria2 ? .aria2 : .urls }
+    var format: ListFormat? { isAria2 ? .aria2 : .urls }
     var line: Int { lines.number }
 
     func feed(_ bytes: [UInt8], _ output: ListOutput) throws(Failure) {

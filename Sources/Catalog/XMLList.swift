@@ -16,7 +16,7 @@ final class XMLList: ListDecoder {
         handler = XMLListHandler(format)
     }
 
-    var format: ListFormat { handler.form ?? forced ?? .metalink }
+    var format: ListFormat? { handler.form ?? forced }
     private(set) var line = 1
 
     func feed(_ bytes: [UInt8], _ output: ListOutput) throws(Failure) {
@@ -75,7 +75,8 @@ final class XMLList: ListDecoder {
 enum XMLFinding {
     case asset(AssetSubmission, line: Int)
     case bad(Failure)
-    case passed(line: Int, message: String, topic: String)
+    /// Nil as a topic: to be told of each time.
+    case passed(line: Int, message: String, topic: String?)
 }
 
 /// Follows the elements of a list and puts its entries together. Of one document.
@@ -97,6 +98,8 @@ final class XMLListHandler: XMLHandler {
     /// What the text is: the name of a digest, or of the element.
     private var role = ""
     private var entryLine = 1
+    /// Where the `url` of a sitemap begins that has no `loc` yet.
+    private var openLine: Int?
     private var metalink = MetalinkFile()
 
     private static let metalinkNamespace: StaticString = "urn:ietf:params:xml:ns:metalink"
@@ -153,6 +156,11 @@ final class XMLListHandler: XMLHandler {
                 location(text, range)
             }
             return true
+        }
+        if depth == 2, let openLine {
+            findings.append(
+                .passed(line: openLine, message: "a url without a loc is passed over", topic: nil))
+            self.openLine = nil
         }
         if form == .metalink, depth == 2 {
             findings += metalink.findings(entryLine)
@@ -241,9 +249,13 @@ final class XMLListHandler: XMLHandler {
         let isImage = element.namespace.hasPrefix("http://www.google.com/schemas/sitemap-image/")
         let isVideo = element.namespace.hasPrefix("http://www.google.com/schemas/sitemap-video/")
         switch depth {
-        case 2: return element.name == "url"
+        case 2:
+            guard element.name == "url" else { return false }
+            openLine = line()
+            return true
         case 3 where !isImage && !isVideo:
             guard element.name == "loc" else { return false }
+            openLine = nil
         case 3: return element.name == "image" || element.name == "video"
         case 4 where isImage:
             guard element.name == "loc" else { return false }

@@ -128,7 +128,10 @@ extension FailureCode {
         row(501, "storage.readOnly", .siteFault, "Make the site's file system writable again."),
         row(502, "storage.io", .siteFault, "The site's disk reports errors; look at its log."),
         row(503, "storage.permission", .never, "Let the worker's user write to the site."),
-        row(504, "storage.pathConflict", .never, "One URL's file is another URL's folder."),
+        row(
+            504, "storage.pathConflict", .never,
+            "Two URLs are stored under one name, or one's file is another's folder; keep one of them."
+        ),
         row(505, "storage.pathRefused", .never, "The path would leave the site; check the URL."),
         row(506, "storage.unreachable", .never, "The worker does not know this kind of storage."),
         row(

@@ -149,7 +149,10 @@ package final class XMLFeed {
     }
 
     /// The end of the document.
-    package func finish() throws(XMLError) { try parse([], isLast: true) }
+    package func finish() throws(XMLError) {
+        reading.isAtEnd = true
+        try parse([], isLast: true)
+    }
 
     private func parse(_ bytes: ArraySlice<UInt8>, isLast: Bool) throws(XMLError) {
         let code = withExtendedLifetime(reading) {
@@ -195,6 +198,8 @@ private final class Reading {
     private(set) var hasStopped = false
     /// Elements, ends and pieces of text so far.
     private(set) var told = 0
+    /// Nothing comes any more.
+    var isAtEnd = false
 
     init(_ handler: any XMLHandler) { self.handler = handler }
 
@@ -220,7 +225,17 @@ private final class Reading {
             !hasStopped
         else { return }
         let message = error.message.map { String(cString: $0) } ?? "it is not well-formed"
-        let text = message.prefix { $0 != "\n" }.prefix(200)
+        // libxml2 calls it extra content, or by what it waited for.
+        let isInRoot =
+            told == 0 && error.code != XML_ERR_DOCUMENT_EMPTY.rawValue
+            && [XML_PARSER_START_TAG, XML_PARSER_ATTRIBUTE_VALUE].contains {
+                $0 == parser?.pointee.instate
+            }
+        let isCut = isAtEnd && (depth > 0 || isInRoot)
+        let text =
+            isCut
+            ? "it ends within an element, as if cut short"
+            : message.prefix { $0 != "\n" }.prefix(200)
         stop(XMLError(reason: .malformed, detail: String(text), line: Int(error.line)))
     }
 

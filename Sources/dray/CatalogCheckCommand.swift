@@ -54,7 +54,7 @@ enum CatalogCheckCommand {
             ("repeats", HumanFormat.count(counts.repeats)),
             ("errors", HumanFormat.count(reading.failureCount)),
         ]
-        let form = reading.format.map(\.title) ?? "empty"
+        let form = reading.format.map(\.title) ?? "none of the forms that are read"
         Console.write(
             "\(printable(label)): \(form)\n"
                 + rows.map { "  \(TextLayout.padded($0.0, to: 13))\($0.1)\n" }.joined())

@@ -170,6 +170,27 @@ import Testing
         #expect(refused?.code == "storage.pathRefused")
     }
 
+    @Test func statedBitRatesMakeTheEstimate() throws {
+        let text = """
+            #EXTM3U
+            #EXTINF:4,
+            0.ts
+            #EXT-X-BITRATE:800
+            #EXTINF:4,
+            1.ts
+            #EXTINF:2,
+            #EXT-X-BYTERANGE:10@0
+            2.ts
+            #EXT-X-BITRATE:400
+            #EXTINF:2,
+            3.ts
+            #EXT-X-ENDLIST
+            """
+        let listing = try ManifestListing.read(
+            [UInt8](text.utf8), url: try WebURL("http://h/m.m3u8"), kind: .hls)
+        #expect(listing.sums.map(\.estimatedBytes) == [400_000 + 10 + 100_000])
+    }
+
     @Test func keysThatMeetAreAConflict() {
         let same = Self.failure(
             "http://h/m.m3u8", ["http://h/m.m3u8": Self.media("a//b.ts", "a/b.ts")])

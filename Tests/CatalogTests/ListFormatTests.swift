@@ -297,6 +297,12 @@ import Testing
                 "<metalink version='3.0' xmlns='http://www.metalinker.org/'/>", "input.malformed",
                 "line 1: a Metalink of the namespace \"http://www.metalinker.org/\", allowed"
             ),
+            (
+                "<urlset>\n<url><loc>http://h/a</loc></url>\n<url>", "input.malformed",
+                "line 3: it ends within an element"
+            ),
+            ("<urlset>\n<url><lo", "input.malformed", "line 2: it ends within an element"),
+            ("<urlset/>\n<urlset/>", "input.malformed", "line 2: Extra content"),
             ("<sitemapindex/>", "input.malformed", "line 1: this is an index of sitemaps"),
             ("<html><a href='x'/></html>", "input.malformed", "line 1: this is HTML"),
             (
@@ -318,6 +324,26 @@ import Testing
             #expect(failure?.message.hasPrefix(message) == true, "\(failure?.message ?? "")")
             #expect(failure?.message.contains("secret") != true)
         }
+    }
+
+    @Test("XML that is no list has no form, and entries that name nothing are told of")
+    func nameless() throws {
+        for list in ["<sitemapindex/>", "<rss/>", "<!doctype html><p>"] {
+            var reader = ListReader()
+            #expect(throws: Failure.self) {
+                _ = try reader.feed([UInt8](list.utf8))
+                _ = try reader.finish()
+            }
+            #expect(reader.format == nil)
+        }
+        let (assets, reader) = try ListReaderTests.read(
+            [UInt8](
+                "<urlset><url><loc>http://h/a</loc></url>\n<url/>\n<url><lastmod/></url></urlset>"
+                    .utf8
+            ), piece: 5)
+        #expect(assets.count == 1)
+        #expect(reader.notices.map(\.line) == [2, 3])
+        #expect(reader.notices.first?.message == "a url without a loc is passed over")
     }
 
     @Test("UTF-16 is named")

@@ -44,7 +44,9 @@ extension MPDCase {
         MPDCase(
             "a NUL byte", document: "<MPD>\n<Period>\0</Period></MPD>", "manifest.malformed",
             "line 2: it has a NUL byte"),
-        MPDCase("cut short", document: "<MPD>\n<Period>", "manifest.malformed", "line 2"),
+        MPDCase(
+            "cut short", document: "<MPD>\n<Period>", "manifest.malformed",
+            "line 2: it ends within an element, as if cut short"),
         MPDCase("no MPD", document: "<rss/>", "manifest.malformed", "rss"),
         MPDCase("nothing", document: " \n", "manifest.empty", "empty"),
         MPDCase("a page", document: "<!doctype html><p>404<br>", "manifest.html", "HTML"),

@@ -73,6 +73,18 @@ struct XMLReaderTests {
         #expect(error?.detail.isEmpty == false)
     }
 
+    @Test(
+        "what ends too early is told from what goes on too long",
+        arguments: [
+            "<abc d", "<a b='c", "<abc>", "<a>\n<b", "<a>x", "<a><!-- ", "<a><b/>", "<a></a",
+        ])
+    func cut(text: String) {
+        let error = #expect(throws: XMLError.self) { try read(text) }
+        #expect(error?.detail == "it ends within an element, as if cut short")
+        let whole = #expect(throws: XMLError.self) { try read("<a/>" + text) }
+        #expect(whole?.detail.contains("cut short") == false)
+    }
+
     @Test("nesting has a bound, and the handler may stop")
     func bounds() throws {
         let deep = { (count: Int) in
