@@ -162,7 +162,7 @@ extension ActiveTransfer {
             throw problem("origin.tooLarge", "\(length) bytes, more than \(maximumBytes)")
         }
         wantedBytes = length
-        if let part = request.splitAbove, length > part, let onLarge = request.onLarge,
+        if let part = request.splitAbove, length > part, request.onLarge != nil,
             let validator = splitValidator()
         {
             let large = LargeObject(totalBytes: length, validator: validator, stated: stated)
@@ -172,7 +172,7 @@ extension ActiveTransfer {
             }
             isFirstPart = true
             wantedBytes = part
-            _ = try onLarge(large, nil)
+            announced = large
         }
     }
 

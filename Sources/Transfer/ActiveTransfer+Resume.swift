@@ -124,6 +124,11 @@ extension ActiveTransfer {
         }
         // Making room for a large file may take longer than its first bytes.
         splitCandidate?.startedAt = MonotonicClock.nowSeconds
+        // Only now: opening a sink may empty it, and who hears of this begins with the other parts.
+        if let large = announced {
+            announced = nil
+            _ = try request.onLarge?(large, nil)
+        }
     }
 
     /// The answer's own digests of the whole object.

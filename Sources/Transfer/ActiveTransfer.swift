@@ -53,6 +53,8 @@ final class ActiveTransfer {
     /// A large object that may still be split: where its first part would end, and since when it
     /// comes.
     var splitCandidate: (part: Int64, large: LargeObject, startedAt: Double)?
+    /// To be split in any case: told of once its place is there.
+    var announced: LargeObject?
     var object: PendingObject?
     /// While another thread opens it.
     var opening: Opening?

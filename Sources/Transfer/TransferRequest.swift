@@ -50,7 +50,8 @@ package struct TransferRequest: Sendable {
     package var onLarge:
         (@Sendable (LargeObject, PendingObject?) throws(Failure) -> PendingObject?)?
     /// A connection that is this fast or faster, in bytes a second, fetches a large object alone:
-    /// judged by its first quarter second. Infinite to split in any case, with the header.
+    /// judged by its first quarter second. Infinite to split in any case, with the header, as soon as
+    /// the body has a place.
     package var splitBelowBytesPerSecond = Double.infinity
     /// "Name: value" lines beyond those that every request has. They are for the URL's origin alone:
     /// a redirect to another one drops them.

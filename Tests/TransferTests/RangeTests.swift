@@ -157,6 +157,29 @@ struct RangeTests {
         #expect(origin.acceptedConnections == 2)
     }
 
+    /// To open a sink may empty it, as a command's file is: parts that others fetch must not be there yet.
+    @Test("others hear of a large object once its place is open")
+    func placeBeforeParts() async throws {
+        struct Sink: TransferSink {
+            func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(Failure) {}
+        }
+        origin.serve("/large.mp4", body, etag: "\"v1\"")
+        let seen = Seen<String>()
+        var request = TransferRequest(
+            url: origin.url("/large.mp4"), group: "fetch",
+            destination: .sink { (_) throws(Failure) in
+                seen.append("open")
+                return Sink()
+            }, role: .file)
+        request.splitAbove = 100_001
+        request.onLarge = { _, _ in
+            seen.append("large")
+            return nil
+        }
+        #expect(try await fetcher.fetch(request).outcome.get().isFirstPart)
+        #expect(seen.all == ["open", "large"])
+    }
+
     @Test("an object that cannot be fetched in parts is fetched whole")
     func notSplittable() async throws {
         let changes: [@Sendable (FaultOrigin.Response) -> FaultOrigin.Response] = [

@@ -145,7 +145,9 @@ import Testing
             return FaultOrigin.Response(429, headers: [("Retry-After", "600")])
         }
         let process = try start(["-o", "f", origin.url("/f")])
-        try await waitUntil(deadlineSeconds: 60, "the wait") { process.errors.contains("429; trying") }
+        try await waitUntil(deadlineSeconds: 60, "the wait") {
+            process.errors.contains("429; trying")
+        }
         process.signal(SIGINT)
         #expect(try await process.wait() == .exited(130))
         #expect(process.errors.contains("interrupted; 2.00 MiB kept"), "\(process.errors)")
