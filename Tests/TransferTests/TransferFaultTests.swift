@@ -134,7 +134,7 @@ struct TransferFaultTests {
             #expect(try await code(page) { $0.role = role } == "content.unexpectedType")
             #expect(try await code(untyped) { $0.role = role } == "content.unexpectedType")
         }
-        #expect(try await code(untyped) { $0.role = .file } == nil)
+        #expect(try await code(untyped, at: "/data.bin") { $0.role = .file } == nil)
         #expect(
             try await code(untyped, at: "/film.mp4") { $0.role = .file } == "content.unexpectedType"
         )
