@@ -375,31 +375,4 @@ struct HLSParser {
                     + "\(WireLimits.urlBytesPerAsset) are taken of a title")
         }
     }
-
-    private func holdsVariable(_ text: Range<Int>) -> Bool {
-        for index in text.dropLast()
-        where bytes[index] == ASCII.openBrace && bytes[index + 1] == ASCII.dollar {
-            return true
-        }
-        return false
-    }
-
-    private func reference(_ text: Range<Int>) throws(Failure) -> ManifestReference {
-        var source = bytes
-        var range = text
-        if holdsVariable(text) {
-            source = try substitute(text)
-            range = 0..<source.count
-        }
-        do throws(WebURLError) {
-            let url = try base.resolve(source, range)
-            let named = try namingBase?.resolve(source, range)
-            return ManifestReference(
-                url: url, named: named == url ? nil : named, line: Int32(line))
-        } catch {
-            throw failure(
-                error.refusal,
-                "the URI \(error.detail), given \(Redaction.shown(source, range))")
-        }
-    }
 }

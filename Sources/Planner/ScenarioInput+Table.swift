@@ -171,7 +171,7 @@ extension ScenarioInput {
             "Memory of a machine.", source: "the machines that the price files price"),
         row(
             .workerCores, "worker.cores", "", 0.1...64,
-            .none("all of the machine's, 4 at most: one event loop a core"),
+            .none("all of the machine's: one event loop a core"),
             "Cores that a worker has."),
         row(
             .connections, "worker.connections", "", 1...1_000, exact(32), whole: true,

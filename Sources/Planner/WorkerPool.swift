@@ -52,9 +52,9 @@ package struct WorkerSpeed: Codable, Hashable, Sendable {
         segmentsPerSecond = least.1
     }
 
-    /// The cores that a worker has: an event loop a core, four at most.
+    /// The cores that a worker has: an event loop a core.
     package static func cores(_ values: ScenarioValues) -> Double {
-        min(values.known(.workerCores) ?? min(4, values[.machineCores]), values[.machineCores])
+        min(values.known(.workerCores) ?? values[.machineCores], values[.machineCores])
     }
 }
 

@@ -23,7 +23,7 @@ package enum PlanManifests: String, CaseIterable, Sendable {
     static func workerCores(_ plan: Plan) -> Double {
         let machine = value(plan, .machineCores)
         let given = plan.inputs[ScenarioInput.workerCores.rawValue].value?.likely
-        return min(given ?? min(4, machine), machine)
+        return min(given ?? machine, machine)
     }
 
     /// Millicores, as Kubernetes counts.
