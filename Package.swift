@@ -66,7 +66,10 @@ let package = Package(
         .target(
             name: "PlannerText", dependencies: ["Catalog", "Model", "Planner", "Runtime"],
             resources: [.embedInCode("Prices")], swiftSettings: settings),
-        library("LoadTest", ["Model", "Gzip"]),
+        library("LoadTest", ["Catalog", "Model", "Gzip", "Planner"]),
+        library(
+            "LoadEngine",
+            ["Catalog", "Curl", "Digest", "EventLoop", "LoadTest", "Model", "Runtime", "Transfer"]),
         library("Storage", ["Model", "FileSystem", "Digest"]),
         library("Transfer", ["Model", "Curl", "EventLoop", "Digest", "Storage"]),
         .target(

@@ -1,0 +1,49 @@
+/// An interval as it goes from process to process and into files: histograms in HdrHistogram's V2 encoding.
+extension LoadInterval: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case second
+        case isMeasured = "measured"
+        case counts
+        case errors
+        case histograms
+    }
+
+    /// Most different failure codes that are read.
+    private static let mostErrors = 500
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(second, forKey: .second)
+        try container.encode(isMeasured, forKey: .isMeasured)
+        try container.encode(counts, forKey: .counts)
+        if !errors.isEmpty { try container.encode(errors, forKey: .errors) }
+        var texts: [String: String] = [:]
+        for metric in LoadMetric.allCases {
+            if let histogram = self[metric] { texts[metric.name] = histogram.text }
+        }
+        try container.encode(texts, forKey: .histograms)
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(second: try container.decode(Int.self, forKey: .second))
+        isMeasured = try container.decode(Bool.self, forKey: .isMeasured)
+        counts = try container.decode(LoadCounts.self, forKey: .counts)
+        errors = try container.decodeIfPresent([String: Int64].self, forKey: .errors) ?? [:]
+        let texts = try container.decode([String: String].self, forKey: .histograms)
+        guard second >= 0, errors.count <= Self.mostErrors else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .second, in: container, debugDescription: "no interval of a load test")
+        }
+        for (name, text) in texts {
+            guard let metric = LoadMetric.named(name) else { continue }
+            do {
+                self[metric] = try Histogram(text: text)
+            } catch {
+                throw DecodingError.dataCorruptedError(
+                    forKey: .histograms, in: container, debugDescription: "\(name): \(error.detail)"
+                )
+            }
+        }
+    }
+}

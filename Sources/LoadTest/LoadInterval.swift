@@ -1,0 +1,112 @@
+/// What was measured within one second of a test, of one loop, process or machine or of all: intervals of
+/// the same second are added, and so are all seconds for the whole, without loss.
+///
+/// A value: used by one owner at a time. A request counts in the second in which it ended.
+package struct LoadInterval: Sendable, Equatable {
+    /// Since the start, from 0.
+    package var second: Int
+    /// Whether it counts: not before the end of the warm-up.
+    package var isMeasured = true
+    package var counts = LoadCounts()
+    /// By `LoadMetric.rawValue`; nil for one of which nothing was recorded.
+    private var histograms = [Histogram?](repeating: nil, count: LoadMetric.allCases.count)
+    /// Failed requests by failure code.
+    package var errors: [String: Int64] = [:]
+
+    package init(second: Int) { self.second = second }
+
+    package mutating func record(_ value: Int64, _ metric: LoadMetric) {
+        if histograms[metric.rawValue] == nil { histograms[metric.rawValue] = Histogram() }
+        histograms[metric.rawValue]?.record(value)
+    }
+
+    /// Nil where nothing was recorded.
+    package subscript(_ metric: LoadMetric) -> Histogram? {
+        get { histograms[metric.rawValue] }
+        set { histograms[metric.rawValue] = newValue }
+    }
+
+    /// Adds another one, of the same second or of a later one.
+    package mutating func add(_ other: LoadInterval) {
+        counts.add(other.counts)
+        for metric in LoadMetric.allCases {
+            guard let histogram = other[metric] else { continue }
+            if histograms[metric.rawValue] == nil { histograms[metric.rawValue] = Histogram() }
+            histograms[metric.rawValue]?.add(histogram)
+        }
+        for (code, count) in other.errors { errors[code, default: 0] += count }
+    }
+}
+
+/// What is counted within an interval.
+package struct LoadCounts: Sendable, Equatable, Codable {
+    /// Requests and viewers that were due by the plan of the open model.
+    package var planned: Int64 = 0
+    /// Requests sent.
+    package var sent: Int64 = 0
+    /// Requests that ended well, and that failed.
+    package var succeeded: Int64 = 0
+    package var failed: Int64 = 0
+    /// Of bodies, of failed requests too.
+    package var bytes: Int64 = 0
+    /// Connections opened.
+    package var connections: Int64 = 0
+    /// Sent more than `LoadHealth.lateSeconds` after they were due although a place was free: the generator's
+    /// own fault.
+    package var lateSends: Int64 = 0
+    /// Due before the end, and never sent.
+    package var missedSends: Int64 = 0
+    package var viewersStarted: Int64 = 0
+    package var viewersEnded: Int64 = 0
+    /// Of those that ended: could not play to the end.
+    package var viewersFailed: Int64 = 0
+    package var segments: Int64 = 0
+    /// Segments that came when there was nothing left to play.
+    package var lateSegments: Int64 = 0
+    package var stalls: Int64 = 0
+    package var switches: Int64 = 0
+    package var playedSeconds = 0.0
+    package var stalledSeconds = 0.0
+    /// Bits of the renditions that were played: their bit rate times the time.
+    package var playedBits = 0.0
+    /// Of the generator's processes.
+    package var cpuSeconds = 0.0
+
+    // At the interval's end; those of shares of a second are added, those of later seconds replace.
+
+    /// Requests under way.
+    package var inFlight: Int64 = 0
+    /// Due, and waiting for a place.
+    package var backlog: Int64 = 0
+    package var viewers: Int64 = 0
+
+    package init() {}
+
+    package mutating func add(_ other: LoadCounts) {
+        planned += other.planned
+        sent += other.sent
+        succeeded += other.succeeded
+        failed += other.failed
+        bytes += other.bytes
+        connections += other.connections
+        lateSends += other.lateSends
+        missedSends += other.missedSends
+        viewersStarted += other.viewersStarted
+        viewersEnded += other.viewersEnded
+        viewersFailed += other.viewersFailed
+        segments += other.segments
+        lateSegments += other.lateSegments
+        stalls += other.stalls
+        switches += other.switches
+        playedSeconds += other.playedSeconds
+        stalledSeconds += other.stalledSeconds
+        playedBits += other.playedBits
+        cpuSeconds += other.cpuSeconds
+        inFlight += other.inFlight
+        backlog += other.backlog
+        viewers += other.viewers
+    }
+
+    /// Requests that ended.
+    package var ended: Int64 { succeeded + failed }
+}
