@@ -180,9 +180,9 @@ package struct LoadShare: Sendable, Hashable {
         self.count = count
     }
 
-    /// The `index`-th of `count` parts of this share.
+    /// The `index`-th of `count` parts of this share: their arrivals and portions are together its own.
     package func part(_ index: Int, of count: Int) -> LoadShare {
-        LoadShare(index: self.index * count + index, count: self.count * count)
+        LoadShare(index: self.index + self.count * index, count: self.count * count)
     }
 
     /// How many of `total` things are this share's: what does not divide goes to the first ones.
