@@ -122,7 +122,10 @@ let package = Package(
         tests("Planner", ["Model"]),
         .testTarget(
             name: "PlannerTextTests",
-            dependencies: ["Model", "Planner", "PlannerText", "TestSupport"], exclude: ["Golden"],
+            dependencies: [
+                "Coordinator", "JobQueue", "Model", "Planner", "PlannerText", "TestSupport",
+            ],
+            exclude: ["Golden", "manifests.py"],
             swiftSettings: settings),
         tests("LoadTest", ["Model", "Runtime"]),
         tests("Storage", ["Model", "Digest"]),

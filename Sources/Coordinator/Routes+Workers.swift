@@ -20,13 +20,13 @@ extension Routes {
         if let other = request.query.first(where: { !names.contains($0.name) }) {
             throw Validation.wrong("the query", other.name, names.joined(separator: ", "))
         }
-        let rate = try number(request, "workerSegmentsPerSecond", 0.001...1e6)
+        let rate = try number(request, "workerSegmentsPerSecond", 1e-6...1e6)
         guard let rate else {
             throw Validation.wrong(
-                "workerSegmentsPerSecond", "none", "what one worker does: 0.001 to 1000000")
+                "workerSegmentsPerSecond", "none", "what one worker does: 0.000001 to 1000000")
         }
         var policy = PoolPolicy(workerSegmentsPerSecond: rate)
-        if let value = try number(request, "withinSeconds", 60...31_536_000) {
+        if let value = try number(request, "withinSeconds", 1...31_536_000) {
             policy.withinSeconds = value
         }
         if let value = try number(request, "bootSeconds", 0...86_400) { policy.bootSeconds = value }

@@ -5,7 +5,7 @@ package import Model
 package struct PoolPolicy: Sendable {
     /// What one worker does.
     package var workerSegmentsPerSecond: Double
-    /// In how long a catalog without a deadline should be done, from its start.
+    /// In how long a catalog without a deadline should be done, from its start; 1 and more.
     package var withinSeconds = 3_600.0
     /// From asking for a worker until it works.
     package var bootSeconds = 30.0
@@ -19,7 +19,7 @@ package struct PoolPolicy: Sendable {
     }
 
     /// The least time that is reckoned with: what is overdue is not done in no time.
-    static let leastSeconds = 60.0
+    var leastSeconds: Double { min(60, withinSeconds) }
 }
 
 extension WorkersWanted {
@@ -40,10 +40,9 @@ extension WorkersWanted {
             let isIdle = jobs == 0 && load.leased == 0 && !load.hasWork
             (wanted, reason) = isIdle ? (0, .idle) : (1, .running)
         }
-        // A worker that is stopped now gives back what it holds: its successor begins anew.
-        if waiting == 0, load.leased > 0, wanted < load.busy {
-            (wanted, reason) = (load.busy, .finishing)
-        }
+        // A worker that is stopped now gives back what it holds, and its successor begins anew. An
+        // autoscaler does not choose which one stops, so that none is too many while it is busy.
+        if wanted < load.busy { (wanted, reason) = (load.busy, .finishing) }
         let few = (1 - policy.tolerance) * Double(load.workers)
         if wanted > 0, wanted < load.workers, Double(wanted) > few {
             (wanted, reason) = (load.workers, .steady)
@@ -67,9 +66,9 @@ extension WorkersWanted {
         var (jobs, rate, isOverdue) = (0, 0.0, false)
         for backlog in due {
             jobs += backlog.jobs
-            let needed = Double(jobs) / max(PoolPolicy.leastSeconds, backlog.seconds)
+            let needed = Double(jobs) / max(policy.leastSeconds, backlog.seconds)
             guard needed > rate else { continue }
-            (rate, isOverdue) = (needed, backlog.seconds < PoolPolicy.leastSeconds)
+            (rate, isOverdue) = (needed, backlog.seconds < policy.leastSeconds)
         }
         return (rate, isOverdue)
     }

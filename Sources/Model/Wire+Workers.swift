@@ -22,7 +22,7 @@ package struct WorkersWanted: Codable, Hashable, Sendable {
         case deadline
         /// A deadline is over, or so near that it cannot be kept: as many as help.
         case overdue
-        /// Nothing waits: those that hold jobs finish them.
+        /// Less would do for what waits: those that hold jobs finish them first.
         case finishing
         /// A few less would do: not worth stopping any.
         case steady

@@ -1,9 +1,9 @@
 /// Reads an access log of a web server or a CDN, in pieces, and sums up what it says of the load.
 ///
-/// nginx's and Apache's common and combined formats, with the request's time as a last field where
-/// it was configured (`$request_time` in seconds, `%D` in microseconds, or `rt=0.123`); and
-/// CloudFront's standard logs, by their `#Fields` line. Lines that are none of these are counted and
-/// left out. Memory grows by some bytes for each minute that the log spans, and not with requests.
+/// nginx's and Apache's common and combined formats, with the request's time behind them where it was
+/// configured (`LoggedTime`); and CloudFront's standard logs, by their `#Fields` line. Lines that are
+/// none of these are counted and left out. Memory grows by some bytes for each minute that the log
+/// spans, and not with requests.
 package struct AccessLog: Sendable {
     /// A line beyond this is left out.
     package static let longestLine = 64 << 10
@@ -12,6 +12,9 @@ package struct AccessLog: Sendable {
     private var isSkipping = false
     private var fields: CloudFrontFields?
     private var load = AccessLogLoad()
+    /// Requests from the first on whose time is a whole number, until it is known of what.
+    private var undecided: [AccessLogRequest] = []
+    private var wholeUnit: LoggedTime.Unit?
 
     package init() {}
 
@@ -44,7 +47,36 @@ package struct AccessLog: Sendable {
     package mutating func finish() throws(PlannerError) -> AccessLogSummary {
         if !held.isEmpty { try take(held[...]) }
         held = []
+        try decide()
         return try load.summary()
+    }
+
+    /// So many times are enough to tell seconds from microseconds.
+    private static let decidingRequests = 1_000
+
+    private mutating func add(_ request: AccessLogRequest) throws(PlannerError) {
+        var request = request
+        if let number = request.wholeTime {
+            guard let wholeUnit else { return try hold(request) }
+            request.seconds = wholeUnit.seconds(number)
+        } else if !undecided.isEmpty {
+            // In their order.
+            return try hold(request)
+        }
+        try load.add(request)
+    }
+
+    private mutating func hold(_ request: AccessLogRequest) throws(PlannerError) {
+        undecided.append(request)
+        if undecided.count == Self.decidingRequests { try decide() }
+    }
+
+    private mutating func decide() throws(PlannerError) {
+        guard !undecided.isEmpty else { return }
+        wholeUnit = LoggedTime.unit(of: undecided.compactMap(\.wholeTime))
+        let waiting = undecided
+        undecided = []
+        for request in waiting { try add(request) }
     }
 
     private mutating func take(_ line: ArraySlice<UInt8>) throws(PlannerError) {
@@ -59,7 +91,7 @@ package struct AccessLog: Sendable {
             return
         }
         let request = fields.map { $0.request(line) } ?? AccessLogRequest(combined: line)
-        if let request { try load.add(request) } else { load.countUnreadable() }
+        if let request { try add(request) } else { load.countUnreadable() }
     }
 }
 
@@ -72,6 +104,8 @@ struct AccessLogRequest: Equatable {
     var bytes = 0.0
     /// Nil where the log does not say.
     var seconds: Double?
+    /// A time whose unit one line does not tell.
+    var wholeTime: Double?
     /// Whether a cache answered; nil where the log does not say.
     var isHit: Bool?
 }
@@ -91,29 +125,22 @@ extension AccessLogRequest {
         bytes = cursor.number() ?? 0
         // The first two in quotes are the referrer and the agent, which may hold anything.
         var quoted = 0
+        var logged = LoggedTime()
         while true {
-            if cursor.isAtQuote { quoted += 1 }
-            let isFree = !cursor.isAtQuote || quoted > 2
+            let isQuoted = cursor.isAtQuote
+            if isQuoted { quoted += 1 }
             guard let field = cursor.field() else { break }
-            guard isFree, let value = Self.seconds(field) else { continue }
-            seconds = value
-            break
+            guard !isQuoted || quoted > 2 else { continue }
+            // Behind the name of what stands behind it, a proxy says how that did.
+            if !isQuoted, field.first == UInt8(ascii: "[") { break }
+            logged.take(field)
         }
-    }
-
-    /// `0.123` in seconds, `123456` in microseconds, each perhaps after a name and `=`.
-    private static func seconds(_ field: ArraySlice<UInt8>) -> Double? {
-        var digits = field
-        if let sign = field.firstIndex(of: UInt8(ascii: "=")) { digits = field[(sign + 1)...] }
-        guard let first = digits.first, isDigit(first) else { return nil }
-        guard let value = Double(String(decoding: digits, as: UTF8.self)), value < 1e15 else {
-            return nil
-        }
-        return digits.contains(UInt8(ascii: ".")) ? value : value / 1e6
+        seconds = logged.seconds
+        wholeTime = logged.whole
     }
 }
 
-private func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
 /// A place in a line.
 private struct ByteCursor {
@@ -174,10 +201,13 @@ private struct ByteCursor {
     mutating func commonTime() -> (time: Int, zone: Int)? {
         guard line.endIndex - place >= 26 else { return nil }
         let month = (0..<12).first { line[(place + 3)..<(place + 6)].elementsEqual(monthNames[$0]) }
-        guard let month, let day = whole(line, place, 2), let year = whole(line, place + 7, 4),
-            let hour = whole(line, place + 12, 2), let minute = whole(line, place + 15, 2),
-            let second = whole(line, place + 18, 2), let zoneHours = whole(line, place + 22, 2),
-            let zoneMinutes = whole(line, place + 24, 2), yearsAllowed.contains(year)
+        guard let month, let day = wholeNumber(line, place, 2),
+            let year = wholeNumber(line, place + 7, 4),
+            let hour = wholeNumber(line, place + 12, 2),
+            let minute = wholeNumber(line, place + 15, 2),
+            let second = wholeNumber(line, place + 18, 2),
+            let zoneHours = wholeNumber(line, place + 22, 2),
+            let zoneMinutes = wholeNumber(line, place + 24, 2), yearsAllowed.contains(year)
         else { return nil }
         let isBehind = line[place + 21] == UInt8(ascii: "-")
         place += 26
@@ -191,10 +221,10 @@ private struct ByteCursor {
 private let monthNames = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ].map { Array($0.utf8) }
-private let yearsAllowed = 1_990...2_199
+let yearsAllowed = 1_990...2_199
 
 /// The decimal number in `count` bytes from index `start`.
-private func whole(_ text: ArraySlice<UInt8>, _ start: Int, _ count: Int) -> Int? {
+func wholeNumber(_ text: ArraySlice<UInt8>, _ start: Int, _ count: Int) -> Int? {
     guard start + count <= text.endIndex else { return nil }
     var value = 0
     for byte in text[start..<(start + count)] {
@@ -206,7 +236,7 @@ private func whole(_ text: ArraySlice<UInt8>, _ start: Int, _ count: Int) -> Int
 
 /// Seconds of a date of the Gregorian calendar (Hinnant, "chrono-compatible low-level date
 /// algorithms").
-private func secondsSince1970(
+func secondsSince1970(
     _ year: Int, _ month: Int, _ day: Int, _ hour: Int, _ minute: Int, _ second: Int
 ) -> Int {
     let shifted = month <= 2 ? year - 1 : year
@@ -215,63 +245,4 @@ private func secondsSince1970(
     let ofYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
     let days = era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - 719_468
     return days * 86_400 + hour * 3_600 + minute * 60 + second
-}
-
-// MARK: CloudFront
-
-/// Where the fields stand that matter in a CloudFront log.
-struct CloudFrontFields: Sendable {
-    private var date = -1
-    private var time = -1
-    private var bytes = -1
-    private var seconds = -1
-    private var result = -1
-
-    /// Of `#Fields: date time x-edge-location sc-bytes …`; nil for another line.
-    init?(_ line: ArraySlice<UInt8>) {
-        let words = String(decoding: line, as: UTF8.self).split(whereSeparator: \.isWhitespace)
-        guard words.first == "#Fields:" else { return nil }
-        for (index, word) in words.dropFirst().enumerated() {
-            switch word {
-            case "date": date = index
-            case "time": time = index
-            case "sc-bytes": bytes = index
-            case "time-taken": seconds = index
-            case "x-edge-result-type": result = index
-            default: break
-            }
-        }
-        guard date >= 0, time >= 0 else { return nil }
-    }
-
-    func request(_ line: ArraySlice<UInt8>) -> AccessLogRequest? {
-        let values = line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false)
-        func text(_ index: Int) -> ArraySlice<UInt8>? {
-            index >= 0 && index < values.count ? values[index] : nil
-        }
-        guard let day = text(date), let clock = text(time), day.count == 10, clock.count == 8,
-            let year = whole(day, day.startIndex, 4), yearsAllowed.contains(year),
-            let month = whole(day, day.startIndex + 5, 2), (1...12).contains(month),
-            let date = whole(day, day.startIndex + 8, 2),
-            let hour = whole(clock, clock.startIndex, 2),
-            let minute = whole(clock, clock.startIndex + 3, 2),
-            let second = whole(clock, clock.startIndex + 6, 2)
-        else { return nil }
-        var request = AccessLogRequest(
-            time: secondsSince1970(year, month, date, hour, minute, second))
-        func number(_ index: Int) -> Double? {
-            text(index).flatMap { Double(String(decoding: $0, as: UTF8.self)) }
-                .flatMap { $0 >= 0 && $0 < 1e15 ? $0 : nil }
-        }
-        request.bytes = number(bytes) ?? 0
-        request.seconds = number(seconds)
-        if let type = text(result).map({ String(decoding: $0, as: UTF8.self) }) {
-            switch type {
-            case "Hit", "RefreshHit", "OriginShieldHit": request.isHit = true
-            case "Miss": request.isHit = false
-            default: break
-            }
-        }
-        return request
-    }
 }

@@ -6,8 +6,9 @@ package struct AccessLogSummary: Sendable {
     /// First and last second, since 1970 in UTC.
     package let firstSecond: Int
     package let lastSecond: Int
+    /// Over the span of the log, from its first second to its last.
     package let meanRequestsPerSecond: Double
-    /// Of the minute with the most.
+    /// Of the minute with the most; of all of a log that is shorter.
     package let peakRequestsPerSecond: Double
     package let meanBytesPerSecond: Double
     package let peakBytesPerSecond: Double
@@ -18,27 +19,61 @@ package struct AccessLogSummary: Sendable {
     /// Of requests that had a time.
     package let seconds: LogHistogram
     package let bytes: LogHistogram
-    /// Requests a second by the hour of the log's own day, on average over its days.
-    package let requestsPerSecondByHour: [Double]
+    /// Requests a second by the hour of the log's own day, on average over its days; nil for an hour
+    /// that the log does not hold.
+    package let requestsPerSecondByHour: [Double?]
     /// Variance over mean of arrivals a second, within minutes: what the arrivals' CV² comes to over
     /// many of them. Nil without a minute of sixty requests.
     package let arrivalDispersion: Double?
     /// Share of requests that a cache answered; nil where the log does not say.
     package let hitRatio: Double?
 
-    /// What a plan can take from it, by the input's place in a scenario.
-    package var values: [String: Measured] {
+    /// From the first request's second to the end of the last one's.
+    package var spanSeconds: Int { lastSecond - firstSecond + 1 }
+
+    /// Whether every hour of a day is in it.
+    package var holdsADay: Bool { spanSeconds >= 86_400 - 3_600 }
+
+    /// What a plan can be made from: less shows chance, and not a load.
+    package static let leastSeconds = 3_600
+    package static let leastRequests = 100
+
+    /// What a plan can take from it, by the input's place in a scenario. `peakToMean` is what the
+    /// day's peak over its mean is taken for where the log holds less than a day.
+    ///
+    /// Every hour of the day counts alike in the day's mean, however often it is in the log. A log of
+    /// less than a day is taken to be of its busiest hours: its peak is the day's, and the day's mean is
+    /// the peak over `peakToMean`, at most the log's. Throws for a log that shows too little.
+    package func values(peakToMean: Estimate) throws(PlannerError) -> [String: Measured] {
+        guard spanSeconds >= Self.leastSeconds, requests >= Self.leastRequests else {
+            throw PlannerError(
+                field: "the access log", given: "\(requests) requests in \(spanSeconds) s",
+                allowed: "use one of \(Self.leastSeconds) s and \(Self.leastRequests) requests or "
+                    + "more; a day shows its peak and its mean")
+        }
         var values: [String: Measured] = [:]
-        func set(_ path: String, _ value: Double?, _ range: ClosedRange<Double>) {
-            guard let value, range.contains(value) else { return }
-            values[path] = Measured(low: value, likely: value, high: value, count: requests)
+        func set(_ input: ScenarioInput, _ low: Double?, _ likely: Double?, _ high: Double?) {
+            guard let low, let likely, let high, input.row.allowed.contains(likely) else { return }
+            values[input.row.path] = Measured(
+                low: low, likely: likely, high: high, count: requests)
         }
-        // A day at least: less has no peak of the day in it.
-        if lastSecond - firstSecond >= 86_400 - 60 {
-            set("audience.peakToMean", peakRequestsPerSecond / meanRequestsPerSecond, 1...100)
+        func set(_ input: ScenarioInput, _ value: Double?) { set(input, value, value, value) }
+        let peak = peakRequestsPerSecond
+        set(.peakRequests, peak)
+        set(.requestBytes, bytes.mean)
+        if holdsADay {
+            let hours = requestsPerSecondByHour.compactMap(\.self)
+            let mean = hours.reduce(0, +) / Double(hours.count)
+            set(.meanRequests, mean)
+            set(.peakToMean, peak / mean)
+        } else {
+            func mean(_ ratio: Double) -> Double { min(meanRequestsPerSecond, peak / ratio) }
+            set(
+                .meanRequests, mean(peakToMean.high), mean(peakToMean.likely),
+                meanRequestsPerSecond)
         }
-        set("onDemand.arrivalCV2", arrivalDispersion, 0...100)
-        set("edge.hitRatio", hitRatio, 0...1)
+        set(.arrivalCV2, arrivalDispersion)
+        set(.hitRatio, hitRatio)
         return values
     }
 }
@@ -59,7 +94,7 @@ struct AccessLogLoad: Sendable {
     private static let openMinutes = 16
 
     private var minutes: [Int: Minute] = [:]
-    /// Of those with requests.
+    /// Seconds of requests.
     private var first = Int.max
     private var last = Int.min
     private var unreadable = 0
@@ -84,8 +119,8 @@ struct AccessLogLoad: Sendable {
         case nil: break
         }
         let number = minute(request.time)
-        (first, last) = (min(first, number), max(last, number))
-        guard last - first <= Self.mostMinutes else {
+        (first, last) = (min(first, request.time), max(last, request.time))
+        guard (last - first) / 60 <= Self.mostMinutes else {
             throw PlannerError(
                 field: "the access log", given: "longer than four years",
                 allowed: "give the part of it that a plan is to be made for")
@@ -148,31 +183,36 @@ struct AccessLogLoad: Sendable {
                 field: "the access log", given: "without a line that can be read",
                 allowed: "use nginx's or Apache's combined format, or CloudFront's standard logs")
         }
-        let span = Double(last - first + 1) * 60
-        let all = minutes.filter { $0.key >= first && $0.key <= last }.values
-        let hasTimes = seconds.count > 0
+        let span = Double(last - first + 1)
+        let all = minutes.filter { minute(first)...minute(last) ~= $0.key }.values
+        // A span of less than a minute has no busiest one.
+        func peak(_ figure: (Minute) -> Double, over mean: Double) -> Double {
+            max(mean, (all.map(figure).max() ?? 0) / 60)
+        }
+        let requests = Double(bytes.count) / span
+        let volume = bytes.sum / span
+        let busy = seconds.count > 0 ? all.reduce(0) { $0 + $1.busySeconds } / span : nil
         return AccessLogSummary(
-            requests: bytes.count, unreadableLines: unreadable, firstSecond: first * 60,
-            lastSecond: last * 60 + 59, meanRequestsPerSecond: Double(bytes.count) / span,
-            peakRequestsPerSecond: Double(all.map(\.requests).max() ?? 0) / 60,
-            meanBytesPerSecond: bytes.sum / span,
-            peakBytesPerSecond: (all.map(\.bytes).max() ?? 0) / 60,
-            meanConcurrency: hasTimes ? all.reduce(0) { $0 + $1.busySeconds } / span : nil,
-            peakConcurrency: hasTimes ? (all.map(\.busySeconds).max() ?? 0) / 60 : nil,
+            requests: bytes.count, unreadableLines: unreadable, firstSecond: first,
+            lastSecond: last, meanRequestsPerSecond: requests,
+            peakRequestsPerSecond: peak({ Double($0.requests) }, over: requests),
+            meanBytesPerSecond: volume, peakBytesPerSecond: peak(\.bytes, over: volume),
+            meanConcurrency: busy,
+            peakConcurrency: busy.map { peak(\.busySeconds, over: $0) },
             seconds: seconds, bytes: bytes, requestsPerSecondByHour: byHour,
             arrivalDispersion: sumOfMeans > 0 ? sumOfVariances / sumOfMeans : nil,
             hitRatio: hits + misses > 0 ? Double(hits) / Double(hits + misses) : nil)
     }
 
-    private var byHour: [Double] {
+    private var byHour: [Double?] {
         var requests = [Double](repeating: 0, count: 24)
         var spans = requests
-        for number in first...last {
+        for number in minute(first)...minute(last) {
             let local = number * 60 + (zoneSeconds ?? 0)
             let hour = local / 3_600 % 24
-            spans[hour] += 60
+            spans[hour] += Double(min(last + 1, number * 60 + 60) - max(first, number * 60))
             requests[hour] += Double(minutes[number]?.requests ?? 0)
         }
-        return zip(requests, spans).map { $1 > 0 ? $0 / $1 : 0 }
+        return zip(requests, spans).map { $1 > 0 ? $0 / $1 : nil }
     }
 }

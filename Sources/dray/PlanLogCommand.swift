@@ -8,9 +8,12 @@ enum PlanLogCommand {
     static let command = Command(
         "log", summary: "Sum up an access log: rates, concurrency, sizes.",
         discussion: """
-            LOG is of nginx or Apache in the common or combined format, with the request's time as a \
-            last field if there is one ($request_time, or %D), or a standard log of CloudFront; gzip or \
-            not. It is read as a stream, whatever its length.
+            LOG is of nginx or Apache in the common or combined format, or a standard log of \
+            CloudFront; gzip or not. It is read as a stream, whatever its length.
+
+            The request's time is read behind the agent: under a name (rt=0.123), or the last number \
+            there: with a point in seconds ($request_time), without in microseconds (%D) or seconds \
+            (%T), as most of them tell.
             """,
         operands: [CommandOperand("LOG", help: "A file, or - for standard input.")],
         options: [CommandOption("json", .flag, help: "Print JSON.")], action: run)
@@ -53,11 +56,10 @@ enum PlanLogCommand {
     // MARK: Text
 
     private static func text(_ log: AccessLogSummary) -> String {
-        let span = Double(log.lastSecond - log.firstSecond + 1)
         var rows = [
             [
                 "Requests", HumanFormat.count(log.requests),
-                "in \(HumanFormat.duration(seconds: span))",
+                "in \(HumanFormat.duration(seconds: Double(log.spanSeconds)))",
             ],
             ["Lines left out", HumanFormat.count(log.unreadableLines), ""],
             [
@@ -97,13 +99,14 @@ enum PlanLogCommand {
             + "\n" + hours(log.requestsPerSecondByHour)
     }
 
-    private static func hours(_ rates: [Double]) -> String {
-        let most = max(rates.max() ?? 0, 1e-12)
+    private static func hours(_ rates: [Double?]) -> String {
+        let most = max(rates.compactMap(\.self).max() ?? 0, 1e-12)
         return "Requests/s by the hour of the day\n"
             + TextLayout.table(
                 headings: ["Hour", "Mean", ""], alignments: [.right, .right, .left],
                 rows: rates.enumerated().map { hour, rate in
-                    [
+                    guard let rate else { return ["\(hour)", "–", "not in the log"] }
+                    return [
                         "\(hour)", PlanText.number(rate),
                         String(repeating: "█", count: Int((rate / most * 50).rounded())),
                     ]
@@ -130,6 +133,7 @@ private struct LogAnswer: Encodable {
     let unreadableLines: Int
     let firstSecond: Int
     let lastSecond: Int
+    let spanSeconds: Int
     let meanRequestsPerSecond: Double
     let peakRequestsPerSecond: Double
     let meanBytesPerSecond: Double
@@ -138,7 +142,7 @@ private struct LogAnswer: Encodable {
     let peakConcurrency: Double?
     let bytes: Spread
     let seconds: Spread?
-    let requestsPerSecondByHour: [Double]
+    let requestsPerSecondByHour: [Double?]
     let arrivalCV2: Double?
     let hitRatio: Double?
 
@@ -147,6 +151,7 @@ private struct LogAnswer: Encodable {
         unreadableLines = log.unreadableLines
         firstSecond = log.firstSecond
         lastSecond = log.lastSecond
+        spanSeconds = log.spanSeconds
         meanRequestsPerSecond = log.meanRequestsPerSecond
         peakRequestsPerSecond = log.peakRequestsPerSecond
         meanBytesPerSecond = log.meanBytesPerSecond

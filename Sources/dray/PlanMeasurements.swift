@@ -38,15 +38,17 @@ enum PlanMeasurements {
         }
         if let path = arguments.text("from-access-log") {
             let summary = try PlanLogCommand.summary(ofLog: path)
-            var values = summary.values
-            func set(_ input: ScenarioInput, _ value: Double) {
-                values[input.row.path] = Measured(
-                    low: value, likely: value, high: value, count: summary.requests)
+            let ratio = scenario.estimate(.peakToMean) ?? Estimate(1)
+            let values = try named(path) { () throws(PlannerError) in
+                try summary.values(peakToMean: ratio)
             }
-            set(.meanRequests, summary.meanRequestsPerSecond)
-            set(.peakRequests, max(summary.peakRequestsPerSecond, summary.meanRequestsPerSecond))
-            set(.requestBytes, summary.bytes.mean)
-            take(values, "--from-access-log \(path)", into: &scenario)
+            take(values, "--from-access-log \(path)", into: &scenario) { input, measured in
+                let span = HumanFormat.duration(seconds: Double(summary.spanSeconds))
+                let reckoned =
+                    input == .meanRequests && !summary.holdsADay
+                    ? ": less than a day, so its peak over audience.peakToMean" : ""
+                return "\(HumanFormat.count(measured.count, "request")) in \(span)\(reckoned)"
+            }
         }
         if let url = arguments.text("from-cluster") {
             let client = try CoordinatorClient(endpoints: url, token: CommonOptions.token)
@@ -63,9 +65,10 @@ enum PlanMeasurements {
         }
     }
 
-    /// What was given stays.
+    /// What was given stays. `basis` says what a value rests on.
     private static func take(
-        _ values: [String: Measured], _ origin: String, into scenario: inout Scenario
+        _ values: [String: Measured], _ origin: String, into scenario: inout Scenario,
+        basis: (ScenarioInput, Measured) -> String = { "of \($1.count), 95 % interval" }
     ) {
         for (path, measured) in values {
             guard let input = ScenarioInput.named(path), scenario.given[input] == nil else {
@@ -79,7 +82,7 @@ enum PlanMeasurements {
                 low: within(measured.low), likely: within(measured.likely),
                 high: within(measured.high))
             scenario.origins[input] =
-                "\(printable(String(origin.prefix(200)))), of \(measured.count), 95 % interval"
+                "\(printable(String(origin.prefix(200)))), \(basis(input, measured))"
         }
     }
 

@@ -85,14 +85,32 @@ import Testing
         #expect(WorkersWanted.decide(load([soon]), some).workers > 1)
     }
 
-    @Test func whoHoldsJobsFinishesThem() {
-        let last = Backlog(jobs: 40, deadlineSeconds: 5_000)
+    /// Whether something waits besides or not: eight that work are never told to be one.
+    @Test(arguments: [40, 41, 400])
+    func whoHoldsJobsFinishesThem(jobs: Int) {
+        let last = Backlog(jobs: jobs, deadlineSeconds: 5_000)
         let wanted = WorkersWanted.decide(load([last], leased: 40, busy: 8, workers: 20), policy(1))
-        #expect(wanted.workers == 8 && wanted.reason == .finishing && wanted.waiting == 0)
-        let more = Backlog(jobs: 41, deadlineSeconds: 5_000)
+        #expect(wanted.workers == 8 && wanted.reason == .finishing)
+        #expect(wanted.waiting == jobs - 40)
+        // What belongs to no catalog that is listed is held all the same.
+        let other = WorkersWanted.decide(load([], leased: 40, busy: 8, workers: 20), policy(1))
+        #expect(other.workers == 8)
+        var bounded = policy(1)
+        bounded.maximum = 5
         #expect(
-            WorkersWanted.decide(load([more], leased: 40, busy: 8, workers: 20), policy(1)).workers
-                == 1)
+            WorkersWanted.decide(load([last], leased: 40, busy: 8, workers: 20), bounded).workers
+                == 5)
+    }
+
+    /// What the documentation of Amazon's EC2 Auto Scaling reckons by the backlog per instance: 1,500
+    /// messages of 0.1 s each, 10 s allowed: 100 an instance, so 15 of them, 5 more than there are.
+    @Test func theBacklogPerInstanceOfAmazonsExample() {
+        var amazon = policy(1 / 0.1)
+        amazon.withinSeconds = 10
+        let backlog = Backlog(jobs: 1_500)
+        let wanted = WorkersWanted.decide(load([backlog], workers: 10), amazon)
+        #expect(wanted.workers - wanted.current == 5 && wanted.reason == .deadline)
+        #expect(backlog.jobs / wanted.workers == 100)
     }
 
     /// A backlog that is worked off at the pace asked for never makes the pool breathe.
@@ -239,9 +257,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", 400, "workerSegmentsPerSecond"), ("workerSegmentsPerSecond=0", 400, "0.001"),
+        ("", 400, "workerSegmentsPerSecond"), ("workerSegmentsPerSecond=0", 400, "1e-06"),
         ("workerSegmentsPerSecond=nan", 400, "workerSegmentsPerSecond"),
-        ("workerSegmentsPerSecond=1&withinSeconds=-1", 400, "withinSeconds"),
+        ("workerSegmentsPerSecond=1&withinSeconds=0.5", 400, "withinSeconds"),
         ("workerSegmentsPerSecond=1&minimum=5&maximum=4", 400, "minimum"),
         ("workerSegmentsPerSecond=1&tolerance=1", 400, "tolerance"),
         ("workerSegmentsPerSecond=1&replicas=4", 400, "replicas"),

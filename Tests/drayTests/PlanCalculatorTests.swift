@@ -86,15 +86,21 @@ import Testing
     }
 
     @Test func anAccessLog() async throws {
-        let line = #"h - - [10/Oct/2026:13:55:36 +0200] "GET /a HTTP/1.1" 200 500 "-" "-" 0.500"#
-        let path = try file(String(repeating: line + "\n", count: 120) + "nonsense\n")
+        func line(_ second: Int) -> String {
+            "h - - [10/Oct/2026:13:55:\(second < 10 ? "0" : "")\(second) +0200] "
+                + "\"GET /a HTTP/1.1\" 200 500 \"-\" \"-\" 0.500\n"
+        }
+        let path = try file((0..<120).map { line($0 / 2) }.joined() + "nonsense\n")
         let answer = try await object(["log", path])
         #expect(answer["requests"] as? Int == 120 && answer["unreadableLines"] as? Int == 1)
+        #expect(answer["spanSeconds"] as? Int == 60)
         #expect(answer["meanRequestsPerSecond"] as? Double == 2)
-        #expect(answer["meanConcurrency"] as? Double == 1)
+        #expect(answer["meanConcurrency"] as? Double ?? 0 > 0.98)
+        #expect((answer["requestsPerSecondByHour"] as? [Any])?[12] is NSNull)
         let (code, output, _) = try await dray(["log", path])
         #expect(code == 0)
         #expect(output.contains("At once") && output.contains("█"))
+        #expect(output.contains("in 1 min") && output.contains("not in the log"))
         let (bad, _, errors) = try await dray(["log", try file("nonsense\n")])
         #expect(bad == 2 && errors.contains("data.csv: the access log is without a line"))
     }

@@ -67,15 +67,28 @@ import Testing
     }
 
     @Test func anAccessLogGivesRequestsAndSizes() async throws {
-        let lines = (0..<600).map { second in
-            "10.0.0.1 - - [21/Nov/2026:20:\(second / 60 + 10):\(second % 60 < 10 ? "0" : "")"
-                + "\(second % 60) +0000] \"GET /a.m4s HTTP/1.1\" 200 5000 \"-\" \"-\"\n"
+        func lines(_ hours: Int) -> String {
+            (0..<hours * 3_600).map { second in
+                func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+                return "10.0.0.1 - - [21/Nov/2026:\(two(second / 3_600)):\(two(second / 60 % 60)):"
+                    + "\(two(second % 60)) +0000] \"GET /a.m4s HTTP/1.1\" 200 5000 \"-\" \"-\"\n"
+            }.joined()
         }
-        let log = try write("access.log", lines.joined())
+        let log = try write("access.log", lines(24))
         let plan = try await self.plan(["--from-access-log", log])
         #expect(try likely(plan, "edge.bytesPerRequest") == 5_000)
         let rate = try #require(try likely(plan, "edge.meanRequestsPerSecond"))
-        #expect(abs(rate - 1) < 0.01)
+        #expect(abs(rate - 1) < 1e-9)
+        let source = try #require(
+            try input(plan, "edge.meanRequestsPerSecond")["source"] as? String)
+        #expect(source == "--from-access-log access.log, 86,400 requests in 1 d 00 h")
+        // Two hours are no day.
+        let part = try await self.plan(["--from-access-log", try write("part.log", lines(2))])
+        #expect(try likely(part, "edge.meanRequestsPerSecond") == 0.4)
+        #expect(try likely(part, "edge.peakRequestsPerSecond") == 1)
+        let little = try write("little.log", String(lines(1).prefix(20_000)))
+        #expect(
+            try await refused(["--from-access-log", little]).contains("little.log: the access"))
         // What is given stays.
         let given = try await self.plan([
             "--from-access-log", log, "--set", "edge.bytesPerRequest=7",
