@@ -66,7 +66,7 @@ let package = Package(
         .target(
             name: "PlannerText", dependencies: ["Catalog", "Model", "Planner", "Runtime"],
             resources: [.embedInCode("Prices")], swiftSettings: settings),
-        library("LoadTest", ["Catalog", "Model", "Gzip", "Planner"]),
+        library("LoadTest", ["Catalog", "Model", "Gzip", "Planner", "Runtime"]),
         library(
             "LoadEngine",
             ["Catalog", "Curl", "Digest", "EventLoop", "LoadTest", "Model", "Runtime", "Transfer"]),

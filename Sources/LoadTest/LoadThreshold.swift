@@ -32,7 +32,7 @@ package enum LoadFigure: Sendable, Hashable {
     case maximum(LoadMetric)
     /// Failed requests of all, 0 to 1.
     case errorRate
-    /// Requests answered a second.
+    /// Requests a second that ended well.
     case requestRate
     /// Bits of bodies a second.
     case throughput
