@@ -1,0 +1,87 @@
+/// What a viewer's buffer holds, and when that is enough to play.
+///
+/// Playing starts when `startupSeconds` are in the buffer, or all that there is, and goes on after a stall with as
+/// many (Shaka's `rebufferingGoal`, for both). A stall begins when the buffer runs empty before the end of
+/// the title, or of what is watched. A segment is late when it comes after the playhead has reached its start.
+extension Viewer {
+    /// From the playhead to where nothing more can be played.
+    var aheadSeconds: Double { playableToSeconds - screen.playheadSeconds }
+
+    var hasMoreVideo: Bool {
+        video.segment < title.video[track].segments.count && isWanted(video)
+    }
+
+    var hasMoreAudio: Bool {
+        guard let track = title.audio else { return false }
+        return audio.segment < track.segments.count && isWanted(audio)
+    }
+
+    var hasMore: Bool { hasMoreVideo || hasMoreAudio }
+
+    private func isWanted(_ reel: Reel) -> Bool {
+        reel.bufferedToSeconds < limitSeconds - Self.toleranceSeconds
+    }
+
+    /// Sound and picture are needed together; of one that is over nothing more is.
+    var playableToSeconds: Double {
+        let buffered =
+            switch (hasMoreVideo, hasMoreAudio) {
+            case (true, true): min(video.bufferedToSeconds, audio.bufferedToSeconds)
+            case (true, false): video.bufferedToSeconds
+            case (false, true): audio.bufferedToSeconds
+            case (false, false): max(video.bufferedToSeconds, audio.bufferedToSeconds)
+            }
+        return min(buffered, limitSeconds)
+    }
+
+    mutating func play(toSeconds now: Double) {
+        screen.advance(
+            toSeconds: now, playableToSeconds: playableToSeconds, isWhole: !hasMore)
+    }
+
+    /// Puts a segment into the buffer.
+    mutating func take(isAudio: Bool, bytes: Int64, into interval: inout LoadInterval) {
+        interval.counts.segments += 1
+        let reel = isAudio ? audio : video
+        let isNeeded = reel.bufferedToSeconds <= screen.playheadSeconds + Self.toleranceSeconds
+        if screen.state == .stalled, isNeeded { screen.totals.lateSegments += 1 }
+        if isAudio {
+            audio.advance(bySeconds: title.audio?.segments[audio.segment].seconds ?? 0)
+        } else {
+            let seconds = title.video[track].segments[video.segment].seconds
+            let told = Double(title.video[track].bitsPerSecond)
+            screen.append(
+                fromSeconds: video.bufferedToSeconds,
+                bitsPerSecond: told > 0 ? told : Double(bytes) * 8 / seconds)
+            video.advance(bySeconds: seconds)
+        }
+        beginAgain()
+    }
+
+    /// Plays if enough is there.
+    mutating func playAgain(atSeconds now: Double, into interval: inout LoadInterval) {
+        guard screen.state == .starting || screen.state == .stalled else { return }
+        let isEnough = aheadSeconds >= settings.startupSeconds - Self.toleranceSeconds
+        guard aheadSeconds > 0, isEnough || !hasMore else { return }
+        screen.play(plannedSeconds: plannedSeconds, into: &interval)
+    }
+
+    /// Goes back to the start of a title that loops once sound and picture have all of it.
+    private mutating func beginAgain() {
+        guard settings.loops, video.segment >= title.video[track].segments.count,
+            audio.segment >= title.audio?.segments.count ?? 0
+        else { return }
+        passStartSeconds = max(video.bufferedToSeconds, audio.bufferedToSeconds)
+        let reel = Reel(cursorSeconds: passStartSeconds, bufferedToSeconds: passStartSeconds)
+        video = reel
+        audio = reel
+    }
+}
+
+extension Viewer.Reel {
+    mutating func advance(bySeconds seconds: Double) {
+        segment += 1
+        cursorSeconds += seconds
+        bufferedToSeconds = max(bufferedToSeconds, cursorSeconds)
+    }
+}

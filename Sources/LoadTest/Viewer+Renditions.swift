@@ -1,0 +1,46 @@
+/// The choice of a rendition, before every segment as hls.js does it: the highest whose bit rate, with the audio's,
+/// is at most `safety` of the estimated throughput, and the lowest if none is.
+extension Viewer {
+    /// The rendition to begin with.
+    static func first(of title: MediaTitle, _ settings: ViewerSettings) -> Int {
+        guard let most = settings.fixedBitsPerSecond ?? settings.startBitsPerSecond else {
+            return 0
+        }
+        return highest(of: title, within: Double(most))
+    }
+
+    /// Changes the rendition if throughput says so.
+    mutating func choose() {
+        guard settings.fixedBitsPerSecond == nil, title.video.count > 1,
+            let throughput = estimate.bitsPerSecond
+        else { return }
+        let audio = Double(title.audio?.bitsPerSecond ?? 0)
+        let best = Self.highest(of: title, within: throughput * settings.safety - audio)
+        guard best != track else { return }
+        if title.video[best].segments.count != title.video[track].segments.count {
+            guard let place = place(inTrack: best) else { return }
+            video.segment = place.segment
+            video.cursorSeconds = place.startSeconds
+        }
+        track = best
+        setup = 0
+        screen.totals.switches += 1
+    }
+
+    private static func highest(of title: MediaTitle, within bitsPerSecond: Double) -> Int {
+        title.video.lastIndex {
+            $0.bitsPerSecond > 0 && Double($0.bitsPerSecond) <= bitsPerSecond
+        } ?? 0
+    }
+
+    /// The segment of another rendition that has what comes after the buffer; nil where that one is over.
+    private func place(inTrack track: Int) -> (segment: Int, startSeconds: Double)? {
+        var start = passStartSeconds
+        for (index, segment) in title.video[track].segments.enumerated() {
+            let end = start + segment.seconds
+            if end > video.bufferedToSeconds + Self.toleranceSeconds { return (index, start) }
+            start = end
+        }
+        return nil
+    }
+}
