@@ -148,6 +148,7 @@ enum Validation {
             try key(segment.key, "\(field).key")
             try length(segment.bytes, "\(field).bytes")
             try digest(segment.sha256, "\(field).sha256")
+            try digest(segment.servedSHA256, "\(field).servedSHA256")
             if let mirrors = segment.mirrors {
                 try range(mirrors.count, "\(field).mirrors", 1...WireLimits.mirrorsPerSegment)
                 for (place, mirror) in mirrors.enumerated() {

@@ -199,6 +199,8 @@ extension Job {
         if let bytes = try row.optionalInt64(11), let digest = try row.optionalString(12) {
             known = StoredObject(bytes: bytes, sha256: digest)
         }
+        knownValidator = try row.optionalString(25)
+        isKnownVerified = try row.optionalBool(26)
         mirrors = try row.optionalString(17)?.split(separator: "\n").map(String.init)
         if [.resolve, .refresh, .switchOver].contains(kind) {
             assetKind = try row.optionalString(13).flatMap(AssetKind.init(rawValue:))

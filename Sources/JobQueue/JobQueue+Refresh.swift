@@ -140,6 +140,7 @@ extension JobQueue {
                     .boolArray(files.map { $0.verified ?? false }),
                     .optionalIntArray(files.map { $0.staged.map(Int64.init) }),
                     .optionalTextArray(files.map { $0.segment.mirrors?.joined(separator: "\n") }),
+                    .optionalTextArray(files.map(\.segment.servedSHA256)),
                 ])
             guard let wanted = batch.switchOver else { return .accepted }
             let granted = try await connection.query(

@@ -38,6 +38,7 @@ extension JobQueue {
                     [
                         .int(job.asset), .int64Array(documents.map { Int64($0.ordinal) }),
                         .textArray(documents.map(\.content)),
+                        .optionalTextArray(documents.map(\.servedSHA256)),
                     ])
             }
             return .accepted
@@ -95,15 +96,22 @@ extension JobQueue {
     func resolved(
         _ job: HeldJob, segments: Int, _ connection: PostgresConnection
     ) async throws -> Bool {
-        _ = try await connection.query(SQL.resolvedTrim, [.int(job.asset), .int(Int64(segments))])
-        _ = try await connection.query(SQL.resolvedSidecars, [.int(job.asset)])
-        let origins = try await connection.query(SQL.resolvedOrigins, [.int(job.asset)]).rows
+        let asset: [PostgresValue] = [.int(job.asset)]
+        let found = try await connection.pipeline([
+            PostgresStatement(SQL.resolvedTrim, asset + [.int(Int64(segments))]),
+            PostgresStatement(SQL.resolvedSidecars, asset),
+            PostgresStatement(SQL.resolvedOrigins, asset),
+            PostgresStatement(SQL.resolvedSources, asset),
+        ])
+        let origins = found[2].rows
         let stored = try origins.reduce(0) { $0 + (try $1.int64("segments")) }
         guard stored == Int64(segments) else {
             throw Failure(
                 "cluster.protocol",
                 "A resolve job reported \(segments) segments; \(stored) had arrived.")
         }
+        let sources = try found[3].rows.map { try $0.int64(0) }
+        if !sources.isEmpty { try await Self.noteKnown(job.asset, from: sources, connection) }
         let lanes: [PostgresValue] = [
             .int(job.lane), .int(job.asset),
             .int64Array(try origins.map { try $0.int64("origin_id") }),
@@ -115,6 +123,22 @@ extension JobQueue {
                 SQL.resolvedJobs, [.int(job.lane), .int(job.id.rawValue), .int(job.asset)]),
         ])
         return true
+    }
+
+    /// Notes with the segments of a title what is known of them from before it was resolved, unless they were begun:
+    /// then what is known of them is their own, or was forgotten with intent.
+    private static func noteKnown(
+        _ asset: Int64, from sources: [Int64], _ connection: PostgresConnection
+    ) async throws {
+        let isBegun = try await connection.query(
+            SQL.segmentsHaveResults, [.int(asset)]
+        ).only().bool(0)
+        guard !isBegun else { return }
+        _ = try await connection.pipeline([
+            PostgresStatement(SQL.planInBulk, []),
+            PostgresStatement(SQL.resolvedKnown, [.int(asset), .int64Array(sources)]),
+            PostgresStatement(SQL.planByIndex, []),
+        ])
     }
 
     /// What a leased job is to store in place of what its origin serves; nil where the lease does not hold

@@ -138,10 +138,11 @@ extension JobQueue {
                     // Its reports go on meanwhile; they take no lane's lock.
                     (SQL.startLockLanes, [.int(catalog.rawValue)]),
                 ]
-                + [
+                + ([
                     SQL.startNewFiles, SQL.startFileSegments, SQL.startDropSidecars,
-                    SQL.startSidecars, SQL.startDropParts,
-                ].map { ($0, both) }
+                    SQL.startSidecars,
+                ] + (row.hasNeighbours ? [SQL.startKnownFiles] : []) + [SQL.startDropParts])
+                .map { ($0, both) }
                 + [
                     (SQL.startJobs, both + [.null]), (SQL.startTotals, both),
                     (SQL.notifyWork, []),
@@ -230,6 +231,8 @@ extension JobQueue {
         var generation: Int
         var state: CatalogState
         var hasMirrors: Bool
+        /// Its site has other catalogs.
+        var hasNeighbours: Bool
     }
 
     /// Takes the catalog's lock, does `next`, and checks that `generation` is still the one last opened.
@@ -255,7 +258,8 @@ extension JobQueue {
             queueState: try row.string("queue_state"),
             generation: Int(try row.int64("generation")),
             state: CatalogState(rawValue: try row.string("state")) ?? .open,
-            hasMirrors: try row.bool("has_mirrors"))
+            hasMirrors: try row.bool("has_mirrors"),
+            hasNeighbours: try row.bool("has_neighbours"))
     }
 
     static func unknown(_ catalog: CatalogID) -> Failure {

@@ -76,6 +76,7 @@ enum SQL {
 
     private static let substitutions: [(String, String)] = [
         ("sidecars", fragment(PackageResources.fragment_sidecars_sql)),
+        ("manifestServed", fragment(PackageResources.fragment_manifest_served_sql)),
         // Behind every segment that a manifest may have.
         ("firstSidecar", "\(WireLimits.segmentsPerAsset)"),
         ("settleFetches", fragment(PackageResources.fragment_settle_fetches_sql)),

@@ -133,7 +133,8 @@ extension LeaseGrant: ColumnMessage {
         job.kind == .fetch && job.role != nil && job.assetKind == nil && job.offset == nil
             && job.length == nil && job.sha256 == nil && job.assembly == nil && job.mirrors == nil
             && job.mirrorOrigin == nil && job.digests == nil && job.isWhole == nil
-            && job.formerAssembly == nil && job.isDocument == nil
+            && job.formerAssembly == nil && job.isDocument == nil && job.knownValidator == nil
+            && job.isKnownVerified == nil
     }
 
     func write(_ places: [Int], to writer: inout WireTextWriter) {

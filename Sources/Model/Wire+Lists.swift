@@ -139,6 +139,10 @@ extension SegmentBatch: WireMessage {
                 writer.raw(",\"content\":")
                 writer.string(content)
             }
+            if let served = segment.servedSHA256 {
+                writer.raw(",\"servedSHA256\":")
+                writer.string(served)
+            }
             if let mirrors = segment.mirrors {
                 writer.raw(",\"mirrors\":[")
                 for mirror in mirrors {
@@ -189,6 +193,7 @@ extension ResolvedSegment {
         var bytes: Int64?
         var sha256: String?
         var content: String?
+        var served: String?
         var mirrors: [String]?
         let isRead = reader.object { reader, member in
             if member.isName("ordinal") { return reader.once(&ordinal) { $0.integer() } }
@@ -200,6 +205,7 @@ extension ResolvedSegment {
             if member.isName("bytes") { return reader.once(&bytes) { $0.integer() } }
             if member.isName("sha256") { return reader.once(&sha256) { $0.string() } }
             if member.isName("content") { return reader.once(&content) { $0.string() } }
+            if member.isName("servedSHA256") { return reader.once(&served) { $0.string() } }
             if member.isName("mirrors") {
                 return reader.once(&mirrors) { $0.array { $0.string() } }
             }
@@ -209,6 +215,7 @@ extension ResolvedSegment {
         self.init(
             ordinal: Int(ordinal), url: url, key: key, role: role, bytes: bytes, sha256: sha256)
         self.content = content
+        servedSHA256 = served
         self.mirrors = mirrors
     }
 }

@@ -102,6 +102,11 @@ package struct Job: Codable, Hashable, Sendable {
     package var mirrorOrigin: String?
     /// fetch: what was stored under the key before; adopted when it still lies there.
     package var known: StoredObject?
+    /// fetch: what `known` was called by its origin, where another asset or an earlier choice of tracks stored it;
+    /// its report says it again. Nil for nothing.
+    package var knownValidator: String?
+    /// fetch: whether `known` was compared with a digest then; nil is false.
+    package var isKnownVerified: Bool?
     /// fetch: what to store is a document that the coordinator has (`POST /v1/documents`); nil is false.
     package var isDocument: Bool?
     /// resolve, refresh: what is wanted of the title; nil for all of it.
@@ -266,6 +271,8 @@ package struct ResolvedSegment: Codable, Hashable, Sendable {
     /// What is to lie under the key in place of what the origin serves, at most
     /// `WireLimits.documentBytes`; `bytes` and `sha256` are its own.
     package var content: String?
+    /// The digest of what the origin served, where there is `content`.
+    package var servedSHA256: String?
     /// Other URLs of the same bytes, `WireLimits.mirrorsPerSegment` at most. Nil for none.
     package var mirrors: [String]?
 

@@ -50,7 +50,10 @@ extension WorkerService {
             var report = JobReport(job: job.id, lease: lease, outcome: .done)
             report.stored = stored
             report.adopted = true
-            if job.sha256 != nil || job.digests != nil { report.verified = true }
+            report.validator = job.knownValidator
+            if job.sha256 != nil || job.digests != nil || job.isKnownVerified == true {
+                report.verified = true
+            }
             adopted.append(report)
             held.downloaded(job.id, lease)
         }

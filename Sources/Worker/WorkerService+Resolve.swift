@@ -88,6 +88,7 @@ extension WorkerService {
     private static func checked(_ segment: ResolvedSegment) -> ResolvedSegment {
         guard let content = segment.content else { return segment }
         var segment = segment
+        segment.servedSHA256 = segment.sha256
         segment.bytes = Int64(content.utf8.count)
         segment.sha256 = SHA256Digest(hashing: Array(content.utf8)).description
         return segment

@@ -21,6 +21,14 @@ import Testing
             Self.job(7) { $0.url = "https://h/7" }, Self.job(8) { $0.attempt = 4 },
             Self.job(9) { $0.known = StoredObject(bytes: 1, sha256: "b") },
             Self.job(10) { $0.known = StoredObject(bytes: 2, sha256: "c") }, Self.job(11),
+            Self.job(14) {
+                $0.known = StoredObject(bytes: 3, sha256: "d")
+                $0.knownValidator = "W/\"v\""
+            },
+            Self.job(15) {
+                $0.known = StoredObject(bytes: 4, sha256: "e")
+                $0.isKnownVerified = true
+            },
             Self.job(12) { $0.digests = "crc32c=01234567" }, Self.job(13) { $0.isWhole = true },
         ]
         var grant = LeaseGrant(
@@ -216,13 +224,17 @@ import Testing
                 url: "http://h/m", key: "h/m", role: .data, bytes: 3, sha256: "x",
                 digests: "md5=0"),
         ]
+        var written = ResolvedSegment(
+            ordinal: 2, url: "http://h/2", key: "h/2", role: .playlist, bytes: 4, sha256: "e")
+        written.content = "é\n"
+        written.servedSHA256 = "f"
         let segments = SegmentBatch(
             worker: "w", job: JobID(7), lease: "l",
             segments: [
                 ResolvedSegment(ordinal: 0, url: "http://h/0", key: "h/0", role: .media),
                 ResolvedSegment(
                     ordinal: 1, url: "http://h/1?\\", key: "h/1", role: .playlist, bytes: 0,
-                    sha256: "d"),
+                    sha256: "d"), written,
             ])
         try Self.expectSame(assets) { ($0.generation, $0.assets) == ($1.generation, $1.assets) }
         try Self.expectSame(segments) {

@@ -19,6 +19,8 @@ WITH chosen AS MATERIALIZED (
     DELETE FROM mirror USING chosen WHERE mirror.asset_id = chosen.id
 ), refreshed AS (
     DELETE FROM refreshed_file f USING chosen WHERE f.asset_id = chosen.id
+), former AS (
+    DELETE FROM former_file f USING chosen WHERE f.asset_id = chosen.id
 ), segments AS (
     DELETE FROM segment USING chosen WHERE segment.asset_id = chosen.id RETURNING segment.id
 ), results AS (

@@ -21,14 +21,16 @@ SELECT j.place, j.id, j.attempt + 1, j.asset_id, s.role, coalesce(s.url, o.url),
        CASE WHEN s.url IN ('http://' || s.key, 'https://' || s.key) THEN NULL
             ELSE coalesce(o.path, s.key, o.key) END,
        coalesce(s.range_length, s.expected_bytes), s.expected_sha256, nullif(j.kind, 'fetch'),
-       s.range_offset, r.bytes, r.sha256, o.kind, o.assembly, o.total_bytes, o.validator,
+       s.range_offset, coalesce(r.bytes, s.known_bytes), coalesce(r.sha256, s.known_sha256), o.kind, o.assembly, o.total_bytes, o.validator,
        coalesce(m.urls, CASE WHEN j.kind = 'fetch' THEN s.mirrors END), s.expected_digests, s.is_whole, o.stated,
        s.former_assembly,
        t.is_stored,
        CASE WHEN j.kind IN ('resolve', 'refresh') THEN c.title_options END,
        -- In whose lane it stands, its own origin being left alone.
        CASE WHEN j.origin_id <> s.origin_id AND j.kind = 'fetch' AND j.whole_id IS NULL
-            THEN (SELECT url FROM origin WHERE id = j.origin_id) END
+            THEN (SELECT url FROM origin WHERE id = j.origin_id) END,
+       CASE WHEN r.sha256 IS NULL THEN s.known_validator END,
+       CASE WHEN r.sha256 IS NULL THEN nullif(s.known_verified, false) END
 FROM held j
 CROSS JOIN LATERAL (SELECT starts, has_mirrors, title_options FROM catalog WHERE id = j.catalog_id OFFSET 0) AS c
 LEFT JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s ON true

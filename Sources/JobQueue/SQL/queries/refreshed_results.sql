@@ -7,9 +7,10 @@ WITH files AS MATERIALIZED (
 ), documents AS (
     DELETE FROM document d USING files f WHERE d.segment_id = f.id AND f.content IS NULL
 ), written AS (
-    INSERT INTO document (segment_id, content)
-    SELECT id, content FROM files WHERE content IS NOT NULL
-    ON CONFLICT (segment_id) DO UPDATE SET content = excluded.content
+    INSERT INTO document (segment_id, content, served_sha256)
+    SELECT id, content, served_sha256 FROM files WHERE content IS NOT NULL
+    ON CONFLICT (segment_id) DO UPDATE SET content = excluded.content,
+        served_sha256 = excluded.served_sha256
 )
 INSERT INTO result AS r (segment_id, done, bytes, sha256, attempts, verified, validator)
 SELECT id, true, bytes, sha256, $2::smallint, verified, validator FROM files ORDER BY id

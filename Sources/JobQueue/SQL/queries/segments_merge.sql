@@ -9,7 +9,8 @@ WITH merged AS (
     ON CONFLICT (asset_id, ordinal, part) DO UPDATE SET
         origin_id = excluded.origin_id, role = excluded.role, url = excluded.url,
         key = excluded.key, expected_bytes = excluded.expected_bytes,
-        expected_sha256 = excluded.expected_sha256
+        expected_sha256 = excluded.expected_sha256, known_bytes = NULL, known_sha256 = NULL,
+        known_verified = NULL, known_validator = NULL
     WHERE (s.url, s.key, s.role, s.expected_sha256)
           IS DISTINCT FROM (excluded.url, excluded.key, excluded.role, excluded.expected_sha256)
     RETURNING s.id

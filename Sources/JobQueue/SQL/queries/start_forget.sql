@@ -1,7 +1,8 @@
 -- $1 catalog, $2 generation. Drops the jobs of assets that left the catalog, have other sidecars or
--- were redefined, and what was known of the last. One that is refreshed is whole, and was.
+-- were redefined, and what was known of the last; of titles that is put aside. One that is refreshed is
+-- whole, and was.
 WITH gone AS MATERIALIZED (
-    SELECT id, redefined, state = 'refreshing' AND NOT redefined AS is_whole FROM asset
+    SELECT id, kind, redefined, state = 'refreshing' AND NOT redefined AS is_whole FROM asset
     WHERE catalog_id = $1 AND (redefined
         OR ((generation < $2 OR sidecars_changed) AND state IN ({{assetUnsettled}})))
     ORDER BY id FOR UPDATE
@@ -12,9 +13,28 @@ WITH gone AS MATERIALIZED (
     DELETE FROM delayed_job d USING gone WHERE d.catalog_id = $1 AND d.asset_id = gone.id
 ), segments AS (
     DELETE FROM segment USING gone WHERE gone.redefined AND segment.asset_id = gone.id
-    RETURNING segment.id
+    RETURNING segment.*, gone.kind
 ), results AS (
     DELETE FROM result USING segments WHERE result.segment_id = segments.id
+    RETURNING result.*
+), files AS (
+    SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}} AS manifest_sha256,
+           r.bytes, r.sha256, r.verified, r.validator, r.recorded_at
+    FROM segments s
+    LEFT JOIN results r ON r.segment_id = s.id AND r.done
+    LEFT JOIN document d ON d.segment_id = s.id AND s.role = 'playlist'
+    WHERE s.kind <> 'file' AND s.part = 0
+), former AS (
+    INSERT INTO former_file AS f (asset_id, key, url, expected_digests, manifest_sha256, bytes,
+                                  sha256, verified, validator, stored_at)
+    SELECT DISTINCT ON (asset_id, hashtextextended(key, 0)) * FROM files
+    WHERE manifest_sha256 IS NOT NULL OR sha256 IS NOT NULL
+    ORDER BY asset_id, hashtextextended(key, 0), recorded_at DESC NULLS LAST
+    ON CONFLICT (asset_id, hashtextextended(key, 0)) DO UPDATE SET
+        key = excluded.key, url = excluded.url, expected_digests = excluded.expected_digests,
+        manifest_sha256 = excluded.manifest_sha256, bytes = excluded.bytes,
+        sha256 = excluded.sha256, verified = excluded.verified, validator = excluded.validator,
+        stored_at = excluded.stored_at
 ), assemblies AS (
     DELETE FROM assembly USING segments WHERE assembly.segment_id = segments.id
 )

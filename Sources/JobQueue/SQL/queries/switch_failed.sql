@@ -12,6 +12,12 @@ WITH gone AS MATERIALIZED (
     DELETE FROM result r USING files f, segment s
     WHERE f.staged IS NOT NULL AND s.asset_id = f.asset_id AND s.key = f.key
       AND r.segment_id = s.id
+), unknown AS (
+    UPDATE segment s SET known_bytes = NULL, known_sha256 = NULL, known_verified = NULL,
+        known_validator = NULL
+    FROM files f
+    WHERE f.staged IS NOT NULL AND s.asset_id = f.asset_id AND s.key = f.key
+      AND s.known_sha256 IS NOT NULL
 ), settled AS (
     UPDATE asset a SET state = 'failed', refreshed = 'failed', resolved = false,
         failure_code = $3, failure_message = $4, changed_at = now()
