@@ -69,7 +69,10 @@ let package = Package(
         library("LoadTest", ["Catalog", "Model", "Gzip", "Planner", "Runtime"]),
         library(
             "LoadEngine",
-            ["Catalog", "Curl", "Digest", "EventLoop", "LoadTest", "Model", "Runtime", "Transfer"]),
+            [
+                "Catalog", "Curl", "Digest", "EventLoop", "LoadTest", "Model", "Planner",
+                "Transfer",
+            ]),
         library("Storage", ["Model", "FileSystem", "Digest"]),
         library("Transfer", ["Model", "Curl", "EventLoop", "Digest", "Storage"]),
         .target(
@@ -94,7 +97,8 @@ let package = Package(
             name: "dray",
             dependencies: [
                 "Benchmark", "Model", "Catalog", "CoordinatorClient", "Coordinator", "Digest",
-                "Worker", "Embedded", "EventLoop", "Gzip", "JobQueue", "Planner", "PlannerText",
+                "Worker", "Embedded", "EventLoop", "Gzip", "JobQueue", "LoadEngine", "LoadTest",
+                "Planner", "PlannerText",
                 "Postgres",
                 "Storage", "Runtime", "Transfer",
             ],
@@ -128,6 +132,7 @@ let package = Package(
             exclude: ["Golden", "manifests.py"],
             swiftSettings: settings),
         tests("LoadTest", ["Model", "Runtime"]),
+        tests("LoadEngine", ["Catalog", "Digest", "EventLoop", "LoadTest", "Model"]),
         tests("Storage", ["Model", "Digest"]),
         tests("Transfer", ["Model", "Storage", "Digest", "Runtime"]),
         tests("JobQueue", ["EventLoop", "Model", "Postgres", "Runtime"]),

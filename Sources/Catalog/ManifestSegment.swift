@@ -18,6 +18,11 @@ package struct ManifestReference: Hashable, Sendable {
 package struct SegmentRange: Hashable, Sendable {
     package var offset: Int64
     package var length: Int64?
+
+    package init(offset: Int64, length: Int64?) {
+        self.offset = offset
+        self.length = length
+    }
 }
 
 /// A segment that a manifest lists: one object, or one byte range of one.

@@ -38,6 +38,15 @@ package struct LoadBreakdown: Sendable, Equatable, Codable {
 
     package init() {}
 
+    /// Adds what was measured of one object; what comes first is more likely to have a name of its own.
+    package mutating func add(
+        _ tally: LoadTally, url: String, target: String, rendition: String?
+    ) {
+        Self.add([url: tally], to: &urls)
+        Self.add([target: tally], to: &targets)
+        if let rendition { Self.add([rendition: tally], to: &renditions) }
+    }
+
     package mutating func add(_ other: LoadBreakdown) {
         Self.add(other.urls, to: &urls)
         Self.add(other.targets, to: &targets)

@@ -71,6 +71,9 @@ extension FailureCode {
         row(
             214, "origin.rangeMismatch", .attempts(4),
             "The origin serves another range than is asked for; the file is fetched in one."),
+        row(
+            215, "origin.redirected", .never,
+            "A load test asks just what it is told to; give the URL that the redirect leads to."),
         row(240, "origin.http.400", .never, "The origin refuses the request; check the URL."),
         row(241, "origin.http.401", .never, "The origin wants credentials."),
         row(242, "origin.http.403", .never, "The origin refuses; a signed URL may have run out."),

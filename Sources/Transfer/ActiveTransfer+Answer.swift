@@ -279,41 +279,15 @@ extension ActiveTransfer {
         if easy.proxyStatus >= 300 {
             return problem("origin.connect", "the proxy answers with status \(easy.proxyStatus)")
         }
-        let isMalformed = code == .receiveFailed && easy.hasBrokenChunks
         // libcurl quotes the proxy's URL, with what it may hold of a password.
         let detail = profile.usesProxy ? "" : easy.errorDetail
         return problem(
-            isMalformed ? "origin.protocol" : failureCode(code),
+            easy.failureCode(of: code, url: url),
             detail.isEmpty ? code.message : detail)
     }
 
     /// A header line of over 100 KiB ends as what there is no memory for: libcurl's buffer is full.
     private var hasBegunAnswer: Bool { easy.status > 0 || easy.timings.firstByteSeconds > 0 }
-
-    private var isHTTP: Bool {
-        let start = url.prefix(8).lowercased()
-        return start.hasPrefix("http://") || start == "https://"
-    }
-
-    private func failureCode(_ code: CurlCode) -> FailureCode {
-        switch code {
-        case .malformedURL: "input.url"
-        // An http URL that is answered with something that is not HTTP is one as well.
-        case .unsupportedProtocol: isHTTP ? "origin.protocol" : "input.url"
-        case .couldNotResolveHost, .couldNotResolveProxy: "origin.dns"
-        case .couldNotConnect, .proxy: "origin.connect"
-        case .timedOut: "origin.timeout"
-        case .partialFile: "origin.truncated"
-        // An HTTP/2 stream or connection that the far end gives up is what a reset is below.
-        case .gotNothing, .sendFailed, .receiveFailed, .http2, .http2Stream: "origin.reset"
-        case .badContentEncoding: "origin.encoding"
-        case .outOfMemory, .failedInit: "worker.internal"
-        // A handshake that the network broke may go well next time.
-        case .tlsConnect where [ECONNRESET, EPIPE].contains(easy.systemError): "origin.reset"
-        case let code where code.isTLS: "origin.tls"
-        default: "origin.protocol"
-        }
-    }
 }
 
 extension FailureCode {

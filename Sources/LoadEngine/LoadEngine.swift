@@ -1,0 +1,187 @@
+internal import Curl
+internal import EventLoop
+package import LoadTest
+package import Model
+import Synchronization
+package import Transfer
+
+/// Sends the load of one share of a test and measures it.
+///
+/// A loop a thread, each with its part of the arrivals and connections of its own; every second's counts
+/// and histograms of all loops are added and handed out. Used once. Safe to use from any thread.
+package final class LoadEngine: Sendable {
+    package struct Options: Sendable {
+        /// Threads, 1 or more.
+        package var threads = 1
+        package var userAgent = "dray/\(drayVersion)"
+        package var addressPolicy = AddressPolicy()
+        /// How much is received at a time, 1 KiB to 512 KiB.
+        package var bufferBytes = 128 << 10
+        /// How long requests that are under way at the end may take, at most, in seconds.
+        package var drainSeconds = 30.0
+
+        package init() {}
+    }
+
+    private let plan: LoadPlan
+    private let loops: [LoadLoop]
+    private let collector: Collector
+
+    package init(
+        plan: LoadPlan, scenario: LoadScenario, share: LoadShare = .whole, options: Options
+    ) throws(Failure) {
+        self.plan = plan
+        let collector = Collector()
+        self.collector = collector
+        let budget = LoadBudget(scenario.caps, share)
+        // No thread without a place.
+        let threads = max(1, min(options.threads, scenario.http.concurrency))
+        var loops: [LoadLoop] = []
+        for index in 0..<threads {
+            loops.append(
+                try LoadLoop(
+                    plan: plan, scenario: scenario, share: share.part(index, of: threads),
+                    loops: threads, options: options, budget: budget,
+                    onInterval: { collector.add($0) }, onEnd: { collector.end($0) }))
+        }
+        self.loops = loops
+        let all = loops
+        budget.whenSpent { for loop in all { loop.cap() } }
+        collector.expect(threads)
+    }
+
+    deinit { for loop in loops { loop.loop.shutdown() } }
+
+    /// Runs to the end, or until `stop`.
+    ///
+    /// - Parameters:
+    ///   - startNanoseconds: of the test, on the monotonic clock; in the past for at once.
+    ///   - onInterval: gets the sum of each second, in order, soon after its end; on a loop's thread: it must
+    ///     not wait.
+    ///
+    /// Fails with `worker.internal` when a loop cannot go on.
+    package func run(
+        startNanoseconds: UInt64,
+        onInterval: @escaping @Sendable (LoadInterval) -> Void
+    ) async throws(Failure) -> Outcome {
+        let clock = LoadClock(startNanoseconds: startNanoseconds)
+        let ends = await withCheckedContinuation { continuation in
+            collector.begin(onInterval, continuation)
+            for loop in loops { loop.start(clock) }
+        }
+        for loop in loops { loop.loop.shutdown() }
+        if let failure = ends.lazy.compactMap(\.failure).first { throw failure }
+        let ending = ends.map(\.ending).first { $0 != .finished } ?? .finished
+        return Outcome(ending: ending, breakdown: breakdown(ends))
+    }
+
+    /// Ends the test at once; what is under way counts as nothing.
+    package func stop(_ ending: LoadResult.Ending) { for loop in loops { loop.stop(ending) } }
+
+    /// How a share ended.
+    package struct Outcome: Sendable {
+        package var ending: LoadResult.Ending
+        package var breakdown: LoadBreakdown
+    }
+
+    /// By name, what took most time first: of more than `LoadBreakdown.most` the rest is one.
+    private func breakdown(_ ends: [LoadLoopEnd]) -> LoadBreakdown {
+        var tallies: [Int32: LoadTally] = [:]
+        for end in ends {
+            for (object, tally) in end.tallies { tallies[object, default: LoadTally()].add(tally) }
+        }
+        var breakdown = LoadBreakdown()
+        let largestFirst = tallies.sorted {
+            ($0.value.totalMicroseconds, $1.key) > ($1.value.totalMicroseconds, $0.key)
+        }
+        for (place, tally) in largestFirst {
+            let object = plan.objects[Int(place)]
+            breakdown.add(
+                tally, url: object.url, target: plan.targets[Int(object.target)].name,
+                rendition: object.rendition < 0 ? nil : plan.renditions[Int(object.rendition)])
+        }
+        return breakdown
+    }
+
+    static func profile(_ http: LoadHTTP, _ options: Options) -> CurlProfile {
+        var settings = CurlProfile.Settings(userAgent: options.userAgent)
+        settings.caFile = http.caFile
+        settings.usesConnectionsOnce = !http.keepsAlive
+        switch http.version {
+        case .automatic: settings.http = .automatic
+        case .http1: settings.http = .http1
+        case .http2: settings.http = .http2PriorKnowledge
+        }
+        return CurlProfile(settings)
+    }
+}
+
+/// Adds the intervals of all loops, second by second.
+private final class Collector: Sendable {
+    private struct State {
+        var loops = 0
+        var open: [Int: (sum: LoadInterval, loops: Int)] = [:]
+        var next = 0
+        var ends: [LoadLoopEnd] = []
+        var onInterval: (@Sendable (LoadInterval) -> Void)?
+        var continuation: CheckedContinuation<[LoadLoopEnd], Never>?
+    }
+
+    private let state = Mutex(State())
+
+    func expect(_ loops: Int) { state.withLock { $0.loops = loops } }
+
+    func begin(
+        _ onInterval: @escaping @Sendable (LoadInterval) -> Void,
+        _ continuation: CheckedContinuation<[LoadLoopEnd], Never>
+    ) {
+        state.withLock {
+            $0.onInterval = onInterval
+            $0.continuation = continuation
+        }
+        finishIfEnded()
+    }
+
+    func add(_ interval: LoadInterval) {
+        state.withLock { state in
+            if state.open[interval.second] == nil {
+                state.open[interval.second] = (interval, 1)
+            } else {
+                state.open[interval.second]?.sum.add(interval)
+                state.open[interval.second]?.loops += 1
+            }
+            Self.handOut(&state)
+        }
+    }
+
+    func end(_ end: LoadLoopEnd) {
+        state.withLock { state in
+            state.ends.append(end)
+            Self.handOut(&state)
+        }
+        finishIfEnded()
+    }
+
+    /// Hands out the seconds that no loop has anything more of. Under the lock, so that they stay in order.
+    private static func handOut(_ state: inout State) {
+        while let (sum, loops) = state.open[state.next] {
+            let gone = state.ends.count { $0.lastSecond < state.next }
+            guard loops + gone >= state.loops else { return }
+            state.open[state.next] = nil
+            state.next += 1
+            state.onInterval?(sum)
+        }
+    }
+
+    private func finishIfEnded() {
+        let done = state.withLock {
+            state -> (CheckedContinuation<[LoadLoopEnd], Never>, [LoadLoopEnd])? in
+            guard state.ends.count >= state.loops, let waiting = state.continuation else {
+                return nil
+            }
+            state.continuation = nil
+            return (waiting, state.ends)
+        }
+        if let done { done.0.resume(returning: done.1) }
+    }
+}

@@ -1,0 +1,128 @@
+internal import EventLoop
+internal import LoadTest
+internal import Planner
+
+/// When the next one comes: by the plan of the open model, or by the end of the one before.
+extension LoadLoop {
+    func beginArrivals() {
+        guard case .open(let process) = scenario.model else {
+            return adjustUsers(atSeconds: clock.seconds)
+        }
+        let schedule = ArrivalSchedule(
+            stages: scenario.stages, process: process, share: share, seed: scenario.seed)
+        arrivals = schedule
+        dueArrivals = schedule
+        nextArrival = arrivals?.next()
+        nextDue = dueArrivals?.next()
+        pump()
+    }
+
+    // MARK: Open
+
+    /// Sends what is due, as far as there are places.
+    func pump() {
+        guard phase == .running else { return }
+        let now = clock.seconds
+        while let planned = nextArrival, planned <= now, phase == .running {
+            guard active.count < places || isViewers else {
+                isBlocked = true
+                return
+            }
+            nextArrival = arrivals?.next()
+            arrivedCount += 1
+            // What waited for a place is late by the server's fault.
+            if now - max(planned, blockedUntil) > LoadHealth.lateSeconds {
+                interval.counts.lateSends += 1
+            }
+            arrive(plannedSeconds: planned)
+        }
+        if let next = nextArrival { arrivalTimer?.schedule(afterSeconds: next - clock.seconds) }
+    }
+
+    private var isViewers: Bool {
+        if case .viewers = scenario.user { true } else { false }
+    }
+
+    private func arrive(plannedSeconds: Double) {
+        let target = picker.next()
+        if case .viewers(let settings) = scenario.user, let title = plan.targets[target].title {
+            startViewer(title, settings, plannedSeconds: plannedSeconds)
+        } else {
+            send(nextObject(of: target), .arrival, plannedSeconds: plannedSeconds)
+        }
+    }
+
+    /// A place is free: what waits for one comes first.
+    func placeIsFree(atSeconds now: Double) {
+        while active.count < places, let entry = waiting.popFirst() {
+            send(entry.object, entry.owner, plannedSeconds: entry.plannedSeconds)
+        }
+        guard isBlocked, active.count < places else { return }
+        isBlocked = false
+        blockedUntil = now
+        pump()
+    }
+
+    /// Brings the count of what is due up to `seconds`.
+    func countDue(atSeconds seconds: Double) {
+        guard phase == .running, dueArrivals != nil else { return }
+        while let due = nextDue, due <= seconds {
+            interval.counts.planned += 1
+            dueCount += 1
+            nextDue = dueArrivals?.next()
+        }
+    }
+
+    // MARK: Closed
+
+    /// Brings the number of users to what the stages say.
+    func adjustUsers(atSeconds now: Double) {
+        guard case .closed = scenario.model else { return }
+        let wanted = levels.closedUsers(atSeconds: now)
+        while users < wanted, phase == .running {
+            users += 1
+            startUser(plannedSeconds: now)
+        }
+    }
+
+    private func startUser(plannedSeconds: Double) {
+        let target = picker.next()
+        if case .viewers(let settings) = scenario.user, let title = plan.targets[target].title {
+            startViewer(title, settings, plannedSeconds: plannedSeconds)
+        } else {
+            request(nextObject(of: target), .user, plannedSeconds: plannedSeconds)
+        }
+    }
+
+    /// A user's request, or its title, is over: it goes on after its think time, unless there are more
+    /// users than are wanted.
+    func userEnded(atSeconds now: Double) {
+        guard phase == .running else { return }
+        guard users <= levels.closedUsers(atSeconds: now) else {
+            users -= 1
+            return
+        }
+        let seconds = thinkSeconds()
+        guard seconds > 0 else { return startUser(plannedSeconds: now) }
+        loop.schedule(afterSeconds: seconds) { [unowned self] in
+            guard phase == .running else { return }
+            startUser(plannedSeconds: now + seconds)
+        }
+    }
+
+    private func thinkSeconds() -> Double {
+        switch scenario.think {
+        case .none: 0
+        case .constant(let seconds): seconds
+        case .exponential(let mean): thinking.exponential(mean: mean)
+        }
+    }
+
+    /// The object of a target whose turn it is.
+    private func nextObject(of target: Int) -> Int {
+        let objects = plan.targets[target].objects
+        let cursor = Int(cursors[target])
+        cursors[target] = Int32(cursor + 1 < objects.count ? cursor + 1 : 0)
+        return objects.lowerBound + cursor
+    }
+}

@@ -1,0 +1,77 @@
+internal import EventLoop
+internal import LoadTest
+internal import Model
+
+/// A viewer that plays, on its loop.
+final class ViewerSlot {
+    private unowned let loop: LoadLoop
+    fileprivate var viewer: Viewer
+    private var timer: LoopTimer?
+    /// Its place among those that play; -1 when it is over.
+    fileprivate var place = -1
+
+    init(_ viewer: Viewer, loop: LoadLoop) {
+        self.viewer = viewer
+        self.loop = loop
+    }
+
+    /// Does what its viewer wants next.
+    fileprivate func go(_ action: Viewer.Action, atSeconds now: Double) {
+        switch action {
+        case .fetch(let object): loop.request(object, .viewer(self), plannedSeconds: now)
+        case .wait(let until):
+            if timer == nil {
+                timer = loop.loop.makeTimer { [unowned self] in
+                    let now = self.loop.clock.seconds
+                    go(viewer.next(atSeconds: now), atSeconds: now)
+                }
+            }
+            timer?.schedule(afterSeconds: until - now)
+        case .end: loop.viewerEnded(self, isCutOff: false)
+        }
+    }
+
+    fileprivate func cancel() { timer?.cancel() }
+
+    /// The request that it waited for is over.
+    func ended(_ failure: FailureCode?, bytes: Int64, tookSeconds: Double, atSeconds now: Double) {
+        guard place >= 0 else { return }
+        guard failure == nil else { return go(viewer.failed(atSeconds: now), atSeconds: now) }
+        viewer.received(
+            bytes: bytes, tookSeconds: tookSeconds, atSeconds: now, into: &loop.interval)
+        go(viewer.next(atSeconds: now), atSeconds: now)
+    }
+}
+
+extension LoadLoop {
+    func startViewer(_ title: MediaTitle, _ settings: ViewerSettings, plannedSeconds: Double) {
+        let slot = ViewerSlot(
+            Viewer(title: title, settings: settings, plannedSeconds: plannedSeconds), loop: self)
+        slot.place = viewers.count
+        viewers.append(slot)
+        interval.counts.viewersStarted += 1
+        // From when it was due on, not from when the generator had time for it.
+        slot.go(slot.viewer.next(atSeconds: plannedSeconds), atSeconds: plannedSeconds)
+    }
+
+    func accountForViewers(toSeconds seconds: Double) {
+        for slot in viewers { slot.viewer.account(toSeconds: seconds, into: &interval) }
+    }
+
+    fileprivate func viewerEnded(_ slot: ViewerSlot, isCutOff: Bool) {
+        slot.viewer.finish(atSeconds: clock.seconds, isCutOff: isCutOff, into: &interval)
+        slot.cancel()
+        let last = viewers.removeLast()
+        if last !== slot {
+            viewers[slot.place] = last
+            last.place = slot.place
+        }
+        slot.place = -1
+        if case .closed = scenario.model, !isCutOff { userEnded(atSeconds: clock.seconds) }
+    }
+
+    /// The test is over: what viewers still wait for is of no interest.
+    func cutOffViewers() {
+        while let slot = viewers.last { viewerEnded(slot, isCutOff: true) }
+    }
+}

@@ -1,0 +1,71 @@
+internal import Curl
+internal import Digest
+internal import LoadTest
+internal import Transfer
+
+/// One request of a load test; used for one after another, with its easy handle. Confined to its loop.
+final class LoadRequest: CurlEasyDelegate {
+    /// Who waits for its end.
+    enum Owner {
+        /// An arrival of the open model: nobody.
+        case arrival
+        case user
+        case viewer(ViewerSlot)
+    }
+
+    let easy: CurlEasy
+    private unowned let loop: LoadLoop
+    /// Place in the plan of what its handle is set for; -1 at first.
+    var object = -1
+    var owner = Owner.arrival
+    /// In seconds of the test's clock.
+    var plannedSeconds = 0.0
+    var sentSeconds = 0.0
+    /// Of the body.
+    private(set) var bytes: Int64 = 0
+    private(set) var isAddressDenied = false
+    /// Its place among those under way.
+    var place = -1
+    private let body: CheckedBody?
+
+    init(easy: CurlEasy, loop: LoadLoop, checksBodies: Bool) {
+        self.easy = easy
+        self.loop = loop
+        body = checksBodies ? CheckedBody() : nil
+    }
+
+    func begin(owner: Owner, plannedSeconds: Double, sentSeconds: Double) {
+        self.owner = owner
+        self.plannedSeconds = plannedSeconds
+        self.sentSeconds = sentSeconds
+        bytes = 0
+        isAddressDenied = false
+        body?.restart()
+    }
+
+    /// Of the body that came; nil where none is checked.
+    func digest() -> SHA256Digest? { body?.finish() }
+
+    func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
+        guard loop.takes(bytes.count) else { return .abort }
+        self.bytes += Int64(bytes.count)
+        body?.update(bytes)
+        return .proceed
+    }
+
+    func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
+        isAddressDenied = !loop.options.addressPolicy.admits(address)
+        return !isAddressDenied
+    }
+
+    func curl(_ easy: CurlEasy, finished code: CurlCode) { loop.ended(self, code) }
+}
+
+/// A hash of the bytes of one body after another.
+private final class CheckedBody {
+    private var hasher = SHA256Hasher()
+
+    func restart() { _ = hasher.finish() }
+    func update(_ bytes: UnsafeRawBufferPointer) { hasher.update(bytes) }
+    func finish() -> SHA256Digest { hasher.finish() }
+}

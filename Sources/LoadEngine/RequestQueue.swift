@@ -1,0 +1,33 @@
+/// Requests that wait for a place, first in, first out.
+struct RequestQueue {
+    struct Entry {
+        var object: Int
+        var owner: LoadRequest.Owner
+        var plannedSeconds: Double
+    }
+
+    private var entries: [Entry?] = []
+    private var head = 0
+
+    var count: Int { entries.count - head }
+
+    mutating func append(_ entry: Entry) { entries.append(entry) }
+
+    mutating func popFirst() -> Entry? {
+        guard head < entries.count else { return nil }
+        let entry = entries[head]
+        entries[head] = nil
+        head += 1
+        // Each entry is moved once at most for each that is taken.
+        if head * 2 >= entries.count {
+            entries.removeFirst(head)
+            head = 0
+        }
+        return entry
+    }
+
+    mutating func removeAll() {
+        entries.removeAll()
+        head = 0
+    }
+}
