@@ -40,7 +40,7 @@ extension JSONCursor {
         return text
     }
 
-    mutating func wholeNumber(
+    package mutating func wholeNumber(
         _ path: String, _ allowed: ClosedRange<Int64>
     ) throws(Failure) -> Int64 {
         try number(path, allowed, "a whole number", Int64.init)

@@ -1,0 +1,68 @@
+package import Model
+
+extension LoadScenario {
+    /// Finds what is missing and what cannot all hold, once scenario and options are put together.
+    ///
+    /// Throws `input.field`, which names the field as the scenario has it.
+    package func check() throws(Failure) {
+        guard !targets.isEmpty else {
+            throw Self.refusal("targets", "is missing", allowed: "one target at least")
+        }
+        try checkTargets()
+        try checkArrivals()
+        guard warmUpSeconds == 0 || warmUpSeconds < durationSeconds else {
+            throw Self.refusal(
+                "warmUpSeconds", "given \(Self.text(warmUpSeconds))",
+                allowed: "less than the test's \(Self.text(durationSeconds)) s")
+        }
+    }
+
+    private func checkTargets() throws(Failure) {
+        if case .zipf = popularity, let place = targets.firstIndex(where: { $0.weight != 1 }) {
+            throw Self.refusal(
+                "targets[\(place)].weight", "given beside zipf",
+                allowed: "without it: zipf goes by the order of the targets")
+        }
+        guard case .viewers = user else { return }
+        for (place, target) in targets.enumerated() {
+            guard case .url(_, .file) = target.source else { continue }
+            throw Self.refusal(
+                "targets[\(place)]", "is a file",
+                allowed: "titles, kind hls or dash: viewers play them"
+            )
+        }
+    }
+
+    private func checkArrivals() throws(Failure) {
+        guard !stages.isEmpty else {
+            throw Self.refusal(
+                "arrivals", "is missing", allowed: "seconds and one of rate and users, or stages")
+        }
+        guard durationSeconds > 0 else {
+            throw Self.refusal("arrivals", "has no duration", allowed: "more than 0 seconds")
+        }
+        guard stages.contains(where: { $0.seconds > 0 && ($0.from > 0 || $0.to > 0) }) else {
+            throw Self.refusal(
+                "arrivals", "never more than 0", allowed: "a rate or users over 0 at some time")
+        }
+        if case .open = model, think != .none {
+            throw Self.refusal(
+                "thinkTime", "given with a rate", allowed: "with users: a rate comes by its plan")
+        }
+        let most = stages.map { max($0.from, $0.to) }.max() ?? 0
+        if case .closed = model, user == .requests, most > Double(http.concurrency) {
+            throw Self.refusal(
+                "http.concurrency", "given \(http.concurrency)",
+                allowed: "as many as users, \(Self.text(most)), or more")
+        }
+    }
+
+    private static func refusal(_ field: String, _ given: String, allowed: String) -> Failure {
+        Failure("input.field", "field \(field): \(given), allowed \(allowed)")
+    }
+
+    /// Without a fraction where there is none.
+    private static func text(_ number: Double) -> String {
+        Int64(exactly: number).map(String.init) ?? "\(number)"
+    }
+}
