@@ -17,6 +17,7 @@ extension Routes {
         case ("sites", 2): return ["GET": { _ in try Self.json(try await queue.sites()) }]
         case ("sites", 3) where path[2] == "settings": return ["POST": configure]
         case ("workers", 3) where path[2] == "wanted": return ["GET": workersWanted]
+        case ("workers", 3) where path[2] == "history": return ["GET": workersHistory]
         default: return nil
         }
     }

@@ -2,13 +2,22 @@ import HTTPServer
 import JobQueue
 import Model
 
-/// What autoscalers ask.
+/// What autoscalers and planners ask.
 extension Routes {
     func workersWanted(_ request: HTTPRequest) async throws -> HTTPResponse {
         let policy = try Self.policy(request)
         let name = request.queryValue("queue")
         if let name { try Validation.text(name, "queue", 1...200) }
         return try Self.json(WorkersWanted.decide(try await queue.poolLoad(ofQueue: name), policy))
+    }
+
+    func workersHistory(_ request: HTTPRequest) async throws -> HTTPResponse {
+        if let other = request.query.first(where: { $0.name != "seconds" }) {
+            throw Validation.wrong("the query", other.name, "seconds")
+        }
+        let most = WorkersHistory.keptSeconds
+        let seconds = try Self.number(request, "seconds", 60...Double(most)) ?? 86_400
+        return try Self.json(try await queue.workersHistory(seconds: Int(seconds)))
     }
 
     /// What a request's parameters say. Throws `input.field` for one that is not known or out of range.

@@ -203,6 +203,7 @@ enum Validation {
             try text(trouble.code.rawValue, "trouble.code", 1...100)
             try text(trouble.message, "trouble.message", 0...WireLimits.reasonCharacters)
         }
+        if let done = heartbeat.done { try check(done) }
         try check(origins: heartbeat.origins ?? [])
         let shares = heartbeat.siteShares ?? []
         try range(shares.count, "siteShares", 0...WireLimits.sitesPerHeartbeat)
@@ -227,6 +228,18 @@ enum Validation {
                     "an asset's number; bytes from 0, no more than expected; 1 transfer or more")
             }
         }
+    }
+
+    private static func check(_ done: WorkDone) throws(Failure) {
+        let amounts = [
+            Double(done.fetches), Double(done.bytes), done.busySeconds, done.seconds,
+            done.seconds2, done.seconds3, done.seconds4, done.cpuSeconds ?? 0,
+        ]
+        if let wrong = amounts.first(where: { !($0 >= 0 && $0 <= 1e60) }) {
+            throw Self.wrong("done", "\(wrong)", "amounts of 0 and more")
+        }
+        try range(done.connections, "done.connections", 1...1_000_000)
+        try range(done.cores, "done.cores", 1...1_000_000)
     }
 
     /// A parameter of a query that says yes or no; nil when it is not there.

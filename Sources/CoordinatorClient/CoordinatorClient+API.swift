@@ -81,6 +81,14 @@ extension CoordinatorClient {
         try await get("/v1/status", call: Call(retrySeconds: retrySeconds))
     }
 
+    /// What workers did in the last `seconds`, 60 to `WorkersHistory.keptSeconds`.
+    package func workersHistory(
+        seconds: Int, retrySeconds: Double? = nil
+    ) async throws(Failure) -> WorkersHistory {
+        try await get(
+            "/v1/workers/history?seconds=\(seconds)", call: Call(retrySeconds: retrySeconds))
+    }
+
     /// Returns when a coordinator says that it can serve.
     package func readiness(retrySeconds: Double? = nil) async throws(Failure) {
         try await get("/readyz", call: Call(retrySeconds: retrySeconds))

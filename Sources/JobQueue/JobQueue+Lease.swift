@@ -37,15 +37,15 @@ extension JobQueue {
                 .optionalText(heartbeat.trouble?.code.rawValue),
                 .optionalText(heartbeat.trouble?.message),
             ])
+        let done = heartbeat.done.map { Self.note($0, of: heartbeat.worker) }
         let isIdle =
             heartbeat.leases.isEmpty && busy.isEmpty && heartbeat.siteShares?.isEmpty != false
             && heartbeat.sites?.isEmpty != false
         return try await withConnection { connection in
             if isIdle {
                 // Nothing that has to be known after a crash, and nothing to be told of.
-                _ = try await connection.pipeline([
-                    PostgresStatement(SQL.commitLater, []), presence,
-                ])
+                _ = try await connection.pipeline(
+                    [PostgresStatement(SQL.commitLater, []), presence] + [done].compactMap(\.self))
                 return HeartbeatAnswer(leases: [], seconds: seconds)
             }
             var statements = [
@@ -63,6 +63,7 @@ extension JobQueue {
             if let origins = heartbeat.origins, !origins.isEmpty {
                 statements.append(Self.decisions(origins, of: heartbeat.worker))
             }
+            if let done { statements.append(done) }
             let results = try await connection.pipeline(statements)
             var answer = HeartbeatAnswer(
                 leases: try results[1].rows.map { try $0.string("id") }, seconds: seconds)

@@ -85,6 +85,7 @@ extension JobQueue {
                     url: try row.string("url"), bytes: try row.int64("bytes"),
                     sha256: try row.string("sha256"))
                 file.verified = try row.optionalBool("verified")
+                file.afterSeconds = try row.optionalDouble("after_seconds")
                 return file
             }
             var next: String?

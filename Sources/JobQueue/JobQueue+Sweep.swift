@@ -56,6 +56,8 @@ extension JobQueue {
             ] {
                 _ = try await connection.query(statement, [])
             }
+            _ = try await connection.query(
+                SQL.workerMinutesForget, [.double(Double(WorkersHistory.keptSeconds))])
         }
         try await forgetOrigins()
         try await giveUpAssemblies()

@@ -81,3 +81,45 @@ extension JobQueue {
         }
     }
 }
+
+// MARK: What they have done
+
+extension JobQueue {
+    static func note(_ done: WorkDone, of worker: WorkerID) -> PostgresStatement {
+        PostgresStatement(
+            SQL.workerMinuteNote,
+            [
+                .uuid(worker), .int(Int64(done.fetches)), .int(done.bytes),
+                .double(done.busySeconds), .double(done.seconds), .double(done.seconds2),
+                .double(done.seconds3), .double(done.seconds4), .optionalDouble(done.cpuSeconds),
+                .int(Int64(done.connections)), .int(Int64(done.cores)),
+            ])
+    }
+
+    /// What workers did in the last `seconds`, 1 to `WorkersHistory.keptSeconds`.
+    package func workersHistory(seconds: Int) async throws(Failure) -> WorkersHistory {
+        try await withConnection { connection in
+            let minutes = try await connection.query(
+                SQL.workersHistory,
+                [.double(Double(seconds)), .int(Int64(WorkersHistory.mostMinutes))]
+            ).rows.map { row in
+                var done = WorkDone(
+                    connections: Int(try row.int64("connections")),
+                    cores: Int(try row.int64("cores")))
+                done.fetches = Int(try row.int64("fetches"))
+                done.bytes = try row.int64("bytes")
+                done.busySeconds = try row.double("busy_seconds")
+                done.seconds = try row.double("seconds")
+                done.seconds2 = try row.double("seconds2")
+                done.seconds3 = try row.double("seconds3")
+                done.seconds4 = try row.double("seconds4")
+                done.cpuSeconds = try row.optionalDouble("cpu_seconds")
+                return WorkersHistory.Minute(
+                    start: try row.double("start"), workers: Int(try row.int64("workers")),
+                    longestBusySeconds: try row.double("longest"),
+                    slotSeconds: try row.double("slot_seconds"), done: done)
+            }
+            return WorkersHistory(minutes: minutes.reversed())
+        }
+    }
+}

@@ -42,6 +42,7 @@ package enum Migrations {
         Step(24, PackageResources.migration_0024_up_sql, PackageResources.migration_0024_down_sql),
         Step(25, PackageResources.migration_0025_up_sql, PackageResources.migration_0025_down_sql),
         Step(26, PackageResources.migration_0026_up_sql, PackageResources.migration_0026_down_sql),
+        Step(27, PackageResources.migration_0027_up_sql, PackageResources.migration_0027_down_sql),
     ]
 
     /// The version that this binary works with.

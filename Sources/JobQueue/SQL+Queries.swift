@@ -177,10 +177,13 @@ extension SQL {
     static let verified = text(PackageResources.verified_sql)
     static let verifyFailed = text(PackageResources.verify_failed_sql)
     static let workerDecisions = text(PackageResources.worker_decisions_sql)
+    static let workerMinuteNote = text(PackageResources.worker_minute_note_sql)
+    static let workerMinutesForget = text(PackageResources.worker_minutes_forget_sql)
     static let workerShares = text(PackageResources.worker_shares_sql)
     static let workerSharesRenew = text(PackageResources.worker_shares_renew_sql)
     static let workersBacklog = text(PackageResources.workers_backlog_sql)
     static let workersBusy = text(PackageResources.workers_busy_sql)
     static let workersForget = text(PackageResources.workers_forget_sql)
+    static let workersHistory = text(PackageResources.workers_history_sql)
     static let workersSeen = text(PackageResources.workers_seen_sql)
 }

@@ -154,6 +154,8 @@ package struct FilePage: Codable, Sendable {
         package var sha256: String
         /// It was compared with what the list or the origin states; nil is false.
         package var verified: Bool?
+        /// When its result was recorded, in seconds since the catalog's start; negative for what lay there.
+        package var afterSeconds: Double?
 
         package init(asset: AssetID, path: String, url: String, bytes: Int64, sha256: String) {
             self.asset = asset

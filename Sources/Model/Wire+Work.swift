@@ -361,6 +361,8 @@ package struct Heartbeat: Codable, Sendable {
     package var sites: [SiteSighting]?
     /// Why it gets no work although a coordinator answers; nil while it gets work, or none is there.
     package var trouble: Failure?
+    /// What it has done since it began; nil for no more than a coordinator has been told.
+    package var done: WorkDone?
 
     package init(
         worker: WorkerID, leases: [LeaseID], progress: [String: TransferProgress], name: String,

@@ -154,7 +154,7 @@ package struct Calibration: Sendable {
 
     /// Throughput by number of workers: the law with three or more different numbers, what one worker
     /// does with fewer.
-    private mutating func take(
+    mutating func take(
         points: [(n: Double, x: Double)], source: String
     ) throws(PlannerError) {
         add(source: source)
@@ -192,13 +192,6 @@ package struct Calibration: Sendable {
 
     /// What throughput differs by from one run to the next although nothing has changed.
     private static let noise = 0.03
-}
-
-extension Measured {
-    /// With a lower bound of 0 at least: what cannot be negative is not.
-    fileprivate var notNegative: Measured {
-        Measured(low: max(0, low), likely: likely, high: high, count: count)
-    }
 }
 
 /// One measurement as a file has it: the reports of `dray benchmark`, or a run of a pool.

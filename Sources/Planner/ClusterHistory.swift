@@ -4,35 +4,158 @@ package import Model
 package struct ClusterHistory: Sendable {
     /// By the input's place in a scenario.
     package private(set) var values: [String: Measured] = [:]
-    /// Catalogs that were learned from.
-    package private(set) var catalogs = 0
+    /// What it rests on, and what could not be had and why; a sentence each.
+    package private(set) var notes: [String] = []
 
-    /// Catalogs with fewer say more about their start and end than about workers.
+    /// Catalogs and minutes with fewer say more about their start and end than about workers.
     package static let leastSegments = 100
+    /// Minutes in which workers had something to fetch for less are left out.
+    static let leastBusySeconds = 5.0
+    /// Workers that use less of their transfers while they have work are held up by something else: an
+    /// origin's limit, or too little at a time.
+    static let leastUtilisation = 0.7
 
-    /// Learns from catalogs that have ended. What a worker does is their segments over their time and
-    /// over the workers that are heard of now: of catalogs that ran side by side less than it can.
-    package init(_ status: ClusterStatus) {
+    /// What workers did in some minutes, as one.
+    package struct Work: Sendable {
+        /// Of fetches, in seconds on the network.
+        package let fetches: Moments
+        package let bytes: Double
+        /// Transfers that could have been under way, times the seconds that workers were busy.
+        package let slotSeconds: Double
+        /// Nil without any.
+        package let mostWorkers: Int?
+
+        package init(_ minutes: [WorkersHistory.Minute]) {
+            func sum(_ figure: (WorkDone) -> Double) -> Double {
+                minutes.reduce(0) { $0 + figure($1.done) }
+            }
+            fetches = Moments(
+                count: minutes.reduce(0) { $0 + $1.done.fetches }, sum: sum(\.seconds),
+                squares: sum(\.seconds2), cubes: sum(\.seconds3), fourthPowers: sum(\.seconds4))
+            bytes = sum { Double($0.bytes) }
+            slotSeconds = minutes.reduce(0) { $0 + $1.slotSeconds }
+            mostWorkers = minutes.map(\.workers).max()
+        }
+    }
+
+    /// Learns from catalogs that have ended, and from what workers did minute by minute. Throws what no
+    /// law of throughput can be fitted to.
+    package init(_ status: ClusterStatus, _ history: WorkersHistory) throws(PlannerError) {
+        takeTries(status)
+        let minutes = history.minutes.filter { $0.done.fetches > 0 }
+        guard !minutes.isEmpty else {
+            notes.append(
+                "From the cluster neither time, size and CPU time of a fetch nor the speed of workers: "
+                    + "none has told of fetches in the time that was asked for.")
+            return
+        }
+        takeTimes(Work(minutes))
+        takeCPU(minutes)
+        try takeSpeed(minutes)
+        if let last = minutes.last, last.workers > 0 {
+            let workers = Double(last.workers)
+            values["worker.connections"] = Self.exact(Double(last.done.connections) / workers)
+            values["machine.cores"] = Self.exact(Double(last.done.cores) / workers)
+        }
+    }
+
+    private static func exact(_ value: Double) -> Measured {
+        Measured(low: value, likely: value, high: value, count: 1)
+    }
+
+    private mutating func takeTries(_ status: ClusterStatus) {
         let ended = status.catalogs.filter { catalog in
             catalog.state.isTerminal && catalog.totals.segmentsDone >= Self.leastSegments
-                && catalog.totals.seconds > 0
                 // What lay there already took no fetch.
                 && catalog.totals.adoptedBytes == 0
         }
-        catalogs = ended.count
-        guard !ended.isEmpty else { return }
-        let workers = Double(status.workers.count)
-        if workers > 0 {
-            let rates = Moments(
-                ended.map { Double($0.totals.segmentsDone) / $0.totals.seconds / workers })
-            let mean = rates.meanEstimate
-            values["worker.segmentsPerSecond"] = Measured(
-                low: max(0, mean.low), likely: mean.likely, high: mean.high, count: mean.count)
+        guard !ended.isEmpty else {
+            notes.append(
+                "From the cluster no tries of a segment: no catalog has ended that fetched "
+                    + "\(Self.leastSegments) segments or more, all of them itself.")
+            return
         }
         let tries = Moments(
             ended.map { 1 + Double($0.totals.retries) / Double(max(1, $0.totals.segments)) }
         ).meanEstimate
         values["worker.attemptsPerSegment"] = Measured(
             low: max(1, tries.low), likely: tries.likely, high: tries.high, count: tries.count)
+    }
+
+    private mutating func takeTimes(_ work: Work) {
+        let count = work.fetches.count
+        values["worker.serviceSeconds"] = work.fetches.meanEstimate.notNegative
+        values["worker.measuredBytes"] = Self.exact(work.bytes / Double(count))
+        guard count > 3 else {
+            notes.append("From the cluster no variance of fetches: there were \(count) of them.")
+            return
+        }
+        values["worker.serviceCV2"] = work.fetches.cv2Estimate
+    }
+
+    private mutating func takeCPU(_ minutes: [WorkersHistory.Minute]) {
+        let points = minutes.compactMap { minute -> (x: Double, y: Double)? in
+            guard minute.done.fetches >= Self.leastSegments, let cpu = minute.done.cpuSeconds
+            else { return nil }
+            let count = Double(minute.done.fetches)
+            return (Double(minute.done.bytes) / 1e9 / count, cpu / count)
+        }
+        let sizes = points.map(\.x).sorted()
+        guard let least = sizes.first, let most = sizes.last, most > 0 else {
+            let why =
+                minutes.contains { $0.done.cpuSeconds != nil }
+                ? "no minute had \(Self.leastSegments) fetches"
+                : "workers that share their process with a coordinator do not tell it"
+            notes.append("From the cluster no CPU time of a segment and of its bytes: \(why).")
+            return
+        }
+        if points.count > 2, most >= 2 * least {
+            let line = LineFit(points)
+            if line.slope.likely > 0, line.start.likely >= 0 {
+                values["worker.cpuSecondsPerGigabyte"] = line.slope.notNegative
+                values["worker.cpuMicrosecondsPerSegment"] =
+                    line.start.notNegative.scaled(by: 1e6)
+                return
+            }
+        }
+        let each = Moments(points.filter { $0.x > 0 }.map { $0.y / $0.x })
+        values["worker.cpuSecondsPerGigabyte"] = each.meanEstimate.notNegative
+        notes.append(
+            "From the cluster the CPU time of a gigabyte with that of its segments in it: their mean "
+                + "sizes were too much alike in all minutes to tell them apart.")
+    }
+
+    /// What the pool did in minutes in which it did all it could, by the number of its workers.
+    private mutating func takeSpeed(_ minutes: [WorkersHistory.Minute]) throws(PlannerError) {
+        let long = minutes.filter {
+            $0.longestBusySeconds >= Self.leastBusySeconds && $0.done.fetches >= Self.leastSegments
+        }
+        let full = long.filter { $0.done.seconds >= Self.leastUtilisation * $0.slotSeconds }
+        guard !full.isEmpty else {
+            let most = long.map { $0.done.seconds / max($0.slotSeconds, 1e-9) }.max()
+            let why =
+                most.map { "at most \(Int(($0 * 100).rounded())) % of their transfers were in use" }
+                ?? "no minute had \(Self.leastSegments) fetches in 5 s or more"
+            notes.append(
+                "From the cluster neither the speed of a worker nor how it grows with their number: "
+                    + "workers were never busy, \(why).")
+            return
+        }
+        // Over the time of the one that was busy for longest, so many as worked at once on average.
+        let points = full.map { minute in
+            (
+                n: max(1, (minute.done.busySeconds / minute.longestBusySeconds).rounded()),
+                x: Double(minute.done.fetches) / minute.longestBusySeconds
+            )
+        }
+        let numbers = Set(points.map(\.n)).sorted()
+        var calibration = Calibration()
+        try calibration.take(points: points, source: "the cluster's minutes")
+        values.merge(calibration.values) { $1 }
+        guard numbers.count < 3 else { return }
+        let seen = numbers.map { Scenario.plain($0) }.joined(separator: " and ")
+        notes.append(
+            "From the cluster not how throughput grows with workers: it had \(seen) of them whenever "
+                + "they were busy, and three different numbers are needed.")
     }
 }

@@ -16,6 +16,23 @@ package struct Moments: Sendable, Hashable {
         for value in values { add(value) }
     }
 
+    /// Of `count` values with these sums of their powers.
+    package init(
+        count: Int, sum: Double, squares: Double, cubes: Double, fourthPowers: Double
+    ) {
+        guard count > 0 else { return }
+        let number = Double(count)
+        let middle = sum / number
+        self.count = count
+        mean = middle
+        second = max(0, squares - number * middle * middle)
+        third = cubes - 3 * middle * squares + 2 * number * middle * middle * middle
+        fourth = max(
+            0,
+            fourthPowers - 4 * middle * cubes + 6 * middle * middle * squares
+                - 3 * number * middle * middle * middle * middle)
+    }
+
     package mutating func add(_ value: Double) {
         let before = Double(count)
         count += 1
@@ -37,19 +54,22 @@ package struct Moments: Sendable, Hashable {
     /// Variance over squared mean.
     package var cv2: Double { mean != 0 ? variance / (mean * mean) : 0 }
 
-    /// The mean and its 95 % interval, by Student's t; alike with fewer than two values.
+    /// The mean and its 95 % interval, by Student's t; without one with fewer than two values.
     package var meanEstimate: Measured {
         let margin =
             count > 1
             ? studentT95(count - 1) * (variance / Double(count)).squareRoot() : 0
-        return Measured(low: mean - margin, likely: mean, high: mean + margin, count: count)
+        return Measured(
+            low: mean - margin, likely: mean, high: mean + margin, count: count,
+            isInterval: count > 1)
     }
 
-    /// The squared coefficient of variation and its 95 % interval, by the delta method; without
-    /// bounds worth the name with fewer than some dozens of values.
+    /// The squared coefficient of variation and its 95 % interval, by the delta method; without one,
+    /// only what it may well be, with fewer than four values.
     package var cv2Estimate: Measured {
         guard count > 3, mean != 0 else {
-            return Measured(low: 0, likely: cv2, high: max(cv2, 1), count: count)
+            return Measured(
+                low: 0, likely: cv2, high: max(cv2, 1), count: count, isInterval: false)
         }
         let number = Double(count)
         let (variance, skew, tail) = (second / number, third / number, fourth / number)
@@ -64,24 +84,46 @@ package struct Moments: Sendable, Hashable {
     }
 }
 
-/// A measured figure: its 95 % interval around what it most likely is.
+/// A measured figure: what it most likely is, and between what it lies.
 package struct Measured: Sendable, Hashable, Codable {
     package let low: Double
     package let likely: Double
     package let high: Double
     /// What it rests on: values, requests, runs.
     package let count: Int
+    /// `low` and `high` are a 95 % interval; else they are a guess, or there is nothing to tell.
+    private let isInterval: Bool
 
-    package init(low: Double, likely: Double, high: Double, count: Int) {
+    /// Without `isInterval`, what has a width is one.
+    package init(
+        low: Double, likely: Double, high: Double, count: Int, isInterval: Bool? = nil
+    ) {
         self.low = low
         self.likely = likely
         self.high = high
         self.count = count
+        self.isInterval = isInterval ?? (low < high)
     }
+
+    /// What one value is: nothing tells how far it may be off.
+    package init(one value: Double, count: Int = 1) {
+        self.init(low: value, likely: value, high: value, count: count, isInterval: false)
+    }
+
+    /// Where it lies with 95 % confidence; nil where that cannot be told, as from one value.
+    package var interval: ClosedRange<Double>? { isInterval ? low...high : nil }
 
     /// All three times `factor`, which is not negative.
     package func scaled(by factor: Double) -> Measured {
-        Measured(low: low * factor, likely: likely * factor, high: high * factor, count: count)
+        Measured(
+            low: low * factor, likely: likely * factor, high: high * factor, count: count,
+            isInterval: isInterval)
+    }
+
+    /// With bounds of 0 at least: what cannot be negative is not.
+    package var notNegative: Measured {
+        Measured(
+            low: max(0, low), likely: likely, high: high, count: count, isInterval: isInterval)
     }
 }
 

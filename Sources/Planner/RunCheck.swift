@@ -6,7 +6,7 @@ package struct RunCheck: Codable, Hashable, Sendable {
 
     package struct Row: Codable, Hashable, Sendable {
         package let figure: String
-        /// `s`, `1/s`, `B/s`, `B`, or empty for a count.
+        /// `s`, `1/s`, `bit/s`, `B`, `%` for a share, or empty for a count.
         package let unit: String
         package let predicted: Double
         package let measured: Double
@@ -21,6 +21,15 @@ package struct RunCheck: Codable, Hashable, Sendable {
         package var seconds: Double
         package var retries: Double
         package var workers: Int
+        package var assets: Double?
+        package var assetsFailed: Double?
+        /// From the start until a file was stored: p50, p95 and p99, in seconds.
+        package var waits: (p50: Double, p95: Double, p99: Double)?
+        /// Of the transfers that workers can have under way, while they had work.
+        package var utilisation: Double?
+        /// The mean time of a fetch on the network, and its variance over its squared mean.
+        package var fetchSeconds: Double?
+        package var fetchCV2: Double?
 
         package init(
             segments: Double, bytes: Double, seconds: Double, retries: Double, workers: Int
@@ -36,22 +45,7 @@ package struct RunCheck: Codable, Hashable, Sendable {
     /// What `values` say of a run of so many segments and bytes, beside what it took. Throws for a run
     /// that fetched nothing or took no time.
     package init(_ values: ScenarioValues, _ run: Run) throws(PlannerError) {
-        let checks = [
-            ("totals.segments", run.segments), ("totals.fetchedBytes", run.bytes),
-            ("totals.seconds", run.seconds),
-        ]
-        for (field, value) in checks {
-            guard value > 0, value <= 1e18 else {
-                throw PlannerError(
-                    field: field, given: Scenario.plain(value),
-                    allowed: "use the report of a run that fetched something")
-            }
-        }
-        guard run.retries >= 0, run.retries <= 1e18 else {
-            throw PlannerError(
-                field: "totals.retries", given: Scenario.plain(run.retries),
-                allowed: "use 0 or more")
-        }
+        try run.check()
         let size = run.bytes / run.segments
         let speed = WorkerSpeed(values, bytes: size)
         let pool = Scalability(
@@ -61,24 +55,41 @@ package struct RunCheck: Codable, Hashable, Sendable {
             seconds: speed.transferSeconds)
         let tries = run.segments * values[.attempts]
         let seconds = tries / rate
-        func row(
-            _ figure: String, _ unit: String, _ predicted: Double, _ measured: Double
-        ) -> Row {
-            Row(
-                figure: figure, unit: unit, predicted: predicted, measured: measured,
-                error: measured > 0 ? predicted / measured - 1 : nil)
+        var rows: [Row] = []
+        func add(_ figure: String, _ unit: String, _ predicted: Double, _ measured: Double?) {
+            guard let measured else { return }
+            rows.append(
+                Row(
+                    figure: figure, unit: unit, predicted: predicted, measured: measured,
+                    error: measured > 0 ? predicted / measured - 1 : nil))
         }
-        rows = [
-            row("time", "s", seconds, run.seconds),
-            row("segments a second", "1/s", run.segments / seconds, run.segments / run.seconds),
-            row("bytes a second", "B/s", run.bytes / seconds, run.bytes / run.seconds),
-            row("retries", "", tries - run.segments, run.retries),
-        ]
-        notes = [
+        add("time", "s", seconds, run.seconds)
+        add("segments a second", "1/s", run.segments / seconds, run.segments / run.seconds)
+        add("bandwidth", "bit/s", run.bytes * 8 / seconds, run.bytes * 8 / run.seconds)
+        // What the plan would have taken for the size of as many segments.
+        add("bytes", "B", run.segments * Demand(values).fillSegmentBytes, run.bytes)
+        add("tries again", "", tries - run.segments, run.retries)
+        add("assets failed", "", 0, run.assetsFailed)
+        // All lie there from the start, and each waits for those before it.
+        for (name, share, measured) in [
+            ("p50", 0.5, run.waits?.p50), ("p95", 0.95, run.waits?.p95),
+            ("p99", 0.99, run.waits?.p99),
+        ] { add("\(name) until stored", "s", seconds * share, measured) }
+        let slots = Double(run.workers) * max(1, values[.connections])
+        // Little's law.
+        add("in use", "%", min(1, rate * speed.transferSeconds / slots), run.utilisation)
+        add("time of a fetch", "s", speed.transferSeconds, run.fetchSeconds)
+        add("CV² of it", "", values[.serviceCV2], run.fetchCV2)
+        self.rows = rows
+        var notes = [
             "\(run.workers) workers; one of them does \(Self.rounded(speed.segmentsPerSecond)) "
                 + "segments of \(Self.rounded(size)) bytes a second, bound by "
                 + "\(speed.bound.rawValue)."
         ]
+        if run.utilisation == nil || run.waits == nil {
+            notes.append("The report does not tell of its waits, or of what workers did.")
+        }
+        self.notes = notes
     }
 
     /// What an origin's limits leave of a rate.
@@ -94,5 +105,31 @@ package struct RunCheck: Codable, Hashable, Sendable {
 
     private static func rounded(_ value: Double) -> String {
         Scenario.plain((value * 10).rounded() / 10)
+    }
+}
+
+extension RunCheck.Run {
+    /// Throws for a run that fetched nothing or took no time, and for figures that no run has.
+    fileprivate func check() throws(PlannerError) {
+        let amounts = [
+            ("segments", segments), ("fetchedBytes", bytes), ("seconds", seconds),
+        ]
+        for (field, value) in amounts {
+            guard !(value > 0 && value <= 1e18) else { continue }
+            throw PlannerError(
+                field: "totals.\(field)", given: Scenario.plain(value),
+                allowed: "use the report of a run that fetched something")
+        }
+        let counts: [(String, Double?)] = [
+            ("retries", retries), ("assets", assets), ("failed", assetsFailed),
+            ("waitSeconds.p50", waits?.p50), ("waitSeconds.p95", waits?.p95),
+            ("waitSeconds.p99", waits?.p99), ("work.utilisation", utilisation),
+            ("work.fetchSeconds", fetchSeconds), ("work.fetchCV2", fetchCV2),
+        ]
+        for (field, value) in counts {
+            guard let value, !(value >= 0 && value <= 1e18) else { continue }
+            throw PlannerError(
+                field: "totals.\(field)", given: Scenario.plain(value), allowed: "use 0 or more")
+        }
     }
 }

@@ -78,7 +78,9 @@ extension PlanFacts {
             switch row.unit {
             case "s": Quantity.seconds(value)
             case "1/s": Quantity.rate(value)
-            case "B/s": Quantity.bytes(value) + "/s"
+            case "bit/s": Quantity.bandwidth(value)
+            case "B": Quantity.bytes(value)
+            case "%": Quantity.percent(value)
             default: Quantity.digits(value)
             }
         }

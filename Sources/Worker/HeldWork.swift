@@ -45,8 +45,18 @@ final class HeldWork: Sendable {
     private struct State {
         var leases: [LeaseID: Lease] = [:]
         var count = 0
-        var pending = 0
+        var pending = 0 {
+            didSet {
+                guard (pending > 0) != (oldValue > 0) else { return }
+                let now = Instant.now
+                if let busySince { busy += now - busySince }
+                busySince = pending > 0 ? now : nil
+            }
+        }
         var cancelled = 0
+        /// For how long there was something to fetch, up to `busySince`; since then there is.
+        var busy = Duration.zero
+        var busySince: Instant?
         /// Since the worker began: what was taken of sites' room by what is not held any more.
         var endedBytes: [SiteID: Int64] = [:]
 
@@ -77,6 +87,13 @@ final class HeldWork: Sendable {
 
     /// Jobs that are not downloaded yet.
     var pendingCount: Int { state.withLock { $0.pending } }
+    /// For how long there was something to fetch since the worker began.
+    var busySeconds: Double {
+        state.withLock { state in
+            let busy = state.busy + (state.busySince.map { Instant.now - $0 } ?? .zero)
+            return busy / .seconds(1)
+        }
+    }
     /// All jobs, those included that are to be stored or reported.
     var count: Int { state.withLock { $0.count } }
     var leases: [LeaseID] { state.withLock { Array($0.leases.keys) } }

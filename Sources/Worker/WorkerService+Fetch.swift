@@ -198,6 +198,7 @@ extension WorkerService {
             }
         case .success(let fetched):
             defer { pace.ended(1) }
+            tally.ended(seconds: result.totalSeconds, bytes: fetched.bytes)
             let end = Finished(
                 job: job, lease: lease, storage: storage, fetched: fetched, transfer: transfer,
                 origins: served(result, course))

@@ -128,8 +128,10 @@ extension WorkerService {
             // holds work asks what has changed for it.
             let patience = Duration.seconds(
                 held.isEmpty ? (trouble == nil ? WireLimits.idleHeartbeatSeconds : 10) : 1)
+            let done = tally.news(busySeconds: held.busySeconds)
             let isNews =
                 (trouble == nil) != (lastTrouble == nil) || sitesInUse.withLock { $0.hasNews }
+                || held.isEmpty && done != nil
             let isDue = lastBeat.map { isNews || askedAt - $0 >= patience } ?? true
             let urgent = held.leasesToExtend()
             guard isDue || !urgent.isEmpty || needsShares() else { continue }
@@ -147,8 +149,10 @@ extension WorkerService {
                     siteShares: siteShares.withLock { $0.used })
                 heartbeat.trouble = trouble
                 heartbeat.sites = sightings
+                heartbeat.done = done
                 let answer = try await client.heartbeat(heartbeat, retrySeconds: 5)
                 lastTrouble = trouble
+                if let done { tally.told(done) }
                 take(answer, asked: leases, at: askedAt)
             } catch {
                 untold(sightings)

@@ -33,6 +33,8 @@ package final class WorkerService: DrainableService {
         package var addressPolicy = AddressPolicy()
         /// How origins are asked. They stay with this process.
         package var origins = OriginSettingsTable()
+        /// The process does nothing but this worker's work: its CPU time is what the work takes.
+        package var isAlone = false
 
         package init(
             coordinators: [String], token: String?, queues: [String] = [], connections: Int = 32,
@@ -68,6 +70,7 @@ package final class WorkerService: DrainableService {
     let client: CoordinatorClient
     let engine: TransferEngine
     let held = HeldWork()
+    let tally: WorkTally
     let blocking = BlockingCalls()
     let finished = Mailbox<Finished>()
     let reports = Mailbox<JobReport>()
@@ -93,6 +96,8 @@ package final class WorkerService: DrainableService {
     package init(_ configuration: Configuration) throws(Failure) {
         self.configuration = configuration
         name = configuration.name
+        tally = WorkTally(
+            connections: configuration.connections, countsCPU: configuration.isAlone)
         log = Logger("worker").with("worker", configuration.name)
         client = try CoordinatorClient(
             endpoints: configuration.coordinators.joined(separator: ","),

@@ -103,7 +103,7 @@ enum PlanCommand {
     @Sendable private static func run(_ arguments: Arguments) async -> ExitCode {
         do {
             var scenario = try scenario(arguments)
-            try await PlanMeasurements.apply(arguments, to: &scenario)
+            let notes = try await PlanMeasurements.apply(arguments, to: &scenario)
             var options = Plan.Options()
             options.prices = try PriceFiles.read(arguments.texts("prices"))
             options.months = arguments.integer("months") ?? 36
@@ -116,6 +116,7 @@ enum PlanCommand {
             }
             let output = try Output(arguments)
             var plan = try Plan(scenario, options)
+            plan.notes += notes
             plan.check = try PlanMeasurements.check(arguments, scenario)
             if let path = arguments.text("html") {
                 try WholeFile.write(PlanHTML(plan).text, to: path)

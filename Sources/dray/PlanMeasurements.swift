@@ -24,11 +24,15 @@ enum PlanMeasurements {
             help: "Hold the plan against a run: the file that `dray prefetch --report` wrote."),
         CommandOption(
             "check-workers", .integer(placeholder: "N", range: 1...100_000),
-            help: "Workers of that run. Default: 1."),
+            help: "Workers of that run. Default: those it tells of, or 1."),
     ]
 
-    /// What measurements say goes before what stands in, and behind what is given.
-    static func apply(_ arguments: Arguments, to scenario: inout Scenario) async throws {
+    /// What measurements say goes before what stands in, and behind what is given. Answers what they
+    /// could not say, a sentence each.
+    static func apply(
+        _ arguments: Arguments, to scenario: inout Scenario
+    ) async throws -> [String] {
+        var notes: [String] = []
         for path in arguments.texts("calibrate") {
             let (bytes, _) = try SmallFile.read(path)
             let calibration = try named(path) { () throws(PlannerError) in
@@ -54,15 +58,21 @@ enum PlanMeasurements {
             let client = try CoordinatorClient(endpoints: url, token: CommonOptions.token)
             defer { client.shutdown() }
             let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
-            let history = ClusterHistory(status)
+            let work = try await client.workersHistory(
+                seconds: WorkersHistory.keptSeconds, retrySeconds: ClusterCall.retrySeconds)
+            let history = try named(url) { () throws(PlannerError) in
+                try ClusterHistory(status, work)
+            }
             guard !history.values.isEmpty else {
                 throw Failure(
                     "input.empty",
-                    "\(printable(url)) has no catalog to learn from: one that has ended and fetched "
-                        + "\(ClusterHistory.leastSegments) segments or more")
+                    "\(printable(url)) has done nothing to learn from: \(history.notes.joined(separator: " "))"
+                )
             }
+            notes += history.notes
             take(history.values, "--from-cluster \(url)", into: &scenario)
         }
+        return notes
     }
 
     /// What was given stays. `basis` says what a value rests on.
@@ -111,12 +121,17 @@ enum PlanMeasurements {
         let report = try NamedFile.read(path, maximumBytes: Self.mostReportBytes) {
             bytes throws(Failure) in try totals(bytes)
         }
-        let workers = arguments.integer("check-workers") ?? 1
-        return try RunCheck(
-            ScenarioValues(scenario),
-            RunCheck.Run(
-                segments: report.segments, bytes: report.fetchedBytes, seconds: report.seconds,
-                retries: report.retries, workers: workers))
+        let workers = arguments.integer("check-workers") ?? report.work?.workers ?? 1
+        var run = RunCheck.Run(
+            segments: report.segments, bytes: report.fetchedBytes, seconds: report.seconds,
+            retries: report.retries, workers: workers)
+        run.assets = report.assets
+        run.assetsFailed = report.failed
+        run.waits = report.waitSeconds.map { ($0.p50, $0.p95, $0.p99) }
+        run.utilisation = report.work?.utilisation
+        run.fetchSeconds = report.work?.fetchSeconds
+        run.fetchCV2 = report.work?.fetchCV2
+        return try RunCheck(ScenarioValues(scenario), run)
     }
 
     /// A report has a few hundred bytes for each file.
@@ -131,6 +146,10 @@ enum PlanMeasurements {
         var fetchedBytes: Double
         var seconds: Double
         var retries: Double
+        var assets: Double?
+        var failed: Double?
+        var waitSeconds: ReportWork.Waits?
+        var work: ReportWork?
     }
 
     private static func totals(_ bytes: [UInt8]) throws(Failure) -> Totals {

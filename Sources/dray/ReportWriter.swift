@@ -2,6 +2,7 @@ import CoordinatorClient
 import FoundationEssentials
 import Glibc
 import Model
+import Planner
 import Runtime
 
 /// Writes the JSON report of a catalog: keys sorted, an asset a line, page by page, so that memory
@@ -93,6 +94,7 @@ struct ReportWriter {
         var after: AssetID?
         var separator = "\n"
         var unverified = 0
+        var waits = LogHistogram()
         repeat {
             let page = try await client.assets(of: status.id, after: after)
             for asset in page.assets {
@@ -105,13 +107,17 @@ struct ReportWriter {
                     try output.append(fileSeparator + json(File(file)), path)
                     fileSeparator = ","
                     if file.verified != true { unverified += 1 }
+                    if let seconds = file.afterSeconds, seconds >= 0 { waits.add(seconds) }
                 }
                 // The rest of the members, behind `files` in the order of the keys.
                 try output.append("]," + json(Rest(asset, media)).dropFirst(), path)
             }
             after = page.next
         } while after != nil
-        let totals = String(json(Totals(status.totals, unverified: unverified)))
+        var sums = Totals(status.totals, unverified: unverified)
+        sums.waitSeconds = ReportWork.Waits(waits)
+        sums.work = await ReportWork.of(status, client)
+        let totals = String(json(sums))
         try output.append(
             "\n  ],\n  \"catalog\": \(json(status.name)),\n"
                 + "  \"state\": \(json(status.state.rawValue)),\n  \"totals\": \(totals)\n}\n", path
@@ -188,6 +194,10 @@ struct ReportWriter {
         let segments: Int
         /// Files that there was nothing to compare with.
         let unverified: Int
+        /// Nil without files.
+        var waitSeconds: ReportWork.Waits?
+        /// Nil where no coordinator knows.
+        var work: ReportWork?
 
         init(_ totals: CatalogTotals, unverified: Int) {
             self.unverified = unverified

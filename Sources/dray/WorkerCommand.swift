@@ -53,6 +53,7 @@ enum WorkerCommand {
             configuration.addressPolicy = try TransferOptions.addressPolicy(
                 arguments, allowsPrivate: false)
             configuration.origins = try TransferOptions.origins(arguments)
+            configuration.isAlone = true
             let worker = try WorkerService(configuration)
             return await runServices(
                 [[worker]], graceSeconds: CommonOptions.drainSeconds + 6)

@@ -274,3 +274,94 @@ import Testing
         }
     }
 }
+
+/// `GET /v1/workers/history` over PostgreSQL.
+@Suite(.timeLimit(.minutes(3))) struct WorkersHistoryTests {
+    private static let other = "22222222-2222-4222-8222-222222222222"
+
+    private func history(_ fixture: Fixture, _ query: String = "") async throws -> WorkersHistory {
+        let answer = try await fixture.send("GET", "/v1/workers/history\(query)")
+        #expect(answer.status == 200, "\(answer)")
+        return try JSONDecoder().decode(WorkersHistory.self, from: Data(answer.body.utf8))
+    }
+
+    private func beat(
+        _ fixture: Fixture, _ worker: WorkerID, fetches: Int, busySeconds: Double,
+        cpuSeconds: Double? = 1
+    ) async throws {
+        var done = WorkDone(connections: 8, cores: 4)
+        for _ in 0..<fetches { done.add(seconds: 0.5, bytes: 100) }
+        done.busySeconds = busySeconds
+        done.cpuSeconds = cpuSeconds
+        var heartbeat = Heartbeat(
+            worker: worker, leases: [], progress: [:], name: "w", activeTransfers: 0)
+        heartbeat.done = done
+        _ = try await fixture.client.heartbeat(heartbeat)
+    }
+
+    /// As if what was told till now had been told so many minutes before.
+    private func age(_ fixture: Fixture, minutes: Int) async throws {
+        _ = try await fixture.execute(
+            "UPDATE worker_minute SET minute = minute - interval '\(minutes) minutes'")
+    }
+
+    @Test func whatIsToldTwiceCountsOnce() async throws {
+        try await Fixture.with { fixture in
+            #expect(try await history(fixture).minutes.isEmpty)
+            try await beat(fixture, Fixture.worker, fetches: 10, busySeconds: 2)
+            try await beat(fixture, Fixture.worker, fetches: 10, busySeconds: 2)
+            // One that was held up on its way.
+            try await beat(fixture, Fixture.worker, fetches: 4, busySeconds: 1)
+            try await age(fixture, minutes: 3)
+            try await beat(fixture, Fixture.worker, fetches: 40, busySeconds: 7)
+            try await beat(fixture, Self.other, fetches: 20, busySeconds: 4, cpuSeconds: nil)
+            let minutes = try await history(fixture).minutes
+            #expect(minutes.map(\.done.fetches) == [10, 50])
+            #expect(minutes.map(\.workers) == [1, 2])
+            #expect(minutes[1].done.busySeconds == 9 && minutes[1].longestBusySeconds == 5)
+            #expect(minutes[1].slotSeconds == 72 && minutes[1].done.connections == 16)
+            #expect(minutes[1].done.seconds == 25 && minutes[1].done.seconds2 == 12.5)
+            #expect(minutes[0].done.cpuSeconds == 1 && minutes[1].done.cpuSeconds == nil)
+        }
+    }
+
+    /// Of what a worker had done before anything is known of it, nobody knows when.
+    @Test func whatCameBeforeIsLeftOut() async throws {
+        try await Fixture.with { fixture in
+            try await beat(fixture, Fixture.worker, fetches: 9, busySeconds: 5_000)
+            #expect(try await history(fixture).minutes.isEmpty)
+            try await age(fixture, minutes: 2)
+            try await beat(fixture, Fixture.worker, fetches: 12, busySeconds: 5_002)
+            #expect(try await history(fixture).minutes.map(\.done.fetches) == [3])
+            #expect(try await history(fixture, "?seconds=60").minutes.isEmpty)
+        }
+    }
+
+    @Test(arguments: [("?seconds=5", "seconds"), ("?seconds=nan", "seconds"), ("?days=1", "days")])
+    func badParametersAreNamed(query: String, says: String) async throws {
+        try await Fixture.with { fixture in
+            let answer = try await fixture.send("GET", "/v1/workers/history\(query)")
+            #expect(answer.status == 400 && answer.body.contains(says), "\(answer)")
+        }
+    }
+
+    @Test func figuresThatNoWorkerHasAreRefused() async throws {
+        try await Fixture.with { fixture in
+            for text in [#""fetches":-1"#, #""seconds":-0.5"#, #""connections":0"#] {
+                let name = text.prefix { $0 != ":" }
+                let done = [
+                    #""fetches":1"#, #""bytes":1"#, #""busySeconds":1"#, #""seconds":1"#,
+                    #""seconds2":1"#, #""seconds3":1"#, #""seconds4":1"#, #""connections":1"#,
+                    #""cores":1"#,
+                ].map { $0.hasPrefix("\(name):") ? text : $0 }.joined(separator: ",")
+                let answer = try await fixture.send(
+                    "POST", "/v1/heartbeats",
+                    """
+                    {"worker":"\(Fixture.worker)","leases":[],"progress":{},"name":"w",
+                     "activeTransfers":0,"done":{\(done)}}
+                    """, headers: ["Content-Type": "application/json"])
+                #expect(answer.status == 400 && answer.body.contains("done"), "\(answer)")
+            }
+        }
+    }
+}

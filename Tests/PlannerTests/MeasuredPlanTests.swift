@@ -52,7 +52,36 @@ import Testing
         #expect(isNear(time.predicted, 5.5))
         #expect(isNear(try #require(time.error), 0.1))
         #expect(isNear(try #require(rows["segments a second"]).measured, 200))
-        #expect(isNear(try #require(rows["retries"]).predicted, 100))
+        #expect(isNear(try #require(rows["tries again"]).predicted, 100))
+        #expect(isNear(try #require(rows["bandwidth"]).measured, 1.6e9))
+        #expect(rows["in use"] == nil && check.notes.contains { $0.contains("does not tell") })
+    }
+
+    /// Everything that a report tells stands beside what the plan says of it.
+    @Test func allOfARunIsHeldAgainstThePlan() throws {
+        var run = RunCheck.Run(segments: 1_000, bytes: 1e9, seconds: 5, retries: 0, workers: 4)
+        run.waits = (2, 4.5, 5)
+        (run.utilisation, run.fetchSeconds, run.fetchCV2) = (0.5, 0.08, 0.5)
+        (run.assets, run.assetsFailed) = (10, 0)
+        let check = try RunCheck(
+            Self.values([
+                .segmentsPerSecond: 50, .contention: 0, .coherency: 0, .attempts: 1,
+                .serviceSeconds: 0.1, .connections: 10, .serviceCV2: 1,
+            ]), run)
+        let rows = Dictionary(uniqueKeysWithValues: check.rows.map { ($0.figure, $0) })
+        func predicted(_ figure: String) -> Double { rows[figure]?.predicted ?? .nan }
+        #expect(isNear(predicted("p50 until stored"), 2.5))
+        #expect(isNear(predicted("p95 until stored"), 4.75))
+        #expect(isNear(try #require(rows["p99 until stored"]?.error), -0.01))
+        #expect(isNear(predicted("in use"), 0.5) && rows["in use"]?.error == 0)
+        #expect(isNear(try #require(rows["time of a fetch"]?.error), 0.25))
+        #expect(isNear(try #require(rows["CV² of it"]?.error), 1))
+        #expect(rows["assets failed"]?.predicted == 0 && rows["assets failed"]?.error == nil)
+        #expect(rows["bytes"]?.measured == 1e9 && predicted("bytes") > 0)
+        #expect(check.notes.count == 1)
+        run.utilisation = -1
+        let error = #expect(throws: PlannerError.self) { try RunCheck(Self.values([:]), run) }
+        #expect(error?.field == "totals.work.utilisation")
     }
 
     @Test func anOriginsLimitHoldsForARunToo() throws {
@@ -100,29 +129,99 @@ import Testing
             })
     }
 
-    /// Two workers: 100 and 140 segments a second.
-    @Test func aClustersHistoryTellsTheSpeedOfItsWorkers() throws {
-        let history = ClusterHistory(
-            Self.status(
-                [
-                    Self.catalog(segments: 1_000, seconds: 10, retries: 100),
-                    Self.catalog(segments: 1_400, seconds: 10, retries: 0),
-                    Self.catalog(segments: 50, seconds: 10, retries: 0),
-                    Self.catalog(segments: 9_000, seconds: 1, retries: 0, state: .running),
-                    Self.catalog(segments: 9_000, seconds: 1, retries: 0, adopted: 5),
-                ], workers: 2))
-        #expect(history.catalogs == 2)
-        let speed = try #require(history.values["worker.segmentsPerSecond"])
-        #expect(isNear(speed.likely, 60))
-        #expect(speed.low < 50 && speed.high > 70)
-        #expect(isNear(try #require(history.values["worker.attemptsPerSegment"]).likely, 1.05))
+    /// A minute of `workers` workers, of which each does `rate` fetches a second in 30 transfers, for so
+    /// many seconds each, of `bytes` each, at 20 µs and 2 s a gigabyte of CPU time.
+    private static func minute(
+        workers: Int, rate: Double = 100, seconds: [Double] = [0.2, 0.4], bytes: Int64 = 1_000_000,
+        busySeconds: Double = 50, hasCPU: Bool = true
+    ) -> WorkersHistory.Minute {
+        var done = WorkDone(connections: 30 * workers, cores: 8 * workers)
+        for index in 0..<Int(rate * busySeconds) * workers {
+            done.add(seconds: seconds[index % seconds.count], bytes: bytes)
+        }
+        done.busySeconds = busySeconds * Double(workers)
+        if hasCPU {
+            done.cpuSeconds = Double(done.fetches) * 20e-6 + Double(done.bytes) * 2e-9
+        }
+        return WorkersHistory.Minute(
+            start: 0, workers: workers, longestBusySeconds: busySeconds,
+            slotSeconds: 30 * done.busySeconds, done: done)
     }
 
-    @Test func aClusterThatDidNothingTellsNothing() {
-        #expect(ClusterHistory(Self.status([], workers: 3)).values.isEmpty)
-        let catalog = Self.catalog(segments: 1_000, seconds: 10, retries: 0)
-        let alone = ClusterHistory(Self.status([catalog], workers: 0))
-        #expect(alone.values["worker.segmentsPerSecond"] == nil)
-        #expect(alone.values["worker.attemptsPerSegment"] != nil)
+    /// The law of three sizes of a pool, the times and the CPU time of what it fetched.
+    @Test func aClustersHistoryTellsAllOfItsWorkers() throws {
+        let law = Scalability(alpha: 0.05, beta: 0, gamma: 100)
+        let minutes = [1, 2, 4, 8].flatMap { workers in
+            [1_000_000, 4_000_000].map { bytes in
+                Self.minute(
+                    workers: workers, rate: law.throughput(Double(workers)) / Double(workers),
+                    bytes: Int64(bytes))
+            }
+        }
+        // Held up by something else, and too short: they say nothing of the speed.
+        let others = [
+            Self.minute(workers: 4, rate: 10), Self.minute(workers: 9, busySeconds: 3),
+        ]
+        let status = Self.status(
+            [
+                Self.catalog(segments: 1_000, seconds: 10, retries: 100),
+                Self.catalog(segments: 1_400, seconds: 10, retries: 0),
+                Self.catalog(segments: 50, seconds: 10, retries: 40),
+                Self.catalog(segments: 9_000, seconds: 1, retries: 0, adopted: 5),
+            ], workers: 2)
+        let history = try ClusterHistory(status, WorkersHistory(minutes: minutes + others))
+        func likely(_ path: String) -> Double { history.values[path]?.likely ?? .nan }
+        #expect(isNear(likely("worker.serviceSeconds"), 0.3))
+        // Of 0.2 and 0.4, half each: a ninth.
+        #expect(abs(likely("worker.serviceCV2") * 9 - 1) < 0.001)
+        #expect(abs(likely("worker.segmentsPerSecond") - 100) < 1)
+        #expect(abs(likely("worker.contention") - 0.05) < 0.005)
+        #expect(abs(likely("worker.cpuMicrosecondsPerSegment") - 20) < 0.1)
+        #expect(abs(likely("worker.cpuSecondsPerGigabyte") - 2) < 0.001)
+        #expect(likely("worker.connections") == 30 && likely("machine.cores") == 8)
+        #expect(isNear(likely("worker.attemptsPerSegment"), 1.05))
+        for path in ["worker.serviceSeconds", "worker.serviceCV2", "worker.segmentsPerSecond"] {
+            let measured = try #require(history.values[path])
+            #expect(measured.low < measured.likely && measured.likely < measured.high, "\(path)")
+        }
+        #expect(history.notes.isEmpty, "\(history.notes)")
+    }
+
+    @Test func whatAClusterDoesNotTellIsSaid() throws {
+        func notes(_ minutes: [WorkersHistory.Minute]) throws -> String {
+            try ClusterHistory(Self.status([], workers: 3), WorkersHistory(minutes: minutes)).notes
+                .joined(separator: "\n")
+        }
+        #expect(try notes([]).contains("none has told of fetches"))
+        #expect(try notes([]).contains("no tries of a segment"))
+        #expect(try notes([Self.minute(workers: 2)]).contains("it had 2 of them whenever"))
+        #expect(try notes([Self.minute(workers: 2, rate: 10)]).contains("at most 10 % of their"))
+        #expect(
+            try notes([Self.minute(workers: 2, hasCPU: false)]).contains("share their process"))
+        #expect(try notes([Self.minute(workers: 2)]).contains("too much alike"))
+        let alone = try ClusterHistory(
+            Self.status([], workers: 1), WorkersHistory(minutes: [Self.minute(workers: 2)]))
+        #expect(isNear(try #require(alone.values["worker.segmentsPerSecond"]).likely, 100))
+        #expect(alone.values["worker.contention"] == nil)
+    }
+
+    /// Sums of powers are as good as the values.
+    @Test func momentsOfSums() throws {
+        var random = SeededRandom(seed: 5)
+        var done = WorkDone(connections: 1, cores: 1)
+        var moments = Moments()
+        for _ in 0..<10_000 {
+            let value = random.gamma(shape: 3) / 30
+            moments.add(value)
+            done.add(seconds: value, bytes: 1)
+        }
+        let sums = Moments(
+            count: done.fetches, sum: done.seconds, squares: done.seconds2, cubes: done.seconds3,
+            fourthPowers: done.seconds4)
+        for (left, right) in [
+            (moments.meanEstimate, sums.meanEstimate), (moments.cv2Estimate, sums.cv2Estimate),
+        ] {
+            #expect(abs(left.low / right.low - 1) < 1e-6 && abs(left.high / right.high - 1) < 1e-6)
+        }
     }
 }

@@ -1,5 +1,6 @@
 -- $1 catalog, $2 asset and $3 ordinal of the last row before the page, $4 most rows.
-SELECT s.asset_id, s.ordinal, s.key, s.url, r.bytes, r.sha256, r.verified
+SELECT s.asset_id, s.ordinal, s.key, s.url, r.bytes, r.sha256, r.verified,
+       extract(epoch FROM r.recorded_at - c.started_at)::float8 AS after_seconds
 FROM asset a
 JOIN catalog c ON c.id = a.catalog_id
 JOIN segment s ON s.asset_id = a.id AND s.part = 0

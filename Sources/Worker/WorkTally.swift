@@ -1,0 +1,44 @@
+import Glibc
+import Model
+import Synchronization
+
+/// What this worker has done since it began, for its heartbeats. Safe from any thread.
+final class WorkTally: Sendable {
+    private struct State {
+        var done: WorkDone
+        var toldFetches = 0
+    }
+
+    private let state: Mutex<State>
+    private let countsCPU: Bool
+
+    /// `countsCPU` where the process does nothing but this worker's work.
+    init(connections: Int, countsCPU: Bool) {
+        let cores = max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1)
+        state = Mutex(State(done: WorkDone(connections: connections, cores: cores)))
+        self.countsCPU = countsCPU
+    }
+
+    /// A fetch has ended well.
+    func ended(seconds: Double, bytes: Int64) {
+        state.withLock { $0.done.add(seconds: seconds, bytes: bytes) }
+    }
+
+    /// Nil when no fetch has ended since what was told last.
+    func news(busySeconds: Double) -> WorkDone? {
+        var news = state.withLock { $0.done.fetches > $0.toldFetches ? $0.done : nil }
+        news?.busySeconds = busySeconds
+        if countsCPU { news?.cpuSeconds = Self.cpuSeconds }
+        return news
+    }
+
+    func told(_ done: WorkDone) {
+        state.withLock { $0.toldFetches = max($0.toldFetches, done.fetches) }
+    }
+
+    private static var cpuSeconds: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}
