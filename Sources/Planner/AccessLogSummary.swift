@@ -55,7 +55,7 @@ package struct AccessLogSummary: Sendable {
         func set(_ input: ScenarioInput, _ low: Double?, _ likely: Double?, _ high: Double?) {
             guard let low, let likely, let high, input.row.allowed.contains(likely) else { return }
             values[input.row.path] = Measured(
-                low: low, likely: likely, high: high, count: requests)
+                low: low, likely: likely, high: high, count: requests, isInterval: false)
         }
         func set(_ input: ScenarioInput, _ value: Double?) { set(input, value, value, value) }
         let peak = peakRequestsPerSecond

@@ -65,7 +65,8 @@ package struct Calibration: Sendable {
         }
     }
 
-    /// One worker's engine: CPU time of bytes, and of objects where runs had different sizes.
+    /// One worker's engine: its speed and the time of a transfer, and of which size that is; what
+    /// objects and bytes take each where runs had different sizes.
     private mutating func takeTransfers(_ runs: [MeasuredRun]) {
         guard !runs.isEmpty else { return }
         add(source: "\(runs.count) of dray benchmark transfer")
@@ -75,53 +76,54 @@ package struct Calibration: Sendable {
         }
         each("worker.segmentsPerSecond") { $0.objectsPerSecond }
         // Little's law: the engine keeps all its connections busy.
-        each("worker.serviceSeconds") { run in
-            guard let connections = run.connections, let rate = run.objectsPerSecond else {
-                return nil
-            }
-            return Double(connections) / rate
+        each("worker.serviceSeconds", \.transferSeconds)
+        each("worker.measuredBytes", \.meanBytes)
+        if let line = Self.bySize(runs, { $0.objectsPerSecond.map { 1 / $0 } }) {
+            let seconds = line.middle
+            set(
+                "worker.segmentsPerSecond",
+                Measured(
+                    low: 1 / seconds.high, likely: 1 / seconds.likely,
+                    high: 1 / max(seconds.low, seconds.likely / 100), count: runs.count,
+                    isInterval: seconds.interval != nil))
+            set("worker.measuredBytes", Measured(one: line.middleSize * 1e9, count: runs.count))
+            set("worker.secondsPerGigabyte", line.slope.notNegative)
         }
-        if let (perObject, perGigabyte) = Self.cpuBySize(runs) {
-            set("worker.cpuMicrosecondsPerSegment", perObject.scaled(by: 1e6))
-            set("worker.cpuSecondsPerGigabyte", perGigabyte)
+        if let line = Self.bySize(runs, \.transferSeconds), line.slope.likely > 0 {
+            let seconds = line.slope
+            set(
+                "origin.megabitsPerConnection",
+                Measured(
+                    low: 8_000 / seconds.high, likely: 8_000 / seconds.likely,
+                    high: 8_000 / max(seconds.low, seconds.likely / 100), count: runs.count,
+                    isInterval: seconds.interval != nil))
+        }
+        let cpu = Self.bySize(runs) { run in
+            guard let objects = run.objects, objects > 0 else { return nil }
+            return run.cpuSeconds.map { $0 / objects }
+        }
+        if let cpu {
+            set("worker.cpuMicrosecondsPerSegment", cpu.start.notNegative.scaled(by: 1e6))
+            set("worker.cpuSecondsPerGigabyte", cpu.slope.notNegative)
         } else {
             each("worker.cpuSecondsPerGigabyte") { $0.cpuSecondsPerGigabyte }
         }
     }
 
-    /// CPU seconds an object and a gigabyte, by least squares over runs whose mean sizes are at least
-    /// twice apart; nil without those, or when one would be negative.
-    private static func cpuBySize(_ runs: [MeasuredRun]) -> (Measured, Measured)? {
-        let rows = runs.compactMap { run -> (size: Double, cpu: Double)? in
-            guard let objects = run.objects, objects > 0, let bytes = run.bytes,
-                let cpu = run.cpuSeconds
-            else { return nil }
-            return (bytes / objects / 1e9, cpu / objects)
+    /// What a figure is for an object, and for a gigabyte of it more, over runs whose mean sizes are at
+    /// least twice apart; nil without those, or when one would be negative.
+    private static func bySize(
+        _ runs: [MeasuredRun], _ figure: (MeasuredRun) -> Double?
+    ) -> LineFit? {
+        let points = runs.compactMap { run -> (x: Double, y: Double)? in
+            guard let size = run.meanBytes, let value = figure(run) else { return nil }
+            return (size / 1e9, value)
         }
-        guard rows.count > 1, let least = rows.map(\.size).min(), let most = rows.map(\.size).max(),
-            most >= 2 * least
+        guard points.count > 1, let least = points.map(\.x).min(),
+            let most = points.map(\.x).max(), most > 0, most >= 2 * least
         else { return nil }
-        let count = Double(rows.count)
-        let meanSize = rows.map(\.size).reduce(0, +) / count
-        let meanCPU = rows.map(\.cpu).reduce(0, +) / count
-        let spread = rows.reduce(0) { $0 + ($1.size - meanSize) * ($1.size - meanSize) }
-        let slope =
-            rows.reduce(0) { $0 + ($1.size - meanSize) * ($1.cpu - meanCPU) } / spread
-        let start = meanCPU - slope * meanSize
-        guard slope > 0, start >= 0 else { return nil }
-        let left = rows.reduce(0) { sum, row in
-            let difference = row.cpu - start - slope * row.size
-            return sum + difference * difference
-        }
-        let noise = rows.count > 2 ? left / (count - 2) : 0
-        let t = rows.count > 2 ? studentT95(rows.count - 2) : 0
-        let slopeMargin = t * (noise / spread).squareRoot()
-        let startMargin = t * (noise * (1 / count + meanSize * meanSize / spread)).squareRoot()
-        func measured(_ value: Double, _ margin: Double) -> Measured {
-            Measured(
-                low: max(0, value - margin), likely: value, high: value + margin, count: rows.count)
-        }
-        return (measured(start, startMargin), measured(slope, slopeMargin))
+        let line = LineFit(points)
+        return line.slope.likely > 0 && line.start.likely >= 0 ? line : nil
     }
 
     private mutating func takeQueues(_ runs: [MeasuredRun]) {
@@ -145,6 +147,12 @@ package struct Calibration: Sendable {
             return (workers, rate)
         }
         try take(points: points, source: "\(runs.count) runs of a pool")
+        // Those of the segments that were fetched here, not of another benchmark's.
+        for path in ["worker.measuredBytes", "worker.secondsPerGigabyte"] { values[path] = nil }
+        let sizes = Moments(runs.compactMap(\.segmentBytes))
+        if sizes.count == runs.count {
+            set("worker.measuredBytes", Measured(one: sizes.mean, count: runs.count))
+        }
         var times = Moments()
         for run in runs { for value in run.serviceSeconds ?? [] { times.add(value) } }
         guard times.count > 1 else { return }
@@ -183,7 +191,7 @@ package struct Calibration: Sendable {
                 path,
                 Measured(
                     low: values.min() ?? likely, likely: likely, high: values.max() ?? likely,
-                    count: points.count))
+                    count: points.count, isInterval: fit[keyPath: interval] != nil))
         }
         estimate("worker.segmentsPerSecond", \.gamma, \.gamma)
         estimate("worker.contention", \.alpha, \.alpha)
@@ -217,6 +225,20 @@ private struct MeasuredRun: Decodable {
     var workers: Double?
     var segmentsPerSecond: Double?
     var serviceSeconds: [Double]?
+    /// Of a pool's segments, on average.
+    var segmentBytes: Double?
+
+    /// Of the engine's objects.
+    var meanBytes: Double? {
+        guard let objects, objects > 0, let bytes else { return nil }
+        return bytes / objects
+    }
+
+    /// Of the engine's objects, by Little's law.
+    var transferSeconds: Double? {
+        guard let connections, let objectsPerSecond else { return nil }
+        return Double(connections) / objectsPerSecond
+    }
 
     var kind: Kind {
         if objectsPerSecond != nil { return .transfer }
@@ -238,7 +260,8 @@ private struct MeasuredRun: Decodable {
         }
         let times: [(String, Double?)] = [
             ("cpuSeconds", cpuSeconds), ("cpuSecondsPerGigabyte", cpuSecondsPerGigabyte),
-            ("bytes", bytes), ("objects", objects), ("walBytesPerSegment", walBytesPerSegment),
+            ("bytes", bytes), ("objects", objects), ("segmentBytes", segmentBytes),
+            ("walBytesPerSegment", walBytesPerSegment),
             ("cpuMicrosecondsPerSegment.postgres", cpuMicrosecondsPerSegment?.postgres),
             ("cpuMicrosecondsPerSegment.coordinator", cpuMicrosecondsPerSegment?.coordinator),
             ("serviceSeconds", serviceSeconds?.min()), ("serviceSeconds", serviceSeconds?.max()),

@@ -24,7 +24,8 @@ package struct Demand: Codable, Hashable, Sendable {
     package private(set) var fillBytesPerDay = 0.0
     /// Fetches, those that fail and are tried again included.
     package private(set) var fillSegmentsPerDay = 0.0
-    /// What is left of the deadline once workers have started.
+    /// What is left of the deadline once workers have started; a day at most, after which the next
+    /// day's fill comes on top.
     package private(set) var fillWindowSeconds = 0.0
     package private(set) var fillSegmentsPerSecond = 0.0
     package private(set) var fillBitsPerSecond = 0.0
@@ -35,6 +36,11 @@ package struct Demand: Codable, Hashable, Sendable {
     package private(set) var peakMissesPerSecond = 0.0
     package private(set) var missBytes = 0.0
     package private(set) var peakMissBitsPerSecond = 0.0
+
+    /// Requests at the peak over the day's mean.
+    package var peakOverMean: Double {
+        meanRequestsPerSecond > 0 ? max(1, peakRequestsPerSecond / meanRequestsPerSecond) : 1
+    }
 
     /// Days of a month on average over a year.
     package static let daysPerMonth = 365.25 / 12
@@ -49,19 +55,22 @@ package struct Demand: Codable, Hashable, Sendable {
     }
 
     /// MAU × stickiness = DAU, DAU × share = users at once; what is given replaces what is reckoned,
-    /// and what is not is reckoned back from it.
+    /// and what is not is reckoned back from it. Never fewer at once than watch on average.
     private mutating func countUsers(_ values: ScenarioValues) {
         let daily = values.known(.dailyActiveUsers)
         let peak = values.known(.peakConcurrentUsers)
         let share = values[.dailyActiveShare]
-        let peakShare = values[.peakShare]
+        let peakShare = values.known(.peakShare)
         monthlyActiveUsers =
             values.known(.monthlyActiveUsers)
-            ?? (daily ?? (peak ?? 0) / peakShare) / share
+            ?? (daily ?? (peak ?? 0) / (peakShare ?? 1)) / share
         dailyActiveUsers = min(monthlyActiveUsers, daily ?? monthlyActiveUsers * share)
         if daily == nil, let peak { dailyActiveUsers = max(dailyActiveUsers, peak) }
-        peakConcurrentUsers = min(dailyActiveUsers, peak ?? dailyActiveUsers * peakShare)
         meanConcurrentViewers = dailyActiveUsers * values[.minutesPerDay] / 1_440
+        let reckoned =
+            peakShare.map { dailyActiveUsers * $0 } ?? meanConcurrentViewers * values[.peakToMean]
+        peakConcurrentUsers = min(
+            dailyActiveUsers, max(peak ?? reckoned, meanConcurrentViewers))
     }
 
     private mutating func countRequests(_ values: ScenarioValues) {
@@ -81,7 +90,8 @@ package struct Demand: Codable, Hashable, Sendable {
             (meanConcurrentViewers * bitRate / 8 * 86_400 + actionBytes) * Self.daysPerMonth
     }
 
-    /// What was counted goes before what users come to.
+    /// What was counted goes before what users come to; of the mean and the peak, one tells the other
+    /// by the peak over the mean.
     private mutating func countMeasured(_ values: ScenarioValues) {
         let meanBytes =
             meanRequestsPerSecond > 0
@@ -89,8 +99,13 @@ package struct Demand: Codable, Hashable, Sendable {
         let peakBytes =
             peakRequestsPerSecond > 0 ? peakEgressBitsPerSecond / 8 / peakRequestsPerSecond : 0
         let bytes = values.known(.requestBytes)
-        if let mean = values.known(.meanRequests) { meanRequestsPerSecond = mean }
-        if let peak = values.known(.peakRequests) { peakRequestsPerSecond = peak }
+        let (mean, peak) = (values.known(.meanRequests), values.known(.peakRequests))
+        if let known = mean ?? peak.map({ $0 / values[.peakToMean] }) {
+            meanRequestsPerSecond = known
+        }
+        if let known = peak ?? mean.map({ $0 * values[.peakToMean] }) {
+            peakRequestsPerSecond = known
+        }
         peakRequestsPerSecond = max(peakRequestsPerSecond, meanRequestsPerSecond)
         egressBytesPerMonth =
             meanRequestsPerSecond * (bytes ?? meanBytes) * 86_400 * Self.daysPerMonth
@@ -113,7 +128,8 @@ package struct Demand: Codable, Hashable, Sendable {
         fillSegmentsPerDay =
             catalogSegments * values[.changePerDay] * sites * values[.attempts]
         fillSegmentBytes = bytesOfStretch / perStretch
-        fillWindowSeconds = max(1, values[.deadlineHours] * 3_600 - values[.bootSeconds])
+        fillWindowSeconds = min(
+            86_400, max(1, values[.deadlineHours] * 3_600 - values[.bootSeconds]))
         fillSegmentsPerSecond = fillSegmentsPerDay / fillWindowSeconds
         fillBitsPerSecond = fillBytesPerDay * 8 / fillWindowSeconds
     }

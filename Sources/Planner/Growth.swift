@@ -11,20 +11,27 @@ package struct Growth: Codable, Hashable, Sendable {
         package let peakRequestsPerSecond: Double
         package let peakEgressBitsPerSecond: Double
         package let edgeStorageBytes: Double
-        /// That a plan made for that month has.
-        package let workers: Int
-        package let machines: Int
+        /// That a plan made for that month has; nil when no pool suffices any more.
+        package let workers: Int?
+        package let machines: Int?
         /// Of what is bought today, by limit; nil where there is no limit.
         package let shares: [String: Double]
     }
 
     package enum Resource: String, Codable, CaseIterable, Sendable {
-        case cpu, network, database, origin, storage
+        /// Workers needed without headroom, of those bought: what binds first of all that makes one
+        /// slow.
+        case workers
+        /// CPU time and interface of the workers that are bought.
+        case workerCPU, workerNetwork
+        /// Of the edge servers that are bought.
+        case edgeCPU, edgeNetwork
+        case database, origin, storage
     }
 
     package struct Limit: Codable, Hashable, Sendable {
         package let resource: Resource
-        /// What is in use in the first month; nil where there is no limit.
+        /// What is in use in the first month; nil where there is no limit, or nothing is bought.
         package let shareNow: Double?
         /// The first month in which all of it is in use; nil when none of them is.
         package let bindsInMonth: Int?
@@ -33,9 +40,15 @@ package struct Growth: Codable, Hashable, Sendable {
     /// `months` months from now, 0 to 120; month 0 is the plan itself.
     init(_ values: ScenarioValues, _ now: Sizing, months count: Int) {
         var months: [Month] = []
+        // Also where no number of them would do, which is no share of anything.
+        var workersBindIn: Int?
         for month in 0...max(0, count) {
             let sizing = month == 0 ? now : Sizing(Self.grown(values, now, by: month))
             let shares = Self.shares(values, of: now, in: sizing)
+            let isEnough = sizing.workers.barelyNeeded.map { $0 <= now.workers.total ?? 0 }
+            if now.workers.total != nil, isEnough != true, workersBindIn == nil {
+                workersBindIn = month
+            }
             months.append(
                 Month(
                     month: month, monthlyActiveUsers: sizing.demand.monthlyActiveUsers,
@@ -51,7 +64,8 @@ package struct Growth: Codable, Hashable, Sendable {
             let key = resource.rawValue
             return Limit(
                 resource: resource, shareNow: months.first?.shares[key],
-                bindsInMonth: months.first { ($0.shares[key] ?? 0) > 1 }?.month)
+                bindsInMonth: resource == .workers
+                    ? workersBindIn : months.first { ($0.shares[key] ?? 0) > 1 }?.month)
         }.sorted { ($0.bindsInMonth ?? .max) < ($1.bindsInMonth ?? .max) }
     }
 
@@ -86,9 +100,24 @@ package struct Growth: Codable, Hashable, Sendable {
         _ values: ScenarioValues, of now: Sizing, in later: Sizing
     ) -> [Resource: Double] {
         var shares: [Resource: Double] = [:]
-        shares[.cpu] = Double(later.workers.barelyNeeded) / Double(now.workers.total)
-        let nic = values[.nicMegabits] * 1e6
-        shares[.network] = later.demand.peakEgressBitsPerSecond / (Double(now.machines.edge) * nic)
+        let demand = later.demand
+        if let workers = now.workers.total.map({ Double($0) }) {
+            shares[.workers] = later.workers.barelyNeeded.map { Double($0) / workers }
+            func used(_ each: (WorkerSpeed) -> Double) -> Double {
+                let (fill, miss) = (each(later.fillSpeed), each(later.missSpeed))
+                return max(
+                    demand.fillSegmentsPerSecond * fill + demand.meanMissesPerSecond * miss,
+                    demand.peakMissesPerSecond * miss) / workers
+            }
+            shares[.workerCPU] = used { $0.cpuSeconds } / WorkerSpeed.cores(values)
+            shares[.workerNetwork] =
+                used { $0.segmentBytes } / WorkerSpeed.bytesPerSecond(values)
+        }
+        let edge = Double(now.machines.edge)
+        shares[.edgeCPU] =
+            demand.peakRequestsPerSecond
+            / (edge * values[.machineCores] * values[.edgeRequestsPerCore])
+        shares[.edgeNetwork] = demand.peakEgressBitsPerSecond / (edge * values[.nicMegabits] * 1e6)
         shares[.database] = later.database.coresInUse / values[.databaseCores]
         if let origin = later.origin { shares[.origin] = origin.share }
         let bought =

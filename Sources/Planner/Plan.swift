@@ -2,7 +2,8 @@
 package struct Plan: Codable, Sendable {
     package var name: String
     package var sizing: Sizing
-    /// The pool as planned, with one worker fewer and with one more.
+    /// The pool as planned, with one worker fewer and with one more; where no pool suffices, around
+    /// the largest of which each worker is of use, if there is one.
     package var outcomes: [Outcome]
     package var growth: Growth
     package var uncertainty: Uncertainty?
@@ -10,6 +11,7 @@ package struct Plan: Codable, Sendable {
     package var simulation: PlanSimulation?
     /// A real run beside what the plan's inputs say of it, where one was given.
     package var check: RunCheck?
+    /// Empty without prices, and where no pool suffices: what cannot be bought has none.
     package var costs: [ProviderCost]
     /// What stands against the plan: limits of origins, deadlines that no number of workers meets.
     package var problems: [String]
@@ -28,17 +30,12 @@ package struct Plan: Codable, Sendable {
         package let waitP50: Double?
         package let waitP95: Double?
         package let waitP99: Double?
+        /// Seconds for a transfer that is free, on average over all, by the chosen correction and by
+        /// the other one; without the time to hand a job out.
+        package let meanWait: Double?
+        package let meanWaitOtherwise: Double?
         /// How long the nightly fill takes; nil for longer than there is.
         package let fillHours: Double?
-    }
-
-    package struct InputInUse: Codable, Hashable, Sendable {
-        package let path: String
-        package let unit: String
-        /// Nil for nothing, which `source` then tells the meaning of.
-        package let value: Estimate?
-        package let isAssumed: Bool
-        package let source: String
     }
 }
 
@@ -67,7 +64,7 @@ extension Plan {
         outcomes = Self.outcomes(values, sizing)
         growth = Growth(values, sizing, months: options.months)
         problems = Self.problems(values, sizing)
-        notes = Self.notes(scenario, sizing)
+        notes = Self.notes(scenario, values, sizing)
         inputs = Self.inputs(scenario)
         costs = try ProviderCost.all(scenario, values, sizing, options.prices)
         simulation = options.simulatedJobs.map {
@@ -79,8 +76,8 @@ extension Plan {
     }
 
     private static func outcomes(_ values: ScenarioValues, _ sizing: Sizing) -> [Outcome] {
-        let total = sizing.workers.total
-        return [total - 1, total, total + 1].filter { $0 > 0 }.map { workers in
+        guard let middle = sizing.workers.total ?? sizing.workers.mostUseful else { return [] }
+        return [middle - 1, middle, middle + 1].filter { $0 > 0 }.map { workers in
             outcome(values, sizing.demand, workers: workers)
         }
     }
@@ -92,36 +89,19 @@ extension Plan {
         let pool = OnDemandPool(values, demand)
         let model = pool.waiting(workers)
         let fill = WorkerSpeed(values, bytes: demand.fillSegmentBytes)
-        let night = NightPool(values, demand, fill: fill, miss: pool.scalability.gamma)
+        let miss = WorkerSpeed(values, bytes: demand.missBytes)
+        let night = NightPool(values, demand, fill: fill, miss: miss)
         func wait(_ quantile: Double) -> Double? {
-            finite(model.waitSeconds(quantile: quantile)).map { $0 + pool.dispatchSeconds }
+            finite(pool.waitSeconds(workers, quantile: quantile))
         }
+        let other = pool.waiting(workers, by: pool.correction.other)
         return Outcome(
             workers: workers, utilisation: model.utilisation,
             queueLength: finite(model.meanQueueLength), waitP50: wait(0.5), waitP95: wait(0.95),
-            waitP99: wait(0.99), fillHours: night.hours(demand, workers: workers))
+            waitP99: wait(0.99), meanWait: finite(model.meanWaitSeconds),
+            meanWaitOtherwise: finite(other.meanWaitSeconds),
+            fillHours: night.hours(demand, workers: workers))
     }
 
     private static func finite(_ value: Double) -> Double? { value.isFinite ? value : nil }
-
-    /// What every input came to and where from, in the order of their table.
-    private static func inputs(_ scenario: Scenario) -> [InputInUse] {
-        ScenarioInput.allCases.map { input in
-            let row = input.row
-            let isAssumed = scenario.given[input] == nil
-            var source = "given"
-            if isAssumed {
-                source = row.source
-                if case .none(let meaning) = row.standard { source = meaning }
-                if input == .monthlyActiveUsers, scenario.estimate(input) == nil {
-                    source = "reckoned back from who is there in a day, or at once"
-                }
-            } else if let origin = scenario.origins[input] {
-                source = origin
-            }
-            return InputInUse(
-                path: row.path, unit: row.unit, value: scenario.estimate(input),
-                isAssumed: isAssumed, source: source)
-        }
-    }
 }

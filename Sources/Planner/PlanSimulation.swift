@@ -26,6 +26,11 @@ package struct PlanSimulation: Codable, Hashable, Sendable {
 
     init(_ values: ScenarioValues, _ sizing: Sizing, jobs: Int, seed: UInt64) {
         self.seed = seed
+        guard sizing.workers.total != nil else {
+            rows = []
+            notes = ["Nothing was simulated: no pool suffices."]
+            return
+        }
         let peak = PeakRun(values, sizing, jobs: jobs, seed: seed)
         let day = DayRun(values, sizing, jobs: jobs, seed: seed)
         rows = peak.rows + day.rows
@@ -40,7 +45,7 @@ private struct PeakRun {
 
     init(_ values: ScenarioValues, _ sizing: Sizing, jobs: Int, seed: UInt64) {
         let pool = OnDemandPool(values, sizing.demand)
-        let workers = sizing.workers.total
+        let workers = sizing.workers.total ?? 0
         let model = pool.waiting(workers)
         guard pool.arrivalsPerSecond > 0 else {
             notes.append("Nothing is fetched on demand, so no peak was simulated.")
@@ -51,7 +56,7 @@ private struct PeakRun {
             return
         }
         var simulation = PoolSimulation(
-            workers: workers, slotsPerWorker: pool.connections,
+            workers: 1, slotsPerWorker: model.servers,
             arrivalsPerSecond: [pool.arrivalsPerSecond],
             service: TimeDistribution(meanSeconds: model.serviceSeconds, cv2: pool.serviceCV2),
             jobs: jobs)
@@ -75,8 +80,8 @@ private struct PeakRun {
         }
         notes.append(
             "The peak: \(jobs) on-demand fetches at \(Self.rounded(pool.arrivalsPerSecond)) a second, "
-                + "\(workers) workers with \(pool.connections) transfers each; waits without the "
-                + "time to hand a job out.")
+                + "\(workers) workers with \(model.servers) transfers in all; waits without the time "
+                + "to hand a job out.")
     }
 
     static func rounded(_ value: Double) -> String {
@@ -93,7 +98,7 @@ private struct DayRun {
 
     init(_ values: ScenarioValues, _ sizing: Sizing, jobs: Int, seed: UInt64) {
         let demand = sizing.demand
-        let workers = sizing.workers.total
+        let workers = sizing.workers.total ?? 0
         let slots = workers * max(1, Int(values[.connections]))
         let ofDay = demand.meanMissesPerSecond * 86_400
         guard demand.fillSegmentsPerDay + ofDay <= Double(jobs), slots <= 100_000 else {
@@ -107,12 +112,12 @@ private struct DayRun {
             return
         }
         let night = NightPool(
-            values, demand, fill: sizing.fillSpeed, miss: sizing.missSpeed.segmentsPerSecond)
+            values, demand, fill: sizing.fillSpeed, miss: sizing.missSpeed)
         var simulation = PoolSimulation(
             workers: workers, slotsPerWorker: slots / workers,
             arrivalsPerSecond: Self.hours(demand),
             service: TimeDistribution(
-                meanSeconds: Double(slots) / night.scalability.throughput(Double(workers)),
+                meanSeconds: Double(slots) / night.segmentsPerSecond(workers: workers),
                 cv2: values[.serviceCV2]), jobs: Int(ofDay))
         simulation.untilSeconds = 86_400
         simulation.arrivalCV2 = values[.arrivalCV2]

@@ -34,12 +34,18 @@ package struct PriceBook: Hashable, Sendable {
         package var type: String
         package var cores: Double
         package var memoryGigabytes: Double
+        /// Of its network interface; nil where that is not known, and then it bounds nothing.
+        package var nicMegabitsPerSecond: Double?
         package var perMonth: Price
 
-        package init(type: String, cores: Double, memoryGigabytes: Double, perMonth: Price) {
+        package init(
+            type: String, cores: Double, memoryGigabytes: Double,
+            nicMegabitsPerSecond: Double? = nil, perMonth: Price
+        ) {
             self.type = type
             self.cores = cores
             self.memoryGigabytes = memoryGigabytes
+            self.nicMegabitsPerSecond = nicMegabitsPerSecond
             self.perMonth = perMonth
         }
     }
@@ -169,19 +175,24 @@ extension PriceBook.Price {
 }
 
 extension PriceBook.Egress {
-    /// What `bytes` out of `machines` machines cost a month, tier by tier.
-    package func cost(bytes: Double, machines: Int) -> Money {
-        var left = max(0, bytes / unit.bytes - includedPerMachine * Double(machines))
+    /// What `bytes` out of `machines` machines cost a month, tier by tier; `after` units that were
+    /// paid for before them fill the tiers up first.
+    package func cost(bytes: Double, machines: Int, after before: Double = 0) -> Money {
+        let units = billable(bytes: bytes, machines: machines)
         var start = 0.0
         var amounts: [String: Double] = [:]
         for tier in tiers {
-            let width = tier.upTo.map { $0 - start } ?? .infinity
-            let part = min(left, width)
+            let end = tier.upTo ?? .infinity
+            let part = max(0, min(end, before + units) - max(start, before))
             amounts[tier.perUnit.currency, default: 0] += tier.perUnit.amount * part
-            left -= part
-            start = tier.upTo ?? start
-            if left <= 0 { break }
+            start = end
+            if start >= before + units { break }
         }
         return Money(amounts)
+    }
+
+    /// Units that are not included with the machines.
+    package func billable(bytes: Double, machines: Int) -> Double {
+        max(0, bytes / unit.bytes - includedPerMachine * Double(machines))
     }
 }

@@ -57,7 +57,8 @@ package struct ProviderCost: Codable, Hashable, Sendable {
 }
 
 extension ProviderCost {
-    /// One for the scenario's provider, or one for each there is; none without prices.
+    /// One for the scenario's provider, or one for each there is; none without prices, or where no
+    /// pool suffices.
     static func all(
         _ scenario: Scenario, _ values: ScenarioValues, _ sizing: Sizing, _ books: [PriceBook]
     ) throws(PlannerError) -> [ProviderCost] {
@@ -69,7 +70,7 @@ extension ProviderCost {
             try scenario.money.provider.map { id throws(PlannerError) in
                 [try book(id, "money.provider", books)]
             } ?? books
-        return chosen.map { book in
+        return chosen.compactMap { book in
             ProviderCost(scenario.money, values, sizing, book, origin: origin ?? book)
         }
     }
@@ -83,11 +84,12 @@ extension ProviderCost {
             allowed: "use one of \(books.map(\.id).sorted().joined(separator: ", "))")
     }
 
-    init(
+    /// Nil where no pool suffices.
+    private init?(
         _ choice: Scenario.MoneyChoice, _ values: ScenarioValues, _ sizing: Sizing,
         _ book: PriceBook, origin: PriceBook
     ) {
-        let bill = Bill(choice, values, sizing, book, origin)
+        guard let bill = Bill(choice, values, sizing, book, origin) else { return nil }
         provider = book.id
         name = book.name
         originProvider = origin.id
@@ -97,7 +99,7 @@ extension ProviderCost {
         perTerabytePrefetched = bill.perTerabyte
         perMonthScaled = bill.scaled
         overProvisioning = bill.overProvisioning
-        twiceAsMany = bill.machines(sizing.machines.workers + sizing.machines.edge)
+        twiceAsMany = bill.machines(bill.workers + sizing.machines.edge)
         deviceSide = bill.deviceSide
         loadTest = bill.loadTest
         var seen = book.prices
@@ -106,167 +108,5 @@ extension ProviderCost {
                 .map { ("origin's \($0.what)", $0.price) }
         }
         prices = seen.map { PriceInUse(what: $0.what, price: $0.price) }
-    }
-}
-
-/// The sums behind a cost.
-struct Bill {
-    private let choice: Scenario.MoneyChoice
-    private let values: ScenarioValues
-    private let sizing: Sizing
-    private let book: PriceBook
-    private let origin: PriceBook
-
-    init(
-        _ choice: Scenario.MoneyChoice, _ values: ScenarioValues, _ sizing: Sizing,
-        _ book: PriceBook, _ origin: PriceBook
-    ) {
-        self.choice = choice
-        self.values = values
-        self.sizing = sizing
-        self.book = book
-        self.origin = origin
-    }
-
-    private func inOne(_ money: Money) -> Money {
-        money.converted(to: choice.currency, rates: choice.exchange)
-    }
-
-    /// A month of `count` machines as the plan has them, priced by their cores.
-    func machines(_ count: Int, months: Double = 1) -> Money {
-        machines(count, months: months, of: book)
-    }
-
-    private func machines(_ count: Int, months: Double, of book: PriceBook) -> Money {
-        let size = values[.machineCores] / book.instance.cores
-        return inOne(book.instance.perMonth.times(Double(count) * size * months))
-    }
-
-    private var storage: Money {
-        inOne(
-            book.storage.perUnitMonth.times(
-                sizing.demand.edgeStorageBytes / book.storage.unit.bytes))
-    }
-
-    private var egress: Money {
-        inOne(
-            book.egress.cost(
-                bytes: sizing.demand.egressBytesPerMonth, machines: sizing.machines.edge))
-    }
-
-    /// What the origin sends to workers in a month.
-    private var originBytes: Double {
-        let demand = sizing.demand
-        let missesPerMonth = demand.meanMissesPerSecond * 86_400 * Demand.daysPerMonth
-        return demand.fillBytesPerDay * values[.attempts] * Demand.daysPerMonth
-            + missesPerMonth * demand.missBytes
-    }
-
-    private var originEgress: Money {
-        inOne(origin.egress.cost(bytes: originBytes, machines: 1))
-    }
-
-    var items: [ProviderCost.Item] {
-        let machines = sizing.machines
-        func item(_ name: String, _ count: Int) -> ProviderCost.Item {
-            ProviderCost.Item(
-                name: name, count: "\(count) machines", cost: self.machines(count))
-        }
-        return [
-            item("workers", machines.workers), item("coordinators", machines.coordinators),
-            item("database", machines.database), item("edge servers", machines.edge),
-            ProviderCost.Item(
-                name: "edge storage", count: Bill.terabytes(sizing.demand.edgeStorageBytes),
-                cost: storage),
-            ProviderCost.Item(
-                name: "egress to viewers", count: Bill.terabytes(sizing.demand.egressBytesPerMonth),
-                cost: egress),
-            ProviderCost.Item(
-                name: "egress of the origin", count: Bill.terabytes(originBytes),
-                cost: originEgress),
-        ]
-    }
-
-    private static func terabytes(_ bytes: Double) -> String {
-        "\(Scenario.plain((bytes / 1e9).rounded() / 1_000)) TB"
-    }
-
-    var total: Money { items.reduce(Money()) { $0 + $1.cost } }
-
-    /// The same but for rounding, without a word about it: it is reckoned thousands of times.
-    var quickTotal: Money {
-        machines(sizing.machines.total) + storage + egress + originEgress
-    }
-
-    /// What getting bytes to the edge costs, over what is got there.
-    var perTerabyte: Money? {
-        let bytes = sizing.demand.fillBytesPerDay * Demand.daysPerMonth
-        guard bytes > 0 else { return nil }
-        let machines = sizing.machines
-        let sum =
-            self.machines(machines.workers + machines.coordinators + machines.database)
-            + originEgress
-        // Misses pass the same way; they are not what is pre-fetched.
-        return sum * (bytes * values[.attempts] / originBytes) / (bytes / 1e12)
-    }
-
-    /// Workers by the hour: all of them while the fill lasts, else those that the mean misses need.
-    var scaled: Money {
-        let workers = sizing.machines.workers
-        let share = min(1, values[.deadlineHours] / 24)
-        let forMean =
-            Double(sizing.workers.forOnDemand ?? workers) / values[.peakToMean]
-            / Double(max(1, sizing.workers.needed))
-        let inUse = share + (1 - share) * min(1, forMean)
-        return total - machines(workers) * (1 - max(inUse, 1 / Double(max(1, workers))))
-    }
-
-    var overProvisioning: Money {
-        let cores = WorkerSpeed.cores(values) / values[.machineCores]
-        let barely = wholeUp(Double(sizing.workers.barelyNeeded) * cores)
-        let sites = Int(values[.sites])
-        let used = 1 - values[.headroom]
-        let perSite = sizing.machines.edge / sites - 1
-        let edge = max(1, wholeUp(Double(perSite) * used)) * sites
-        return machines(
-            sizing.machines.workers - barely + sizing.machines.edge - edge
-                + sizing.machines.database / 2 + sizing.machines.coordinators / 2)
-    }
-
-    /// Servers like the edge's at the origin, and every byte out of there.
-    var deviceSide: ProviderCost.DeviceSide {
-        let demand = sizing.demand
-        let servers = max(2, sizing.machines.edge / Int(values[.sites]) * Int(values[.sites]))
-        let sent = origin.egress.cost(bytes: demand.egressBytesPerMonth, machines: servers)
-        let requestsPerMonth = demand.meanRequestsPerSecond * 86_400 * Demand.daysPerMonth
-        let seconds =
-            demand.egressBytesPerMonth * values[.cpuPerGigabyte] * 1e-9
-            + requestsPerMonth * values[.cpuPerSegment] * 1e-6
-        let shares = [
-            values.known(.originConnections).map { demand.peakConcurrentUsers / $0 },
-            values.known(.originRequests).map { demand.peakRequestsPerSecond / $0 },
-            values.known(.originMegabits).map { demand.peakEgressBitsPerSecond / ($0 * 1e6) },
-        ]
-        return ProviderCost.DeviceSide(
-            perMonth: machines(servers, months: 1, of: origin) + inOne(sent),
-            originServers: servers, deviceHours: seconds / 3_600,
-            originShare: shares.compactMap { $0 }.max())
-    }
-
-    /// Generators for the peak, and what the edge sends them on top of a month's traffic.
-    var loadTest: ProviderCost.LoadTest {
-        let hours = values[.loadTestHours]
-        let generators = max(
-            1, wholeUp(sizing.demand.peakConcurrentUsers / ProviderCost.usersPerGenerator))
-        let bytes = sizing.demand.peakEgressBitsPerSecond / 8 * 3_600 * hours
-        let month = sizing.demand.egressBytesPerMonth
-        let edge = sizing.machines.edge
-        let sent =
-            book.egress.cost(bytes: month + bytes, machines: edge)
-            - book.egress.cost(bytes: month, machines: edge)
-        let started = hours.rounded(.up) / ProviderCost.hoursPerMonth
-        return ProviderCost.LoadTest(
-            hours: hours, generators: generators, egressBytes: bytes,
-            cost: machines(generators, months: started) + inOne(sent))
     }
 }

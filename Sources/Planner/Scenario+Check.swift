@@ -60,38 +60,7 @@ extension Scenario {
         }
     }
 
-    /// Peaks that conflict with who is there to make them.
-    private func checkAudience() throws(PlannerError) {
-        let monthly = given[.monthlyActiveUsers]?.likely
-        let daily = given[.dailyActiveUsers]?.likely
-        let peak = given[.peakConcurrentUsers]?.likely
-        if let monthly, let daily, daily > monthly {
-            throw conflict(.dailyActiveUsers, daily, atMost: monthly, .monthlyActiveUsers)
-        }
-        if daily != nil, given[.dailyActiveShare] != nil, let monthly, let daily {
-            try agree(
-                .dailyActiveUsers, daily, monthly * value(.dailyActiveShare), .dailyActiveShare)
-        }
-        guard let peak else { return }
-        if let most = daily ?? monthly, peak > most {
-            throw conflict(
-                .peakConcurrentUsers, peak, atMost: most,
-                daily == nil ? .monthlyActiveUsers : .dailyActiveUsers)
-        }
-        let day = daily ?? monthly.map { $0 * value(.dailyActiveShare) }
-        if given[.peakShare] != nil, let day {
-            try agree(.peakConcurrentUsers, peak, day * value(.peakShare), .peakShare)
-        }
-        if let minutes = given[.minutesPerDay]?.likely, let daily, peak < daily * minutes / 1_440 {
-            throw PlannerError(
-                field: ScenarioInput.peakConcurrentUsers.row.path, given: Self.plain(peak),
-                allowed: "use at least \(Self.plain((daily * minutes / 1_440).rounded(.up))): "
-                    + "so many watch on average, by viewing.minutesPerDay and "
-                    + "audience.dailyActiveUsers")
-        }
-    }
-
-    private func conflict(
+    func conflict(
         _ input: ScenarioInput, _ value: Double, atMost most: Double, _ other: ScenarioInput
     ) -> PlannerError {
         PlannerError(
@@ -99,18 +68,7 @@ extension Scenario {
             allowed: "use at most \(Self.plain(most)), which is \(other.row.path)")
     }
 
-    /// Two inputs say the same; they may differ by what rounding does.
-    private func agree(
-        _ input: ScenarioInput, _ value: Double, _ implied: Double, _ other: ScenarioInput
-    ) throws(PlannerError) {
-        guard abs(value - implied) > 0.01 * max(value, implied) else { return }
-        throw PlannerError(
-            field: input.row.path, given: Self.plain(value),
-            allowed: "leave it or \(other.row.path) out: that comes to "
-                + Self.plain(implied.rounded()))
-    }
-
-    private func value(_ input: ScenarioInput) -> Double { estimate(input)?.likely ?? 0 }
+    func value(_ input: ScenarioInput) -> Double { estimate(input)?.likely ?? 0 }
 
     private func checkMedia() throws(PlannerError) {
         let isPicture = given[.width] != nil || given[.height] != nil
@@ -130,6 +88,27 @@ extension Scenario {
                 field: "media.kilobitsPerSecond", given: "there beside media.width",
                 allowed: "give the bit rate or the picture")
         }
+        if !isPicture {
+            let ofPicture: [ScenarioInput] = [.framesPerSecond, .bitsPerPixel, .compression]
+            if let input = ofPicture.first(where: { given[$0] != nil }) {
+                throw PlannerError(
+                    field: input.row.path, given: "without media.width and media.height",
+                    allowed: "give the picture, or leave it out")
+            }
+            if codec != nil {
+                throw PlannerError(
+                    field: "media.codec", given: "without media.width and media.height",
+                    allowed: "give the picture, or leave it out")
+            }
+        }
+        if let rate = given[.kilobitsPerSecond]?.likely, let least = ladder?.first,
+            let most = ladder?.last, !(least...most).contains(rate)
+        {
+            throw PlannerError(
+                field: "media.kilobitsPerSecond", given: Self.plain(rate),
+                allowed: "use \(Self.plain(least)) to \(Self.plain(most)), the rates of "
+                    + "media.ladderKilobitsPerSecond")
+        }
         if codec != nil, given[.compression] != nil {
             throw PlannerError(
                 field: "media.codec", given: "there beside media.compression",
@@ -138,13 +117,6 @@ extension Scenario {
     }
 
     private func checkTimes() throws(PlannerError) {
-        if let mean = given[.meanRequests]?.likely, let peak = given[.peakRequests]?.likely,
-            peak < mean
-        {
-            throw PlannerError(
-                field: "edge.peakRequestsPerSecond", given: Self.plain(peak),
-                allowed: "use at least \(Self.plain(mean)), which is edge.meanRequestsPerSecond")
-        }
         let window = value(.deadlineHours) * 3_600
         if value(.bootSeconds) >= window {
             throw PlannerError(
@@ -152,11 +124,17 @@ extension Scenario {
                 allowed: "use more than worker.bootSeconds, which is "
                     + Self.plain(value(.bootSeconds)))
         }
-        if value(.dispatchSeconds) >= value(.waitSeconds) {
+        if let median = given[.dispatchMedian]?.likely, let most = given[.dispatchSeconds]?.likely,
+            median > most
+        {
+            throw conflict(.dispatchMedian, median, atMost: most, .dispatchSeconds)
+        }
+        let handOut = DispatchTime(ScenarioValues(self)).seconds(quantile: value(.percentile))
+        if handOut >= value(.waitSeconds) {
             throw PlannerError(
                 field: "onDemand.waitSeconds", given: Self.plain(value(.waitSeconds)),
-                allowed: "use more than onDemand.dispatchSeconds, which is "
-                    + Self.plain(value(.dispatchSeconds)))
+                allowed: "use more than \(Self.plain((handOut * 1e6).rounded(.up) / 1e6)): so long "
+                    + "handing a job out takes at onDemand.percentile, by onDemand.dispatchSeconds")
         }
     }
 

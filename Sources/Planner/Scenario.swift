@@ -7,6 +7,10 @@ package struct Scenario: Sendable {
     package var given: [ScenarioInput: Estimate] = [:]
     /// Where an input came from that is not from the scenario itself: `--calibrate run.json`.
     package var origins: [ScenarioInput: String] = [:]
+    /// What was measured of those that were.
+    package var measured: [ScenarioInput: Measured] = [:]
+    /// How waits are corrected for variation; nil for Kimura's.
+    package var correction: WaitingModel.Correction?
     /// Bit rates of the renditions, in kbit/s, ascending; nil for Apple's, or that of a picture.
     package var ladder: [Double]?
     package var codec: VideoCodec?
@@ -65,32 +69,57 @@ package struct Scenario: Sendable {
 
     package var actionsInUse: [UserAction] { actions ?? Self.standardActions }
 
-    /// The bit rates of the renditions in use, in kbit/s.
-    package var ladderInUse: [Double] {
+    /// The bit rates of the renditions in use, in kbit/s: the ladder, a picture's, the only bit rate
+    /// there is, or Apple's.
+    package var ladderInUse: [Double] { ladder { $0.likely } }
+
+    /// The same, with what `choose` takes of a bit rate that is the only one.
+    func ladder(choose: (Estimate) -> Double) -> [Double] {
         if let ladder { return ladder }
-        guard let width = estimate(.width)?.likely, let height = estimate(.height)?.likely else {
-            return Self.appleLadder
+        if let width = given[.width]?.likely, let height = given[.height]?.likely {
+            let uncompressed =
+                width * height * (estimate(.bitsPerPixel)?.likely ?? 24)
+                * (estimate(.framesPerSecond)?.likely ?? 25)
+            let compression =
+                estimate(.compression)?.likely ?? (codec ?? Self.standardCodec).compression
+            return [uncompressed / compression / 1_000]
         }
-        let compression = estimate(.compression)?.likely ?? (codec ?? .h264).compression
-        let uncompressed =
-            width * height * (estimate(.bitsPerPixel)?.likely ?? 24)
-            * (estimate(.framesPerSecond)?.likely ?? 25)
-        return [uncompressed / compression / 1_000]
+        if let only = given[.kilobitsPerSecond] { return [choose(only)] }
+        return Self.appleLadder
     }
 
     /// What holds for an input: what is given, else what stands in; nil when that is nothing.
     package func estimate(_ input: ScenarioInput) -> Estimate? {
         if let known = given[input] { return known }
         if input == .kilobitsPerSecond { return deliveredRate }
-        // Reckoned back from those.
-        if input == .monthlyActiveUsers, knowsUsersOtherwise { return nil }
+        if isReplaced(input) { return nil }
         if case .value(let standard) = input.row.standard { return standard }
         return nil
     }
 
-    private var knowsUsersOtherwise: Bool {
-        given[.dailyActiveUsers] != nil || given[.peakConcurrentUsers] != nil
+    /// What is known of others makes this input's standard value be of no use.
+    func isReplaced(_ input: ScenarioInput) -> Bool {
+        func isGiven(_ input: ScenarioInput) -> Bool { given[input] != nil }
+        if isGiven(input) { return false }
+        switch input {
+        case .monthlyActiveUsers: return isGiven(.dailyActiveUsers) || isGiven(.peakConcurrentUsers)
+        case .dailyActiveShare: return isGiven(.dailyActiveUsers) && isGiven(.monthlyActiveUsers)
+        case .peakShare:
+            if isGiven(.peakConcurrentUsers) {
+                return isGiven(.dailyActiveUsers) || isGiven(.monthlyActiveUsers)
+            }
+            let minutes = estimate(.minutesPerDay)?.likely ?? 0
+            return isGiven(.peakToMean) && minutes > 0
+        case .titles, .minutesPerTitle: return isGiven(.catalogGigabytes)
+        case .framesPerSecond, .bitsPerPixel: return !hasPicture
+        default: return false
+        }
     }
+
+    var hasPicture: Bool { given[.width] != nil && given[.height] != nil }
+
+    package static let standardCorrection = WaitingModel.Correction.kimura
+    package static let standardCodec = VideoCodec.h264
 
     /// What viewers get of the ladder: the mean of its upper half; at least the mean of all of it, at
     /// most its top.
@@ -131,6 +160,7 @@ package struct ScenarioValues: Sendable {
     package var actionBytesPerDay: Double
     /// In kbit/s, ascending.
     package let ladder: [Double]
+    package let correction: WaitingModel.Correction
 
     /// The likely values.
     package init(_ scenario: Scenario) { self.init(scenario) { $0.likely } }
@@ -149,7 +179,9 @@ package struct ScenarioValues: Sendable {
             actionRequestsPerDay += times * choose(action.requests)
             actionBytesPerDay += times * choose(action.bytes)
         }
-        ladder = scenario.ladderInUse
+        let only = numbers[ScenarioInput.kilobitsPerSecond.rawValue]
+        ladder = scenario.ladder { _ in only }
+        correction = scenario.correction ?? Scenario.standardCorrection
     }
 
     /// The value of an input that always has one.

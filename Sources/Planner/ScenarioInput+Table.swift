@@ -42,7 +42,9 @@ extension ScenarioInput {
             "Growth of the audience a month: 0.05 is 5 %."),
         row(
             .peakToMean, "audience.peakToMean", "", 1...100, range(2, 2.5, 3),
-            "Rate at the peak over the day's mean.", source: "Conviva and Hotstar: 2 to 3"),
+            "Load at the peak over the day's mean. Given: of all of it, viewers included. Assumed: "
+                + "only of actions, and of requests that were counted on average.",
+            source: "Conviva and Hotstar: 2 to 3"),
         row(
             .rampMinutes, "audience.rampMinutes", "min", 1...1_440, range(15, 60, 180),
             "How long the load takes from the mean to the peak."),
@@ -67,7 +69,7 @@ extension ScenarioInput {
         row(
             .kilobitsPerSecond, "media.kilobitsPerSecond", "kbit/s", 0.001...1e8,
             .none("mean of the ladder's upper half; low: of all of it; high: the top"),
-            "Bit rate that viewers get, on average."),
+            "Bit rate that viewers get, on average; without a ladder, that of the only rendition."),
         row(
             .width, "media.width", "pixels", 16...16_384, .none("a ladder is used"), whole: true,
             "Width of the picture, in place of a ladder."),
@@ -104,7 +106,7 @@ extension ScenarioInput {
             "Growth of the catalog a month."),
         row(
             .deadlineHours, "fill.deadlineHours", "h", 0.01...168, exact(6),
-            "Hours in which the day's change must be at the edge."),
+            "Hours in which the day's change must be at the edge; over 24 count as 24."),
     ]
 
     private static let edge: [Row] = [
@@ -199,6 +201,14 @@ extension ScenarioInput {
             .none("by connections, CPU and network, whichever binds"),
             "Segments a second of one worker alone, where it was measured."),
         row(
+            .measuredBytes, "worker.measuredBytes", "B", 0...1e12,
+            .none("such segments as the plan has"),
+            "Size of the segments that these two were measured with."),
+        row(
+            .secondsPerGigabyte, "worker.secondsPerGigabyte", "s", 0...1e6,
+            .none("by connections, CPU and network, whichever binds"),
+            "Time that a gigabyte more takes a worker, where sizes were measured."),
+        row(
             .bootSeconds, "worker.bootSeconds", "s", 0...86_400, range(10, 30, 120),
             "From asking for a worker to its first transfer."),
         row(
@@ -227,8 +237,12 @@ extension ScenarioInput {
             "Share of on-demand fetches that keep to it."),
         row(
             .dispatchSeconds, "onDemand.dispatchSeconds", "s", 0...3_600,
-            range(0.007_2, 0.019_6, 0.025_7), "From a job's submission to a worker that is free.",
-            source: "docs/queue.md: wake-up of an idle worker, p50, p99, p99 on a slow day"),
+            range(0.018_4, 0.019_6, 0.025_7),
+            "From a job's submission to a worker that is free, its 99th percentile.",
+            source: "docs/queue.md: wake-up of an idle worker, p99, least and on a slow day"),
+        row(
+            .dispatchMedian, "onDemand.dispatchMedianSeconds", "s", 0...3_600, exact(0.007_2),
+            "The same, its median.", source: "docs/queue.md: wake-up of an idle worker, p50"),
         row(
             .headroom, "pool.headroom", "", 0...0.9, exact(0.3),
             "Share of all capacity that stays unused at the peak."),

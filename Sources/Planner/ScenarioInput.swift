@@ -11,9 +11,9 @@ package enum ScenarioInput: Int, CaseIterable, Sendable {
     case originConnections, originRequests, originMegabits, originLatency, connectionMegabits
     case machineCores, nicMegabits, memoryGigabytes
     case workerCores, connections, cpuPerGigabyte, cpuPerSegment, connectionEfficiency
-    case serviceSeconds, segmentsPerSecond
+    case serviceSeconds, segmentsPerSecond, measuredBytes, secondsPerGigabyte
     case bootSeconds, serviceCV2, arrivalCV2, contention, coherency, attempts
-    case waitSeconds, percentile, dispatchSeconds
+    case waitSeconds, percentile, dispatchSeconds, dispatchMedian
     case headroom, spareWorkers
     case databaseCores, databaseCPUPerSegment, walPerSegment, diskPerSegment
     case coordinatorCPUPerSegment, coordinatorCores

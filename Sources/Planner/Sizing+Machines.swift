@@ -32,11 +32,11 @@ extension Sizing.Database {
 
 extension Sizing.Machines {
     init(
-        _ values: ScenarioValues, _ demand: Demand, workers: Int, _ database: Sizing.Database
+        _ values: ScenarioValues, _ demand: Demand, workers: Int?, _ database: Sizing.Database
     ) {
         let cores = values[.machineCores]
         let used = 1 - values[.headroom]
-        self.workers = wholeUp(Double(workers) * WorkerSpeed.cores(values) / cores)
+        self.workers = workers.map { wholeUp(Double($0) * WorkerSpeed.cores(values) / cores) }
         coordinators = max(
             2,
             wholeUp(Double(database.coordinators) * min(values[.coordinatorCores], cores) / cores))
@@ -53,18 +53,18 @@ extension Sizing.Machines {
 
 extension Sizing.Connections {
     init(
-        _ values: ScenarioValues, _ demand: Demand, workers: Int, _ database: Sizing.Database,
+        _ values: ScenarioValues, _ demand: Demand, workers: Int?, _ database: Sizing.Database,
         _ fill: WorkerSpeed, _ miss: WorkerSpeed
     ) {
         edge = demand.peakConcurrentUsers
-        originMost = workers * Int(values[.connections])
+        originMost = workers.map { $0 * Int(values[.connections]) }
         originInUse = max(
             demand.fillSegmentsPerSecond * fill.transferSeconds
                 + demand.meanMissesPerSecond * miss.transferSeconds,
             demand.peakMissesPerSecond * miss.transferSeconds)
         // A coordinator's pool of eight and the one that listens.
         self.database = database.coordinators * 9
-        coordinators = workers * 2
+        coordinators = workers.map { $0 * 2 }
     }
 }
 
@@ -78,8 +78,10 @@ extension Sizing.OriginUse {
             demand.fillSegmentsPerSecond * fill.transferSeconds
                 + demand.meanMissesPerSecond * miss.transferSeconds,
             demand.peakMissesPerSecond * miss.transferSeconds)
+        // What fails and is tried again passes too.
         let bits = max(
-            demand.fillBitsPerSecond + demand.meanMissesPerSecond * demand.missBytes * 8,
+            (demand.fillSegmentsPerSecond * fill.segmentBytes
+                + demand.meanMissesPerSecond * miss.segmentBytes) * 8,
             demand.peakMissBitsPerSecond)
         connectionShare = values.known(.originConnections).map { inUse / $0 }
         requestShare = values.known(.originRequests).map { requests / $0 }

@@ -11,36 +11,63 @@ package struct Sizing: Codable, Hashable, Sendable {
     /// Nil where the origin has no limits.
     package let origin: OriginUse?
 
-    /// Workers, for what and how many.
+    /// Workers, for what and how many; without a number where no pool suffices.
     package struct Workers: Codable, Hashable, Sendable {
         /// To meet the deadline while misses are fetched as well; nil when no number does.
         package let forDeadline: Int?
         /// To keep on-demand fetches within their wait at the peak; nil when no number does.
         package let forOnDemand: Int?
-        /// The larger of both, at least one; no number does when either is nil.
-        package let needed: Int
+        /// The same with the correction that was not chosen.
+        package let forOnDemandOtherwise: Int?
+        /// The larger of both, at least one; nil when either is.
+        package let needed: Int?
         /// Those that may fail at once.
         package let spare: Int
-        /// The same without headroom, for what more than needed there is.
-        package let barelyNeeded: Int
+        /// The same without headroom, for what more than needed there is; nil when no number does.
+        package let barelyNeeded: Int?
         /// By square-root staffing, for on-demand fetches; a check.
-        package let squareRootCheck: Int
+        package let squareRootCheck: Int?
         /// Of the needed, those to have before the load comes, because booting takes its time while
         /// load rises.
         package let aheadForBoot: Int
+        /// Why no pool suffices; empty when one does.
+        package let stops: [Stop]
+        /// From so many on nothing is gained by more, for the fill and on demand: an origin's limit
+        /// binds, or workers are in each other's way. Nil where more always help.
+        package let mostUsefulForDeadline: Int?
+        package let mostUsefulOnDemand: Int?
 
-        package var total: Int { needed + spare }
-        package var isEnough: Bool { forDeadline != nil && forOnDemand != nil }
+        /// So many come as near to both goals as any number does; nil where more always help.
+        package var mostUseful: Int? {
+            guard let one = forDeadline ?? mostUsefulForDeadline,
+                let other = forOnDemand ?? mostUsefulOnDemand
+            else { return nil }
+            return max(1, one, other)
+        }
+
+        /// What is bought; nil when no pool suffices.
+        package var total: Int? { needed.map { $0 + spare } }
+    }
+
+    /// A goal that no number of workers reaches, and what stops it.
+    package struct Stop: Codable, Hashable, Sendable {
+        package enum Goal: String, Codable, Sendable { case deadline, onDemand }
+
+        package let goal: Goal
+        /// The input that stops it: `origin.requestsPerSecond`; `workers` for the million that is the
+        /// most a pool may have.
+        package let limit: String
     }
 
     package struct Machines: Codable, Hashable, Sendable {
-        package let workers: Int
+        /// Nil when no pool suffices.
+        package let workers: Int?
         package let coordinators: Int
         /// The server and its standby.
         package let database: Int
         package let edge: Int
 
-        package var total: Int { workers + coordinators + database + edge }
+        package var total: Int? { workers.map { $0 + coordinators + database + edge } }
     }
 
     /// The load on PostgreSQL, and who stands in front of it.
@@ -58,13 +85,13 @@ package struct Sizing: Codable, Hashable, Sendable {
     package struct Connections: Codable, Hashable, Sendable {
         /// Of viewers to the edge: one each, as HTTP/2 has it.
         package let edge: Double
-        /// That workers can open to origins.
-        package let originMost: Int
+        /// That workers can open to origins; nil when no pool suffices.
+        package let originMost: Int?
         /// In use there on average at the worse of night and peak: Little's law.
         package let originInUse: Double
         package let database: Int
         /// Of workers to coordinators: a request for work that is held open and one for cooldowns.
-        package let coordinators: Int
+        package let coordinators: Int?
     }
 
     /// What an origin's limits allow, and what of that is used; shares above 1 are too much.
@@ -88,75 +115,16 @@ package struct Sizing: Codable, Hashable, Sendable {
 
     package init(_ values: ScenarioValues) {
         let demand = Demand(values)
-        let pool = OnDemandPool(values, demand)
         let fill = WorkerSpeed(values, bytes: demand.fillSegmentBytes)
         let miss = WorkerSpeed(values, bytes: demand.missBytes)
         self.demand = demand
         fillSpeed = fill
         missSpeed = miss
-        workers = Workers(values, demand, pool, fill)
-        database = Database(values, demand, workers: workers.total)
+        workers = Workers(values, demand, fill, miss)
+        database = Database(values, demand, workers: workers.total ?? 0)
         machines = Machines(values, demand, workers: workers.total, database)
         connections = Connections(
             values, demand, workers: workers.total, database, fill, miss)
         origin = OriginUse(values, demand, fill, miss)
-    }
-}
-
-extension Sizing.Workers {
-    init(_ values: ScenarioValues, _ demand: Demand, _ pool: OnDemandPool, _ fill: WorkerSpeed) {
-        let most = Sizing.mostWorkers
-        let night = NightPool(values, demand, fill: fill, miss: pool.scalability.gamma)
-        let used = 1 - values[.headroom]
-        func onDemand(_ utilisation: Double) -> Int? {
-            pool.fewest(
-                level: values[.percentile], withinSeconds: values[.waitSeconds],
-                mostUtilisation: utilisation, atMost: most)
-        }
-        forDeadline = night.fewest(utilisation: used, atMost: most)
-        forOnDemand = onDemand(used)
-        needed = max(1, forDeadline ?? most, forOnDemand ?? most)
-        barelyNeeded = min(
-            needed,
-            max(1, night.fewest(utilisation: 1, atMost: most) ?? most, onDemand(0.999) ?? most))
-        spare = Int(values[.spareWorkers])
-        squareRootCheck = pool.squareRootStaffing(
-            sizedAs: min(needed, most), waiting: 1 - values[.percentile])
-        let rise = 1 - 1 / values[.peakToMean]
-        let booting = min(1, values[.bootSeconds] / (values[.rampMinutes] * 60))
-        aheadForBoot = Int((Double(forOnDemand ?? 0) * rise * booting).rounded(.up))
-    }
-}
-
-/// The pool while the fill runs: fetches of the fill, and misses at their mean.
-package struct NightPool: Sendable {
-    package let segmentsPerSecond: Double
-    package let missesPerSecond: Double
-    package let scalability: Scalability
-
-    package init(_ values: ScenarioValues, _ demand: Demand, fill: WorkerSpeed, miss: Double) {
-        let misses = demand.meanMissesPerSecond
-        let all = demand.fillSegmentsPerSecond + misses
-        // What a worker does of a mixture: the harmonic mean of what it does of each.
-        let seconds =
-            all > 0
-            ? (demand.fillSegmentsPerSecond / fill.segmentsPerSecond + misses / miss) / all : 1
-        segmentsPerSecond = all
-        missesPerSecond = misses
-        scalability = Scalability(
-            alpha: values[.contention], beta: values[.coherency], gamma: 1 / seconds)
-    }
-
-    func fewest(utilisation: Double, atMost: Int) -> Int? {
-        guard segmentsPerSecond > 0 else { return 0 }
-        return scalability.fewest(
-            forThroughput: segmentsPerSecond / utilisation, atMost: atMost)
-    }
-
-    /// How long `workers` workers need for a day's fill; nil when they never end.
-    package func hours(_ demand: Demand, workers: Int) -> Double? {
-        guard workers > 0 else { return nil }
-        let left = scalability.throughput(Double(workers)) - missesPerSecond
-        return left > 0 ? demand.fillSegmentsPerDay / left / 3_600 : nil
     }
 }

@@ -5,8 +5,10 @@ package struct Uncertainty: Codable, Hashable, Sendable {
     package let ranges: [Range]
     /// For workers and for the cost, the inputs that matter most first.
     package let influences: [Influence]
-    /// Share of all draws in which the plan as it is suffices.
-    package let planSuffices: Double
+    /// Share of all draws in which the plan as it is suffices; nil when there is none.
+    package let planSuffices: Double?
+    /// Share of all draws in which no pool suffices. Workers and costs are those of the others.
+    package let noPoolSuffices: Double
 
     /// Where a figure lies: below p10 in a tenth of all draws, below p90 in nine tenths.
     package struct Range: Codable, Hashable, Sendable {
@@ -40,14 +42,19 @@ package struct Uncertainty: Codable, Hashable, Sendable {
         for _ in 0..<options.draws {
             let values = inputs.draw(scenario, &random)
             let sizing = Sizing(values)
-            if sizing.workers.barelyNeeded <= planned.workers.total { sufficient += 1 }
+            if let barely = sizing.workers.barelyNeeded, barely <= planned.workers.total ?? 0 {
+                sufficient += 1
+            }
             figures.add(sizing)
             for (own, origin) in books {
                 let bill = Bill(scenario.money, values, sizing, own, origin)
-                figures.add(bill.quickTotal, of: own.name)
+                if let total = bill?.quickTotal { figures.add(total, of: own.name) }
             }
         }
-        planSuffices = Double(sufficient) / Double(max(1, options.draws))
+        let all = Double(max(1, options.draws))
+        planSuffices = planned.workers.total.map { _ in Double(sufficient) / all }
+        noPoolSuffices = Double(figures.suffices.count { !$0 }) / all
+        inputs.keep(figures.suffices)
         ranges = figures.ranges
         // The costs of different providers depend on the same inputs: one of them tells.
         influences =
@@ -109,9 +116,16 @@ private struct Inputs {
         return values
     }
 
+    /// Leaves out draws in which no pool suffices.
+    mutating func keep(_ suffices: [Bool]) {
+        guard suffices.contains(false) else { return }
+        drawn = drawn.map { values in zip(values, suffices).filter(\.1).map(\.0) }
+    }
+
     func influences(
         on figure: String, _ values: [Double], most: Int
     ) -> [Uncertainty.Influence] {
+        guard values.count > 1 else { return [] }
         let ranked = Ranking.ranks(values)
         // What chance alone gives one input in a thousand.
         let least = max(0.05, 3.3 / Double(max(1, values.count)).squareRoot())
@@ -128,7 +142,10 @@ private struct Inputs {
 
 /// What came of each draw.
 private struct Figures {
+    /// Of the draws in which a pool suffices.
     private(set) var workers: [Double] = []
+    /// Whether one does, draw by draw.
+    private(set) var suffices: [Bool] = []
     /// A provider's cost in each of its currencies.
     struct Cost {
         let provider: String
@@ -148,7 +165,8 @@ private struct Figures {
     }
 
     mutating func add(_ sizing: Sizing) {
-        workers.append(Double(sizing.workers.total))
+        suffices.append(sizing.workers.total != nil)
+        if let total = sizing.workers.total { workers.append(Double(total)) }
         requests.append(sizing.demand.peakRequestsPerSecond)
         egress.append(sizing.demand.peakEgressBitsPerSecond)
         storage.append(sizing.demand.edgeStorageBytes)
@@ -171,8 +189,9 @@ private struct Figures {
             Self.range("peak requests", "1/s", requests),
             Self.range("peak egress", "bit/s", egress),
             Self.range("fill", "bit/s", fill),
-            Self.range("edge storage", "B", storage), Self.range("workers", "", workers),
+            Self.range("edge storage", "B", storage),
         ]
+        if !workers.isEmpty { all.append(Self.range("workers", "", workers)) }
         for cost in costs {
             all.append(Self.range("cost a month, \(cost.provider)", cost.currency, cost.values))
         }

@@ -9,9 +9,10 @@ package struct WaitingModel: Sendable, Hashable {
     /// What the mean wait of M/M/c is multiplied by.
     package enum Correction: String, Sendable, CaseIterable, Codable {
         /// (Ca² + Cs²) / 2 (Allen 1990; exact for M/G/1, where it is Pollaczek and Khinchine's).
-        case allenCunneen
+        case allenCunneen = "allen-cunneen"
         /// Kimura's interpolation between M/M/c, M/D/c and D/M/c (Management Science 32, 1986),
-        /// nearer where service varies little and servers are many.
+        /// nearer where servers are many (docs/planning.md has both beside simulations); the same for
+        /// M/M/c and M/G/1.
         case kimura
     }
 
@@ -37,7 +38,7 @@ package struct WaitingModel: Sendable, Hashable {
     /// All values 0 or more and finite, `servers` 1 or more.
     package init(
         servers: Int, arrivalsPerSecond: Double, serviceSeconds: Double, arrivalCV2: Double = 1,
-        serviceCV2: Double = 1, correction: Correction = .allenCunneen
+        serviceCV2: Double = 1, correction: Correction = .kimura
     ) {
         self.init(
             servers: servers, load: arrivalsPerSecond * serviceSeconds,
@@ -48,7 +49,7 @@ package struct WaitingModel: Sendable, Hashable {
     /// As the other, by the load in erlangs: arrivals a second times seconds of service.
     package init(
         servers: Int, load: Double, serviceSeconds: Double, arrivalCV2: Double = 1,
-        serviceCV2: Double = 1, correction: Correction = .allenCunneen
+        serviceCV2: Double = 1, correction: Correction = .kimura
     ) {
         precondition(servers > 0 && load >= 0 && serviceSeconds >= 0)
         precondition(arrivalCV2 >= 0 && serviceCV2 >= 0)
@@ -125,7 +126,7 @@ extension WaitingModel {
     /// nil when more than `atMost` would be needed.
     package static func fewestServers(
         arrivalsPerSecond: Double, serviceSeconds: Double, arrivalCV2: Double = 1,
-        serviceCV2: Double = 1, correction: Correction = .allenCunneen, targetLevel: Double,
+        serviceCV2: Double = 1, correction: Correction = .kimura, targetLevel: Double,
         withinSeconds: Double, atMost: Int
     ) -> Int? {
         fewestServers(
@@ -137,7 +138,7 @@ extension WaitingModel {
     /// As the other, by the load in erlangs.
     package static func fewestServers(
         load: Double, serviceSeconds: Double, arrivalCV2: Double = 1, serviceCV2: Double = 1,
-        correction: Correction = .allenCunneen, targetLevel: Double, withinSeconds: Double,
+        correction: Correction = .kimura, targetLevel: Double, withinSeconds: Double,
         atMost: Int
     ) -> Int? {
         guard load < Double(atMost) else { return nil }

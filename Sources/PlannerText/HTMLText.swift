@@ -51,10 +51,11 @@ enum HTMLText {
     /// Looks for light and dark, no font and no image from elsewhere.
     static let style = """
         :root{color-scheme:light dark;--ground:#fff;--text:#1c2126;--soft:#5b6670;--rule:#d9dee3;\
-        --panel:#f5f7f9;--bad:#b3261e;--s0:#1f6fb5;--s1:#c4570c;--s2:#23835a;--s3:#8650ad;--s4:#806b00}
+        --panel:#f5f7f9;--bad:#b3261e;--s0:#1f6fb5;--s1:#c4570c;--s2:#23835a;--s3:#8650ad;--s4:#806b00;\
+        --s5:#b3306e;--s6:#4c5a67;--s7:#5a7a00}
         @media (prefers-color-scheme:dark){:root{--ground:#14181c;--text:#e4e8ec;--soft:#9aa6b1;\
         --rule:#323a42;--panel:#1c2228;--bad:#ff8a80;--s0:#6cb2f0;--s1:#f29a5c;--s2:#5fc598;\
-        --s3:#c79be8;--s4:#d8c257}}
+        --s3:#c79be8;--s4:#d8c257;--s5:#f28fbd;--s6:#a9b7c4;--s7:#b4d455}}
         *{box-sizing:border-box}
         body{margin:0 auto;max-width:64rem;padding:2rem 1.25rem 4rem;background:var(--ground);\
         color:var(--text);font:16px/1.5 system-ui,sans-serif}

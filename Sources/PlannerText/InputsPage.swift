@@ -59,7 +59,9 @@ package enum InputsPage {
             | `name` | what the plan is called | `plan` |
             | `actions` | what a day's user does besides watching: `name`, `perDay`, `requests`, `bytes` | \
             \(actions) (assumption) |
-            | `media.ladderKilobitsPerSecond` | bit rates of the renditions | Apple's: \(ladder) |
+            | `media.ladderKilobitsPerSecond` | bit rates of the renditions | that of a picture; else \
+            `media.kilobitsPerSecond` alone where it is given; else Apple's: \(ladder) |
+            | `onDemand.correction` | how waits are corrected for variation: `kimura`, `allen-cunneen` | `kimura` |
             | `media.codec` | compression of a picture, over 24 bits a pixel: \(codecs) | `h264` |
             | `money.provider`, `money.originProvider` | whose prices count | all, side by side; the same |
             | `money.currency`, `money.exchange`, `money.exchangeDate` | what to reckon in, what one unit \

@@ -28,7 +28,7 @@ struct PlanCharts {
         _ x: Double, _ y: Double, _ width: Double, _ height: Double, color: Int, tip: String
     ) -> String {
         "<rect x=\"\(number(x))\" y=\"\(number(y))\" width=\"\(number(max(width, 1)))\" height=\""
-            + "\(number(height))\" rx=\"2\" fill=\"var(--s\(color % 5))\"><title>"
+            + "\(number(height))\" rx=\"2\" fill=\"var(--s\(color % 8))\"><title>"
             + "\(HTMLText.escaped(tip))</title></rect>\n"
     }
 
@@ -101,7 +101,7 @@ struct PlanCharts {
                 }
             }
             return "<polyline points=\"\(points.joined(separator: " "))\" fill=\"none\" "
-                + "stroke=\"var(--s\(index % 5))\" stroke-width=\"2.5\"/>\n"
+                + "stroke=\"var(--s\(index % 8))\" stroke-width=\"2.5\"/>\n"
         }.joined()
     }
 
@@ -136,8 +136,8 @@ struct PlanCharts {
             content += Self.rectangle(
                 left + Double(index) * step + 1, lower - height, step - 3, height, color: 0,
                 tip: "month \(month.month): "
-                    + "\(Quantity.bandwidth(month.peakEgressBitsPerSecond)), \(month.workers) "
-                    + "workers")
+                    + "\(Quantity.bandwidth(month.peakEgressBitsPerSecond)), workers: "
+                    + PlanFacts.number(month.workers))
             if index % 6 == 0 {
                 content += Self.label(
                     left + (Double(index) + 0.5) * step, lower + 18, "\(month.month)",

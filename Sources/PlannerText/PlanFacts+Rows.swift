@@ -9,9 +9,7 @@ extension PlanFacts {
 
     func outcome(_ outcome: Plan.Outcome) -> [String] {
         [
-            outcome.workers == plan.sizing.workers.total
-                ? "\(outcome.workers) (planned)" : "\(outcome.workers)",
-            Quantity.percent(outcome.utilisation),
+            workers(outcome), Quantity.percent(outcome.utilisation),
             outcome.queueLength.map(Quantity.digits) ?? "no end",
             Quantity.seconds(outcome.waitP50), Quantity.seconds(outcome.waitP95),
             Quantity.seconds(outcome.waitP99), Quantity.hours(outcome.fillHours),
@@ -28,7 +26,8 @@ extension PlanFacts {
             "\(month.month)", HumanFormat.count(Int64(min(month.monthlyActiveUsers, 9e18))),
             Quantity.rate(month.peakRequestsPerSecond),
             Quantity.bandwidth(month.peakEgressBitsPerSecond),
-            Quantity.bytes(month.edgeStorageBytes), "\(month.workers)", "\(month.machines)",
+            Quantity.bytes(month.edgeStorageBytes), number(month.workers),
+            number(month.machines),
         ]
     }
 
@@ -69,6 +68,21 @@ extension PlanFacts {
             range.figure, figure(range.p10, unit: range.unit), figure(range.p50, unit: range.unit),
             figure(range.p90, unit: range.unit),
         ]
+    }
+
+    /// How often the plan's workers suffice, and how often none do.
+    static func sure(_ uncertainty: Uncertainty) -> String {
+        var text: [String] = []
+        if let share = uncertainty.planSuffices {
+            text.append("The planned workers suffice in \(Quantity.percent(share)) of the draws.")
+        }
+        if uncertainty.noPoolSuffices > 0 {
+            let share = Quantity.percent(uncertainty.noPoolSuffices)
+            let others =
+                uncertainty.noPoolSuffices < 1 ? "; workers and costs are those of the others" : ""
+            text.append("In \(share) of the draws no pool suffices\(others).")
+        }
+        return text.joined(separator: " ")
     }
 
     static let checkHeadings = ["figure", "plan", "run", "plan off by"]

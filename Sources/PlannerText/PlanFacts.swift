@@ -25,7 +25,7 @@ struct PlanFacts {
     }
 
     private func assumed(_ path: String) -> String {
-        plan.inputs.contains { $0.path == path && $0.isAssumed && $0.value != nil }
+        assumedInputs.contains { $0.path == path }
             ? " (assumed)" : ""
     }
 
@@ -65,14 +65,8 @@ struct PlanFacts {
         let workers = sizing.workers
         let database = sizing.database
         let connections = sizing.connections
-        let none = "no number does it"
         var rows = [
-            Row(
-                "workers", "\(workers.total)",
-                "deadline \(workers.forDeadline.map { "\($0)" } ?? none), on demand "
-                    + "\(workers.forOnDemand.map { "\($0)" } ?? none), \(workers.spare) spare; "
-                    + "without headroom \(workers.barelyNeeded), square-root check "
-                    + "\(workers.squareRootCheck)"),
+            Row("workers", Self.number(workers.total), forWorkers),
             Row(
                 "worker's speed", Quantity.rate(sizing.fillSpeed.segmentsPerSecond),
                 "of the fill, bound by \(sizing.fillSpeed.bound.rawValue); on demand "
@@ -97,18 +91,65 @@ struct PlanFacts {
                     + Quantity.bytes(database.diskBytes)),
             Row("edge servers", "\(sizing.machines.edge)", "one a site may fail"),
             Row(
-                "machines", "\(sizing.machines.total)",
-                "workers \(sizing.machines.workers), coordinators "
+                "machines", Self.number(sizing.machines.total),
+                "workers \(Self.number(sizing.machines.workers)), coordinators "
                     + "\(sizing.machines.coordinators), database \(sizing.machines.database), edge "
                     + "\(sizing.machines.edge)"),
             Row(
                 "connections", count(connections.edge),
                 "of viewers; to origins \(Quantity.digits(connections.originInUse)) in use, "
-                    + "\(connections.originMost) at most; to the database \(connections.database), "
-                    + "to coordinators \(connections.coordinators)"),
+                    + "\(Self.number(connections.originMost)) at most; to the database "
+                    + "\(connections.database), to coordinators "
+                    + Self.number(connections.coordinators)),
         ]
         return rows
     }
+
+    /// A count, or that there is none.
+    static func number(_ count: Int?) -> String { count.map { "\($0)" } ?? "none" }
+
+    /// What the workers are for.
+    private var forWorkers: String {
+        let workers = plan.sizing.workers
+        func goal(_ count: Int?, _ goal: Sizing.Stop.Goal) -> String {
+            if let count { return "\(count)" }
+            let limit = workers.stops.first { $0.goal == goal }?.limit ?? ""
+            return "no number does it (\(limit == "workers" ? "more than a million" : limit))"
+        }
+        let correction =
+            WaitingModel.Correction(rawValue: correctionName) ?? Scenario.standardCorrection
+        let other = goal(workers.forOnDemandOtherwise, .onDemand)
+        var text =
+            "deadline \(goal(workers.forDeadline, .deadline)), on demand "
+            + "\(goal(workers.forOnDemand, .onDemand)) by \(Self.name(correction))"
+        if workers.forOnDemand != nil {
+            text += " (\(Self.name(correction.other)): \(other))"
+        }
+        guard let barely = workers.barelyNeeded, let check = workers.squareRootCheck else {
+            return "no pool suffices: \(text)"
+        }
+        return text + ", \(workers.spare) spare; without headroom \(barely), square-root check "
+            + "\(check)"
+    }
+
+    private var correctionName: String {
+        plan.inputs.first { $0.path == "onDemand.correction" }?.text ?? ""
+    }
+
+    static func name(_ correction: WaitingModel.Correction) -> String {
+        correction == .kimura ? "Kimura" : "Allen–Cunneen"
+    }
+
+    /// The count of workers, and whether it is the plan's.
+    func workers(_ outcome: Plan.Outcome) -> String {
+        let sizing = plan.sizing.workers
+        if outcome.workers == sizing.total { return "\(outcome.workers) (planned)" }
+        return sizing.total == nil && outcome.workers == sizing.mostUseful
+            ? "\(outcome.workers) (too few)" : "\(outcome.workers)"
+    }
+
+    /// What is said where a plan has no pool, and so no price.
+    static let noPool = "No pool suffices, so there is nothing to price."
 
     /// Of origins' limits: what is used.
     var origin: [(name: String, share: Double)] {
@@ -121,13 +162,26 @@ struct PlanFacts {
 
     /// What stands in for what was not given; what then is reckoned from others is not among it.
     var assumedInputs: [Plan.InputInUse] {
-        plan.inputs.filter { $0.isAssumed && ($0.value != nil || $0.source == "no limit") }
+        plan.inputs.filter { input in
+            input.isAssumed
+                && (input.value != nil || input.text != nil
+                    || Self.standIns.contains(input.path))
+        }
     }
+
+    /// Inputs without a number that still stand for something: no limit, or all there is.
+    private static let standIns = Set(
+        [
+            .originConnections, .originRequests, .originMegabits, .workerCores, .storageGigabytes,
+        ].map { (input: ScenarioInput) in input.row.path })
 
     var givenInputs: [Plan.InputInUse] { plan.inputs.filter { !$0.isAssumed } }
 
     /// What an input came to, with its unit.
     static func value(_ input: Plan.InputInUse) -> String {
+        if let text = input.text {
+            return input.unit.isEmpty ? text : "\(text) \(input.unit)"
+        }
         guard let value = input.value else { return "–" }
         return Quantity.estimate(
             low: value.low, likely: value.likely, high: value.high, unit: input.unit)
@@ -145,13 +199,18 @@ struct PlanFacts {
     }
 
     static let resources: [Growth.Resource: String] = [
-        .cpu: "CPU of the workers", .network: "network of the edge", .database: "PostgreSQL",
-        .origin: "origin", .storage: "edge storage",
+        .workers: "workers", .workerCPU: "CPU of the workers",
+        .workerNetwork: "network of the workers", .edgeCPU: "CPU of the edge",
+        .edgeNetwork: "network of the edge", .database: "PostgreSQL", .origin: "origin",
+        .storage: "edge storage",
     ]
 
     /// When a limit binds.
     static func binds(_ limit: Growth.Limit, months: Int) -> String {
-        guard limit.shareNow != nil else { return "no limit" }
+        guard limit.shareNow != nil else {
+            let ofPool: [Growth.Resource] = [.workers, .workerCPU, .workerNetwork]
+            return ofPool.contains(limit.resource) ? "no pool suffices" : "no limit"
+        }
         guard let month = limit.bindsInMonth else { return "not within \(months) months" }
         return month == 0 ? "now" : "in month \(month)"
     }

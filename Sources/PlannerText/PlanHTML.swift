@@ -40,12 +40,12 @@ package struct PlanHTML {
     private var tiles: String {
         let sizing = plan.sizing
         let figures = [
-            ("workers", "\(sizing.workers.total)"),
+            ("workers", PlanFacts.number(sizing.workers.total)),
             ("requests at the peak", Quantity.rate(sizing.demand.peakRequestsPerSecond)),
             ("egress at the peak", Quantity.bandwidth(sizing.demand.peakEgressBitsPerSecond)),
             ("nightly fill", Quantity.bandwidth(sizing.demand.fillBitsPerSecond)),
             ("edge storage", Quantity.bytes(sizing.demand.edgeStorageBytes)),
-            ("machines", "\(sizing.machines.total)"),
+            ("machines", PlanFacts.number(sizing.machines.total)),
         ]
         return "<div class=\"tiles\">\n"
             + figures.map { name, value in
@@ -70,9 +70,11 @@ package struct PlanHTML {
         let planned = plan.outcomes.firstIndex { $0.workers == plan.sizing.workers.total }
         text += HTMLText.section(
             "How it does: on-demand fetches at the peak, and the fill",
-            HTMLText.table(
-                PlanFacts.outcomeHeadings, plan.outcomes.map(facts.outcome),
-                marked: planned.map { [$0] } ?? []))
+            plan.outcomes.isEmpty
+                ? "<p>No pool suffices.</p>\n"
+                : HTMLText.table(
+                    PlanFacts.outcomeHeadings, plan.outcomes.map(facts.outcome),
+                    marked: planned.map { [$0] } ?? []))
         if !facts.origin.isEmpty {
             text += HTMLText.section(
                 "Of the origin's limits",
@@ -94,14 +96,18 @@ package struct PlanHTML {
                     + HTMLText.list(simulation.notes))
         }
         text += growth(charts)
-        if !plan.costs.isEmpty { text += costs(charts) }
+        if !plan.costs.isEmpty {
+            text += costs(charts)
+        } else if plan.sizing.workers.total == nil {
+            text += HTMLText.section(
+                "What it costs a month", "<p>\(HTMLText.escaped(PlanFacts.noPool))</p>\n")
+        }
         if let uncertainty = plan.uncertainty {
             text += HTMLText.section(
                 "How sure it is",
                 charts.ranges(uncertainty)
-                    + "<p>The planned workers suffice in "
-                    + "\(Quantity.percent(uncertainty.planSuffices)) of the draws (seed "
-                    + "\(uncertainty.seed)).</p>\n" + charts.influences(uncertainty))
+                    + "<p>\(HTMLText.escaped(PlanFacts.sure(uncertainty))) Seed "
+                    + "\(uncertainty.seed).</p>\n" + charts.influences(uncertainty))
         }
         if !plan.notes.isEmpty { text += HTMLText.section("Notes", HTMLText.list(plan.notes)) }
         return text + inputs

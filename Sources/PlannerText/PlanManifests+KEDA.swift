@@ -24,7 +24,7 @@ struct WorkerScaling {
     init(_ plan: Plan) {
         func value(_ input: ScenarioInput) -> Double { PlanManifests.value(plan, input) }
         let (workers, demand) = (plan.sizing.workers, plan.sizing.demand)
-        most = max(1, workers.total)
+        most = max(1, workers.total ?? 1)
         let onDemand = workers.forOnDemand ?? most
         least = min(most, max(1, onDemand > 0 ? onDemand + workers.spare : 1))
         // By the plan's own ratio, in which contention, misses and headroom are; tries are no jobs.

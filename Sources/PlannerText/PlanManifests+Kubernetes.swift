@@ -46,7 +46,7 @@ extension PlanManifests {
 
             """
         return deployment(
-            "worker", plan.sizing.workers.total, cores: workerCores(plan), version: version,
+            "worker", plan.sizing.workers.total ?? 0, cores: workerCores(plan), version: version,
             arguments: [
                 "worker", "--coordinator", "http://dray-coordinator:7400", "--connections",
                 "\(Int(value(plan, .connections)))",

@@ -5,9 +5,17 @@ import Runtime
 package enum PlanManifests: String, CaseIterable, Sendable {
     case compose, kubernetes, keda, postgresql
 
-    /// `version` is that of Dray, for the image.
-    package func text(_ plan: Plan, version: String) -> String {
-        switch self {
+    /// `version` is that of Dray, for the image. Throws where no pool suffices: there are no workers to
+    /// start then.
+    package func text(_ plan: Plan, version: String) throws(PlannerError) -> String {
+        if self != .postgresql, let stop = plan.sizing.workers.stops.first {
+            throw PlannerError(
+                field: stop.limit, given: "what no pool suffices for",
+                allowed:
+                    "use --emit \(rawValue) with a plan that has workers; without --emit it says "
+                    + "what would help")
+        }
+        return switch self {
         case .compose: Self.compose(plan)
         case .kubernetes: Self.kubernetes(plan, version: version)
         case .keda: Self.keda(plan)
@@ -91,7 +99,7 @@ package enum PlanManifests: String, CaseIterable, Sendable {
     // MARK: Compose
 
     private static func compose(_ plan: Plan) -> String {
-        let workers = plan.sizing.workers.total
+        let workers = plan.sizing.workers.total ?? 0
         let arguments = settings(plan).map { "      - \"-c\"\n      - \($0.name)=\($0.value)\n" }
         return """
             # \(comment(plan)): beside docker-compose.yml, which runs everything on one machine.
@@ -99,7 +107,7 @@ package enum PlanManifests: String, CaseIterable, Sendable {
             #   docker-compose -f docker-compose.yml -f docker-compose.plan.yml up --build \\
             #     --detach --scale worker=\(workers)
             #
-            # The plan has \(plan.sizing.machines.workers) machines for workers and \
+            # The plan has \(plan.sizing.machines.workers ?? 0) machines for workers and \
             \(plan.sizing.database.coordinators) coordinators: one machine is a trial of it.
             version: "3.8"
 

@@ -72,8 +72,9 @@ package struct PlanMarkdown {
     }
 
     private var outcomes: String {
-        table(
-            "How it does", PlanFacts.outcomeHeadings, plan.outcomes.map(facts.outcome))
+        plan.outcomes.isEmpty
+            ? "## How it does\n\nNo pool suffices.\n"
+            : table("How it does", PlanFacts.outcomeHeadings, plan.outcomes.map(facts.outcome))
     }
 
     private var growth: String {
@@ -93,7 +94,10 @@ package struct PlanMarkdown {
     }
 
     private var costs: [String] {
-        guard !plan.costs.isEmpty else { return [] }
+        guard !plan.costs.isEmpty else {
+            return plan.sizing.workers.total == nil
+                ? ["## What it costs a month\n\n\(PlanFacts.noPool)\n"] : []
+        }
         var parts = [
             table("What it costs a month", PlanFacts.costHeadings, plan.costs.map(PlanFacts.cost))
         ]
@@ -116,8 +120,8 @@ package struct PlanMarkdown {
             table(
                 "How sure it is", ["figure", "p10", "p50", "p90"],
                 uncertainty.ranges.map(PlanFacts.range))
-                + "\n\(uncertainty.draws) draws, seed \(uncertainty.seed). The planned workers "
-                + "suffice in \(Quantity.percent(uncertainty.planSuffices)) of them.\n",
+                + "\n\(uncertainty.draws) draws, seed \(uncertainty.seed). "
+                + "\(PlanFacts.sure(uncertainty))\n",
             table(
                 "What matters most", ["figure", "input", "rank correlation"],
                 uncertainty.influences.map {

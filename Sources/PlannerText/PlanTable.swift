@@ -22,7 +22,11 @@ package struct PlanTable {
         if let check = plan.check { sections.append(checked(check)) }
         if let simulation = plan.simulation { sections.append(simulated(simulation)) }
         sections.append(growth)
-        if !plan.costs.isEmpty { sections.append(costs) }
+        if !plan.costs.isEmpty {
+            sections.append(costs)
+        } else if plan.sizing.workers.total == nil {
+            sections.append("What it costs a month\n  \(PlanFacts.noPool)\n")
+        }
         if let uncertainty = plan.uncertainty { sections.append(ranges(uncertainty)) }
         if !plan.notes.isEmpty { sections.append(list("Notes", plan.notes)) }
         sections.append(assumptions)
@@ -80,17 +84,17 @@ package struct PlanTable {
     private var outcomes: String {
         let rows = plan.outcomes.map { outcome in
             [
-                outcome.workers == plan.sizing.workers.total
-                    ? "\(outcome.workers) (planned)" : "\(outcome.workers)",
-                bar(outcome.utilisation), Quantity.percent(outcome.utilisation),
+                facts.workers(outcome), bar(outcome.utilisation),
+                Quantity.percent(outcome.utilisation),
                 outcome.queueLength.map(Quantity.digits) ?? "no end",
                 Quantity.seconds(outcome.waitP50), Quantity.seconds(outcome.waitP95),
                 Quantity.seconds(outcome.waitP99), Quantity.hours(outcome.fillHours),
             ]
         }
+        let title = "How it does: on-demand fetches at the peak, and the fill"
+        guard !rows.isEmpty else { return "\(title)\n  No pool suffices.\n" }
         return table(
-            "How it does: on-demand fetches at the peak, and the fill",
-            ["workers", "in use", "", "queue", "p50", "p95", "p99", "fill takes"], rows,
+            title, ["workers", "in use", "", "queue", "p50", "p95", "p99", "fill takes"], rows,
             left: [0, 1])
     }
 
@@ -132,7 +136,8 @@ package struct PlanTable {
                 "\(month.month)", HumanFormat.count(Int64(min(month.monthlyActiveUsers, 9e18))),
                 bar(most > 0 ? month.peakEgressBitsPerSecond / most : 0),
                 Quantity.bandwidth(month.peakEgressBitsPerSecond),
-                Quantity.bytes(month.edgeStorageBytes), "\(month.workers)", "\(month.machines)",
+                Quantity.bytes(month.edgeStorageBytes), PlanFacts.number(month.workers),
+                PlanFacts.number(month.machines),
             ]
         }
         let growth = table(
@@ -200,9 +205,8 @@ package struct PlanTable {
         var text = table(
             "How sure it is: \(HumanFormat.count(uncertainty.draws)) draws, seed "
                 + "\(uncertainty.seed)", ["figure", "p10", "p50", "p90"], rows)
-        text +=
-            "  The planned workers suffice in \(Quantity.percent(uncertainty.planSuffices)) "
-            + "of them.\n"
+        let sure = PlanFacts.sure(uncertainty)
+        if !sure.isEmpty { text += notes([sure]) }
         var figures: [String] = []
         for influence in uncertainty.influences where !figures.contains(influence.figure) {
             figures.append(influence.figure)
@@ -226,13 +230,15 @@ package struct PlanTable {
     }
 
     private var assumptions: String {
-        let rows = facts.assumedInputs.map { [$0.path, PlanFacts.value($0), $0.source] }
+        let rows = facts.assumedInputs.map {
+            [printable($0.path), printable(PlanFacts.value($0)), $0.source]
+        }
         let names = rows.map { TextLayout.width($0[0]) }.max() ?? 0
-        let values = min(30, rows.map { TextLayout.width($0[1]) }.max() ?? 0)
+        let values = min(36, rows.map { TextLayout.width($0[1]) }.max() ?? 0)
         let lines = rows.map { row in
             let head =
                 "  \(TextLayout.padded(row[0], to: names))  \(TextLayout.padded(row[1], to: values))"
-            let indent = TextLayout.width(head) + 2
+            let indent = max(TextLayout.width(head), names + values + 4) + 2
             if indent + TextLayout.width(row[2]) <= Self.width { return "\(head)  \(row[2])\n" }
             let source = TextLayout.wrapped(row[2], width: Self.width, hangingIndent: 6)
             return head.trimmingTrailingSpaces + "\n      \(source)\n"

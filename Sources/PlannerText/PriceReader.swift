@@ -92,10 +92,11 @@ package enum PriceReader {
         _ cursor: inout JSONCursor
     ) throws(Failure) -> PriceBook.Instance {
         let names = ["type", "cores", "memoryGigabytes", "month"]
+        let known = names + ["nicMegabitsPerSecond"]
         try cursor.expect(.object, "instance")
         let start = cursor.index
         var type: String?
-        var (cores, memory): (Double?, Double?) = (nil, nil)
+        var (cores, memory, nic): (Double?, Double?, Double?) = (nil, nil, nil)
         var price: PriceBook.Price?
         try cursor.object { (cursor, name, place) throws(Failure) in
             switch name {
@@ -103,8 +104,10 @@ package enum PriceReader {
             case "cores": cores = try cursor.decimalNumber("instance.cores", 0.1...4_096)
             case "memoryGigabytes":
                 memory = try cursor.decimalNumber("instance.memoryGigabytes", 0.1...100_000)
+            case "nicMegabitsPerSecond":
+                nic = try cursor.decimalNumber("instance.nicMegabitsPerSecond", 1...1e7)
             case "month": price = try MoneyText.price(&cursor, "instance.month")
-            default: throw ScenarioReader.unknown(cursor, name, place, in: "instance", names)
+            default: throw ScenarioReader.unknown(cursor, name, place, in: "instance", known)
             }
         }
         guard let type, let cores, let memory, let price else {
@@ -112,7 +115,8 @@ package enum PriceReader {
                 at: start, "instance", "is not whole", allowed: names.joined(separator: ", "))
         }
         return PriceBook.Instance(
-            type: type, cores: cores, memoryGigabytes: memory, perMonth: price)
+            type: type, cores: cores, memoryGigabytes: memory, nicMegabitsPerSecond: nic,
+            perMonth: price)
     }
 
     private static func storage(_ cursor: inout JSONCursor) throws(Failure) -> PriceBook.Storage {

@@ -6,7 +6,7 @@ import Runtime
 /// Reads a scenario from JSON, strictly: what is not known is refused with the nearest that is.
 package enum ScenarioReader {
     static let mostActions = 50
-    static let mostRenditions = 50
+    package static let mostRenditions = 50
 
     /// Throws `input.malformed` and `input.field`, which name line, column and field, what was given
     /// and what is allowed. Values that cannot all hold are found by `Scenario.check`.
@@ -61,6 +61,8 @@ package enum ScenarioReader {
         case "media.ladderKilobitsPerSecond": scenario.ladder = try readLadder(&cursor, path)
         case "media.codec":
             scenario.codec = try choice(&cursor, path, VideoCodec.self)
+        case "onDemand.correction":
+            scenario.correction = try choice(&cursor, path, WaitingModel.Correction.self)
         case "money.provider": scenario.money.provider = try cursor.plainText(path, limit: 64)
         case "money.originProvider":
             scenario.money.originProvider = try cursor.plainText(path, limit: 64)
@@ -74,7 +76,7 @@ package enum ScenarioReader {
 
     private static func fields(of group: String) -> [String] {
         let more = [
-            "media": ["ladderKilobitsPerSecond", "codec"],
+            "media": ["ladderKilobitsPerSecond", "codec"], "onDemand": ["correction"],
             "money": ["provider", "originProvider", "currency", "exchange", "exchangeDate"],
         ]
         let inputs = ScenarioInput.table.filter { $0.path.hasPrefix(group + ".") }
@@ -173,7 +175,7 @@ package enum ScenarioReader {
 // MARK: Lists
 
 extension ScenarioReader {
-    private static func readLadder(
+    static func readLadder(
         _ cursor: inout JSONCursor, _ path: String
     ) throws(Failure) -> [Double] {
         try cursor.expect(.array, path)

@@ -40,6 +40,8 @@ enum PlanCommand {
         InputFlag("users", .monthlyActiveUsers), InputFlag("daily-users", .dailyActiveUsers),
         InputFlag("peak-users", .peakConcurrentUsers), InputFlag("growth", .audienceGrowth),
         InputFlag("minutes", .minutesPerDay), InputFlag("bitrate", .kilobitsPerSecond),
+        InputFlag("width", .width), InputFlag("height", .height),
+        InputFlag("frame-rate", .framesPerSecond), InputFlag("bits-per-pixel", .bitsPerPixel),
         InputFlag("titles", .titles), InputFlag("catalog-gigabytes", .catalogGigabytes),
         InputFlag("change", .changePerDay), InputFlag("deadline-hours", .deadlineHours),
         InputFlag("sites", .sites), InputFlag("hit-ratio", .hitRatio),
@@ -57,6 +59,18 @@ enum PlanCommand {
     }
 
     private static let others = [
+        CommandOption(
+            "ladder", .text(placeholder: "RATES"),
+            help: "Bit rates of the renditions in kbit/s: 1100,3000,6000. Default: Apple's, or the "
+                + "only one that --bitrate or --width and --height give."),
+        CommandOption(
+            "codec", .text(placeholder: "NAME"),
+            help: "Of the picture of --width and --height: raw, h264, hevc, vp9 or av1. Default: "
+                + "h264."),
+        CommandOption(
+            "correction", .text(placeholder: "NAME"),
+            help: "How waits are corrected for variation: kimura or allen-cunneen. Default: kimura."
+        ),
         CommandOption(
             "set", .text(placeholder: "INPUT=VALUE"), repeatable: true,
             help: "Any input by its name: worker.connections=64."),
@@ -160,7 +174,7 @@ enum PlanCommand {
             switch self {
             case .json: return try PlanJSON.text(plan)
             case .markdown: return PlanMarkdown(plan).text
-            case .manifest(let kind): return kind.text(plan, version: drayVersion)
+            case .manifest(let kind): return try kind.text(plan, version: drayVersion)
             case .table:
                 let style = TerminalStyle(environment: DrayCommand.environment)
                 return PlanTable(plan, usesUnicode: style.usesUnicode).text
@@ -195,11 +209,38 @@ enum PlanCommand {
             }
             scenario.given[input] = try value(parts[1], input, "--set \(parts[0])")
         }
+        if let text = arguments.text("ladder") { scenario.ladder = try ladder(text) }
+        if let name = arguments.text("codec") {
+            guard let codec = VideoCodec(rawValue: name) else {
+                throw UsageError(
+                    "--codec is '\(printable(String(name.prefix(40))))'",
+                    hint: "Write \(VideoCodec.allCases.map(\.rawValue).joined(separator: ", ")).")
+            }
+            scenario.codec = codec
+        }
+        if let name = arguments.text("correction") {
+            scenario.correction = try PlanQueueCommand.correction(name)
+        }
         if let provider = arguments.text("provider") { scenario.money.provider = provider }
         if let provider = arguments.text("origin-provider") {
             scenario.money.originProvider = provider
         }
         return scenario
+    }
+
+    /// `1100,3000,6000`, ascending.
+    private static func ladder(_ text: String) throws(UsageError) -> [Double] {
+        let allowed = ScenarioInput.kilobitsPerSecond.row.allowed
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+        let rates = parts.compactMap { number($0) }.filter(allowed.contains)
+        guard rates.count == parts.count, rates.count <= ScenarioReader.mostRenditions else {
+            throw UsageError(
+                "--ladder is '\(printable(String(text.prefix(100))))'",
+                hint: "Write 1 to \(ScenarioReader.mostRenditions) rates in kbit/s, "
+                    + "\(Scenario.plain(allowed.lowerBound)) to "
+                    + "\(Scenario.plain(allowed.upperBound)): 1100,3000,6000.")
+        }
+        return rates.sorted()
     }
 
     /// `5`, `5%`, or `1:5:9`.

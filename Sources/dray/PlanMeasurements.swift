@@ -78,12 +78,18 @@ enum PlanMeasurements {
     /// What was given stays. `basis` says what a value rests on.
     private static func take(
         _ values: [String: Measured], _ origin: String, into scenario: inout Scenario,
-        basis: (ScenarioInput, Measured) -> String = { "of \($1.count), 95 % interval" }
+        basis: (ScenarioInput, Measured) -> String = {
+            "of \($1.count), \($1.interval == nil ? "no interval" : "95 % interval")"
+        }
     ) {
+        // Of what size these were is not what was measured where they were given.
+        let isSpeedGiven =
+            scenario.given[.segmentsPerSecond] != nil || scenario.given[.serviceSeconds] != nil
         for (path, measured) in values {
             guard let input = ScenarioInput.named(path), scenario.given[input] == nil else {
                 continue
             }
+            if isSpeedGiven, [.measuredBytes, .secondsPerGigabyte].contains(input) { continue }
             let allowed = input.row.allowed
             func within(_ value: Double) -> Double {
                 min(max(value, allowed.lowerBound), allowed.upperBound)
@@ -91,6 +97,7 @@ enum PlanMeasurements {
             scenario.given[input] = Estimate(
                 low: within(measured.low), likely: within(measured.likely),
                 high: within(measured.high))
+            scenario.measured[input] = measured
             scenario.origins[input] =
                 "\(printable(String(origin.prefix(200)))), \(basis(input, measured))"
         }

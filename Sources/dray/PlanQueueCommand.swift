@@ -33,8 +33,9 @@ enum PlanQueueCommand {
                 help: "The same of service times: 0 is all alike, 1 exponential. Default: 1."),
             CommandOption(
                 "correction", .text(placeholder: "NAME"),
-                help: "How variation counts: allen-cunneen, or kimura, which is nearer where "
-                    + "service varies little and servers are many. Default: allen-cunneen."),
+                help: "How variation counts: kimura, which is nearer where servers are many, or "
+                    + "allen-cunneen. They differ with several servers and a CV² other than 1. "
+                    + "Default: kimura."),
             CommandOption(
                 "within", .number(placeholder: "T", range: 0...1e9),
                 help: "The wait that the service level is about, in seconds. Default: 0, not to "
@@ -85,21 +86,30 @@ enum PlanQueueCommand {
             arrivalCV2 = arguments.number("arrival-cv2") ?? 1
             serviceCV2 = arguments.number("service-cv2") ?? 1
             withinSeconds = arguments.number("within") ?? 0
-            switch arguments.text("correction") {
-            case nil, "allen-cunneen": correction = .allenCunneen
-            case "kimura": correction = .kimura
-            case .some(let other):
-                throw UsageError(
-                    "--correction is '\(printable(String(other.prefix(40))))'",
-                    hint: "Write allen-cunneen or kimura.")
-            }
+            let name = arguments.text("correction")
+            correction =
+                try name.map { (name) throws(UsageError) in
+                    try PlanQueueCommand.correction(name)
+                } ?? Scenario.standardCorrection
         }
 
-        func model(servers: Int) -> WaitingModel {
+        func model(
+            servers: Int, by other: WaitingModel.Correction? = nil
+        ) -> WaitingModel {
             WaitingModel(
                 servers: servers, load: load, serviceSeconds: serviceSeconds,
-                arrivalCV2: arrivalCV2, serviceCV2: serviceCV2, correction: correction)
+                arrivalCV2: arrivalCV2, serviceCV2: serviceCV2, correction: other ?? correction)
         }
+    }
+
+    /// `kimura` or `allen-cunneen`.
+    static func correction(_ name: String) throws(UsageError) -> WaitingModel.Correction {
+        guard let correction = WaitingModel.Correction(rawValue: name) else {
+            throw UsageError(
+                "--correction is '\(printable(String(name.prefix(40))))'",
+                hint: "Write kimura or allen-cunneen.")
+        }
+        return correction
     }
 
     private static func fewest(
@@ -138,6 +148,7 @@ enum PlanQueueCommand {
             [title] + models.map(value)
         }
         func percent(_ share: Double) -> String { HumanFormat.fixed(share * 100, places: 2) + " %" }
+        let otherName = question.correction == .kimura ? "Allen–Cunneen" : "Kimura"
         let within = "Wait of \(PlanText.seconds(question.withinSeconds)) at most"
         let rows = [
             row("Utilisation") { percent($0.utilisation) },
@@ -145,6 +156,11 @@ enum PlanQueueCommand {
             row(within) { percent($0.serviceLevel(withinSeconds: question.withinSeconds)) },
             row("Mean queue length") { PlanText.number($0.meanQueueLength) },
             row("Mean wait") { PlanText.seconds($0.meanWaitSeconds) },
+            ["Mean wait by \(otherName)"]
+                + counts.map {
+                    PlanText.seconds(
+                        question.model(servers: $0, by: question.correction.other).meanWaitSeconds)
+                },
             row("p50 wait") { PlanText.seconds($0.waitSeconds(quantile: 0.5)) },
             row("p95 wait") { PlanText.seconds($0.waitSeconds(quantile: 0.95)) },
             row("p99 wait") { PlanText.seconds($0.waitSeconds(quantile: 0.99)) },

@@ -51,20 +51,22 @@ import Testing
         let plan = try Self.plan([.catalogGigabytes: 8_000, .storageFreeShare: 0.2])
         let cost = try #require(plan.costs.first)
         let machines = plan.sizing.machines
-        #expect(cost.perMonth.amounts["EUR"] == 100 * Double(machines.total))
+        let count = Double(try #require(machines.total))
+        #expect(cost.perMonth.amounts["EUR"] == 100 * count)
         let storage = try #require(cost.items.first { $0.name == "edge storage" })
         #expect(abs((storage.cost.amounts["USD"] ?? 0) - 100) < 1e-9)
         let sum = cost.items.reduce(Money()) { $0 + $1.cost }
         #expect(sum == cost.perMonth)
-        let quick = Bill(
-            Scenario.MoneyChoice(), ScenarioValues(Scenario()), Sizing(ScenarioValues(Scenario())),
-            Self.book(), Self.book()
+        let quick = try #require(
+            Bill(
+                Scenario.MoneyChoice(), ScenarioValues(Scenario()),
+                Sizing(ScenarioValues(Scenario())), Self.book(), Self.book())
         ).quickTotal
         let whole = try #require(try Plan(Scenario(), Self.options).costs.first?.perMonth)
         for (currency, amount) in whole.amounts {
             #expect(abs((quick.amounts[currency] ?? 0) / amount - 1) < 1e-12)
         }
-        #expect(abs((cost.perUser.amounts["EUR"] ?? 0) - Double(machines.total) / 10) < 1e-9)
+        #expect(abs((cost.perUser.amounts["EUR"] ?? 0) - count / 10) < 1e-9)
         #expect(cost.prices.allSatisfy { !$0.price.date.isEmpty && !$0.price.currency.isEmpty })
     }
 
@@ -80,14 +82,52 @@ import Testing
         #expect(abs((one["EUR"] ?? 0) / expected - 1) < 1e-12)
     }
 
-    /// Eight cores a machine where four are priced cost twice as much.
-    @Test func machinesArePricedByTheirCores() throws {
-        let small = try Self.plan([.machineCores: 4, .workerCores: 1])
-        let large = try Self.plan([.machineCores: 8, .workerCores: 1])
-        func each(_ plan: Plan) -> Double {
-            (plan.costs.first?.perMonth.amounts["EUR"] ?? 0) / Double(plan.sizing.machines.total)
+    /// A machine costs as many instances (4 cores, 16 GB, 1 Gbit/s) as hold it: a fourth of the cores
+    /// with all of the network is no fourth of the price.
+    @Test(
+        arguments: [
+            ([:], 100), ([.machineCores: 8], 200), ([.machineCores: 1], 100),
+            ([.machineCores: 5], 200), ([.memoryGigabytes: 64], 400),
+            ([.nicMegabits: 10_000], 1_000), ([.nicMegabits: 10_000, .machineCores: 8], 1_000),
+            ([.nicMegabits: 100], 100),
+        ] as [([ScenarioInput: Double], Double)])
+    func machinesArePricedByTheInstancesThatHoldThem(
+        given: [ScenarioInput: Double], each: Double
+    ) throws {
+        var book = Self.book()
+        book.instance.nicMegabitsPerSecond = 1_000
+        let plan = try Self.plan(given, books: [book])
+        let cost = try #require(plan.costs.first)
+        let total = try #require(plan.sizing.machines.total)
+        #expect(cost.perMonth.amounts["EUR"] == each * Double(total))
+        let workers = try #require(cost.items.first { $0.name == "workers" })
+        #expect(workers.count.hasSuffix(each > 100 ? " of \(Int(each / 100)) × i" : "machines"))
+    }
+
+    /// 10 TB cost 50 each, all beyond 20: the origin's come after the viewers' where both have the
+    /// same provider, and begin anew where not.
+    @Test func tiersCountAllThatLeavesAProvider() throws {
+        let given: [ScenarioInput: Double] = [
+            .meanRequests: 10, .peakRequests: 25, .requestBytes: 1e6, .hitRatio: 0.5, .attempts: 1,
+            .changePerDay: 0,
+        ]
+        func sent(_ books: [PriceBook], origin: String) throws -> [String: Double] {
+            let plan = try Self.plan(given, books: books) {
+                $0.money.provider = "a"
+                $0.money.originProvider = origin
+            }
+            let items = try #require(plan.costs.first).items
+            return Dictionary(
+                uniqueKeysWithValues: items.map { ($0.name, $0.cost.amounts["USD"] ?? 0) })
         }
-        #expect(each(small) == 100 && each(large) == 200)
+        // 26.3 TB to viewers and half of that from the origin.
+        let viewers = 10 * 1e6 * 86_400 * 365.25 / 12 / 1e12
+        let books = [Self.book("a"), Self.book("b")]
+        let shared = try sent(books, origin: "a")
+        #expect(abs((shared["egress to viewers"] ?? 0) - (500 + (viewers - 10) * 20)) < 1e-6)
+        #expect(abs((shared["egress of the origin"] ?? 0) - viewers / 2 * 20) < 1e-6)
+        let apart = try sent(books, origin: "b")
+        #expect(abs((apart["egress of the origin"] ?? 0) - (500 + (viewers / 2 - 10) * 20)) < 1e-6)
     }
 
     @Test func moreUsersCostNoLess() throws {
@@ -112,7 +152,8 @@ import Testing
             (cost.perMonthScaled.amounts["EUR"] ?? 0) <= (cost.perMonth.amounts["EUR"] ?? 0))
         #expect(
             cost.twiceAsMany.amounts["EUR"]
-                == 100 * Double(plan.sizing.machines.workers + plan.sizing.machines.edge))
+                == 100
+                * Double(try #require(plan.sizing.machines.workers) + plan.sizing.machines.edge))
         // An hour at the peak, on top of the month: the last tier's price.
         let terabytes = plan.sizing.demand.peakEgressBitsPerSecond / 8 * 3_600 / 1e12
         #expect(abs((cost.loadTest.cost.amounts["USD"] ?? 0) / (terabytes * 20) - 1) < 1e-6)

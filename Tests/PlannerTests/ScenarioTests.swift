@@ -120,6 +120,49 @@ import Testing
                 [.dailyActiveUsers: 1_440, .peakConcurrentUsers: 30, .minutesPerDay: 60],
                 "audience.peakConcurrentUsers", "at least 60"
             ),
+            // What stands in counts as well: 99 minutes of half of all users.
+            (
+                [.monthlyActiveUsers: 1_440_000, .peakConcurrentUsers: 49_000],
+                "audience.peakConcurrentUsers", "at least 49500: so many of 720000 a day"
+            ),
+            ([.peakShare: 0.05], "audience.peakShare", "at least 0.0688"),
+            ([.minutesPerDay: 600], "viewing.minutesPerDay", "at most 475"),
+            (
+                [
+                    .monthlyActiveUsers: 1_000, .dailyActiveShare: 0.1, .peakConcurrentUsers: 200,
+                ], "audience.peakConcurrentUsers", "at most 100: so many come on a day"
+            ),
+            (
+                [
+                    .monthlyActiveUsers: 300, .dailyActiveUsers: 290, .peakConcurrentUsers: 295,
+                ], "audience.peakConcurrentUsers", "at most 290, which is audience.dailyActiveUsers"
+            ),
+            // The peak told twice: 0.33 over an average of 0.06875 of a day's users.
+            (
+                [.peakShare: 0.33, .peakToMean: 2], "audience.peakToMean",
+                "leave it or audience.peakShare out: that comes to 4.8"
+            ),
+            (
+                [.dailyActiveUsers: 1_440, .peakConcurrentUsers: 180, .peakToMean: 2.5],
+                "audience.peakToMean",
+                "leave it or audience.peakConcurrentUsers out: that comes to 1.82"
+            ),
+            ([.peakToMean: 20], "audience.peakToMean", "use at most 14.54"),
+            (
+                [.meanRequests: 10, .peakRequests: 9], "edge.peakRequestsPerSecond",
+                "at least 10, which is edge.meanRequestsPerSecond"
+            ),
+            (
+                [.meanRequests: 10, .peakRequests: 30, .peakToMean: 2], "audience.peakToMean",
+                "leave it or edge.peakRequestsPerSecond out: that comes to 3"
+            ),
+            (
+                [.bitsPerPixel: 30], "media.bitsPerPixel", "give the picture, or leave it out"
+            ),
+            (
+                [.dispatchSeconds: 0.01, .dispatchMedian: 0.02], "onDemand.dispatchMedianSeconds",
+                "at most 0.01, which is onDemand.dispatchSeconds"
+            ),
             ([.width: 1_024], "media.height", "media.width and media.height"),
             (
                 [.width: 64, .height: 64, .kilobitsPerSecond: 9], "media.kilobitsPerSecond",
@@ -130,7 +173,7 @@ import Testing
                 "more than worker.bootSeconds, which is 60"
             ),
             (
-                [.waitSeconds: 0.01], "onDemand.waitSeconds", "more than onDemand.dispatchSeconds"
+                [.waitSeconds: 0.01], "onDemand.waitSeconds", "use more than 0.0146"
             ),
         ] as [([ScenarioInput: Double], String, String)])
     func whatCannotHoldIsRefused(

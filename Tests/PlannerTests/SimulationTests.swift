@@ -62,10 +62,11 @@ import Testing
     @Test func manyServersAreAsKimuraSays() {
         let queue = Queue(30, 0.8, 0)
         let result = queue.simulation(jobs: 400_000).run()
-        let theory = WaitingModel(
-            servers: 30, load: 24, serviceSeconds: 0.5, serviceCV2: 0, correction: .kimura)
-        #expect(abs(result.waits.mean / theory.meanWaitSeconds - 1) < 0.1)
-        #expect(queue.theory.meanWaitSeconds < theory.meanWaitSeconds)
+        // It is the one that holds where none is named.
+        #expect(abs(result.waits.mean / queue.theory.meanWaitSeconds - 1) < 0.1)
+        let other = WaitingModel(
+            servers: 30, load: 24, serviceSeconds: 0.5, serviceCV2: 0, correction: .allenCunneen)
+        #expect(other.meanWaitSeconds < queue.theory.meanWaitSeconds * 0.95)
     }
 
     /// Job by job and event by event are two programs: the same jobs wait equally long in both.

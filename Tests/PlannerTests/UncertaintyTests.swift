@@ -28,7 +28,11 @@ import Testing
                 scenario.given[row.input] = Estimate(standard.likely)
             }
         }
+        for input in [ScenarioInput.framesPerSecond, .bitsPerPixel, .peakToMean] {
+            scenario.given[input] = nil
+        }
         scenario.given[.kilobitsPerSecond] = Estimate(4_660)
+        scenario.ladder = [145, 4_660, 10_000]
         scenario.actions = []
         for (input, estimate) in given { scenario.given[input] = estimate }
         var options = Plan.Options()

@@ -25,7 +25,7 @@ import Testing
          "audience": {"monthlyActiveUsers": {"low": 150000, "likely": 200000, "high": 300000},
                       "growthPerMonth": 0.08},
          "catalog": {"titles": 4000, "changePerDay": 0.03},
-         "origin": {"connections": 64, "requestsPerSecond": 900},
+         "origin": {"connections": 128, "requestsPerSecond": 900},
          "onDemand": {"waitSeconds": 0.5, "percentile": 0.99},
          "money": {"provider": "hetzner", "originProvider": "aws", "currency": "EUR",
                    "exchange": {"USD": 0.9}, "exchangeDate": "2026-11-20"}}
@@ -62,9 +62,40 @@ import Testing
         #expect(text.contains("prefers-color-scheme:dark"))
     }
 
+    /// An origin that allows 100 requests a second, of 564.
+    private static func planWithoutPool() throws -> Plan {
+        var options = Plan.Options()
+        options.prices = try PriceReader.embedded()
+        options.months = 6
+        options.draws = 200
+        let tight = scenario.replacingOccurrences(of: "900", with: "100")
+        return try Plan(try ScenarioReader.read(Array(tight.utf8)), options)
+    }
+
+    /// No figure of a pool that there is none of: no price, no machines, nothing to start.
+    @Test func whatNoPoolSufficesForHasNoPoolAndNoPrice() throws {
+        let plan = try Self.planWithoutPool()
+        let outputs = [
+            PlanTable(plan, usesUnicode: true).text, PlanMarkdown(plan).text, PlanHTML(plan).text,
+            try PlanJSON.text(plan),
+        ]
+        try check("\(Self.folder)/no-pool.txt", outputs[0])
+        for text in outputs {
+            #expect(text.contains("No pool suffices: no number of workers keeps on-demand fetches"))
+            #expect(text.contains("origin.requestsPerSecond allows 100 fetches a second"))
+            #expect(!text.contains("1000000") && !text.contains("1,000,000"))
+        }
+        for text in outputs.prefix(3) { #expect(text.contains("so there is nothing to price")) }
+        for kind in PlanManifests.allCases where kind != .postgresql {
+            let error = #expect(throws: PlannerError.self) { try kind.text(plan, version: "1") }
+            #expect(error?.field == "origin.requestsPerSecond")
+        }
+        #expect(try PlanManifests.postgresql.text(plan, version: "1").contains("max_connections"))
+    }
+
     @Test(arguments: PlanManifests.allCases)
     func manifestsAreReadyToUse(kind: PlanManifests) throws {
-        let text = kind.text(try Self.plan(), version: "1.2.3")
+        let text = try kind.text(try Self.plan(), version: "1.2.3")
         try check("\(Self.folder)/\(kind.rawValue).out", text)
     }
 

@@ -18,7 +18,7 @@ import Testing
 
         /// Of the YAML itself, as a coordinator would read its address.
         init(_ plan: Plan) throws {
-            let text = PlanManifests.keda.text(plan, version: "1")
+            let text = try PlanManifests.keda.text(plan, version: "1")
             func value(_ name: String, until end: Character) throws -> Double {
                 let start = try #require(text.range(of: name)).upperBound
                 return try #require(Double(text[start...].prefix { $0 != end }))
@@ -77,9 +77,10 @@ import Testing
         let plan = try Self.plan(given)
         let scaled = try Scaled(plan)
         let (workers, demand) = (plan.sizing.workers, plan.sizing.demand)
-        #expect(scaled.most == workers.total)
+        let total = try #require(workers.total)
+        #expect(scaled.most == total)
         // Nobody waits for a worker to start.
-        #expect(scaled.least >= min(workers.total, try #require(workers.forOnDemand)))
+        #expect(scaled.least >= min(total, try #require(workers.forOnDemand)))
         let attempts = given[.attempts] ?? 1.01
         let jobs = demand.fillSegmentsPerDay / attempts
         var replicas = scaled.least
@@ -90,7 +91,7 @@ import Testing
             history.append(replicas)
         }
         let fill = jobs > 0 ? try #require(workers.forDeadline) + workers.spare : 0
-        #expect(replicas >= min(workers.total, max(fill, scaled.least)), "\(history)")
+        #expect(replicas >= min(total, max(fill, scaled.least)), "\(history)")
         #expect(Set(history.suffix(20)).count == 1, "\(history)")
         // Not for what is nearly nothing.
         if fill > scaled.least, jobs > 1_000 {

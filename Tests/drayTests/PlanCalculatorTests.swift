@@ -47,8 +47,17 @@ import Testing
         try near("utilisation", 2.0 / 3)
         let bursty = try await object([
             "queue", "--servers", "3", "--load", "2", "--arrival-cv2", "3", "--service-cv2", "2",
+            "--correction", "allen-cunneen",
         ])
         #expect(abs(try #require(bursty["meanQueueLength"] as? Double) - 20.0 / 9) < 1e-9)
+        // Kimura's is the default: more than half of M/M/c's wait for service that never varies.
+        let fixed = try await object([
+            "queue", "--servers", "3", "--load", "2", "--service-cv2", "0",
+        ])
+        let wait = try #require(fixed["meanWaitSeconds"] as? Double)
+        #expect(wait > 2.0 / 9 && wait < 0.6 * 4 / 9)
+        let (_, table, _) = try await dray(["queue", "--servers", "3", "--load", "2"])
+        #expect(table.contains("Mean wait by Allen–Cunneen"))
     }
 
     @Test func theFewestServers() async throws {

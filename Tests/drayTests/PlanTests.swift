@@ -68,6 +68,26 @@ import Testing
         (["--users", "10", "--peak-users", "20"], "audience.peakConcurrentUsers", "at most 10"),
         (["--json", "--markdown"], "do not go together", "Say one of them."),
         (["--emit", "helm"], "--emit is 'helm'", "kubernetes"),
+        (
+            ["--emit", "keda", "--origin-requests", "1"], "origin.requestsPerSecond",
+            "with a plan that has workers"
+        ),
+        (["--ladder", "100,x"], "--ladder is '100,x'", "1100,3000,6000"),
+        (["--codec", "mpeg2", "--width", "64", "--height", "64"], "--codec is 'mpeg2'", "hevc"),
+        (["--codec", "hevc"], "media.codec", "give the picture"),
+        (["--correction", "none"], "--correction is 'none'", "kimura or allen-cunneen"),
+        (
+            ["--ladder", "1000,2000", "--bitrate", "3000"], "media.kilobitsPerSecond: given 3000",
+            "1000 to 2000"
+        ),
+        (
+            ["--users", "100000", "--peak-users", "1000"], "audience.peakConcurrentUsers",
+            "use at least 3438"
+        ),
+        (
+            ["--peak-users", "1000", "--set", "audience.peakToMean=1.5"],
+            "audience.peakToMean: given 1.5", "leave it or audience.peakConcurrentUsers out"
+        ),
         (["--jobs", "5000"], "--jobs goes with --simulate", "Say both"),
         (["none.json"], "none.json: No such file", "Check that"),
         (["bad.json"], "bad.json: line 2, column", "Did you mean monthlyActiveUsers?"),

@@ -1,0 +1,200 @@
+/// The sums behind a cost.
+struct Bill {
+    private let choice: Scenario.MoneyChoice
+    private let values: ScenarioValues
+    private let sizing: Sizing
+    private let book: PriceBook
+    private let origin: PriceBook
+    /// Machines for workers.
+    let workers: Int
+    private let needed: Int
+    private let barelyNeeded: Int
+
+    /// Nil where no pool suffices: what cannot be bought has no price.
+    init?(
+        _ choice: Scenario.MoneyChoice, _ values: ScenarioValues, _ sizing: Sizing,
+        _ book: PriceBook, _ origin: PriceBook
+    ) {
+        self.choice = choice
+        self.values = values
+        self.sizing = sizing
+        self.book = book
+        self.origin = origin
+        guard let workers = sizing.machines.workers, let needed = sizing.workers.needed,
+            let barelyNeeded = sizing.workers.barelyNeeded
+        else { return nil }
+        self.workers = workers
+        self.needed = needed
+        self.barelyNeeded = barelyNeeded
+    }
+
+    private func inOne(_ money: Money) -> Money {
+        money.converted(to: choice.currency, rates: choice.exchange)
+    }
+
+    /// How many of a provider's instances hold a machine of the plan, by cores, memory and network
+    /// alike: larger ones of a family cost, and carry, in proportion.
+    private func instances(of book: PriceBook) -> Int {
+        let instance = book.instance
+        return max(
+            1,
+            wholeUp(
+                max(
+                    values[.machineCores] / instance.cores,
+                    values[.memoryGigabytes] / instance.memoryGigabytes,
+                    instance.nicMegabitsPerSecond.map { values[.nicMegabits] / $0 } ?? 0)))
+    }
+
+    /// A month of `count` machines as the plan has them.
+    func machines(_ count: Int, months: Double = 1) -> Money {
+        machines(count, months: months, of: book)
+    }
+
+    private func machines(_ count: Int, months: Double, of book: PriceBook) -> Money {
+        inOne(book.instance.perMonth.times(Double(count * instances(of: book)) * months))
+    }
+
+    private var storage: Money {
+        inOne(
+            book.storage.perUnitMonth.times(
+                sizing.demand.edgeStorageBytes / book.storage.unit.bytes))
+    }
+
+    private var egress: Money {
+        inOne(
+            book.egress.cost(
+                bytes: sizing.demand.egressBytesPerMonth, machines: sizing.machines.edge))
+    }
+
+    /// What the origin sends to workers in a month.
+    private var originBytes: Double {
+        let demand = sizing.demand
+        let missesPerMonth = demand.meanMissesPerSecond * 86_400 * Demand.daysPerMonth
+        return demand.fillBytesPerDay * values[.attempts] * Demand.daysPerMonth
+            + missesPerMonth * demand.missBytes
+    }
+
+    /// Tiers count all that leaves one provider: those that viewers' traffic has filled up are not
+    /// there again for the origin's.
+    private var originEgress: Money {
+        inOne(
+            origin.egress.cost(
+                bytes: originBytes, machines: 1, after: origin.id == book.id ? viewersUnits : 0))
+    }
+
+    /// What of viewers' traffic is paid for.
+    private var viewersUnits: Double {
+        book.egress.billable(
+            bytes: sizing.demand.egressBytesPerMonth, machines: sizing.machines.edge)
+    }
+
+    var items: [ProviderCost.Item] {
+        let machines = sizing.machines
+        let each = instances(of: book)
+        let size = each == 1 ? "" : " of \(each) × \(book.instance.type)"
+        func item(_ name: String, _ count: Int) -> ProviderCost.Item {
+            ProviderCost.Item(
+                name: name, count: "\(count) machines\(size)", cost: self.machines(count))
+        }
+        return [
+            item("workers", workers), item("coordinators", machines.coordinators),
+            item("database", machines.database), item("edge servers", machines.edge),
+            ProviderCost.Item(
+                name: "edge storage", count: Bill.terabytes(sizing.demand.edgeStorageBytes),
+                cost: storage),
+            ProviderCost.Item(
+                name: "egress to viewers", count: Bill.terabytes(sizing.demand.egressBytesPerMonth),
+                cost: egress),
+            ProviderCost.Item(
+                name: "egress of the origin", count: Bill.terabytes(originBytes),
+                cost: originEgress),
+        ]
+    }
+
+    private static func terabytes(_ bytes: Double) -> String {
+        "\(Scenario.plain((bytes / 1e9).rounded() / 1_000)) TB"
+    }
+
+    var total: Money { items.reduce(Money()) { $0 + $1.cost } }
+
+    /// The same but for rounding, without a word about it: it is reckoned thousands of times.
+    var quickTotal: Money {
+        let machines = sizing.machines
+        let count = workers + machines.coordinators + machines.database + machines.edge
+        return self.machines(count) + storage + egress + originEgress
+    }
+
+    /// What getting bytes to the edge costs, over what is got there.
+    var perTerabyte: Money? {
+        let bytes = sizing.demand.fillBytesPerDay * Demand.daysPerMonth
+        guard bytes > 0 else { return nil }
+        let machines = sizing.machines
+        let sum =
+            self.machines(workers + machines.coordinators + machines.database)
+            + originEgress
+        // Misses pass the same way; they are not what is pre-fetched.
+        return sum * (bytes * values[.attempts] / originBytes) / (bytes / 1e12)
+    }
+
+    /// Workers by the hour: all of them while the fill lasts, else those that the mean misses need.
+    var scaled: Money {
+        let share = min(1, values[.deadlineHours] / 24)
+        let forMean =
+            Double(sizing.workers.forOnDemand ?? needed) / sizing.demand.peakOverMean
+            / Double(needed)
+        let inUse = share + (1 - share) * min(1, forMean)
+        return total - machines(workers) * (1 - max(inUse, 1 / Double(max(1, workers))))
+    }
+
+    var overProvisioning: Money {
+        let cores = WorkerSpeed.cores(values) / values[.machineCores]
+        let barely = wholeUp(Double(barelyNeeded) * cores)
+        let sites = Int(values[.sites])
+        let used = 1 - values[.headroom]
+        let perSite = sizing.machines.edge / sites - 1
+        let edge = max(1, wholeUp(Double(perSite) * used)) * sites
+        return machines(
+            workers - barely + sizing.machines.edge - edge
+                + sizing.machines.database / 2 + sizing.machines.coordinators / 2)
+    }
+
+    /// Servers like the edge's at the origin, and every byte out of there.
+    var deviceSide: ProviderCost.DeviceSide {
+        let demand = sizing.demand
+        let servers = max(2, sizing.machines.edge / Int(values[.sites]) * Int(values[.sites]))
+        let sent = origin.egress.cost(bytes: demand.egressBytesPerMonth, machines: servers)
+        let requestsPerMonth = demand.meanRequestsPerSecond * 86_400 * Demand.daysPerMonth
+        let seconds =
+            demand.egressBytesPerMonth * values[.cpuPerGigabyte] * 1e-9
+            + requestsPerMonth * values[.cpuPerSegment] * 1e-6
+        let shares = [
+            values.known(.originConnections).map { demand.peakConcurrentUsers / $0 },
+            values.known(.originRequests).map { demand.peakRequestsPerSecond / $0 },
+            values.known(.originMegabits).map { demand.peakEgressBitsPerSecond / ($0 * 1e6) },
+        ]
+        return ProviderCost.DeviceSide(
+            perMonth: machines(servers, months: 1, of: origin) + inOne(sent),
+            originServers: servers, deviceHours: seconds / 3_600,
+            originShare: shares.compactMap { $0 }.max())
+    }
+
+    /// Generators for the peak, and what the edge sends them on top of a month's traffic.
+    var loadTest: ProviderCost.LoadTest {
+        let hours = values[.loadTestHours]
+        let generators = max(
+            1, wholeUp(sizing.demand.peakConcurrentUsers / ProviderCost.usersPerGenerator))
+        let bytes = sizing.demand.peakEgressBitsPerSecond / 8 * 3_600 * hours
+        let month = sizing.demand.egressBytesPerMonth
+        let edge = sizing.machines.edge
+        let origin =
+            self.origin.id == book.id
+            ? book.egress.billable(bytes: originBytes, machines: 1) : 0
+        let sent =
+            book.egress.cost(bytes: month + bytes, machines: edge, after: origin)
+            - book.egress.cost(bytes: month, machines: edge, after: origin)
+        let started = hours.rounded(.up) / ProviderCost.hoursPerMonth
+        return ProviderCost.LoadTest(
+            hours: hours, generators: generators, egressBytes: bytes,
+            cost: machines(generators, months: started) + inOne(sent))
+    }
+}

@@ -1,0 +1,41 @@
+/// What an origin allows all workers together; no number of them gets more.
+package struct OriginLimits: Hashable, Sendable {
+    private let connections: Double?
+    private let requestsPerSecond: Double?
+    private let bytesPerSecond: Double?
+
+    /// The most fetches a second, and the input that says so.
+    package struct Most: Hashable, Sendable {
+        package let perSecond: Double
+        package let input: ScenarioInput
+
+        /// Whether so many a second are allowed, but for rounding.
+        func allows(_ rate: Double) -> Bool { rate <= perSecond * (1 + 1e-9) }
+    }
+
+    package init(_ values: ScenarioValues) {
+        connections = values.known(.originConnections)
+        requestsPerSecond = values.known(.originRequests)
+        bytesPerSecond = values.known(.originMegabits).map { $0 * 1e6 / 8 }
+    }
+
+    /// The most fetches of a kind a second, beside `rate` of another kind; nil without limits.
+    ///
+    /// A connection is in use for as long as a transfer takes (Little 1961).
+    package func most(
+        of fetch: WorkerSpeed, beside rate: Double = 0, of other: WorkerSpeed? = nil
+    ) -> Most? {
+        func left(_ limit: Double?, _ input: ScenarioInput, _ takes: (WorkerSpeed) -> Double)
+            -> Most?
+        {
+            guard let limit else { return nil }
+            let free = limit - rate * (other.map(takes) ?? 0)
+            return Most(perSecond: max(0, free) / max(1e-12, takes(fetch)), input: input)
+        }
+        return [
+            left(connections, .originConnections) { $0.transferSeconds },
+            left(requestsPerSecond, .originRequests) { _ in 1 },
+            left(bytesPerSecond, .originMegabits) { $0.segmentBytes },
+        ].compactMap { $0 }.min { $0.perSecond < $1.perSecond }
+    }
+}

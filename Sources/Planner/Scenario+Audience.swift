@@ -1,0 +1,131 @@
+extension Scenario {
+    /// Peaks that conflict with who is there to make them, and with each other.
+    func checkAudience() throws(PlannerError) {
+        try checkUsers()
+        try checkShares()
+        try checkPeakOverMean()
+        try checkMean()
+        if let mean = given[.meanRequests]?.likely, let peak = given[.peakRequests]?.likely {
+            if peak < mean {
+                throw PlannerError(
+                    field: "edge.peakRequestsPerSecond", given: Self.plain(peak),
+                    allowed: "use at least \(Self.plain(mean)), which is "
+                        + "edge.meanRequestsPerSecond")
+            }
+            if let ratio = stated(.peakToMean), stated(.peakRequests) != nil, mean > 0 {
+                try agree(.peakToMean, ratio, peak / mean, .peakRequests)
+            }
+        }
+    }
+
+    /// What is given by the user, and was not measured.
+    private func stated(_ input: ScenarioInput) -> Double? {
+        measured[input] == nil ? given[input]?.likely : nil
+    }
+
+    /// Users of a day, as they are known or come to; nil where the most at once is all there is.
+    private var day: Double? {
+        if let daily = given[.dailyActiveUsers]?.likely { return daily }
+        if given[.monthlyActiveUsers] == nil, given[.peakConcurrentUsers] != nil { return nil }
+        return value(.monthlyActiveUsers) * value(.dailyActiveShare)
+    }
+
+    /// More of a part than of the whole.
+    private func checkUsers() throws(PlannerError) {
+        let monthly = given[.monthlyActiveUsers]?.likely
+        let daily = given[.dailyActiveUsers]?.likely
+        if let monthly, let daily, daily > monthly {
+            throw conflict(.dailyActiveUsers, daily, atMost: monthly, .monthlyActiveUsers)
+        }
+        guard let peak = given[.peakConcurrentUsers]?.likely else { return }
+        if let monthly, peak > monthly {
+            throw conflict(.peakConcurrentUsers, peak, atMost: monthly, .monthlyActiveUsers)
+        }
+        if let daily, peak > daily {
+            throw conflict(.peakConcurrentUsers, peak, atMost: daily, .dailyActiveUsers)
+        }
+        if daily == nil, given[.dailyActiveShare] != nil, let day, peak > day {
+            throw PlannerError(
+                field: ScenarioInput.peakConcurrentUsers.row.path, given: Self.plain(peak),
+                allowed: "use at most \(Self.plain(day.rounded())): so many come on a day, by "
+                    + "audience.dailyActiveShare")
+        }
+    }
+
+    /// A number and a share that come to different numbers.
+    private func checkShares() throws(PlannerError) {
+        if given[.dailyActiveShare] != nil, let monthly = given[.monthlyActiveUsers]?.likely,
+            let daily = given[.dailyActiveUsers]?.likely
+        {
+            try agree(
+                .dailyActiveUsers, daily, monthly * value(.dailyActiveShare), .dailyActiveShare)
+        }
+        if given[.peakShare] != nil, let peak = given[.peakConcurrentUsers]?.likely, let day {
+            try agree(.peakConcurrentUsers, peak, day * value(.peakShare), .peakShare)
+        }
+    }
+
+    /// Two inputs say the same; they may differ by what rounding does.
+    private func agree(
+        _ input: ScenarioInput, _ value: Double, _ implied: Double, _ other: ScenarioInput
+    ) throws(PlannerError) {
+        guard abs(value - implied) > 0.01 * max(value, implied) else { return }
+        let rounded = implied >= 100 ? implied.rounded() : (implied * 100).rounded() / 100
+        throw PlannerError(
+            field: input.row.path, given: Self.plain(value),
+            allowed: "leave it or \(other.row.path) out: that comes to \(Self.plain(rounded))")
+    }
+
+    /// Share of a day's users that watch at once on average (Little 1961).
+    private var meanShare: Double { value(.minutesPerDay) / 1_440 }
+
+    /// The most at once as a share of a day's users; nil where `audience.peakToMean` tells it.
+    private var peakShareInUse: Double? {
+        if let peak = given[.peakConcurrentUsers]?.likely, let day {
+            return peak / max(day, peak)
+        }
+        return isReplaced(.peakShare) ? nil : value(.peakShare)
+    }
+
+    /// The peak is told by how many there are, and again by how much more than on average.
+    private func checkPeakOverMean() throws(PlannerError) {
+        guard let ratio = stated(.peakToMean), meanShare > 0 else { return }
+        if let peak = peakShareInUse {
+            let other: ScenarioInput =
+                given[.peakConcurrentUsers] == nil ? .peakShare : .peakConcurrentUsers
+            try agree(.peakToMean, ratio, peak / meanShare, other)
+        } else if ratio * meanShare > 1 {
+            throw PlannerError(
+                field: ScenarioInput.peakToMean.row.path, given: Self.plain(ratio),
+                allowed: "use at most \(Self.plain((100 / meanShare).rounded(.down) / 100)): more "
+                    + "than that is more than all of a day's users at once, who watch "
+                    + "\(Self.plain(value(.minutesPerDay))) minutes (viewing.minutesPerDay)")
+        }
+    }
+
+    /// Fewer at the peak than there are on average.
+    private func checkMean() throws(PlannerError) {
+        guard let share = peakShareInUse, share < meanShare * (1 - 1e-9) else { return }
+        let minutes = "viewing.minutesPerDay, \(Self.plain(value(.minutesPerDay)))"
+        if let peak = given[.peakConcurrentUsers]?.likely {
+            let users = day ?? peak / value(.peakShare)
+            throw PlannerError(
+                field: ScenarioInput.peakConcurrentUsers.row.path, given: Self.plain(peak),
+                allowed:
+                    "use at least \(Self.plain((max(users, peak) * meanShare - 1e-6).rounded(.up))): so "
+                    + "many of \(Self.plain(users.rounded())) a day watch on average, by \(minutes)"
+            )
+        }
+        if let given = given[.peakShare]?.likely {
+            throw PlannerError(
+                field: ScenarioInput.peakShare.row.path, given: Self.plain(given),
+                allowed: "use at least \(Self.plain((meanShare * 1e4).rounded(.up) / 1e4)): such a "
+                    + "share watches on average, by \(minutes)")
+        }
+        throw PlannerError(
+            field: ScenarioInput.minutesPerDay.row.path,
+            given: Self.plain(value(.minutesPerDay)),
+            allowed: "use at most \(Self.plain((share * 1_440).rounded(.down))), or give "
+                + "audience.peakShare: more would watch on average than at the peak")
+    }
+}

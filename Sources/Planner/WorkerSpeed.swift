@@ -1,0 +1,86 @@
+/// What binds a worker's speed.
+package enum WorkerBound: String, Codable, Sendable {
+    /// Transfers under way, each of which takes its time: latency and the connection's bandwidth.
+    case connections
+    case cpu
+    case network
+    /// It was measured, not reckoned.
+    case measured
+}
+
+/// How fast one worker is with fetches of one size.
+package struct WorkerSpeed: Codable, Hashable, Sendable {
+    /// Of what is fetched.
+    package let segmentBytes: Double
+    /// Time of one transfer when nothing is short, in seconds.
+    package let transferSeconds: Double
+    /// CPU time of a worker for one of them, in seconds.
+    package let cpuSeconds: Double
+    /// What one worker alone does.
+    package let segmentsPerSecond: Double
+    package let bound: WorkerBound
+
+    /// For fetches of `bytes` each.
+    ///
+    /// A transfer takes a fixed time and its bytes over a rate. So does what was measured: at another
+    /// size than that of the measurement, each byte more or less counts with what a byte takes. CPU
+    /// and network bound it either way.
+    package init(_ values: ScenarioValues, bytes: Double) {
+        segmentBytes = bytes
+        transferSeconds = max(1e-6, Self.transferSeconds(values, bytes: bytes))
+        cpuSeconds = max(
+            1e-9, values[.cpuPerSegment] * 1e-6 + bytes * values[.cpuPerGigabyte] * 1e-9)
+        let own: (WorkerBound, Double)
+        if let seconds = Self.measuredSeconds(values, bytes: bytes) {
+            own = (.measured, 1 / max(1e-9, seconds))
+        } else {
+            own = (
+                .connections,
+                values[.connections] / transferSeconds * values[.connectionEfficiency]
+            )
+        }
+        let perSecond = [
+            own, (.cpu, Self.cores(values) / cpuSeconds),
+            (.network, Self.bytesPerSecond(values) / max(0.125, bytes)),
+        ]
+        let least = perSecond.min { $0.1 < $1.1 } ?? own
+        bound = least.0
+        segmentsPerSecond = least.1
+    }
+
+    private static func transferSeconds(_ values: ScenarioValues, bytes: Double) -> Double {
+        let perByte = 8 / (values[.connectionMegabits] * 1e6)
+        guard let measured = values.known(.serviceSeconds) else {
+            return values[.originLatency] / 1_000 + bytes * perByte
+        }
+        return atSize(bytes, measured, values.known(.measuredBytes), perByte: perByte)
+    }
+
+    /// Seconds that a worker takes for a segment by what was measured; nil where nothing was.
+    private static func measuredSeconds(_ values: ScenarioValues, bytes: Double) -> Double? {
+        guard let rate = values.known(.segmentsPerSecond) else { return nil }
+        let reckoned = max(
+            values[.cpuPerGigabyte] * 1e-9 / cores(values), 1 / bytesPerSecond(values),
+            8 / (values[.connectionMegabits] * 1e6 * values[.connections]))
+        let perByte = values.known(.secondsPerGigabyte).map { $0 * 1e-9 } ?? reckoned
+        return atSize(bytes, 1 / rate, values.known(.measuredBytes), perByte: perByte)
+    }
+
+    /// `seconds` were measured for `size` bytes. What is fixed of it is never less than nothing.
+    private static func atSize(
+        _ bytes: Double, _ seconds: Double, _ size: Double?, perByte: Double
+    ) -> Double {
+        guard let size, size > 0 else { return seconds }
+        return seconds + (bytes - size) * min(perByte, seconds / size)
+    }
+
+    /// The cores that a worker has: an event loop a core.
+    package static func cores(_ values: ScenarioValues) -> Double {
+        min(values.known(.workerCores) ?? values[.machineCores], values[.machineCores])
+    }
+
+    /// Its part of the machine's interface.
+    static func bytesPerSecond(_ values: ScenarioValues) -> Double {
+        values[.nicMegabits] * 1e6 / 8 * min(1, cores(values) / values[.machineCores])
+    }
+}
