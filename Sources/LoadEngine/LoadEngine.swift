@@ -72,7 +72,9 @@ package final class LoadEngine: Sendable {
         for loop in loops { loop.loop.shutdown() }
         if let failure = ends.lazy.compactMap(\.failure).first { throw failure }
         let ending = ends.map(\.ending).first { $0 != .finished } ?? .finished
-        return Outcome(ending: ending, breakdown: breakdown(ends))
+        return Outcome(
+            ending: ending, breakdown: breakdown(ends),
+            elapsedSeconds: ends.map(\.seconds).max() ?? 0)
     }
 
     /// Ends the test at once; what is under way counts as nothing.
@@ -82,7 +84,12 @@ package final class LoadEngine: Sendable {
     package struct Outcome: Sendable {
         package var ending: LoadResult.Ending
         package var breakdown: LoadBreakdown
+        /// From the start until the last request ended, 0 or more.
+        package var elapsedSeconds: Double
     }
+
+    /// Threads that send.
+    package var threads: Int { loops.count }
 
     /// By name, what took most time first: of more than `LoadBreakdown.most` the rest is one.
     private func breakdown(_ ends: [LoadLoopEnd]) -> LoadBreakdown {

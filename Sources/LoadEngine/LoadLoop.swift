@@ -223,8 +223,8 @@ final class LoadLoop: @unchecked Sendable {
         for timer in [secondTimer, endTimer, arrivalTimer] { timer?.cancel() }
         onEnd(
             LoadLoopEnd(
-                lastSecond: wasStarted ? interval.second - 1 : -1, ending: ending, failure: failure,
-                tallies: tallies))
+                lastSecond: wasStarted ? interval.second - 1 : -1, seconds: max(clock.seconds, 0),
+                ending: ending, failure: failure, tallies: tallies))
     }
 
     private static var threadSeconds: Double {
@@ -398,6 +398,8 @@ final class LoadLoop: @unchecked Sendable {
 struct LoadLoopEnd: Sendable {
     /// Of its last interval; -1 for none.
     var lastSecond: Int
+    /// When it ended, on the test's clock.
+    var seconds: Double
     var ending: LoadResult.Ending
     var failure: Failure?
     /// By object.

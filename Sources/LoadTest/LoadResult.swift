@@ -22,7 +22,7 @@ package struct LoadResult: Sendable {
     package var ending = Ending.finished
     /// All that counts.
     package var total = LoadInterval(second: 0)
-    /// All that ended before the end of the warm-up, or was due in it.
+    /// All that ended before the end of the warm-up.
     package var warmUp = LoadInterval(second: 0)
     package var seconds: [LoadSecond] = []
     package var breakdown = LoadBreakdown()
@@ -30,6 +30,9 @@ package struct LoadResult: Sendable {
     package var shares: [LoadShareReport] = []
     /// Cores that the generators' loops had, all shares together.
     package var cores = 1
+
+    /// Those that did not hold.
+    package var broken: [LoadVerdict] { verdicts.filter { !$0.holds } }
 
     package init() {}
 }

@@ -1,0 +1,192 @@
+import Foundation
+import LoadTest
+import Model
+import Planner
+import Runtime
+import Synchronization
+
+/// Runs a load test, once or with one load after another. A service, so that a signal ends it in order.
+final class LoadTestSession: Service {
+    /// How often, and with what load, the scenario is run.
+    enum Course: Sendable, Equatable {
+        case once
+        /// From the scenario's own load on, a step of so many seconds for each load.
+        case search(stepSeconds: Double, most: Double)
+        /// With so many workers, each with the scenario's users.
+        case scale([Int])
+    }
+
+    /// What came of it.
+    struct Outcome: Sendable {
+        /// Of the one run; of a search the highest load that held, of a scale the last step.
+        var result: LoadResult
+        var ladder: LoadLadder?
+
+        var exitCode: ExitCode {
+            if result.ending == .interrupted { return .interrupted }
+            if let ladder, ladder.kind == .search {
+                return ladder.highest == nil ? .thresholdBroken : .success
+            }
+            return result.broken.isEmpty && result.ending != .aborted ? .success : .thresholdBroken
+        }
+    }
+
+    /// Told of each second that is over, with all that counts up to then. From any thread; must not wait.
+    typealias Follower = @Sendable (_ interval: LoadInterval, _ result: LoadResult) -> Void
+
+    let name = "load test"
+    private let scenario: LoadScenario
+    private let course: Course
+    private let runner: any LoadRunner
+    private let onStep: @Sendable (_ step: String?, LoadScenario) -> Void
+    private let follower: Follower
+    private let found = Mutex<Outcome?>(nil)
+    private let isInterrupted = Mutex(false)
+
+    init(
+        _ scenario: LoadScenario, _ course: Course, _ runner: any LoadRunner,
+        onStep: @escaping @Sendable (_ step: String?, LoadScenario) -> Void,
+        follower: @escaping Follower
+    ) {
+        self.scenario = scenario
+        self.course = course
+        self.runner = runner
+        self.onStep = onStep
+        self.follower = follower
+    }
+
+    /// Nil before the end.
+    var outcome: Outcome? { found.withLock { $0 } }
+
+    func run() async throws {
+        let outcome =
+            switch course {
+            case .once: Outcome(result: try await step(scenario, workers: nil, name: nil))
+            case .search(let seconds, let most): try await search(seconds, most)
+            case .scale(let workers): try await scale(workers)
+            }
+        found.withLock { $0 = outcome }
+    }
+
+    func interrupt() {
+        isInterrupted.withLock { $0 = true }
+        runner.stop(.interrupted)
+    }
+
+    // MARK: Courses
+
+    private func search(_ seconds: Double, _ most: Double) async throws -> Outcome {
+        let isOpen = scenario.model != .closed
+        var ladder = LoadLadder(kind: .search, unit: isOpen ? .arrivalsPerSecond : .users)
+        let first = scenario.stages.map { max($0.from, $0.to) }.max() ?? 1
+        var search = LoadSearch(first: first, most: max(most, first), isWhole: !isOpen)
+        while let level = search.next {
+            let one = scenario.held(at: level, seconds: seconds)
+            let figure = HumanFormat.fixed(level, places: level < 10 ? 1 : 0)
+            let text = figure + (isOpen ? "/s" : " users")
+            let result = try await step(one, workers: nil, name: text)
+            ladder.steps.append(LoadLadder.Step(level: level, result: result))
+            guard result.ending != .interrupted else { break }
+            search.record(holds: result.broken.isEmpty && result.ending != .aborted)
+        }
+        ladder.highest = search.highest
+        ladder.lowestBroken = search.lowestBroken
+        let best = ladder.steps.last { $0.level == search.highest } ?? ladder.steps.last
+        var result = best?.result ?? LoadResult()
+        if ladder.steps.last?.result.ending == .interrupted { result.ending = .interrupted }
+        return Outcome(result: result, ladder: ladder)
+    }
+
+    private func scale(_ workers: [Int]) async throws -> Outcome {
+        var ladder = LoadLadder(kind: .scale, unit: .workers)
+        for count in workers {
+            let result = try await step(
+                scenario.multiplied(by: Double(count)), workers: count,
+                name: "\(count) worker\(count == 1 ? "" : "s")")
+            ladder.steps.append(LoadLadder.Step(level: Double(count), result: result))
+            if result.ending == .interrupted { break }
+        }
+        let points = ladder.steps.compactMap { step -> (n: Double, x: Double)? in
+            let seconds = step.result.measuredSeconds
+            let done = Double(step.result.total.counts.succeeded)
+            return seconds > 0 && done > 0 ? (n: step.level, x: done / seconds) : nil
+        }
+        ladder.fit = try? Scalability.fit(points)
+        return Outcome(result: ladder.steps.last?.result ?? LoadResult(), ladder: ladder)
+    }
+
+    // MARK: One run
+
+    private func step(
+        _ scenario: LoadScenario, workers: Int?, name: String?
+    ) async throws -> LoadResult {
+        if isInterrupted.withLock({ $0 }) {
+            var result = LoadResult()
+            result.ending = .interrupted
+            return result
+        }
+        onStep(name, scenario)
+        let recorder = Mutex(LoadRecorder())
+        recorder.withLock {
+            $0.update {
+                $0.name = scenario.name
+                $0.startedSeconds = Date().timeIntervalSince1970
+                $0.warmUpSeconds = scenario.warmUpSeconds
+            }
+        }
+        let end = try await runner.run(scenario, workers: workers) { [self] interval in
+            let result = recorder.withLock { recorder -> LoadResult in
+                _ = recorder.add(interval, of: 1)
+                return recorder.result
+            }
+            abort(interval, result, scenario)
+            follower(interval, result)
+        }
+        return recorder.withLock { recorder in
+            recorder.update { finish(&$0, end, scenario) }
+            return recorder.result
+        }
+    }
+
+    private func finish(_ result: inout LoadResult, _ end: LoadRunEnd, _ scenario: LoadScenario) {
+        result.ending = end.ending
+        result.breakdown = end.breakdown
+        result.shares = end.shares
+        result.cores = end.cores
+        result.measuredSeconds = max(
+            end.elapsedSeconds - scenario.warmUpSeconds.rounded(.up), 0)
+        result.verdicts = scenario.thresholds.map {
+            $0.judge(result.total, measuredSeconds: result.measuredSeconds)
+        }
+    }
+
+    /// Ends a run in which a threshold is broken that is to end it.
+    private func abort(_ interval: LoadInterval, _ result: LoadResult, _ scenario: LoadScenario) {
+        let measured = Double(interval.second + 1) - scenario.warmUpSeconds.rounded(.up)
+        let isBroken = scenario.thresholds.contains { threshold in
+            guard let seconds = threshold.abortAfterSeconds, measured >= seconds, measured > 0
+            else { return false }
+            return !threshold.judge(result.total, measuredSeconds: measured).holds
+        }
+        if isBroken { runner.stop(.aborted) }
+    }
+}
+
+extension LoadScenario {
+    /// The same at one load for so long, with a fifth of it, two seconds at most, to settle.
+    func held(at level: Double, seconds: Double) -> LoadScenario {
+        var scenario = self
+        scenario.stages = [LoadStage(seconds: seconds, from: level, to: level)]
+        scenario.warmUpSeconds = min(2, (seconds / 5).rounded(.down))
+        return scenario
+    }
+
+    /// The same with so many times the users and places.
+    func multiplied(by factor: Double) -> LoadScenario {
+        var scenario = self
+        scenario.stages = stages.map {
+            LoadStage(seconds: $0.seconds, from: $0.from * factor, to: $0.to * factor)
+        }
+        return scenario
+    }
+}
