@@ -16,7 +16,7 @@ import Worker
 package final class EmbeddedCluster: Sendable {
     package struct Configuration: Sendable {
         package var statePath: String
-        /// 1 or more.
+        /// 0 for a cluster that is asked, and does nothing.
         package var workers: Int
         /// Transfers that each worker has under way.
         package var connectionsPerWorker: Int
@@ -77,8 +77,8 @@ package final class EmbeddedCluster: Sendable {
         self.configuration = configuration
         let postgres = EmbeddedPostgres(state: state, environment: configuration.environment)
         let coordinator = CoordinatorRunner(configuration, postgres: postgres)
-        let workers = (1...max(1, configuration.workers)).map { number in
-            WorkerRunner(number: number, configuration, coordinator: coordinator)
+        let workers = (0..<configuration.workers).map { number in
+            WorkerRunner(number: number + 1, configuration, coordinator: coordinator)
         }
         self.postgres = postgres
         self.coordinator = coordinator

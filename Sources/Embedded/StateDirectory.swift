@@ -32,6 +32,9 @@ package final class StateDirectory: Sendable {
             "input.usage", "there is no HOME to keep the state under; name a directory by --state")
     }
 
+    /// Whether a private cluster was made there.
+    package static func isUsed(_ path: String) -> Bool { access("\(path)/postgresql", F_OK) == 0 }
+
     /// Makes the directory when it is missing, and locks it.
     ///
     /// Throws `cluster.stateInUse` with the process id when another Dray has it,

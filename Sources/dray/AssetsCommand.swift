@@ -7,7 +7,7 @@ enum AssetsCommand {
     static let command = Command(
         "assets", summary: "List the assets of a catalog: filter, search, sort.",
         discussion: """
-            \(ClusterCall.place) In patterns * stands for any characters. The size of an asset is what \
+            \(ClusterCall.anyPlace) In patterns * stands for any characters. The size of an asset is what \
             is stored of it or, where nothing is, what is expected.
             """,
         operands: [
@@ -44,11 +44,13 @@ enum AssetsCommand {
             CommandOption(
                 "after", .text(placeholder: "PLACE"),
                 help: "Go on where a listing ended, as its last line says."),
-            ClusterCall.json,
+            CommonOptions.stateDirectory, ClusterCall.json,
         ]
     ) { arguments in
-        await ClusterCall.run { client in
-            let listing = try await listing(query(arguments), arguments.integer("limit") ?? 100) {
+        await ClusterCall.run(
+            arguments, CommonOptions.stateDirectory, asking: { try query(arguments) }
+        ) { query, client in
+            let listing = try await listing(query, arguments.integer("limit") ?? 100) {
                 try await client.assets($0, retrySeconds: ClusterCall.retrySeconds)
             }
             return try ClusterCall.show(listing, arguments) { text(listing) }
@@ -82,7 +84,9 @@ enum AssetsCommand {
             Int64(catalog).map { CatalogReference(CatalogID($0)) }
                 ?? CatalogReference(name: catalog))
         if let site = arguments.text("site") {
-            query.catalog.storageURL = try Destination(remote: site).storageURL
+            query.catalog.storageURL =
+                try CommonOptions.coordinator == nil
+                ? Destination(local: site).storageURL : Destination(remote: site).storageURL
         }
         for name in (arguments.text("state") ?? "").split(separator: ",") {
             query.states.append(try choice("state", String(name)))

@@ -8,23 +8,83 @@ enum ClusterCall {
     static let json = CommandOption("json", .flag, help: "Print JSON.")
     /// For the help of such commands.
     static let place = "Asks the cluster at DRAY_COORDINATOR, by default the one of `dray up`."
+    /// For the help of those that make do with a private cluster that does not run.
+    static let anyPlace =
+        "Asks the cluster at DRAY_COORDINATOR, by default the one of `dray up` or, where none runs, "
+        + "the private one of `dray prefetch`, which is started for it."
     /// A person waits.
     static let retrySeconds = 2.0
 
-    /// Connects, prints what `body` answers, and says how the process ends.
+    /// Connects to a cluster that runs, prints what `body` answers, and says how the process ends.
     static func run(
         _ body: (CoordinatorClient) async throws -> String
     ) async -> ExitCode {
         do {
             try LogOutput.configure(environment: DrayCommand.environment, defaultLevel: .warning)
-            let endpoints = CommonOptions.coordinator ?? "http://\(CommonOptions.defaultListen)"
-            let client = try CoordinatorClient(endpoints: endpoints, token: CommonOptions.token)
-            defer { client.shutdown() }
-            Console.write(try await body(client))
-            return .success
+            return try await ask(CommonOptions.coordinator ?? localEndpoint, body)
         } catch {
             return Console.fail(error)
         }
+    }
+
+    /// As `run`; where DRAY_COORDINATOR is not set and nothing runs in its default place, or `--state` names one, by
+    /// the private cluster, started without workers for as long as `body` takes.
+    ///
+    /// - Parameter isCheck: tells whether a cluster runs, so that none is started that is not named.
+    static func run(
+        _ arguments: Arguments, _ state: CommandOption = CommonOptions.state,
+        isCheck: Bool = false,
+        _ body: @escaping @Sendable (CoordinatorClient) async throws -> String
+    ) async -> ExitCode {
+        do {
+            try LogOutput.configure(environment: DrayCommand.environment, defaultLevel: .warning)
+            if let endpoints = CommonOptions.coordinator {
+                PrefetchCommand.noteEmbeddedOptions(arguments, [state.name])
+                return try await ask(endpoints, body)
+            }
+            guard !isCheck || arguments.text(state.name) != nil,
+                try await isPrivate(arguments, state)
+            else { return try await ask(localEndpoint, body) }
+            return try await askPrivate(try CommonOptions.statePath(arguments, state), body)
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// As above, with what the command line asks for: read before any cluster is started.
+    static func run<Asked: Sendable>(
+        _ arguments: Arguments, _ state: CommandOption = CommonOptions.state,
+        asking: () throws -> Asked,
+        _ body: @escaping @Sendable (Asked, CoordinatorClient) async throws -> String
+    ) async -> ExitCode {
+        do {
+            let asked = try asking()
+            return await run(arguments, state) { try await body(asked, $0) }
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    static var localEndpoint: String { "http://\(CommonOptions.defaultListen)" }
+
+    private static func ask(
+        _ endpoints: String, _ body: (CoordinatorClient) async throws -> String
+    ) async throws -> ExitCode {
+        let client = try CoordinatorClient(endpoints: endpoints, token: CommonOptions.token)
+        defer { client.shutdown() }
+        do {
+            Console.write(try await body(client))
+        } catch let failure as Failure
+            where failure.code == "cluster.coordinatorUnreachable"
+            && CommonOptions.coordinator == nil
+        {
+            throw Failure(
+                failure.code,
+                "no cluster runs at \(CommonOptions.defaultListen), and DRAY_COORDINATOR names no other; "
+                    + "start one with `dray up`. What `dray prefetch` did without one show `dray assets`, and "
+                    + "`dray status --state DIR`")
+        }
+        return .success
     }
 
     /// `value` as JSON if `--json` was given, as `text` otherwise.

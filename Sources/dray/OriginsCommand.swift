@@ -8,7 +8,7 @@ enum OriginsCommand {
         "origins", summary: "Show origins, their limits and what was decided about them.",
         discussion: """
             Without a command, lists the origins: limits, what of them is in use, cooldowns, and what \
-            workers and cluster decided with the reasons. \(ClusterCall.place)
+            workers and cluster decided with the reasons. \(ClusterCall.anyPlace)
 
             An origin is scheme://host[:port]; of a longer URL its origin is taken. Limits are for \
             all workers together.
@@ -16,20 +16,20 @@ enum OriginsCommand {
         subcommands: [
             Command(
                 "list", summary: "List origins, limits and decisions.",
-                options: [ClusterCall.json], action: list),
+                options: [CommonOptions.state, ClusterCall.json], action: list),
             Command(
                 "set", summary: "Give an origin limits of its own.",
                 discussion: "They replace the default as a whole: what is not named is unlimited.",
-                operands: [operand], options: limitOptions, action: set),
+                operands: [operand], options: limitOptions + [CommonOptions.state], action: set),
             Command(
                 "clear", summary: "Take an origin's own limits away; the default counts again.",
-                operands: [operand], action: clear),
+                operands: [operand], options: [CommonOptions.state], action: clear),
             Command(
                 "default", summary: "Set the limits of origins that have none of their own.",
                 discussion:
                     "They replace the ones before as a whole: what is not named is unlimited.",
-                options: limitOptions, action: setDefault),
-        ], options: [ClusterCall.json], action: list)
+                options: limitOptions + [CommonOptions.state], action: setDefault),
+        ], options: [CommonOptions.state, ClusterCall.json], action: list)
 
     private static let operand = CommandOperand("ORIGIN", help: "https://cdn.example, for one.")
 
@@ -50,9 +50,10 @@ enum OriginsCommand {
     // MARK: Changing
 
     @Sendable private static func set(_ arguments: Arguments) async -> ExitCode {
-        await ClusterCall.run { client in
-            let origin = try origin(arguments)
-            let limits = try limits(arguments)
+        await ClusterCall.run(
+            arguments, asking: { (try origin(arguments), try limits(arguments)) }
+        ) { asked, client in
+            let (origin, limits) = asked
             try await client.setLimits(
                 OriginLimitsChange(origin: origin, limits: limits),
                 retrySeconds: ClusterCall.retrySeconds)
@@ -61,8 +62,7 @@ enum OriginsCommand {
     }
 
     @Sendable private static func clear(_ arguments: Arguments) async -> ExitCode {
-        await ClusterCall.run { client in
-            let origin = try origin(arguments)
+        await ClusterCall.run(arguments, asking: { try origin(arguments) }) { origin, client in
             try await client.setLimits(
                 OriginLimitsChange(origin: origin, limits: nil),
                 retrySeconds: ClusterCall.retrySeconds)
@@ -71,8 +71,7 @@ enum OriginsCommand {
     }
 
     @Sendable private static func setDefault(_ arguments: Arguments) async -> ExitCode {
-        await ClusterCall.run { client in
-            let limits = try limits(arguments)
+        await ClusterCall.run(arguments, asking: { try limits(arguments) }) { limits, client in
             try await client.setLimits(
                 OriginLimitsChange(origin: nil, limits: limits),
                 retrySeconds: ClusterCall.retrySeconds)
@@ -118,7 +117,7 @@ enum OriginsCommand {
     // MARK: Showing
 
     @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {
-        await ClusterCall.run { client in
+        await ClusterCall.run(arguments) { client in
             var page = try await client.origins(retrySeconds: ClusterCall.retrySeconds)
             while let next = page.next {
                 let more = try await client.origins(

@@ -95,9 +95,11 @@ enum PrefetchCommand {
     }
 
     /// A cluster has its own workers and state: the same command line serves on a laptop and there.
-    static func noteEmbeddedOptions(_ arguments: Arguments) {
-        let options =
-            ["state", "workers", "connections", "durability"] + TransferOptions.all.map(\.name)
+    static func noteEmbeddedOptions(
+        _ arguments: Arguments,
+        _ options: [String] = ["state", "workers", "connections", "durability"]
+            + TransferOptions.all.map(\.name)
+    ) {
         for option in options where arguments.text(option) != nil {
             Console.note(
                 "--\(option) is for the private cluster; passed over, because DRAY_COORDINATOR is set"

@@ -10,7 +10,7 @@ enum QueueCommand {
         subcommands: [
             Command(
                 "list", summary: "List the queues and what waits in them.",
-                options: [ClusterCall.json], action: list),
+                options: [CommonOptions.state, ClusterCall.json], action: list),
             change(
                 "pause", .pause, "Hand out no more work of a queue.",
                 "What workers hold is finished; everything else waits until `dray queue resume`."),
@@ -20,7 +20,7 @@ enum QueueCommand {
             change(
                 "drain", .drain, "Finish what a queue has and take in nothing new.",
                 "Submitting to its site is refused until `dray queue resume`."),
-        ], options: [ClusterCall.json], action: list)
+        ], options: [CommonOptions.state, ClusterCall.json], action: list)
 
     private static func change(
         _ name: String, _ action: QueueControl.Action, _ summary: String, _ discussion: String
@@ -44,7 +44,7 @@ enum QueueCommand {
     }
 
     @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {
-        await ClusterCall.run { client in
+        await ClusterCall.run(arguments) { client in
             let list = try await client.queues(retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(list, arguments) { table(list.queues) }
         }

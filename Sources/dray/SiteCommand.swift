@@ -7,11 +7,11 @@ enum SiteCommand {
     static let command = Command(
         "site",
         summary: "Show the sites of a cluster; set when, how fast and how far they are fed.",
-        discussion: "Without a command, lists the sites. \(ClusterCall.place)",
+        discussion: "Without a command, lists the sites. \(ClusterCall.anyPlace)",
         subcommands: [
             Command(
                 "list", summary: "List the sites, their schedules and what is in force now.",
-                options: [ClusterCall.json], action: list),
+                options: [CommonOptions.state, ClusterCall.json], action: list),
             Command(
                 "set", summary: "Set a site's schedule, the most it may be fed with, and its room.",
                 discussion: """
@@ -46,18 +46,18 @@ enum SiteCommand {
                     CommandOption(
                         "quota", .text(placeholder: "SIZE"),
                         help: "The most its catalogs may hold together; `none` for no quota."),
-                    ClusterCall.json,
+                    CommonOptions.state, ClusterCall.json,
                 ], action: set),
             Command(
                 "resume", summary: "Let a site that could not be written go on at once.",
                 discussion: "It would do so by itself, a minute after it was mended at the latest.",
                 operands: [
                     CommandOperand("NAME", help: "The site's queue, or its storage URL.")
-                ], options: [ClusterCall.json], action: resume),
-        ], options: [ClusterCall.json], action: list)
+                ], options: [CommonOptions.state, ClusterCall.json], action: resume),
+        ], options: [CommonOptions.state, ClusterCall.json], action: list)
 
     @Sendable private static func resume(_ arguments: Arguments) async -> ExitCode {
-        await ClusterCall.run { client in
+        await ClusterCall.run(arguments) { client in
             var settings = SiteSettings(site: arguments.operands[0])
             settings.resumes = true
             let status = try await client.configure(
@@ -69,8 +69,7 @@ enum SiteCommand {
     }
 
     @Sendable private static func set(_ arguments: Arguments) async -> ExitCode {
-        await ClusterCall.run { client in
-            let settings = try settings(arguments)
+        await ClusterCall.run(arguments, asking: { try settings(arguments) }) { settings, client in
             let status = try await client.configure(
                 settings, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(status, arguments) {
@@ -115,7 +114,7 @@ enum SiteCommand {
     }
 
     @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {
-        await ClusterCall.run { client in
+        await ClusterCall.run(arguments) { client in
             let list = try await client.sites(retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(list, arguments) { table(list) }
         }

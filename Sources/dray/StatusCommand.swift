@@ -6,10 +6,13 @@ import Runtime
 enum StatusCommand {
     static let command = Command(
         "status", summary: "Show the catalogs, queues and workers of a cluster.",
-        discussion: ClusterCall.place,
-        options: [ClusterCall.json]
+        discussion: """
+            \(ClusterCall.place) Ends with 3 when that does not answer. With --state it asks the private \
+            cluster of `dray prefetch`, which is started for it.
+            """,
+        options: [CommonOptions.state, ClusterCall.json]
     ) { arguments in
-        await ClusterCall.run { client in
+        await ClusterCall.run(arguments, isCheck: true) { client in
             let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(status, arguments) { text(status) }
         }

@@ -1,0 +1,67 @@
+import CoordinatorClient
+import Embedded
+import Model
+import Runtime
+
+extension ClusterCall {
+    /// Whether a private cluster is to answer: one was named, or is there where nothing runs.
+    static func isPrivate(
+        _ arguments: Arguments, _ state: CommandOption
+    ) async throws -> Bool {
+        let isNamed = arguments.text(state.name) != nil
+        // Without a home there is none.
+        guard let path = try? CommonOptions.statePath(arguments, state) else { return false }
+        guard StateDirectory.isUsed(path) else {
+            guard !isNamed else {
+                throw UsageError(
+                    "--\(state.name) is '\(printable(path))', where no private cluster was",
+                    hint: "Name the directory that `dray prefetch` was given, or leave it out."
+                )
+            }
+            return false
+        }
+        guard !isNamed else { return true }
+        let client = try CoordinatorClient(endpoints: localEndpoint, token: CommonOptions.token)
+        defer { client.shutdown() }
+        do throws(Failure) {
+            try await client.readiness(retrySeconds: 0)
+            return false
+        } catch {
+            return error.code == "cluster.coordinatorUnreachable"
+        }
+    }
+
+    /// Has a private cluster answer, which runs for that.
+    static func askPrivate(
+        _ statePath: String,
+        _ body: @escaping @Sendable (CoordinatorClient) async throws -> String
+    ) async throws -> ExitCode {
+        let cluster = try await EmbeddedCluster.prepare(
+            EmbeddedCluster.Configuration(
+                statePath: statePath, workers: 0,
+                connectionsPerWorker: CommonOptions.defaultConnections, address: "127.0.0.1",
+                port: 0, token: EmbeddedCluster.randomToken(), interruptsOthers: false,
+                drainSeconds: CommonOptions.drainSeconds, environment: DrayCommand.environment))
+        let group = ServiceGroup(
+            stages: cluster.stages + [[PrivateCall(cluster: cluster, body: body)]],
+            graceSeconds: CommonOptions.drainSeconds, signals: try ProcessSignals.stream())
+        switch try await group.run() {
+        case .finished: return .success
+        case .signalled: return .interrupted
+        }
+    }
+}
+
+/// Asks as soon as the coordinator runs; its end is that of all.
+private struct PrivateCall: Service {
+    let name = "call"
+    let cluster: EmbeddedCluster
+    let body: @Sendable (CoordinatorClient) async throws -> String
+
+    func run() async throws {
+        let client = try CoordinatorClient(
+            endpoints: cluster.coordinatorURL, token: cluster.configuration.token)
+        defer { client.shutdown() }
+        Console.write(try await body(client))
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Commands that ask a cluster, where there is none but what `dray prefetch` has left.
+    @Suite(.timeLimit(.minutes(2))) struct PrivateAnswerTests {
+        @Test func aPrivateClusterAnswersWhatItKnows() async throws {
+            let source = try TemporaryDirectory("asked")
+            try source.write("one", to: "one.bin")
+            let origin = try await NginxServer(root: source.path)
+            let home = try await EmbeddedHome(.current)
+            let list = try source.write(
+                "\(origin.url)/one.bin\n\(origin.url)/lost.bin\n", to: "list.txt")
+            let prefetch = try home.prefetch(list, ["--name", "asked"])
+            #expect(try await prefetch.wait() == .exited(1))
+
+            func ask(_ words: [String]) async throws -> ChildProcess {
+                let option = words[0] == "assets" ? "--state-dir" : "--state"
+                let run = try home.start(words + [option, home.path("own/state/dray")])
+                #expect(try await run.wait() == .exited(0), "\(run.errors)")
+                return run
+            }
+            let failed = try await ask(["assets", "asked", "--code", "origin.*"])
+            #expect(failed.output.contains("lost.bin") && !failed.output.contains("one.bin"))
+            let bySite = try await ask(["assets", "asked", "--site", home.edge, "--json"])
+            #expect(bySite.output.contains("one.bin"))
+            #expect(try await ask(["status"]).output.contains("asked"))
+            #expect(try await ask(["queue"]).output.contains("file://\(home.edge)"))
+            #expect(try await ask(["origins"]).output.contains(origin.url))
+            // What is set is there for the next run.
+            let site = "file://\(home.edge)"
+            _ = try await ask(["site", "set", site, "--maximum", "3Mbit/s"])
+            #expect(try await ask(["site"]).output.contains("3Mbit/s"))
+            try await home.expectQuiet()
+
+            // Asking has changed nothing.
+            let again = try home.prefetch(list, ["--name", "asked"])
+            #expect(try await again.wait() == .exited(1))
+            #expect(origin.requests().filter { $0.target == "/one.bin" }.count == 1)
+        }
+
+        /// `dray status` serves as a health check.
+        @Test func aStatusTellsWhetherAClusterRuns() async throws {
+            let source = try TemporaryDirectory("checked")
+            try source.write("one", to: "one.bin")
+            let origin = try await NginxServer(root: source.path)
+            let home = try await EmbeddedHome(.ordinary)
+            let prefetch = try home.prefetch("\(origin.url)/one.bin", ["--name", "checked"])
+            #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
+            let status = try home.start(["status"])
+            #expect(try await status.wait() == .exited(3))
+            #expect(status.errors.contains("DRAY_COORDINATOR names no other"))
+            let assets = try home.start(["assets", "checked"])
+            #expect(try await assets.wait() == .exited(0), "\(assets.errors)")
+            #expect(assets.output.contains("one.bin"))
+        }
+
+        @Test func whereNothingWasNothingIsMade() async throws {
+            let home = try await EmbeddedHome(.current)
+            let before = try home.everything()
+            let state = home.path("none")
+            let run = try home.start(["assets", "x", "--state-dir", state])
+            #expect(try await run.wait() == .exited(2))
+            #expect(run.errors.contains("where no private cluster was"))
+            #expect(try home.everything() == before)
+        }
+    }
+}
