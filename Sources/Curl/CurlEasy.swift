@@ -176,6 +176,12 @@ package final class CurlEasy {
         try check(dray_easy_set_timeout_ms(handle, milliseconds), "timeout")
     }
 
+    /// Whether the next request opens a connection although there may be an idle one; it may be used again.
+    /// Reset by `setProfile`.
+    package func setOpensConnection(_ opens: Bool) throws(CurlError) {
+        try check(dray_easy_set_fresh_connect(handle, opens ? 1 : 0), "fresh connection")
+    }
+
     /// How much is received at a time, 1 KiB to 512 KiB.
     package func setBuffer(bytes: Int) throws(CurlError) {
         guard bytes != bufferBytes else { return }

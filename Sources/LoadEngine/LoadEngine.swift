@@ -19,6 +19,8 @@ package final class LoadEngine: Sendable {
         package var bufferBytes = 128 << 10
         /// How long requests that are under way at the end may take, at most, in seconds.
         package var drainSeconds = 30.0
+        /// Most connections that viewers have open, idle ones included, 1 or more.
+        package var viewerConnections = 10_000
 
         package init() {}
     }

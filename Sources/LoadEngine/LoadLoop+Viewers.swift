@@ -7,6 +7,8 @@ final class ViewerSlot {
     private unowned let loop: LoadLoop
     fileprivate var viewer: Viewer
     private var timer: LoopTimer?
+    /// Nothing of it has come yet.
+    private(set) var isNew = true
     /// Its place among those that play; -1 when it is over.
     fileprivate var place = -1
 
@@ -35,6 +37,7 @@ final class ViewerSlot {
 
     /// The request that it waited for is over.
     func ended(_ failure: FailureCode?, bytes: Int64, tookSeconds: Double, atSeconds now: Double) {
+        isNew = false
         guard place >= 0 else { return }
         guard failure == nil else { return go(viewer.failed(atSeconds: now), atSeconds: now) }
         viewer.received(

@@ -29,6 +29,9 @@ final class LoadLoop: @unchecked Sendable {
     let budget: LoadBudget
     /// Requests under way at a time, at most.
     let places: Int
+    private let mostConnections: Int
+    /// Each viewer's first request opens a connection.
+    private let opensConnections: Bool
     private let onInterval: @Sendable (LoadInterval) -> Void
     /// Told once, with the tallies by object, after the last interval.
     private let onEnd: @Sendable (LoadLoopEnd) -> Void
@@ -89,6 +92,13 @@ final class LoadLoop: @unchecked Sendable {
         self.onInterval = onInterval
         self.onEnd = onEnd
         places = max(1, scenario.http.concurrency / loops)
+        if case .viewers(let settings) = scenario.user, scenario.http.keepsAlive {
+            opensConnections = settings.opensConnection
+        } else {
+            opensConnections = false
+        }
+        mostConnections =
+            opensConnections ? max(options.viewerConnections / loops, places) : places
         profile = LoadEngine.profile(scenario.http, options)
         picker = TargetPicker(
             weights: plan.targets.map(\.weight), popularity: scenario.popularity, share: share,
@@ -127,7 +137,7 @@ final class LoadLoop: @unchecked Sendable {
         arrivalTimer = loop.makeTimer { [unowned self] in pump() }
         let open = { [self] () throws(CurlError) in
             var limits = CurlMulti.Limits()
-            limits.totalConnections = places
+            limits.totalConnections = mostConnections
             multi = try CurlMulti(loop: loop, limits: limits)
             let lines = scenario.http.headers.map(\.line)
             if !lines.isEmpty { headers = try CurlHeaders(lines) }
@@ -251,6 +261,7 @@ final class LoadLoop: @unchecked Sendable {
         do throws(CurlError) {
             let request = try takeRequest()
             if request.object != object { try set(request, for: object) }
+            if opensConnections { try request.setOpensConnection(owner.opensConnection) }
             request.easy.delegate = request
             request.begin(
                 owner: owner, plannedSeconds: plannedSeconds, sentSeconds: clock.seconds)

@@ -11,6 +11,11 @@ final class LoadRequest: CurlEasyDelegate {
         case arrival
         case user
         case viewer(ViewerSlot)
+
+        /// It is a viewer's first.
+        var opensConnection: Bool {
+            if case .viewer(let slot) = self { slot.isNew } else { false }
+        }
     }
 
     let easy: CurlEasy
@@ -27,6 +32,7 @@ final class LoadRequest: CurlEasyDelegate {
     /// Its place among those under way.
     var place = -1
     private let body: CheckedBody?
+    private var opensConnection = false
 
     init(easy: CurlEasy, loop: LoadLoop, checksBodies: Bool) {
         self.easy = easy
@@ -41,6 +47,12 @@ final class LoadRequest: CurlEasyDelegate {
         bytes = 0
         isAddressDenied = false
         body?.restart()
+    }
+
+    func setOpensConnection(_ opens: Bool) throws(CurlError) {
+        guard opens != opensConnection else { return }
+        try easy.setOpensConnection(opens)
+        opensConnection = opens
     }
 
     /// Of the body that came; nil where none is checked.

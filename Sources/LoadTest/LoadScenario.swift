@@ -113,6 +113,8 @@ package struct ViewerSettings: Sendable, Equatable {
     package var startBitsPerSecond: Int64?
     /// Plays one rendition all the time: the highest that this allows; nil to choose by throughput.
     package var fixedBitsPerSecond: Int64?
+    /// Its first request opens a connection, as a player's does, so that there are as many as viewers.
+    package var opensConnection = true
 
     package init() {}
 }
