@@ -34,6 +34,12 @@ package struct AccessLogSummary: Sendable {
     /// Whether every hour of a day is in it.
     package var holdsADay: Bool { spanSeconds >= 86_400 - 3_600 }
 
+    /// Requests a second in each hour of the day; nil of less than one.
+    package var hourlyRequests: [Double]? {
+        let rates = requestsPerSecondByHour.compactMap(\.self)
+        return holdsADay && rates.count == 24 ? rates : nil
+    }
+
     /// What a plan can be made from: less shows chance, and not a load.
     package static let leastSeconds = 3_600
     package static let leastRequests = 100

@@ -67,6 +67,8 @@ struct PoolRun {
         freeSlots = (0..<Int32(count)).reversed()
         backlogLeft = simulation.backlogJobs
         recorder = WaitRecorder(simulation)
+        answer.backlogDoneByPart = [Int](
+            repeating: 0, count: max(1, simulation.arrivalsPerSecond.count))
         if simulation.warmUpJobs == 0 || arrivals == nil { countedFrom = 0 }
     }
 
@@ -142,9 +144,11 @@ struct PoolRun {
         slots[index].start = now
         slots[index].isBusy = true
         busySlots += 1
+        let distribution =
+            arrival.isNaN ? simulation.backlogService ?? simulation.service : simulation.service
         events.insert(
             Event(
-                time: now + simulation.service.draw(&service), what: .ended, index: slot,
+                time: now + distribution.draw(&service), what: .ended, index: slot,
                 epoch: slots[index].epoch))
     }
 }
@@ -157,6 +161,7 @@ extension PoolRun {
         case .ended: end(event)
         case .failed: fail(event.index)
         case .replaced:
+            answer.replacements += 1
             isUp[Int(event.index)] = true
             freeSlots += range(event.index)
             planFailure(of: event.index)
@@ -175,6 +180,9 @@ extension PoolRun {
         freeSlots.append(event.index)
         if slot.arrival.isNaN {
             backlogLeft -= 1
+            let parts = answer.backlogDoneByPart.count
+            let part = Int(now / ArrivalProcess.daySeconds * Double(parts)) % parts
+            answer.backlogDoneByPart[part] += 1
             if backlogLeft == 0 { answer.backlogDoneSeconds = now }
             if now >= countedFrom { done += 1 }
         } else if slot.arrival >= countedFrom {

@@ -16,6 +16,8 @@ package struct PoolSimulation: Sendable {
     package var warmUpJobs = 0
     /// Jobs there from `backlogStartSeconds` on, which are taken when no other waits.
     package var backlogJobs = 0
+    /// How long they take; nil for as long as the others.
+    package var backlogService: TimeDistribution?
     package var backlogStartSeconds = 0.0
     package var failures: Failures?
     package var seed: UInt64 = 1
@@ -87,7 +89,11 @@ package struct SimulationResult: Sendable {
     package internal(set) var jobsPerSecond = 0.0
     /// When the last job of the backlog was done, in seconds from the first midnight; nil without one.
     package internal(set) var backlogDoneSeconds: Double?
+    /// Jobs of the backlog that were done, by the part of the day.
+    package internal(set) var backlogDoneByPart: [Int] = []
     package internal(set) var failures = 0
+    /// Workers that took the place of those.
+    package internal(set) var replacements = 0
     /// Runs that a failure ended.
     package internal(set) var lostRuns = 0
     /// Of simulated time: to the end of the last job.

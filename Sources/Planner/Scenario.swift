@@ -9,6 +9,8 @@ package struct Scenario: Sendable {
     package var origins: [ScenarioInput: String] = [:]
     /// What was measured of those that were.
     package var measured: [ScenarioInput: Measured] = [:]
+    /// Requests a second in each of 24 hours, where an access log tells them.
+    package var hourlyRequests: [Double]?
     /// How waits are corrected for variation; nil for Kimura's.
     package var correction: WaitingModel.Correction?
     /// Bit rates of the renditions, in kbit/s, ascending; nil for Apple's, or that of a picture.
@@ -161,6 +163,8 @@ package struct ScenarioValues: Sendable {
     /// In kbit/s, ascending.
     package let ladder: [Double]
     package let correction: WaitingModel.Correction
+    /// How requests are spread over 24 hours, where that was counted.
+    package let hourlyShape: [Double]?
 
     /// The likely values.
     package init(_ scenario: Scenario) { self.init(scenario) { $0.likely } }
@@ -182,6 +186,9 @@ package struct ScenarioValues: Sendable {
         let only = numbers[ScenarioInput.kilobitsPerSecond.rawValue]
         ladder = scenario.ladder { _ in only }
         correction = scenario.correction ?? Scenario.standardCorrection
+        hourlyShape = scenario.hourlyRequests.flatMap { rates in
+            rates.count == 24 && rates.contains { $0 > 0 } ? rates : nil
+        }
     }
 
     /// The value of an input that always has one.

@@ -249,6 +249,13 @@ extension ScenarioInput {
         row(
             .spareWorkers, "pool.spareWorkers", "", 0...10_000, exact(1), whole: true,
             "Workers that may fail at once: N+1 is 1."),
+        row(
+            .hoursBetweenFailures, "pool.hoursBetweenFailures", "h", 0.1...1e7,
+            range(24, 720, 14_000), "Time from a worker's start until it fails, on average.",
+            source:
+                "Barroso, Hölzle and Ranganathan, The Datacenter as a Computer (2018): over 95 % of "
+                + "machines restart less often than once a month; low: Google Cloud's preemptible "
+                + "machines, a day; high: Amazon's Spot Instance Advisor, under 5 % a month"),
     ]
 
     private static let cluster: [Row] = [

@@ -14,7 +14,7 @@ package enum ScenarioInput: Int, CaseIterable, Sendable {
     case serviceSeconds, segmentsPerSecond, measuredBytes, secondsPerGigabyte
     case bootSeconds, serviceCV2, arrivalCV2, contention, coherency, attempts
     case waitSeconds, percentile, dispatchSeconds, dispatchMedian
-    case headroom, spareWorkers
+    case headroom, spareWorkers, hoursBetweenFailures
     case databaseCores, databaseCPUPerSegment, walPerSegment, diskPerSegment
     case coordinatorCPUPerSegment, coordinatorCores
     case loadTestHours

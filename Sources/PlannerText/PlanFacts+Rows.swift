@@ -122,11 +122,26 @@ extension PlanFacts {
         }
         var apart = ""
         if let predicted = row.predicted, let simulated = row.simulated,
-            // A share of next to nothing says nothing.
-            predicted >= 0.001
+            // A share of next to nothing says nothing, nor does that what is rare did not happen.
+            predicted >= 0.001, simulated > 0 || predicted >= 1
         {
             apart = Self.apart(simulated / predicted - 1)
         }
         return [row.figure, text(row.predicted), text(row.simulated), apart]
+    }
+
+    static let hourHeadings = [
+        "hour", "on demand/s, plan", "simulation", "fill/s", "p95 wait, plan", "simulation",
+    ]
+
+    static func hour(_ hour: PlanSimulation.Hour) -> [String] {
+        func wait(_ seconds: Double?) -> String {
+            seconds.map { Quantity.seconds($0) } ?? (hour.onDemandPlanned > 0 ? "no end" : "")
+        }
+        return [
+            "\(hour.hour):00", Quantity.digits(hour.onDemandPlanned),
+            Quantity.digits(hour.onDemandSimulated), Quantity.digits(hour.fillSimulated),
+            wait(hour.waitPredicted), hour.waitSimulated.map { Quantity.seconds($0) } ?? "",
+        ]
     }
 }

@@ -93,7 +93,11 @@ package struct PlanHTML {
                 "The plan beside a simulation of it",
                 HTMLText.table(
                     PlanFacts.simulationHeadings, simulation.rows.map(PlanFacts.simulated))
-                    + HTMLText.list(simulation.notes))
+                    + HTMLText.list(simulation.notes)
+                    + (simulation.hours.isEmpty
+                        ? ""
+                        : HTMLText.table(
+                            PlanFacts.hourHeadings, simulation.hours.map(PlanFacts.hour))))
         }
         text += growth(charts)
         if !plan.costs.isEmpty {

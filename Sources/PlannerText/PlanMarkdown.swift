@@ -33,6 +33,12 @@ package struct PlanMarkdown {
                     "The plan beside a simulation of it", PlanFacts.simulationHeadings,
                     simulation.rows.map(PlanFacts.simulated))
                     + "\n" + simulation.notes.map { "- \(Self.escaped($0))\n" }.joined())
+            if !simulation.hours.isEmpty {
+                parts.append(
+                    table(
+                        "The simulated day by the hour", PlanFacts.hourHeadings,
+                        simulation.hours.map(PlanFacts.hour)))
+            }
         }
         parts.append(growth)
         parts += costs

@@ -124,6 +124,12 @@ package struct PlanTable {
             "The plan beside a simulation of it, seed \(simulation.seed)",
             PlanFacts.simulationHeadings, simulation.rows.map(PlanFacts.simulated))
             + notes(simulation.notes)
+            + (simulation.hours.isEmpty
+                ? ""
+                : "\n"
+                    + table(
+                        "The simulated day by the hour", PlanFacts.hourHeadings,
+                        simulation.hours.map(PlanFacts.hour), left: []))
     }
 
     private var growth: String {

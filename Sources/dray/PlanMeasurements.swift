@@ -42,6 +42,7 @@ enum PlanMeasurements {
         }
         if let path = arguments.text("from-access-log") {
             let summary = try PlanLogCommand.summary(ofLog: path)
+            scenario.hourlyRequests = summary.hourlyRequests
             let ratio = scenario.estimate(.peakToMean) ?? Estimate(1)
             let values = try named(path) { () throws(PlannerError) in
                 try summary.values(peakToMean: ratio)

@@ -115,6 +115,84 @@ import Testing
     }
 }
 
+/// A day of a plan, as it is reckoned and as it is simulated.
+@Suite struct SimulatedDayTests {
+    private static func simulation(_ given: [ScenarioInput: Double]) throws -> PlanSimulation {
+        var scenario = Scenario()
+        scenario.given = given.mapValues { Estimate($0) }
+        var options = Plan.Options()
+        (options.months, options.draws, options.simulatedJobs) = (0, 0, 2_000_000)
+        return try #require(try Plan(scenario, options).simulation)
+    }
+
+    private static let given: [ScenarioInput: Double] = [
+        .monthlyActiveUsers: 2_000, .connections: 2, .titles: 300, .waitSeconds: 5,
+        .headroom: 0.1, .hitRatio: 0.9, .serviceCV2: 1,
+    ]
+
+    @Test func everyFigureThatBothGiveStandsBesideTheOther() throws {
+        let simulation = try Self.simulation(Self.given)
+        let rows = Dictionary(uniqueKeysWithValues: simulation.rows.map { ($0.figure, $0) })
+        for part in ["at the peak", "in a day"] {
+            for figure in [
+                "in use", "queue", "mean wait", "p50 of waits", "p95 of waits",
+                "p99 of waits",
+            ] {
+                let row = try #require(rows["\(part), \(figure)"], "\(part), \(figure)")
+                let predicted = try #require(row.predicted)
+                let simulated = try #require(row.simulated)
+                #expect(predicted.isFinite && simulated.isFinite)
+                let isNear = abs(simulated - predicted) <= max(0.25 * predicted, 0.01)
+                #expect(isNear, "\(part), \(figure): \(predicted), \(simulated)")
+            }
+        }
+        for figure in ["fill takes", "workers lost", "workers back", "fetches done again"] {
+            #expect(rows[figure]?.predicted != nil && rows[figure]?.simulated != nil, "\(figure)")
+        }
+    }
+
+    /// Fetches on demand by the hour, and the fill from its start until it is done.
+    @Test func everyHourIsShown() throws {
+        let hours = try Self.simulation(Self.given).hours
+        #expect(hours.map(\.hour) == Array(0..<24))
+        for hour in hours where hour.onDemandPlanned > 0.2 {
+            #expect(abs(hour.onDemandSimulated / hour.onDemandPlanned - 1) < 0.2, "\(hour)")
+        }
+        let busiest = try #require(hours.max { $0.onDemandPlanned < $1.onDemandPlanned })
+        #expect(busiest.hour == 21)
+        #expect(hours[..<3].allSatisfy { $0.fillSimulated == 0 } && hours[3].fillSimulated > 0)
+        #expect(hours.last?.fillSimulated == 0)
+    }
+
+    /// How often workers fail is the scenario's to say.
+    @Test func failuresAreTheScenarios() throws {
+        func lost(_ hours: Double) throws -> (predicted: Double, simulated: Double) {
+            var given = Self.given
+            given[.hoursBetweenFailures] = hours
+            let row = try #require(
+                try Self.simulation(given).rows.first { $0.figure == "workers lost" })
+            return (try #require(row.predicted), try #require(row.simulated))
+        }
+        let often = try lost(0.5)
+        #expect(often.predicted > 50)
+        #expect(abs(often.simulated / often.predicted - 1) < 0.35, "\(often)")
+        let never = try lost(1e6)
+        #expect(never.predicted < 0.01 && never.simulated == 0)
+    }
+
+    /// A backlog has times of its own.
+    @Test func theFillTakesItsOwnTimes() throws {
+        var simulation = PoolSimulation(
+            workers: 4, arrivalsPerSecond: [0], service: TimeDistribution(meanSeconds: 100, cv2: 0),
+            jobs: 0)
+        simulation.backlogJobs = 400
+        simulation.backlogService = TimeDistribution(meanSeconds: 0.5, cv2: 0)
+        let done = try #require(simulation.run().backlogDoneSeconds)
+        #expect(abs(done - 50) < 1e-9)
+        #expect(simulation.run().backlogDoneByPart == [400])
+    }
+}
+
 @Suite struct SimulatedFailureTests {
     private func pool(_ jobs: Int) -> PoolSimulation {
         PoolSimulation(

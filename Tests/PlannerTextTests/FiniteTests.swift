@@ -1,0 +1,41 @@
+import Planner
+import PlannerText
+import TestSupport
+import Testing
+
+/// Whatever is asked, what is printed are numbers.
+@Suite struct FiniteTests {
+    /// Every input at either end of what is allowed, one at a time, and some of them together.
+    private static let scenarios: [[ScenarioInput: Double]] =
+        ScenarioInput.allCases.flatMap { input -> [[ScenarioInput: Double]] in
+            let range = input.row.allowed
+            return [[input: range.lowerBound], [input: range.upperBound]]
+        } + [
+            [.monthlyActiveUsers: 1, .minutesPerDay: 0, .changePerDay: 0, .hitRatio: 1],
+            [.monthlyActiveUsers: 1e10, .minutesPerDay: 1_440, .hitRatio: 0, .titles: 1e9],
+            [.serviceCV2: 0, .arrivalCV2: 0, .contention: 1, .coherency: 1],
+        ]
+
+    @Test func noPlanPrintsWhatIsNoNumber() throws {
+        var planned = 0
+        for given in Self.scenarios {
+            var scenario = Scenario()
+            scenario.given = given.mapValues { Estimate($0) }
+            var options = Plan.Options()
+            (options.months, options.draws, options.simulatedJobs) = (2, 3, 3_000)
+            // What contradicts itself is refused.
+            guard let plan = try? Plan(scenario, options) else { continue }
+            planned += 1
+            let texts = [
+                PlanTable(plan, usesUnicode: false).text, PlanMarkdown(plan).text,
+                PlanHTML(plan).text, try PlanJSON.text(plan),
+            ]
+            for text in texts {
+                let words = text.lowercased().split { !$0.isLetter }
+                let wrong = words.first { ["nan", "inf", "infinity"].contains($0) }
+                #expect(wrong == nil, "\(given)")
+            }
+        }
+        #expect(planned > Self.scenarios.count * 3 / 4)
+    }
+}
