@@ -67,6 +67,7 @@ let package = Package(
             name: "PlannerText", dependencies: ["Catalog", "Model", "Planner", "Runtime"],
             resources: [.embedInCode("Prices")], swiftSettings: settings),
         library("LoadTest", ["Catalog", "Model", "Gzip", "Planner", "Runtime"]),
+        library("LoadReport", ["LoadTest", "Model", "PlannerText", "Runtime"]),
         library(
             "LoadEngine",
             [
@@ -97,10 +98,8 @@ let package = Package(
             name: "dray",
             dependencies: [
                 "Benchmark", "Model", "Catalog", "CoordinatorClient", "Coordinator", "Digest",
-                "Worker", "Embedded", "EventLoop", "Gzip", "JobQueue", "LoadEngine", "LoadTest",
-                "Planner", "PlannerText",
-                "Postgres",
-                "Storage", "Runtime", "Transfer",
+                "Worker", "Embedded", "EventLoop", "Gzip", "JobQueue", "LoadEngine", "LoadReport",
+                "LoadTest", "Planner", "PlannerText", "Postgres", "Storage", "Runtime", "Transfer",
             ],
             swiftSettings: settings),
 
@@ -133,6 +132,10 @@ let package = Package(
             swiftSettings: settings),
         tests("LoadTest", ["Model", "Runtime"]),
         tests("LoadEngine", ["Catalog", "Digest", "EventLoop", "LoadTest", "Model"]),
+        .testTarget(
+            name: "LoadReportTests",
+            dependencies: ["LoadReport", "LoadTest", "Model", "Runtime", "TestSupport"],
+            exclude: ["Golden"], swiftSettings: settings),
         tests("Storage", ["Model", "Digest"]),
         tests("Transfer", ["Model", "Storage", "Digest", "Runtime"]),
         tests("JobQueue", ["EventLoop", "Model", "Postgres", "Runtime"]),

@@ -69,10 +69,13 @@ package struct Histogram: Sendable, Equatable {
 
     /// The share, 0 to 1, of what was no longer than `microseconds`, to the width of its bin.
     package func share(within microseconds: Int64) -> Double {
-        guard total > 0 else { return 1 }
+        total > 0 ? Double(count(within: microseconds)) / Double(total) : 1
+    }
+
+    /// How many were no longer than `microseconds`, to the width of its bin.
+    package func count(within microseconds: Int64) -> Int64 {
         guard microseconds >= 0 else { return 0 }
-        let last = Self.index(of: min(microseconds, Self.highest))
-        return Double(counts[...last].reduce(0, +)) / Double(total)
+        return counts[...Self.index(of: min(microseconds, Self.highest))].reduce(0, +)
     }
 
     /// Of the middles of the bins; 0 when nothing was recorded.

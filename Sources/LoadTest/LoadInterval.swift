@@ -107,6 +107,13 @@ package struct LoadCounts: Sendable, Equatable, Codable {
         viewers += other.viewers
     }
 
+    /// Replaces what is of an interval's end by that of a later one.
+    package mutating func takeLevels(of later: LoadCounts) {
+        inFlight = later.inFlight
+        backlog = later.backlog
+        viewers = later.viewers
+    }
+
     /// Requests that ended.
     package var ended: Int64 { succeeded + failed }
 }

@@ -14,6 +14,8 @@ package struct LoadResult: Sendable {
     }
 
     package var name = ""
+    /// What was asked for.
+    package var scenario = LoadScenario()
     /// Of the start, since 1970.
     package var startedSeconds = 0.0
     /// Of what is measured: from the end of the warm-up to the end.
@@ -149,8 +151,10 @@ package struct LoadRecorder: Sendable {
         guard let sum = open.removeValue(forKey: second) else { return nil }
         if sum.isMeasured {
             result.total.add(sum)
+            result.total.counts.takeLevels(of: sum.counts)
         } else {
             result.warmUp.add(sum)
+            result.warmUp.counts.takeLevels(of: sum.counts)
         }
         // Seconds come in order, but for those of a share that was late.
         let place = result.seconds.lastIndex { $0.second < second }.map { $0 + 1 } ?? 0

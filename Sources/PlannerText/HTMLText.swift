@@ -1,6 +1,7 @@
 /// Pieces of HTML: everything that is not markup is escaped.
-enum HTMLText {
-    static func escaped(_ text: String) -> String {
+package enum HTMLText {
+    /// `text` for an element or an attribute in quotes; control characters as spaces.
+    package static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
             switch scalar {
@@ -17,7 +18,7 @@ enum HTMLText {
     }
 
     /// A table whose first column is text, and the others figures, unless `text` says otherwise.
-    static func table(
+    package static func table(
         _ headings: [String], _ rows: [[String]], text columns: Set<Int> = [0],
         marked: Set<Int> = []
     ) -> String {
@@ -36,20 +37,23 @@ enum HTMLText {
         return "<div class=\"scroll\"><table>\(head)<tbody>\n\(body)</tbody></table></div>\n"
     }
 
-    static func section(_ title: String, _ content: String) -> String {
+    /// Under a heading; `content` is markup.
+    package static func section(_ title: String, _ content: String) -> String {
         "<section>\n<h2>\(escaped(title))</h2>\n\(content)</section>\n"
     }
 
-    static func list(_ items: [String]) -> String {
+    /// A list of texts.
+    package static func list(_ items: [String]) -> String {
         "<ul>\n" + items.map { "<li>\(escaped($0))</li>\n" }.joined() + "</ul>\n"
     }
 
-    static func figure(_ caption: String, _ content: String) -> String {
+    /// A chart, which is markup, and its caption.
+    package static func figure(_ caption: String, _ content: String) -> String {
         "<figure>\n<figcaption>\(escaped(caption))</figcaption>\n\(content)</figure>\n"
     }
 
     /// Looks for light and dark, no font and no image from elsewhere.
-    static let style = """
+    package static let style = """
         :root{color-scheme:light dark;--ground:#fff;--text:#1c2126;--soft:#5b6670;--rule:#d9dee3;\
         --panel:#f5f7f9;--bad:#b3261e;--s0:#1f6fb5;--s1:#c4570c;--s2:#23835a;--s3:#8650ad;--s4:#806b00;\
         --s5:#b3306e;--s6:#4c5a67;--s7:#5a7a00}

@@ -3,12 +3,12 @@ import Runtime
 /// Figures of a plan as people read them: three significant digits, powers of 1,000.
 package enum Quantity {
     /// `4.66 Mbit/s`
-    static func bandwidth(_ bitsPerSecond: Double) -> String {
+    package static func bandwidth(_ bitsPerSecond: Double) -> String {
         scaled(bitsPerSecond, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s"])
     }
 
     /// `12.8 TB`
-    static func bytes(_ count: Double) -> String {
+    package static func bytes(_ count: Double) -> String {
         scaled(count, ["B", "kB", "MB", "GB", "TB", "PB", "EB"])
     }
 
@@ -24,10 +24,10 @@ package enum Quantity {
     }
 
     /// `56.2/s`
-    static func rate(_ perSecond: Double) -> String { "\(digits(perSecond))/s" }
+    package static func rate(_ perSecond: Double) -> String { "\(digits(perSecond))/s" }
 
     /// Three significant digits, thousands in groups; `0.0123` for what is small.
-    static func digits(_ value: Double) -> String {
+    package static func digits(_ value: Double) -> String {
         guard value.isFinite else { return "–" }
         let size = abs(value)
         if size >= 99.95 { return HumanFormat.count(Int64(min(max(value, -9e18), 9e18).rounded())) }
@@ -43,7 +43,7 @@ package enum Quantity {
     }
 
     /// `33 %`
-    static func percent(_ share: Double) -> String {
+    package static func percent(_ share: Double) -> String {
         guard share.isFinite else { return "–" }
         let percent = share * 100
         return percent > 0 && percent < 0.95
@@ -52,7 +52,7 @@ package enum Quantity {
     }
 
     /// `12 ms`, `1.50 s`, `2 h 05 min`
-    static func seconds(_ value: Double?) -> String {
+    package static func seconds(_ value: Double?) -> String {
         guard let value, value.isFinite else { return "no end" }
         if value == 0 { return "0 s" }
         if value < 0.000_95 { return "under 1 ms" }
@@ -60,12 +60,13 @@ package enum Quantity {
         return value < 59.95 ? "\(digits(value)) s" : HumanFormat.duration(seconds: value)
     }
 
-    static func hours(_ value: Double?) -> String {
+    /// `2 h 05 min`, or that it has no end.
+    package static func hours(_ value: Double?) -> String {
         value.map { HumanFormat.duration(seconds: $0 * 3_600) } ?? "no end"
     }
 
     /// An estimate: `0.33`, or `0.33 (0.25 to 0.4)`.
-    static func estimate(
+    package static func estimate(
         low: Double, likely: Double, high: Double, unit: String
     ) -> String {
         let suffix = unit.isEmpty ? "" : " \(unit)"

@@ -1,13 +1,12 @@
-import Runtime
-
 /// What a terminal can show.
-struct TerminalStyle: Equatable, Sendable {
-    var usesColor: Bool
+package struct TerminalStyle: Equatable, Sendable {
+    /// Whether looks are shown.
+    package var usesColor: Bool
     /// False where the locale is not UTF-8: bars are made of ASCII then.
-    var usesUnicode: Bool
+    package var usesUnicode: Bool
 
     /// By the conventions: `NO_COLOR` (no-color.org), and the locale's character set.
-    init(environment: [String: String]) {
+    package init(environment: [String: String]) {
         usesColor = (environment["NO_COLOR"] ?? "").isEmpty
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy
             .compactMap { environment[$0] }.first { !$0.isEmpty }
@@ -15,16 +14,16 @@ struct TerminalStyle: Equatable, Sendable {
         usesUnicode = name.contains("utf-8") || name.contains("utf8")
     }
 
-    init(usesColor: Bool, usesUnicode: Bool) {
+    package init(usesColor: Bool, usesUnicode: Bool) {
         self.usesColor = usesColor
         self.usesUnicode = usesUnicode
     }
 }
 
 /// One line of a terminal, made of pieces in different looks and cut to a width as a whole.
-struct StyledLine {
+package struct StyledLine {
     /// Select Graphic Rendition codes (ECMA-48).
-    enum Look: String {
+    package enum Look: String {
         case plain = ""
         case bold = "1"
         case dim = "2"
@@ -34,14 +33,17 @@ struct StyledLine {
         case cyan = "36"
     }
 
-    private(set) var pieces: [(text: String, look: Look)] = []
+    package private(set) var pieces: [(text: String, look: Look)] = []
 
-    mutating func append(_ text: String, _ look: Look = .plain) {
+    package init() {}
+
+    /// Adds a piece in one look.
+    package mutating func append(_ text: String, _ look: Look = .plain) {
         if !text.isEmpty { pieces.append((text, look)) }
     }
 
     /// A bar of `width` columns, `fraction` of it filled; all of it dim when nothing is known.
-    mutating func appendBar(_ fraction: Double?, width: Int, style: TerminalStyle) {
+    package mutating func appendBar(_ fraction: Double?, width: Int, style: TerminalStyle) {
         guard width > 0 else { return }
         let clamped = min(max(fraction ?? 0, 0), 1)
         let filled = Int((clamped * Double(width)).rounded(.down))
@@ -52,7 +54,7 @@ struct StyledLine {
     }
 
     /// The line in at most `columns` columns, with the looks when `usesColor`.
-    func rendered(columns: Int, usesColor: Bool) -> String {
+    package func rendered(columns: Int, usesColor: Bool) -> String {
         var left = columns
         var result = ""
         for (text, look) in pieces {

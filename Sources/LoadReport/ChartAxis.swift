@@ -1,0 +1,50 @@
+import Glibc
+import PlannerText
+
+/// The upright axis of a chart: from 0 in even steps, or by powers of ten.
+struct ChartAxis {
+    /// Values of the lines across, the lowest first.
+    let ticks: [Double]
+    private let isLogarithmic: Bool
+    private let lower: Double
+    private let upper: Double
+
+    /// - Parameters:
+    ///   - lowest: the least value over 0, for powers of ten.
+    ///   - lower: where the bottom is drawn, and `upper` where the top is.
+    init(lowest: Double, highest: Double, isLogarithmic: Bool, lower: Double, upper: Double) {
+        self.isLogarithmic = isLogarithmic && lowest > 0 && highest.isFinite
+        self.lower = lower
+        self.upper = upper
+        if self.isLogarithmic {
+            let first = log10(lowest).rounded(.down)
+            let last = max(log10(highest).rounded(.up), first + 1)
+            ticks = stride(from: first, through: last, by: 1).map { pow(10, $0) }
+        } else {
+            let top = Self.roundTop(highest)
+            ticks = [0, 0.25, 0.5, 0.75, 1].map { $0 * top }
+        }
+    }
+
+    func y(_ value: Double) -> Double {
+        guard let first = ticks.first, let last = ticks.last else { return lower }
+        let share =
+            isLogarithmic
+            ? log10(max(value, first) / first) / log10(last / first) : value / last
+        return lower - min(max(share, 0), 1) * (lower - upper)
+    }
+
+    func grid(left: Double, right: Double, _ format: (Double) -> String) -> String {
+        ticks.map {
+            SVG.line(left, y($0), right, y($0), "grid")
+                + SVG.label(left - 8, y($0) + 4, format($0), anchor: "end")
+        }.joined()
+    }
+
+    /// The least round number that is no less: 1, 2, 4 or 8 times a power of ten.
+    static func roundTop(_ value: Double) -> Double {
+        guard value.isFinite, value > 0 else { return 1 }
+        let power = pow(10, log10(value).rounded(.down))
+        return [1, 2, 4, 8].map { $0 * power }.first { $0 >= value } ?? power * 10
+    }
+}

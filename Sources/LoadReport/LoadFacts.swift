@@ -1,0 +1,195 @@
+import LoadTest
+import Model
+import PlannerText
+import Runtime
+
+/// What the reports say of a result, as names, values and tables; how it is laid out is theirs.
+struct LoadFacts {
+    struct Row {
+        var name: String
+        var value: String
+        var remark = ""
+    }
+
+    struct Table {
+        var title: String
+        var headings: [String]
+        var rows: [[String]]
+        /// Columns of text; the others are figures.
+        var text: Set<Int> = [0]
+    }
+
+    let result: LoadResult
+    private var counts: LoadCounts { result.total.counts }
+    private var scenario: LoadScenario { result.scenario }
+
+    var name: String {
+        let name = LoadFormat.name(result.name)
+        return name.isEmpty ? "load test" : name
+    }
+
+    var headline: String {
+        let viewers =
+            result.hasViewers ? "\(HumanFormat.count(counts.viewersStarted, "viewer")), " : ""
+        let failed =
+            counts.failed == 0
+            ? "none failed" : "\(LoadFormat.percent(result.figure(.errorRate))) failed"
+        return viewers + "\(HumanFormat.count(counts.ended, "request")) in "
+            + "\(LoadFormat.seconds(result.measuredSeconds)), \(failed)"
+    }
+
+    // MARK: What was asked for
+
+    var asked: [Row] {
+        var rows = [
+            Row(name: "model", value: model), Row(name: "stages", value: stages),
+            Row(name: "user", value: user), Row(name: "targets", value: targets),
+        ].filter { !$0.value.isEmpty }
+        if result.warmUpSeconds > 0 {
+            rows.append(
+                Row(
+                    name: "warm-up", value: LoadFormat.seconds(result.warmUpSeconds) + ", left out")
+            )
+        }
+        rows.append(Row(name: "requests", value: http))
+        if let caps { rows.append(Row(name: "never more than", value: caps)) }
+        return rows
+    }
+
+    private var isOpen: Bool {
+        if case .open = scenario.model { return true }
+        return false
+    }
+
+    private var model: String {
+        switch scenario.model {
+        case .open(.constant): "open: arrivals evenly spaced, seed \(scenario.seed)"
+        case .open(.poisson): "open: Poisson arrivals, seed \(scenario.seed)"
+        case .closed: "closed: each user's next follows its last\(think), seed \(scenario.seed)"
+        }
+    }
+
+    private var think: String {
+        switch scenario.think {
+        case .none: ""
+        case .constant(let seconds): " by \(LoadFormat.seconds(seconds))"
+        case .exponential(let mean): " by \(LoadFormat.seconds(mean)) on average"
+        }
+    }
+
+    private func level(_ value: Double) -> String {
+        isOpen ? Quantity.rate(value) : Quantity.digits(value)
+    }
+
+    private var stages: String {
+        let most = 6
+        let texts = scenario.stages.prefix(most).map { stage in
+            stage.from == stage.to || stage.seconds == 0
+                ? "\(level(stage.to)) for \(LoadFormat.seconds(stage.seconds))"
+                : "\(level(stage.from)) to \(level(stage.to)) in "
+                    + LoadFormat.seconds(stage.seconds)
+        }
+        let rest = scenario.stages.count - texts.count
+        return texts.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+    }
+
+    private var user: String {
+        guard case .viewers(let viewer) = scenario.user else {
+            return scenario.bodies == .checked ? "one request, digest checked" : "one request"
+        }
+        var parts = [
+            "a viewer: plays with \(LoadFormat.seconds(viewer.startupSeconds)) buffered, buffers "
+                + LoadFormat.seconds(max(viewer.bufferSeconds, viewer.startupSeconds))
+        ]
+        if let watch = viewer.watchSeconds { parts.append("watches \(LoadFormat.seconds(watch))") }
+        if viewer.loops { parts.append("again and again") }
+        if let fixed = viewer.fixedBitsPerSecond {
+            parts.append("always up to \(Quantity.bandwidth(Double(fixed)))")
+        } else {
+            parts.append("bit rate up to \(LoadFormat.percent(viewer.safety)) of throughput")
+        }
+        return parts.joined(separator: ", ")
+    }
+
+    private var targets: String {
+        let names = scenario.targets.prefix(3).map { target in
+            switch target.source {
+            case .url(let url, _): LoadFormat.name(url)
+            case .list(let path): LoadFormat.name(path)
+            }
+        }
+        let rest = scenario.targets.count - names.count
+        let popularity =
+            if case .zipf(let exponent) = scenario.popularity {
+                "; the k-th chosen by 1/k^\(exponent)"
+            } else { "" }
+        return names.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "") + popularity
+    }
+
+    private var http: String {
+        let version =
+            switch scenario.http.version {
+            case .automatic: "HTTP/2 over TLS where offered, else HTTP/1.1"
+            case .http1: "HTTP/1.1"
+            case .http2: "HTTP/2"
+            }
+        let keeps = scenario.http.keepsAlive ? "connections kept" : "a connection each"
+        return "\(version), \(keeps), at most \(HumanFormat.count(scenario.http.concurrency)) at "
+            + "once, given up after \(LoadFormat.seconds(scenario.http.timeoutSeconds))"
+    }
+
+    private var caps: String? {
+        var parts: [String] = []
+        if let seconds = scenario.caps.durationSeconds { parts.append(LoadFormat.seconds(seconds)) }
+        if let requests = scenario.caps.requests {
+            parts.append(HumanFormat.count(requests, "request"))
+        }
+        if let bytes = scenario.caps.bytes { parts.append(Quantity.bytes(Double(bytes))) }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+
+    // MARK: What was achieved
+
+    var achieved: [Row] {
+        let planned = result.plannedPerSecond.map { "of \(Quantity.rate($0)) planned" } ?? ""
+        var rows = [
+            Row(
+                name: "requests", value: LoadFormat.count(counts.ended),
+                remark: [LoadFormat.rate(result.requestsPerSecond), planned].filter { !$0.isEmpty }
+                    .joined(separator: " ")),
+            Row(
+                name: "failed", value: LoadFormat.count(counts.failed),
+                remark: LoadFormat.percent(result.figure(.errorRate))),
+            Row(
+                name: "throughput", value: LoadFormat.bandwidth(result.bitsPerSecond),
+                remark: "\(Quantity.bytes(Double(counts.bytes))) in all"),
+            Row(
+                name: "connections", value: LoadFormat.count(counts.connections),
+                remark: result.warmUp.counts.connections > 0
+                    ? "opened, beside \(LoadFormat.count(result.warmUp.counts.connections)) in the "
+                        + "warm-up" : "opened"),
+        ]
+        if result.warmUp.counts.ended > 0 {
+            rows.append(
+                Row(
+                    name: "in the warm-up", value: LoadFormat.count(result.warmUp.counts.ended),
+                    remark: "\(LoadFormat.count(result.warmUp.counts.failed)) failed; left out of "
+                        + "all figures"))
+        }
+        return rows
+    }
+
+    var health: [Row] {
+        [
+            Row(
+                name: "CPU", value: LoadFormat.percent(result.cpuShare),
+                remark: "of \(HumanFormat.count(result.cores, "core"))"),
+            Row(
+                name: "late sends", value: LoadFormat.count(counts.lateSends),
+                remark: "over \(LoadFormat.seconds(LoadHealth.lateSeconds)) after they were due"),
+            Row(
+                name: "missed sends", value: LoadFormat.count(counts.missedSends),
+                remark: "due, never sent"),
+        ]
+    }
+}

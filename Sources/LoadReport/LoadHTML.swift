@@ -1,0 +1,195 @@
+package import LoadTest
+import PlannerText
+import Runtime
+
+/// A result as one HTML page: no script, nothing from the network.
+package struct LoadHTML {
+    private let facts: LoadFacts
+    private var result: LoadResult { facts.result }
+
+    package init(_ result: LoadResult) { facts = LoadFacts(result: result) }
+
+    package var text: String {
+        let title = HTMLText.escaped(facts.name)
+        return """
+            <!doctype html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width,initial-scale=1">
+            <meta http-equiv="Content-Security-Policy" \
+            content="default-src 'none';style-src 'unsafe-inline'">
+            <title>\(title): load test</title>
+            <style>\(HTMLText.style)
+            .good{color:var(--s2);font-weight:600}.bad{color:var(--bad);font-weight:600}</style>
+            </head>
+            <body>
+            <h1>\(title)</h1>
+            <p class="lead">\(HTMLText.escaped(lead))</p>
+            \(tiles)\(warnings)\(thresholds)\(sections)</body>
+            </html>
+
+            """
+    }
+
+    private var lead: String {
+        "\(facts.headline). \(timestamp(ofSeconds: result.startedSeconds))."
+    }
+
+    private var tiles: String {
+        var tiles = [
+            ("requests", LoadFormat.rate(result.requestsPerSecond)),
+            ("throughput", LoadFormat.bandwidth(result.bitsPerSecond)),
+            ("failed", LoadFormat.percent(result.figure(.errorRate))),
+            ("first byte, p99", quantile(.firstByte)), ("total, p99", quantile(.total)),
+        ]
+        if result.hasViewers {
+            tiles.append(("start-up, p99", quantile(.startup)))
+            tiles.append(("rebuffer ratio", LoadFormat.percent(result.figure(.rebufferRatio))))
+        }
+        return "<div class=\"tiles\">\n"
+            + tiles.map { name, value in
+                "<div class=\"tile\"><b>\(HTMLText.escaped(value))</b><span>\(name)</span></div>\n"
+            }.joined() + "</div>\n"
+    }
+
+    private func quantile(_ metric: LoadMetric) -> String {
+        LoadFormat.time(result.total[metric]?.value(quantile: 0.99))
+    }
+
+    private var warnings: String {
+        let warnings = result.warnings
+        guard !warnings.isEmpty else { return "" }
+        return HTMLText.section(
+            "Beware", "<div class=\"problems\">\(HTMLText.list(warnings))</div>\n")
+    }
+
+    private var thresholds: String {
+        guard let table = facts.thresholds else { return "" }
+        let rows = zip(table.rows, result.verdicts).map { row, verdict in
+            "<tr><td class=\"\(verdict.holds ? "good" : "bad")\">"
+                + "\(verdict.holds ? "✓ holds" : "✗ broken")</td><td>\(HTMLText.escaped(row[1]))"
+                + "</td><td class=\"n\">\(HTMLText.escaped(row[2]))</td></tr>\n"
+        }.joined()
+        return HTMLText.section(
+            "Thresholds",
+            "<div class=\"scroll\"><table><tbody>\n\(rows)</tbody></table></div>\n")
+    }
+
+    // MARK: Sections
+
+    private var sections: String {
+        var text = HTMLText.section("What was achieved", rows(facts.achieved) + rateCharts)
+        if let latencies = facts.latencies {
+            text += HTMLText.section(
+                "Latency",
+                "<p>From the planned time of sending; uncorrected from the sending itself.</p>\n"
+                    + self.table(latencies) + latencyCharts)
+        }
+        if result.hasViewers {
+            text += HTMLText.section(
+                "Viewers",
+                rows(facts.viewers) + viewerCharts + (facts.viewerFigures.map(self.table) ?? ""))
+        }
+        if let errors = facts.errors {
+            text += HTMLText.section("Errors", self.table(errors) + errorChart)
+        }
+        for table in [facts.renditions, facts.targetTallies, facts.slowest, facts.shares] {
+            if let table { text += HTMLText.section(table.title, self.table(table)) }
+        }
+        text += HTMLText.section("The generator", rows(facts.health) + generatorChart)
+        return text + HTMLText.section("What was asked for", rows(facts.asked))
+    }
+
+    private func rows(_ rows: [LoadFacts.Row]) -> String {
+        let hasRemarks = rows.contains { !$0.remark.isEmpty }
+        return HTMLText.table(
+            ["", "", ""], rows.map { [$0.name, $0.value] + (hasRemarks ? [$0.remark] : []) },
+            text: hasRemarks ? [0, 2] : [0, 1])
+    }
+
+    private func table(_ table: LoadFacts.Table) -> String {
+        HTMLText.table(table.headings, table.rows, text: table.text)
+    }
+
+    // MARK: Charts
+
+    private func chart(
+        _ caption: String, _ format: @escaping (Double) -> String,
+        _ merge: @escaping ([Double]) -> Double, isLogarithmic: Bool = false,
+        _ series: [(name: String, value: (LoadSecond) -> Double?)]
+    ) -> String {
+        TimeChart(
+            caption: caption,
+            series: series.map { line in
+                TimeChart.Series(name: line.name, values: result.seconds.map(line.value))
+            },
+            seconds: result.seconds.map(\.second), warmUpSeconds: result.warmUpSeconds,
+            format: format, isLogarithmic: isLogarithmic, merge: merge
+        ).text
+    }
+
+    private var rateCharts: String {
+        var rates: [(name: String, value: (LoadSecond) -> Double?)] = [
+            ("answered", { Double($0.counts.ended) })
+        ]
+        if result.plannedPerSecond != nil {
+            rates.append(("planned", { Double($0.counts.planned) }))
+        }
+        return chart("Requests a second", { Quantity.rate($0) }, LoadFormat.mean, rates)
+            + chart(
+                "Throughput", { Quantity.bandwidth($0) }, LoadFormat.mean,
+                [("bodies", { Double($0.counts.bytes) * 8 })])
+            + chart(
+                "Under way at the end of each second", { Quantity.digits($0) }, LoadFormat.most,
+                [
+                    ("requests", { Double($0.counts.inFlight) }),
+                    ("waiting for a place", { Double($0.counts.backlog) }),
+                ])
+    }
+
+    private var latencyCharts: String {
+        func answered(_ value: @escaping (LoadSecond) -> Int64) -> (LoadSecond) -> Double? {
+            { $0.counts.ended > 0 ? Double(value($0)) : nil }
+        }
+        let distribution = PercentileChart(
+            caption: "Latency by percentile",
+            series: [
+                LoadMetric.total, .totalUncorrected, .firstByte, .firstByteUncorrected,
+            ].compactMap { metric in
+                result.total[metric].map { (LoadFacts.title(metric), $0) }
+            })
+        return chart(
+            "Total by second", { LoadFormat.time(microseconds: $0) }, LoadFormat.most,
+            isLogarithmic: true,
+            [
+                ("p50", answered(\.p50)), ("p95", answered(\.p95)), ("p99", answered(\.p99)),
+                ("longest", answered(\.longest)),
+            ]) + distribution.text
+    }
+
+    private var viewerCharts: String {
+        chart(
+            "Viewers at the end of each second", { Quantity.digits($0) }, LoadFormat.mean,
+            [("viewers", { Double($0.counts.viewers) })])
+            + chart(
+                "Stalls and late segments a second", { Quantity.digits($0) }, LoadFormat.mean,
+                [
+                    ("stalls", { Double($0.counts.stalls) }),
+                    ("late segments", { Double($0.counts.lateSegments) }),
+                    ("viewers failed", { Double($0.counts.viewersFailed) }),
+                ])
+    }
+
+    private var errorChart: String {
+        chart(
+            "Failed requests a second", { Quantity.rate($0) }, LoadFormat.mean,
+            [("failed", { Double($0.counts.failed) })])
+    }
+
+    private var generatorChart: String {
+        chart(
+            "CPU of the generators' cores", { LoadFormat.percent($0) }, LoadFormat.mean,
+            [("in use", { $0.counts.cpuSeconds / Double(max(result.cores, 1)) })])
+    }
+}

@@ -1,0 +1,153 @@
+package import LoadTest
+import Runtime
+
+/// A result in Prometheus's text format, version 0.0.4, for a push gateway or the node exporter's directory of
+/// text files: sums of what counts, durations as histograms in seconds.
+package struct LoadPrometheus {
+    private let result: LoadResult
+    private let label: String
+    private var lines: [String] = []
+
+    /// Upper bounds of buckets, seconds.
+    private static let bounds = [
+        0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+    ]
+
+    package static func text(_ result: LoadResult) -> String {
+        var page = LoadPrometheus(result)
+        page.counts()
+        page.viewers()
+        page.figures()
+        page.thresholds()
+        page.durations()
+        return page.lines.joined(separator: "\n") + "\n"
+    }
+
+    private init(_ result: LoadResult) {
+        self.result = result
+        label = "test=\"\(Self.escaped(LoadFacts(result: result).name))\""
+    }
+
+    private static func escaped(_ value: String) -> String {
+        value.reduce(into: "") { text, character in
+            switch character {
+            case "\\": text += "\\\\"
+            case "\"": text += "\\\""
+            case "\n": text += "\\n"
+            default: text.append(character)
+            }
+        }
+    }
+
+    private mutating func family(_ name: String, _ kind: String, _ help: String) -> String {
+        let whole = "dray_loadtest_\(name)"
+        lines.append("# HELP \(whole) \(help)")
+        lines.append("# TYPE \(whole) \(kind)")
+        return whole
+    }
+
+    private mutating func sample(_ name: String, _ value: Double, _ more: String = "") {
+        guard value.isFinite else { return }
+        let text =
+            value == value.rounded() && abs(value) < 1e15 ? "\(Int64(value))" : "\(value)"
+        lines.append("\(name){\(label)\(more.isEmpty ? "" : ",\(more)")} \(text)")
+    }
+
+    private mutating func single(_ name: String, _ kind: String, _ help: String, _ value: Double?) {
+        guard let value, value.isFinite else { return }
+        sample(family(name, kind, help), value)
+    }
+
+    private mutating func counter(_ name: String, _ help: String, _ value: Int64) {
+        single(name, "counter", help, Double(value))
+    }
+
+    // MARK: Families
+
+    private mutating func counts() {
+        let counts = result.total.counts
+        let requests = family("requests_total", "counter", "Requests that ended.")
+        sample(requests, Double(counts.succeeded), "result=\"succeeded\"")
+        sample(requests, Double(counts.failed), "result=\"failed\"")
+        if !result.total.errors.isEmpty {
+            let errors = family("errors_total", "counter", "Failed requests by failure code.")
+            for (code, count) in result.total.errors.sorted(by: { $0.key < $1.key }) {
+                sample(errors, Double(count), "code=\"\(Self.escaped(code))\"")
+            }
+        }
+        counter(
+            "planned_total", "Requests and viewers that the open model planned.", counts.planned)
+        counter("received_bytes_total", "Bytes of bodies.", counts.bytes)
+        counter("connections_total", "Connections opened.", counts.connections)
+        counter(
+            "late_sends_total", "Requests sent late by the generator's own fault.", counts.lateSends
+        )
+        counter("missed_sends_total", "Requests that were due and never sent.", counts.missedSends)
+    }
+
+    private mutating func viewers() {
+        guard result.hasViewers else { return }
+        let counts = result.total.counts
+        counter("viewers_started_total", "Viewers that started.", counts.viewersStarted)
+        counter("viewers_ended_total", "Viewers that ended.", counts.viewersEnded)
+        counter("viewers_failed_total", "Viewers that could not play on.", counts.viewersFailed)
+        counter("segments_total", "Segments that viewers received.", counts.segments)
+        counter(
+            "late_segments_total", "Segments that came when there was nothing left to play.",
+            counts.lateSegments)
+        counter(
+            "stalls_total", "Times that a viewer waited in the midst of playing.", counts.stalls)
+        counter("switches_total", "Changes of rendition.", counts.switches)
+        single(
+            "played_seconds_total", "counter", "Time that viewers played.", counts.playedSeconds)
+        single(
+            "stalled_seconds_total", "counter", "Time that viewers waited in the midst of playing.",
+            counts.stalledSeconds)
+    }
+
+    private mutating func figures() {
+        single(
+            "start_time_seconds", "gauge", "When the test began, since 1970.", result.startedSeconds
+        )
+        single("measured_seconds", "gauge", "The time that counts.", result.measuredSeconds)
+        single(
+            "error_ratio", "gauge", "Failed requests of all.", result.figure(.errorRate))
+        single(
+            "throughput_bits_per_second", "gauge", "Bits of bodies a second.", result.bitsPerSecond)
+        single(
+            "generator_cpu_ratio", "gauge", "CPU time of the generators of what their cores have.",
+            result.cpuShare)
+        single(
+            "generator_is_limit", "gauge", "1 when the generator itself was the limit.",
+            result.generatorIsLimit ? 1 : 0)
+        single(
+            "shares_not_whole", "gauge", "Shares that are lost, failed or have not ended.",
+            Double(result.shares.count { $0.state != .finished }))
+    }
+
+    private mutating func thresholds() {
+        guard !result.verdicts.isEmpty else { return }
+        let holds = family("threshold_holds", "gauge", "1 when a threshold holds.")
+        for verdict in result.verdicts {
+            sample(
+                holds, verdict.holds ? 1 : 0,
+                "threshold=\"\(Self.escaped(printable(verdict.threshold.text)))\"")
+        }
+    }
+
+    private mutating func durations() {
+        for metric in LoadMetric.allCases where metric.unit == .microseconds {
+            guard let histogram = result.total[metric], !histogram.isEmpty else { continue }
+            let name = family(
+                "\(metric.name)_seconds", "histogram", "\(LoadFacts.title(metric)), in seconds.")
+            for bound in Self.bounds {
+                sample(
+                    "\(name)_bucket",
+                    Double(histogram.count(within: Int64(bound * 1_000_000))), "le=\"\(bound)\"")
+            }
+            sample("\(name)_bucket", Double(histogram.total), "le=\"+Inf\"")
+            sample("\(name)_sum", histogram.mean * Double(histogram.total) / 1_000_000)
+            sample("\(name)_count", Double(histogram.total))
+        }
+    }
+}

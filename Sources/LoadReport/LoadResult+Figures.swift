@@ -1,0 +1,115 @@
+package import LoadTest
+import Model
+import Runtime
+
+/// What follows from a result: rates, the generator's health, and what a reader has to be warned of.
+extension LoadResult {
+    private func perSecond(_ value: Double) -> Double? {
+        measuredSeconds > 0 ? value / measuredSeconds : nil
+    }
+
+    /// Requests that ended, a second.
+    var requestsPerSecond: Double? { perSecond(Double(total.counts.ended)) }
+    /// Requests of the open model; a plan of viewers is none of requests.
+    var plannedPerSecond: Double? {
+        guard case .open = scenario.model, !hasViewers else { return nil }
+        return perSecond(Double(total.counts.planned))
+    }
+    var bitsPerSecond: Double? { perSecond(Double(total.counts.bytes) * 8) }
+
+    func figure(_ figure: LoadFigure) -> Double? {
+        figure.value(in: total, measuredSeconds: measuredSeconds)
+    }
+
+    /// Of the generators' cores, 0 to 1.
+    var cpuShare: Double? {
+        let available = measuredSeconds * Double(cores)
+        return available > 0 ? total.counts.cpuSeconds / available : nil
+    }
+
+    /// Whether the generator, not what it tested, was what limited the test.
+    package var generatorIsLimit: Bool {
+        (cpuShare ?? 0) > LoadHealth.mostCPUShare
+            || (figure(.lateSendRatio) ?? 0) > LoadHealth.mostLateShare
+    }
+
+    var hasViewers: Bool {
+        if case .viewers = scenario.user { return true }
+        return total.counts.viewersStarted + total.counts.viewersEnded > 0
+    }
+
+    /// What makes the figures say less than they seem to, a sentence each.
+    package var warnings: [String] {
+        endingWarnings + generatorWarnings + shareWarnings + sampleWarnings
+    }
+
+    private var endingWarnings: [String] {
+        switch ending {
+        case .finished: []
+        case .interrupted: ["It was interrupted: the figures are those until then."]
+        case .aborted: ["A threshold ended it early: the figures are those until then."]
+        case .capped: ["It ended early: all that its caps allow was used up."]
+        }
+    }
+
+    private var generatorWarnings: [String] {
+        var warnings: [String] = []
+        if let share = cpuShare, share > LoadHealth.mostCPUShare {
+            warnings.append(
+                "The generator used \(LoadFormat.percent(share)) of its "
+                    + "\(HumanFormat.count(cores, "core")): it was the limit, and latencies hold "
+                    + "its own delays. Ask for less, or spread the test over more workers.")
+        }
+        if let late = figure(.lateSendRatio), late > LoadHealth.mostLateShare {
+            warnings.append(
+                "\(LoadFormat.percent(late)) of the requests were sent over "
+                    + "\(LoadFormat.seconds(LoadHealth.lateSeconds)) late although a place was "
+                    + "free: the generator did not keep its plan.")
+        }
+        if total.counts.missedSends > 0 {
+            warnings.append(
+                "\(HumanFormat.count(total.counts.missedSends, "request")) that "
+                    + "\(total.counts.missedSends == 1 ? "was" : "were") due before the end "
+                    + "\(total.counts.missedSends == 1 ? "was" : "were") never sent.")
+        }
+        if let backlog = seconds.last?.counts.backlog, backlog > 0 {
+            warnings.append(
+                "\(HumanFormat.count(backlog, "request")) waited for one of "
+                    + "\(HumanFormat.count(scenario.http.concurrency)) places at the end: what "
+                    + "answers does not keep up with the plan, or needs more places.")
+        }
+        return warnings
+    }
+
+    private var shareWarnings: [String] {
+        shares.compactMap { share in
+            let worker = share.worker.isEmpty ? "this process" : LoadFormat.name(share.worker)
+            let name = "Share \(share.index + 1) of \(shares.count), on \(worker),"
+            let from = share.missingFromSecond.map { " from second \($0) on" } ?? ""
+            switch share.state {
+            case .finished: return nil
+            case .running: return "\(name) has not ended: its figures are not whole."
+            case .lost:
+                return "\(name) was not heard of any more\(from): its load is missing from then, "
+                    + "and so are its figures."
+            case .failed:
+                let why = share.message.map { ": \(printable($0))" } ?? "."
+                return "\(name) failed\(from)\(why)"
+            }
+        }
+    }
+
+    private var sampleWarnings: [String] {
+        var warnings: [String] = []
+        if total.counts.ended == 0 {
+            warnings.append(
+                "No request ended in the time that counts: there is nothing to judge by.")
+        }
+        let clamped = LoadMetric.allCases.reduce(0) { $0 + (total[$1]?.clamped ?? 0) }
+        if clamped > 0 {
+            warnings.append(
+                "\(HumanFormat.count(clamped, "duration")) of over a day count as a day.")
+        }
+        return warnings
+    }
+}

@@ -1,0 +1,185 @@
+import Foundation
+import LoadTest
+import TestSupport
+import Testing
+
+@testable import LoadReport
+
+@Suite struct FormatTests {
+    static let python = ProcessInfo.processInfo.environment["DRAY_TEST_PYTHON"]
+
+    @Test("JSON has all figures, and histograms that are read back as they were")
+    func json() throws {
+        let result = SampleResult.requests()
+        let text = try LoadJSON.text(result)
+        let document = try #require(
+            try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+        let figures = try #require(document["figures"] as? [String: Double])
+        let rate = Double(result.total.counts.ended) / 55
+        #expect(abs((figures["requestsPerSecond"] ?? 0) - rate) < 1e-9)
+        let metrics = try #require(document["metrics"] as? [String: [String: Any]])
+        #expect(metrics["total"]?["p99"] as? Int64 == result.total[.total]?.value(quantile: 0.99))
+        let encoded = try #require(metrics["total"]?["histogram"] as? String)
+        let read = try Histogram(text: encoded)
+        #expect(read.value(quantile: 0.999) == result.total[.total]?.value(quantile: 0.999))
+        #expect(read.total == result.total[.total]?.total)
+        #expect((document["seconds"] as? [Any])?.count == 60)
+        let thresholds = try #require(document["thresholds"] as? [[String: Any]])
+        #expect(thresholds.map { $0["holds"] as? Bool } == [false, true, false])
+    }
+
+    @Test("CSV has a row for each second, of as many fields as the heading, that add up")
+    func csv() throws {
+        let result = SampleResult.requests()
+        let rows = LoadCSV.text(result).components(separatedBy: "\r\n").dropLast().map {
+            $0.components(separatedBy: ",")
+        }
+        let head = try #require(rows.first)
+        #expect(rows.count == 61)
+        #expect(rows.allSatisfy { $0.count == head.count })
+        func sum(_ name: String) throws -> Int64 {
+            let column = try #require(head.firstIndex(of: name))
+            return rows.dropFirst().filter { $0[1] == "1" }.reduce(0) {
+                $0 + (Int64($1[column]) ?? -1_000_000)
+            }
+        }
+        #expect(try sum("succeeded") == result.total.counts.succeeded)
+        #expect(try sum("bytes") == result.total.counts.bytes)
+        #expect(try sum("failed") == result.total.counts.failed)
+    }
+
+    @Test("a histogram log's seconds add up to the whole, without the warm-up")
+    func histogramLog() throws {
+        let result = SampleResult.requests()
+        let intervals = try HistogramLog.read(try LoadHistograms.text(result))
+        var sum = Histogram()
+        for interval in intervals where interval.tag == nil { sum.add(interval.histogram) }
+        let whole = try #require(intervals.first { $0.tag == "total" })
+        #expect(sum.total == result.total[.total]?.total)
+        #expect(whole.histogram.total == sum.total)
+        for quantile in [0.5, 0.9, 0.99, 0.999, 0.999_9] {
+            #expect(sum.value(quantile: quantile) == whole.histogram.value(quantile: quantile))
+        }
+        #expect(intervals.count { $0.tag == "warm_up" } == 5)
+    }
+
+    @Test(
+        "HdrHistogram's own package reads the log, and finds the same percentiles",
+        .enabled(if: python != nil, "DRAY_TEST_PYTHON names no Python with hdrhistogram"))
+    func histogramLogElsewhere() async throws {
+        let result = SampleResult.requests()
+        let directory = try TemporaryDirectory()
+        try directory.write(try LoadHistograms.text(result), to: "run.hlog")
+        let script = """
+            import sys
+            from hdrh.histogram import HdrHistogram
+            from hdrh.log import HistogramLogReader
+            whole = HdrHistogram(1, 86400000000, 3)
+            reader = HistogramLogReader(sys.argv[1], whole)
+            count = 0
+            while True:
+                interval = reader.get_next_interval_histogram()
+                if interval is None:
+                    break
+                if interval.get_tag() is None:
+                    whole.add(interval)
+            print(whole.get_total_count(),
+                  *[whole.get_value_at_percentile(100 * int(rank) / whole.get_total_count())
+                    for rank in sys.argv[2:]])
+            """
+        let total = try #require(result.total[.total])
+        // Of whole ranks: the package rounds others to the nearest, this up.
+        let ranks: [Int64] = [1, 5_000, 9_000, 10_600, 10_740]
+        let output = try await ChildProcess.run(
+            [try #require(Self.python), "-c", script, directory.path("run.hlog")]
+                + ranks.map { "\($0)" })
+        let expected = ranks.map {
+            total.value(quantile: Double($0) / Double(total.total))
+        }
+        let found = output.split(separator: " ").compactMap { Int64($0.filter(\.isNumber)) }
+        #expect(found == [total.total] + expected)
+    }
+}
+
+/// What promtool checks, and the meaning of a histogram.
+@Suite struct PrometheusTests {
+    struct Sample {
+        var name: String
+        var labels: [String: String]
+        var value: Double
+    }
+
+    /// Families by their names in the order of the page, and what they hold.
+    static func read(_ text: String) throws -> (kinds: [String: String], samples: [Sample]) {
+        var kinds: [String: String] = [:]
+        var samples: [Sample] = []
+        var current = ""
+        var helped: Set<String> = []
+        #expect(text.hasSuffix("\n"))
+        let line = /([a-z_]+)\{(.*)\} (-?[0-9.e+-]+)/
+        let label = /([a-z]+)="((?:[^"\\\n]|\\[\\"n])*)",?/
+        for row in text.split(separator: "\n") {
+            let words = row.split(separator: " ")
+            if row.hasPrefix("# HELP ") {
+                current = String(words[2])
+                #expect(helped.insert(current).inserted, "\(current) is there twice")
+                continue
+            }
+            if row.hasPrefix("# TYPE ") {
+                #expect(String(words[2]) == current)
+                kinds[current] = String(words[3])
+                continue
+            }
+            let match = try #require(row.wholeMatch(of: line), "\(row)")
+            var labels: [String: String] = [:]
+            var rest = match.2
+            while !rest.isEmpty {
+                let pair = try #require(rest.prefixMatch(of: label), "\(row)")
+                labels[String(pair.1)] = String(pair.2)
+                rest = rest[pair.range.upperBound...]
+            }
+            #expect(match.1.hasPrefix(current), "\(row) belongs to \(current)")
+            let value = try #require(Double(match.3))
+            samples.append(Sample(name: String(match.1), labels: labels, value: value))
+        }
+        return (kinds, samples)
+    }
+
+    @Test("every sample belongs to a family with help and type, and names are what they must be")
+    func isValid() throws {
+        for sample in GoldenTests.samples {
+            let (kinds, samples) = try Self.read(LoadPrometheus.text(sample.result))
+            for (name, kind) in kinds {
+                #expect((kind == "counter") == name.hasSuffix("_total"), "\(name) is a \(kind)")
+                #expect(name.hasPrefix("dray_loadtest_"))
+            }
+            #expect(samples.allSatisfy { $0.labels["test"] != nil })
+            let identities = samples.map { "\($0.name)\($0.labels.sorted { $0.key < $1.key })" }
+            #expect(Set(identities).count == samples.count)
+        }
+    }
+
+    @Test("buckets rise, the last is the count, and they say what the histogram does")
+    func buckets() throws {
+        let result = SampleResult.requests()
+        let (kinds, samples) = try Self.read(LoadPrometheus.text(result))
+        let name = "dray_loadtest_first_byte_seconds"
+        #expect(kinds[name] == "histogram")
+        let buckets = samples.filter { $0.name == "\(name)_bucket" }
+        #expect(zip(buckets, buckets.dropFirst()).allSatisfy { $0.value <= $1.value })
+        let count = try #require(samples.first { $0.name == "\(name)_count" }?.value)
+        #expect(buckets.last?.labels["le"] == "+Inf")
+        #expect(buckets.last?.value == count)
+        let slow = try #require(buckets.first { $0.labels["le"] == "0.1" }?.value)
+        // The requests of the freeze that waited for over 0.1 s: 200 of 1.4 s, evenly.
+        #expect((180...190).contains(count - slow))
+    }
+
+    @Test("a name with quotes and line breaks stays one label")
+    func escapes() throws {
+        var result = SampleResult.requests()
+        result.name = "a \"b\" \\ c\nd"
+        let (_, samples) = try Self.read(LoadPrometheus.text(result))
+        #expect(samples.count > 20)
+    }
+}
