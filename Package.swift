@@ -83,7 +83,10 @@ let package = Package(
         library("Coordinator", ["Model", "HTTPServer", "JobQueue", "Runtime"]),
         library(
             "Worker",
-            ["Model", "Catalog", "CoordinatorClient", "Digest", "Transfer", "Storage", "Runtime"]),
+            [
+                "Model", "Catalog", "CoordinatorClient", "Digest", "EventLoop", "LoadTest",
+                "Transfer", "Storage", "Runtime",
+            ]),
         library(
             "Embedded",
             ["Model", "JobQueue", "Coordinator", "Storage", "Worker", "Runtime", "Transfer"]),
@@ -145,7 +148,7 @@ let package = Package(
             "Worker",
             [
                 "Catalog", "Coordinator", "CoordinatorClient", "Digest", "HTTPServer", "JobQueue",
-                "Model", "Runtime", "Storage",
+                "LoadTest", "Model", "Runtime", "Storage",
             ]),
         tests("Embedded", ["Model", "Runtime"]),
         tests("dray", ["Model", "Runtime"]),

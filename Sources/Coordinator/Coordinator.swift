@@ -51,6 +51,7 @@ package final class Coordinator: Sendable {
     private let signal = WorkSignal()
     private let reported = WorkSignal()
     private let cooling = CoolingOrigins()
+    private let loadTests = CalledLoadTests()
     private let running = Mutex<Running?>(nil)
     private let log = Logger("coordinator")
 
@@ -84,7 +85,7 @@ package final class Coordinator: Sendable {
         try await Migrations.migrate(pool)
         let routes = Routes(
             queue: queue, signal: signal, reported: reported, cooling: cooling,
-            access: Access(token: configuration.token))
+            loadTests: loadTests, access: Access(token: configuration.token))
         let server = try listen(routes)
         let tasks = [
             Task { await self.hearOfWork() },
@@ -128,6 +129,7 @@ package final class Coordinator: Sendable {
         signal.close()
         reported.close()
         cooling.signal.close()
+        loadTests.news.close()
         state?.tasks.forEach { $0.cancel() }
         await state?.server.shutdown()
         for task in state?.tasks ?? [] { await task.value }
@@ -159,9 +161,14 @@ package final class Coordinator: Sendable {
                 // What was missed while nobody listened.
                 await readCooling()
                 await readSiteBounds()
+                await readLoadTests()
                 signal.fire()
                 await withTaskCancellationHandler {
                     for await notification in connection.notifications {
+                        if notification.payload == "load tests" {
+                            await self.readLoadTests()
+                            continue
+                        }
                         if notification.payload == "origins" { await self.readCooling() }
                         if notification.payload == "sites" { await self.readSiteBounds() }
                         signal.fire()
@@ -185,6 +192,17 @@ package final class Coordinator: Sendable {
         } catch {
             log.warning("reading the origins' cooldowns failed", ["error": "\(error)"])
         }
+    }
+
+    /// Reads which load tests want workers, and wakes who waits for news of one. Workers that wait for
+    /// work hear of a new one at once.
+    private func readLoadTests() async {
+        do {
+            if loadTests.set(try await queue.calledLoadTests()) { signal.fire() }
+        } catch {
+            log.warning("reading the load tests failed", ["error": "\(error)"])
+        }
+        loadTests.news.fire()
     }
 
     private func readSiteBounds() async {
@@ -241,6 +259,7 @@ package final class Coordinator: Sendable {
                 let moved = try await queue.moveToMirrors()
                 if moved > 0 { log.info("mirrors serve for origins left alone", ["jobs": moved]) }
                 await readCooling()
+                if loadTests.set(try await queue.tendLoadTests()) { signal.fire() }
                 if signal.waiterCount > 0, try await queue.hasWork() { signal.fire() }
                 if seconds % 30 == 0 { try await queue.tidy() }
                 if seconds % 60 == 0, let days = queue.settings.retentionDays {

@@ -13,7 +13,7 @@ extension Routes {
     }
 
     /// Leases a batch; without work, waits for some until the client's time is over, or until it has
-    /// to hear of an origin that is left alone.
+    /// to hear of an origin that is left alone, or of a load test.
     func lease(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: LeaseRequest = try Self.body(of: request)
         try Validation.check(wanted)
@@ -24,6 +24,10 @@ extension Routes {
         let lease = wanted.lease ?? UUID().uuidString.lowercased()
         while true {
             let version = signal.version
+            if let call = loadTests.first(for: wanted) {
+                // It is to have nothing else to do.
+                return try Self.json(grant(with: call))
+            }
             let askedAt = clock.now
             let waited = start.duration(to: clock.now) / .seconds(1)
             var grant = try await queue.lease(wanted, as: lease)
@@ -45,6 +49,14 @@ extension Routes {
             // Jobs that are leased to a worker that has gone lie idle until the lease runs out.
             guard request.isPeerConnected() else { return HTTPResponse(status: 204) }
         }
+    }
+
+    private func grant(with call: LoadTestCall) -> LeaseGrant {
+        var grant = LeaseGrant(
+            lease: nil, seconds: queue.settings.leaseSeconds, sites: [:], jobs: [])
+        grant.cooling = cooling.answer
+        grant.loadTest = call
+        return grant
     }
 
     /// Returns the jobs of a grant that nobody is there to receive.
@@ -99,6 +111,7 @@ extension Routes {
         try Validation.check(heartbeat)
         var answer = try await queue.heartbeat(heartbeat)
         answer.cooling = cooling.answer
+        answer.loadTests = loadTests.all
         return try Self.json(answer)
     }
 

@@ -13,6 +13,7 @@ struct Routes: Sendable {
     /// Fired when a report has left tallies to fold.
     let reported: WorkSignal
     let cooling: CoolingOrigins
+    let loadTests: CalledLoadTests
     let access: Access
 
     // MARK: Finding the way
@@ -43,6 +44,7 @@ struct Routes: Sendable {
         case ("cooling", 2): return ["GET": coolingList]
         case ("catalogs", 2): return ["POST": openCatalog]
         case ("catalogs", 3...4): return handlers(ofCatalog: path[2], path.count > 3 ? path[3] : "")
+        case ("load-tests", _): return loadTestHandlers(of: path)
         default: return controlHandlers(of: path)
         }
     }

@@ -93,6 +93,9 @@ enum Validation {
         for (index, name) in request.queues.enumerated() {
             try text(name, "queues[\(index)]", 1...200)
         }
+        let past = request.pastLoadTests ?? []
+        try range(past.count, "pastLoadTests", 0...WireLimits.pastLoadTests)
+        for (index, id) in past.enumerated() { try uuid(id, "pastLoadTests[\(index)]") }
     }
 
     static func check(_ release: LeaseRelease) throws(Failure) {

@@ -53,6 +53,7 @@ extension JobQueue {
             for statement in [
                 SQL.spansForget, SQL.lanesForget, SQL.cancelledForget, SQL.workersForget,
                 SQL.originsTidy, SQL.documentsForget, SQL.assembliesForget,
+                SQL.loadTestsForget,
             ] {
                 _ = try await connection.query(statement, [])
             }

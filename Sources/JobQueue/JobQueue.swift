@@ -24,6 +24,7 @@ package final class JobQueue: Sendable {
         package var catalogStatementSeconds = 3_600.0
         /// Origins with a row at most that no list names.
         package var mostUnlistedOrigins = 10_000
+        package var loadTests = LoadTests()
 
         package init(
             leaseSeconds: Double = 30, retry: RetryPolicy = RetryPolicy(),

@@ -109,6 +109,17 @@ enum SQL {
         ("assetColumns", fragment(PackageResources.fragment_asset_columns_sql)),
         ("segmentRoles", list(SegmentRole.allCases)),
         ("jobKinds", list(JobKind.allCases)),
+        ("loadTestStates", list(LoadTestState.allCases)),
+        ("loadShareStates", list(LoadShareState.allCases)),
+        ("loadTestStartable", list(LoadTestState.machine.sources(of: .start))),
+        ("loadTestStoppable", list(LoadTestState.machine.sources(of: .stop))),
+        ("loadTestEndable", list(LoadTestState.machine.sources(of: .end))),
+        ("loadShareDismissible", list(LoadShareState.machine.sources(of: .dismiss))),
+        (
+            "loadShareUnderWay",
+            list(
+                LoadShareState.allCases.filter { !LoadShareState.machine.terminal.contains($0) })
+        ),
     ]
 
     private static func fragment(_ bytes: [UInt8]) -> String {

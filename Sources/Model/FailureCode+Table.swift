@@ -178,6 +178,12 @@ extension FailureCode {
         row(
             711, "cluster.noWork", .never,
             "No worker can get work; see the logs of the coordinators. Run it again to follow it."),
+        row(
+            712, "cluster.fewWorkers", .never,
+            "Start more workers, wait for them longer, or give fewer with --at-least."),
+        row(
+            713, "cluster.abandoned", .never,
+            "Nobody followed the load test any more, and it was stopped; run it again."),
     ]
 
     private static func row(

@@ -52,3 +52,6 @@ package typealias ClusterID = String
 
 /// A worker process's identity: a UUID in lower case, made by the worker at each start.
 package typealias WorkerID = String
+
+/// A load test's identity: a UUID in lower case, made by who asks for it, so that asking twice is one test.
+package typealias LoadTestID = String

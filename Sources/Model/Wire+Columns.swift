@@ -70,7 +70,7 @@ private func isKey(_ key: String, of url: String) -> Bool {
 extension LeaseGrant: ColumnMessage {
     private enum CodingKeys: String, CodingKey {
         case lease, seconds, waitedSeconds, sites, jobs, fetches, cluster, shares, cooling,
-            siteShares, siteSpace
+            siteShares, siteSpace, loadTest
     }
 
     static var columnsName: StaticString { "fetches" }
@@ -92,6 +92,7 @@ extension LeaseGrant: ColumnMessage {
         if let cooling, !cooling.isEmpty { try container.encode(cooling, forKey: .cooling) }
         try container.encodeIfPresent(siteShares, forKey: .siteShares)
         try container.encodeIfPresent(siteSpace, forKey: .siteSpace)
+        try container.encodeIfPresent(loadTest, forKey: .loadTest)
     }
 
     package init(from decoder: any Decoder) throws {
@@ -111,6 +112,7 @@ extension LeaseGrant: ColumnMessage {
         cooling = try container.decodeIfPresent([OriginCooldown].self, forKey: .cooling)
         siteShares = try container.decodeIfPresent([SiteShare].self, forKey: .siteShares)
         siteSpace = try container.decodeIfPresent([SiteSpace].self, forKey: .siteSpace)
+        loadTest = try container.decodeIfPresent(LoadTestCall.self, forKey: .loadTest)
     }
 
     func columnGroups() -> [[Int]] {

@@ -16,6 +16,11 @@ extension LeaseRequest: WireMessage {
             writer.raw(",\"lease\":")
             writer.string(lease)
         }
+        if let past = pastLoadTests {
+            writer.raw(",")
+            writer.column("\"pastLoadTests\":", Array(past.indices)) { $0.string(past[$1]) }
+            writer.removeLast()
+        }
         writer.raw("}")
         return writer.bytes
     }
@@ -28,6 +33,7 @@ extension LeaseRequest: WireMessage {
             var maxJobs: Int64?
             var waitMilliseconds: Int64?
             var lease: String?
+            var past: [String]?
             let isRead = reader.object { reader, name in
                 if name.isName("worker") { return reader.once(&worker) { $0.string() } }
                 if name.isName("queues") {
@@ -38,13 +44,18 @@ extension LeaseRequest: WireMessage {
                     return reader.once(&waitMilliseconds) { $0.integer() }
                 }
                 if name.isName("lease") { return reader.once(&lease) { $0.string() } }
+                if name.isName("pastLoadTests") {
+                    return reader.once(&past) { $0.array { $0.string() } }
+                }
                 return false
             }
             guard isRead, reader.isAtEnd, let worker, let queues, let maxJobs, let waitMilliseconds
             else { return nil }
-            return LeaseRequest(
+            var request = LeaseRequest(
                 worker: worker, queues: queues, maxJobs: Int(maxJobs),
                 waitMilliseconds: Int(waitMilliseconds), lease: lease)
+            request.pastLoadTests = past
+            return request
         }
     }
 }
@@ -52,7 +63,7 @@ extension LeaseRequest: WireMessage {
 extension LeaseGrant {
     func writeRest(to writer: inout WireTextWriter) -> Bool {
         guard shares?.isEmpty != false, cooling?.isEmpty != false, siteShares == nil,
-            siteSpace == nil, seconds.isFinite, waitedSeconds.isFinite
+            siteSpace == nil, loadTest == nil, seconds.isFinite, waitedSeconds.isFinite
         else { return false }
         if let lease {
             writer.raw("\"lease\":")

@@ -11,6 +11,9 @@ package struct LeaseRequest: Codable, Sendable {
     /// What the lease will be called, so that it can be released unseen; nil leaves that to the
     /// coordinator.
     package var lease: LeaseID?
+    /// Load tests that the worker has had its part in, or found no place in, the latest
+    /// `WireLimits.pastLoadTests`; nil for a worker that does not know of load tests, and is told of none.
+    package var pastLoadTests: [LoadTestID]?
 
     package init(
         worker: WorkerID, queues: [String], maxJobs: Int, waitMilliseconds: Int,
@@ -45,6 +48,8 @@ package struct LeaseGrant: Codable, Sendable {
     package var siteShares: [SiteShare]?
     /// Bounds to the room at the site of its jobs; nil for none.
     package var siteSpace: [SiteSpace]?
+    /// A load test that wants the worker; nil for none.
+    package var loadTest: LoadTestCall?
 
     package init(lease: LeaseID?, seconds: Double, sites: [String: String], jobs: [Job]) {
         self.lease = lease
@@ -392,6 +397,8 @@ package struct HeartbeatAnswer: Codable, Sendable {
     package var cooling: [OriginCooldown]?
     /// The worker's shares of the sites that it named or holds jobs of; nil for none.
     package var siteShares: [SiteShare]?
+    /// Load tests that want workers; nil for none.
+    package var loadTests: [LoadTestCall]?
 
     package init(leases: [LeaseID], seconds: Double) {
         self.leases = leases

@@ -11,6 +11,10 @@ extension WorkerService {
     func leaseWork() async -> LeaseID? {
         var failures = 0
         while !isDraining {
+            if let call = loadTests.withLock({ $0.next() }) {
+                await takePart(in: call.id)
+                continue
+            }
             let most = WireLimits.jobsPerLease
             let target = pace.target(connections: configuration.connections, most: 2 * most)
             // What waits for its origin's limits is no work for the connections that are free.
@@ -28,14 +32,16 @@ extension WorkerService {
             let ended = held.endedBytes
             let lease: LeaseID = UUID().uuidString.lowercased()
             do {
-                let grant = try await client.lease(
-                    LeaseRequest(
-                        worker: id, queues: configuration.queues, maxJobs: wanted,
-                        waitMilliseconds: Self.pollMilliseconds, lease: lease))
+                var request = LeaseRequest(
+                    worker: id, queues: configuration.queues, maxJobs: wanted,
+                    waitMilliseconds: Self.pollMilliseconds, lease: lease)
+                request.pastLoadTests = loadTests.withLock(\.past)
+                let grant = try await client.lease(request)
                 failures = 0
                 trouble.withLock { $0 = nil }
                 let grantedAt = askedAt + .seconds(grant.waitedSeconds)
                 takeOrigins(of: grant, grantedAt: grantedAt)
+                hear(of: grant.loadTest.map { [$0] })
                 if let lease = grant.lease { await take(lease, grant, askedAt: grantedAt, ended) }
             } catch {
                 guard !isDraining else { return lease }
@@ -169,6 +175,7 @@ extension WorkerService {
         take(answer.shares, askedAt: askedAt)
         take(answer.siteShares, askedAt: askedAt)
         cool(answer.cooling)
+        hear(of: answer.loadTests)
         let (asked, alive) = (Set(asked), Set(answer.leases))
         cancel(held.dropLost { asked.contains($0) && !alive.contains($0) })
     }

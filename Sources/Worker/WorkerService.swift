@@ -35,6 +35,8 @@ package final class WorkerService: DrainableService {
         package var origins = OriginSettingsTable()
         /// The process does nothing but this worker's work: its CPU time is what the work takes.
         package var isAlone = false
+        /// What sends its parts of load tests; nil to take part in none.
+        package var loadShares: (any LoadShareRunner)?
 
         package init(
             coordinators: [String], token: String?, queues: [String] = [], connections: Int = 32,
@@ -89,6 +91,7 @@ package final class WorkerService: DrainableService {
     private let sites = Mutex<[String: DirectoryStorage]>([:])
     let sitesInUse = Mutex(SiteTable())
     let sweeps = Mutex(SweepTurns())
+    let loadTests = Mutex(LoadTestMemory())
     let siteFaultNotedAt = Mutex<HeldWork.Instant?>(nil)
     private let draining = ShutdownSignal()
     private let leasing = Mutex<Task<LeaseID?, Never>?>(nil)

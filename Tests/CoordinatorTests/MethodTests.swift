@@ -19,6 +19,12 @@ import Testing
         ("/v1/origins", "GET, HEAD, OPTIONS"), ("/v1/origins/limits", "POST, OPTIONS"),
         ("/v1/sites", "GET, HEAD, OPTIONS"), ("/v1/sites/settings", "POST, OPTIONS"),
         ("/v1/workers/wanted", "GET, HEAD, OPTIONS"),
+        ("/v1/load-tests", "GET, HEAD, POST, OPTIONS"),
+        ("/v1/load-tests/x", "GET, HEAD, OPTIONS"),
+        ("/v1/load-tests/x/follow", "POST, OPTIONS"), ("/v1/load-tests/x/stop", "POST, OPTIONS"),
+        ("/v1/load-tests/x/breakdown", "GET, HEAD, OPTIONS"),
+        ("/v1/load-tests/x/shares", "POST, OPTIONS"),
+        ("/v1/load-tests/x/reports", "POST, OPTIONS"),
     ]
 
     @Test func otherMethodsAreNamedAsWrong() async throws {

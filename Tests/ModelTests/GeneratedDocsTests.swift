@@ -11,11 +11,12 @@ import Testing
         var page = """
             # States
 
-            Made from `Sources/Model/AssetState.swift`, `Sources/Model/SegmentState.swift` and
-            `Sources/Model/TransferState.swift` by `scripts/generate-docs`; change those, then run it.
+            Made from `Sources/Model/AssetState.swift`, `Sources/Model/SegmentState.swift`,
+            `Sources/Model/TransferState.swift`, `Sources/Model/LoadTestState.swift` and
+            `Sources/Model/LoadShareState.swift` by `scripts/generate-docs`; change those, then run it.
 
-            The asset and the segment are the coordinator's record, kept in PostgreSQL: what the
-            cluster knows. The transfer is what one attempt of a worker is doing, and lives in that
+            The asset, the segment, the load test and its shares are the coordinator's record, kept in
+            PostgreSQL: what the cluster knows. The transfer is what one attempt of a worker is doing, and lives in that
             worker alone. An event that a table does not list for a state is refused, and changes
             nothing.
 
@@ -23,7 +24,9 @@ import Testing
             """
         page += try section(AssetState.machine, "AssetState", "AssetEvent") + "\n"
         page += try section(SegmentState.machine, "SegmentState", "SegmentEvent") + "\n"
-        page += try section(TransferState.machine, "TransferState", "TransferEvent")
+        page += try section(TransferState.machine, "TransferState", "TransferEvent") + "\n"
+        page += try section(LoadTestState.machine, "LoadTestState", "LoadTestEvent") + "\n"
+        page += try section(LoadShareState.machine, "LoadShareState", "LoadShareEvent")
         try check("docs/states.md", page)
     }
 

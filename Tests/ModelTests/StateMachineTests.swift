@@ -14,6 +14,16 @@ import Testing
         try check(TransferState.machine, terminal: [.reported], source: "TransferState")
     }
 
+    @Test func loadTestMachineIsSound() throws {
+        try check(LoadTestState.machine, terminal: [.ended], source: "LoadTestState")
+    }
+
+    @Test func loadShareMachineIsSound() throws {
+        try check(
+            LoadShareState.machine, terminal: [.finished, .failed, .lost, .dismissed],
+            source: "LoadShareState")
+    }
+
     /// Walks every state and event of one machine.
     private func check<State, Event>(
         _ machine: StateMachine<State, Event>, terminal: [State], source: String

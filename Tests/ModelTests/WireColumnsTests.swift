@@ -182,9 +182,10 @@ import Testing
     }
 
     @Test func aRequestForJobsIsReadAsFoundationReadsIt() throws {
-        let request = LeaseRequest(
+        var request = LeaseRequest(
             worker: "w", queues: ["a \"b\"", "é"], maxJobs: 100, waitMilliseconds: 20_000,
             lease: "l")
+        request.pastLoadTests = ["t", "u"]
         let bytes = try WireJSON.encode(request)
         var bodies = [bytes, Array(try JSONEncoder().encode(request))]
         for index in bytes.indices {
@@ -203,7 +204,8 @@ import Testing
             #expect(
                 own?.maxJobs == theirs?.maxJobs
                     && own?.waitMilliseconds == theirs?.waitMilliseconds
-                    && own?.lease == theirs?.lease, "\(text)")
+                    && own?.lease == theirs?.lease
+                    && own?.pastLoadTests == theirs?.pastLoadTests, "\(text)")
         }
     }
 

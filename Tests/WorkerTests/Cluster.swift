@@ -93,14 +93,16 @@ final class Cluster {
     @discardableResult
     func startWorker(
         port: Int? = nil, connections: Int = 8, partBytes: Int64 = 64 << 20,
-        splitBelow: Double = .infinity, drainSeconds: Double = 20
+        splitBelow: Double = .infinity, drainSeconds: Double = 20,
+        loadShares: (any LoadShareRunner)? = nil
     ) throws -> RunningWorker {
-        let service = try WorkerService(
-            WorkerService.Configuration(
-                coordinators: ["http://127.0.0.1:\(port ?? self.port)"], token: nil,
-                connections: connections, name: "w\(workers.count)", durability: .none,
-                partBytes: partBytes, splitBelowBytesPerSecond: splitBelow,
-                drainSeconds: drainSeconds))
+        var configuration = WorkerService.Configuration(
+            coordinators: ["http://127.0.0.1:\(port ?? self.port)"], token: nil,
+            connections: connections, name: "w\(workers.count)", durability: .none,
+            partBytes: partBytes, splitBelowBytesPerSecond: splitBelow,
+            drainSeconds: drainSeconds)
+        configuration.loadShares = loadShares
+        let service = try WorkerService(configuration)
         let worker = RunningWorker(service: service, task: Task { try await service.run() })
         workers.append(worker)
         return worker

@@ -1,0 +1,33 @@
+import Model
+import Synchronization
+
+/// Load tests that want workers now, as this coordinator last read them. Safe from any thread.
+///
+/// Every answer to a worker may carry one, so none of them costs a query.
+final class CalledLoadTests: Sendable {
+    private let calls = Mutex<[LoadTestCall]>([])
+    /// Fired when something has changed about any load test.
+    let news = WorkSignal()
+
+    /// Takes what the database said; true when a test is new.
+    func set(_ called: [LoadTestCall]) -> Bool {
+        calls.withLock { calls in
+            defer { calls = called }
+            return !called.allSatisfy(calls.contains)
+        }
+    }
+
+    /// All of them; nil for none.
+    var all: [LoadTestCall]? {
+        let all = calls.withLock(\.self)
+        return all.isEmpty ? nil : all
+    }
+
+    /// The first one that is meant for who asks.
+    func first(for request: LeaseRequest) -> LoadTestCall? {
+        guard let past = request.pastLoadTests else { return nil }
+        return calls.withLock { calls in
+            calls.first { $0.isFor(request.queues) && !past.contains($0.id) }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import Model
+
+/// Load tests. What they ask for and measure is for workers and clients to read, who check it; here it has
+/// its bounds.
+extension Validation {
+    static func check(_ test: LoadTestSubmission) throws(Failure) {
+        try uuid(test.id, "id")
+        try text(test.name, "name", 1...200)
+        if let queue = test.queue { try text(queue, "queue", 1...200) }
+        try content(test.scenario, "scenario", WireLimits.scenarioBytes)
+        if let workers = test.workers { try range(workers, "workers", 1...WireLimits.loadWorkers) }
+        try range(test.atLeast, "atLeast", 1...(test.workers ?? WireLimits.loadWorkers))
+        try seconds(test.waitSeconds, "waitSeconds", WireLimits.loadWaitSeconds)
+        try seconds(test.durationSeconds, "durationSeconds", WireLimits.loadSeconds)
+    }
+
+    static func check(_ follow: LoadTestFollow) throws(Failure) {
+        try range(follow.after.count, "after", 0...WireLimits.loadWorkers)
+        for (index, second) in follow.after.enumerated() {
+            try range(second, "after[\(index)]", 0...mostSecond + 1)
+        }
+        try range(follow.waitMilliseconds, "waitMilliseconds", 0...WireLimits.loadWaitMilliseconds)
+    }
+
+    static func check(_ join: LoadTestJoin) throws(Failure) {
+        try uuid(join.worker, "worker")
+        try text(join.name, "name", 1...200)
+    }
+
+    static func check(_ report: LoadTestReport) throws(Failure) {
+        try uuid(report.worker, "worker")
+        try range(report.waitMilliseconds, "waitMilliseconds", 0...WireLimits.loadWaitMilliseconds)
+        if let cores = report.cores { try range(cores, "cores", 1...10_000) }
+        try range(report.intervals.count, "intervals", 0...WireLimits.intervalsPerReport)
+        var least = 0
+        for (index, interval) in report.intervals.enumerated() {
+            try range(interval.second, "intervals[\(index)].second", least...mostSecond)
+            try content(interval.data, "intervals[\(index)].data", WireLimits.intervalBytes)
+            least = interval.second + 1
+        }
+        if let breakdown = report.breakdown {
+            try content(breakdown, "breakdown", WireLimits.breakdownBytes)
+        }
+        guard (report.failure != nil) == (report.progress == .failed) else {
+            throw wrong(
+                "failure", report.progress.rawValue, "with the progress failed, and only then")
+        }
+        if let failure = report.failure {
+            try text(failure.code.rawValue, "failure.code", 1...100)
+            try text(failure.message, "failure.message", 0...WireLimits.reasonCharacters)
+        }
+    }
+
+    /// A test's last second and what is left for the last of its requests to end.
+    private static let mostSecond = Int(WireLimits.loadSeconds.upperBound) + 3_600
+
+    /// Text that the database can store.
+    private static func content(
+        _ value: String, _ field: @autoclosure () -> String, _ most: Int
+    ) throws(Failure) {
+        guard (1...most).contains(value.utf8.count), !value.utf8.contains(0) else {
+            throw Failure(
+                "input.field",
+                "\(field()): \(value.utf8.count) bytes were given; allowed: 1 to \(most), "
+                    + "without NUL.")
+        }
+    }
+
+    private static func seconds(
+        _ value: Double, _ field: String, _ allowed: ClosedRange<Double>
+    ) throws(Failure) {
+        guard allowed.contains(value) else {
+            throw wrong(field, "\(value)", "\(allowed.lowerBound) to \(allowed.upperBound)")
+        }
+    }
+}

@@ -1,0 +1,173 @@
+package import Model
+import Postgres
+
+/// Load tests on workers, for who wants one.
+extension JobQueue {
+    /// Has workers called together for a test; a repeated request changes nothing.
+    ///
+    /// Throws `input.notFound` for a queue that is not there, and `cluster.busy` while another test of
+    /// that queue has not ended.
+    package func create(_ test: LoadTestSubmission) async throws(Failure) -> LoadTestStatus {
+        try await transaction { connection in
+            if let name = test.queue {
+                let known = try await connection.query(
+                    SQL.queuesNamed, [.textArray([name]), .int(1)])
+                guard known.firstRow != nil else {
+                    throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
+                }
+            }
+            let created = try await connection.query(
+                SQL.loadTestCreate,
+                [
+                    .uuid(test.id), .optionalText(test.queue), .text(test.name),
+                    .text(test.scenario), .optionalInt(test.workers.map { Int64($0) }),
+                    .int(test.atLeast), .double(test.waitSeconds), .double(test.durationSeconds),
+                ])
+            if created.firstRow != nil {
+                _ = try await connection.query(SQL.notifyLoadTests, [])
+            }
+            guard let status = try await Self.loadTests(test.id, connection).first else {
+                let place = test.queue.map { "queue \($0.prefix(100))" } ?? "the cluster"
+                throw Failure(
+                    "cluster.busy",
+                    "Another load test of \(place) has not ended; see them with "
+                        + "GET /v1/load-tests.")
+            }
+            return status
+        }
+    }
+
+    /// Those that run, and those that ended within a day, latest first; 100 at most.
+    package func loadTests() async throws(Failure) -> LoadTestList {
+        try await withConnection { connection in
+            LoadTestList(tests: try await Self.loadTests(nil, connection))
+        }
+    }
+
+    /// Throws `input.notFound`.
+    package func loadTest(_ id: LoadTestID) async throws(Failure) -> LoadTestStatus {
+        try await withConnection { try await Self.loadTest(id, $0) }
+    }
+
+    /// What is new of a test, without waiting; what comes before it is forgotten, and the test is wanted
+    /// for some more time. Throws `input.notFound`.
+    package func follow(
+        _ id: LoadTestID, after: [Int]
+    ) async throws(Failure) -> LoadTestNews {
+        let numbers = PostgresValue.int64Array(after.indices.map { Int64($0) })
+        let seconds = PostgresValue.int64Array(after.map { Int64($0) })
+        let most = WireLimits.intervalsPerAnswer
+        return try await transaction { connection in
+            let results = try await connection.pipeline([
+                PostgresStatement(SQL.loadTestFollowed, [.uuid(id)]),
+                PostgresStatement(SQL.loadIntervalsTaken, [.uuid(id), numbers, seconds]),
+            ])
+            guard results[0].firstRow != nil else { throw Self.noLoadTest(id) }
+            // Before the seconds: of a share that has ended there are no more than these.
+            let status = try await Self.loadTest(id, connection)
+            let rows = try await connection.query(
+                SQL.loadIntervalsPage, [.uuid(id), numbers, seconds, .int(most + 1)]
+            ).rows
+            return LoadTestNews(
+                test: status,
+                intervals: try rows.prefix(most).map { row in
+                    LoadTestNews.Interval(
+                        share: try row.int(0), second: try row.int(1), data: try row.string(2))
+                }, hasMore: rows.count > most)
+        }
+    }
+
+    /// What a share measured of URLs, targets and renditions, once it has reported it.
+    package func loadBreakdown(
+        of id: LoadTestID, share: Int
+    ) async throws(Failure) -> LoadTestBreakdown {
+        try await withConnection { connection in
+            let row = try await connection.query(SQL.loadBreakdown, [.uuid(id), .int(share)])
+                .firstRow
+            guard let row else {
+                throw Failure("input.notFound", "There is no share \(share) of load test \(id).")
+            }
+            return LoadTestBreakdown(data: try row.optionalString(0))
+        }
+    }
+
+    /// Has the workers of a test stop; one that has not begun ends. Throws `input.notFound`.
+    package func stopLoadTest(_ id: LoadTestID) async throws(Failure) -> LoadTestStatus {
+        try await transaction { connection in
+            guard let row = try await self.lockLoadTest(id, connection) else {
+                throw Self.noLoadTest(id)
+            }
+            if LoadTestState(rawValue: try row.string("state")) == .waiting {
+                try await Self.end(id, nil, connection)
+            } else {
+                _ = try await connection.query(SQL.loadTestStop, [.uuid(id), .null, .null])
+                _ = try await connection.query(SQL.notifyLoadTests, [])
+            }
+            return try await Self.loadTest(id, connection)
+        }
+    }
+
+    static func noLoadTest(_ id: LoadTestID) -> Failure {
+        Failure("input.notFound", "There is no load test \(id).")
+    }
+
+    private static func loadTest(
+        _ id: LoadTestID, _ connection: PostgresConnection
+    ) async throws -> LoadTestStatus {
+        guard let test = try await loadTests(id, connection).first else { throw noLoadTest(id) }
+        return test
+    }
+
+    /// One, or all where `id` is nil.
+    private static func loadTests(
+        _ id: LoadTestID?, _ connection: PostgresConnection
+    ) async throws -> [LoadTestStatus] {
+        let rows = try await connection.query(SQL.loadTestsStatus, [.optionalText(id)]).rows
+        var tests = try rows.map { try LoadTestStatus(row: $0) }
+        guard !tests.isEmpty else { return [] }
+        let shares = try await connection.query(
+            SQL.loadSharesStatus, [.uuidArray(tests.map(\.id))])
+        var byTest: [LoadTestID: [LoadTestStatus.Share]] = [:]
+        for row in shares.rows {
+            byTest[try row.string("test_id"), default: []].append(
+                try LoadTestStatus.Share(row: row))
+        }
+        for index in tests.indices { tests[index].shares = byTest[tests[index].id] ?? [] }
+        return tests
+    }
+}
+
+extension LoadTestStatus {
+    /// A row of `load_tests_status.sql`.
+    fileprivate init(row: PostgresRow) throws {
+        self.init(
+            id: try row.string("id"), name: try row.string("name"),
+            queue: try row.optionalString("queue"),
+            state: LoadTestState(rawValue: try row.string("state")) ?? .ended,
+            workers: try row.optionalInt64("workers").map { Int($0) },
+            atLeast: try row.int("at_least"), created: try row.double("created"),
+            joinUntil: try row.double("join_until"), started: try row.optionalDouble("started"),
+            ended: try row.optionalDouble("ended"), failure: try Failure(storedIn: row),
+            shares: [], now: try row.double("now"))
+    }
+}
+
+extension LoadTestStatus.Share {
+    /// A row of `load_shares_status.sql`.
+    fileprivate init(row: PostgresRow) throws {
+        self.init(
+            worker: try row.string("worker_id"), name: try row.string("worker_name"),
+            number: try row.optionalInt64("number").map { Int($0) },
+            state: LoadShareState(rawValue: try row.string("state")) ?? .lost,
+            nextSecond: try row.int("next_second"), cores: try row.int("cores"),
+            failure: try Failure(storedIn: row))
+    }
+}
+
+extension Failure {
+    /// Of the columns `failure_code` and `failure_message`.
+    fileprivate init?(storedIn row: PostgresRow) throws {
+        guard let code = try row.optionalString("failure_code") else { return nil }
+        self.init(FailureCode(code), try row.optionalString("failure_message") ?? "")
+    }
+}

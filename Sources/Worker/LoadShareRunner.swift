@@ -1,0 +1,27 @@
+package import LoadTest
+package import Model
+
+/// What sends a worker's part of a load test.
+package protocol LoadShareRunner: Sendable {
+    /// Reads a scenario and finds out what its targets come to; sends no load. Cancelling the task ends it.
+    ///
+    /// Throws what is wrong with the scenario or its targets, and `origin.addressDenied` where this
+    /// worker may not ask them.
+    func prepare(_ scenario: String) async throws(Failure) -> any PreparedLoadShare
+}
+
+/// A part of a load test that could begin.
+package protocol PreparedLoadShare: Sendable {
+    /// Cores that its loops have.
+    var cores: Int { get }
+
+    /// Sends `share` of the load from a moment on, which is on CLOCK_MONOTONIC, and ends by the scenario or
+    /// at `stop`. Each second is handed over once, when it is whole; any thread.
+    func run(
+        _ share: LoadShare, startNanoseconds: UInt64,
+        onInterval: @escaping @Sendable (LoadInterval) -> Void
+    ) async throws(Failure) -> LoadShareEnd
+
+    /// Ends it at once; before `run` too. From any thread.
+    func stop()
+}

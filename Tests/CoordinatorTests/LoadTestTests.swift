@@ -1,0 +1,164 @@
+import Coordinator
+import CoordinatorClient
+import Foundation
+import Model
+import TestSupport
+import Testing
+
+/// Load tests over HTTP: who is called and when, what is refused.
+@Suite struct LoadTestTests {
+    private static let id = "aaaaaaaa-2222-4333-8444-555555555555"
+    private static let clock = ContinuousClock()
+
+    private static func test(queue: String? = nil, workers: Int = 1) -> LoadTestSubmission {
+        LoadTestSubmission(
+            id: id, name: "smoke", queue: queue, scenario: "{}", workers: workers, atLeast: 1,
+            waitSeconds: 60, durationSeconds: 5)
+    }
+
+    private static func request(
+        _ queues: [String] = [], past: [LoadTestID]? = [], wait: Int = 30_000
+    ) -> LeaseRequest {
+        var request = LeaseRequest(
+            worker: Fixture.worker, queues: queues, maxJobs: 10, waitMilliseconds: wait)
+        request.pastLoadTests = past
+        return request
+    }
+
+    @Test func aWorkerThatWaitsForWorkIsCalledAtOnce() async throws {
+        try await Fixture.with { one in
+            let two = try await Fixture(one.server, databaseURL: one.databaseURL)
+            do {
+                let poll = Task { try await one.client.lease(Self.request()) }
+                try await waitUntil(deadlineSeconds: 20, "the poll") {
+                    one.coordinator.waitingRequests > 0
+                }
+                // At another coordinator than the one that the worker asks.
+                let created = try await two.client.create(Self.test())
+                let grant = try await poll.value
+                #expect(grant.loadTest == LoadTestCall(id: Self.id, queue: nil))
+                #expect(grant.lease == nil && grant.waitedSeconds < 20)
+                #expect(created.state == .waiting)
+                // One that holds work hears of it with its heartbeat.
+                let heartbeat = Heartbeat(
+                    worker: Fixture.worker, leases: [], progress: [:], name: "w",
+                    activeTransfers: 0)
+                let answer = try await one.client.heartbeat(heartbeat)
+                #expect(answer.loadTests == [LoadTestCall(id: Self.id, queue: nil)])
+            } catch {
+                await two.close()
+                throw error
+            }
+            await two.close()
+        }
+    }
+
+    @Test func onlyWhoIsMeantIsCalled() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a"])
+            let name = try #require(try await fixture.client.queues().queues.first?.name)
+            _ = try await fixture.client.create(Self.test(queue: name))
+            // Of other queues, done with it, or of a version that does not know of load tests.
+            for request in [
+                Self.request(["other"], wait: 0), Self.request(past: [Self.id], wait: 0),
+                Self.request(past: nil, wait: 0),
+            ] {
+                let grant = try await fixture.client.lease(request)
+                #expect(grant.loadTest == nil)
+            }
+            // Who is meant gets no jobs beside it.
+            try await fixture.submit(["b"], catalog: "other")
+            let grant = try await fixture.client.lease(Self.request([name], wait: 0))
+            #expect(grant.loadTest?.queue == name && grant.jobs.isEmpty)
+        }
+    }
+
+    @Test func aReportIsHeldUntilThereIsNews() async throws {
+        try await Fixture.with { fixture in
+            _ = try await fixture.client.create(Self.test())
+            let place = try await fixture.client.join(
+                Self.id, LoadTestJoin(worker: Fixture.worker, name: "w"))
+            #expect(place.scenario == "{}")
+            var report = LoadTestReport(worker: Fixture.worker, progress: .preparing)
+            report.known = .wait
+            report.waitMilliseconds = 5_000
+            let held = Task { [report] in
+                try await fixture.client.report(report, of: Self.id)
+            }
+            // Heard of before the test is stopped.
+            try await waitUntil(deadlineSeconds: 20, "the report") {
+                try await fixture.execute(
+                    "SELECT count(*) FROM load_share WHERE heard_at > joined_at"
+                ).hasPrefix("1")
+            }
+            #expect(try await fixture.client.stopLoadTest(Self.id).state == .ended)
+            #expect(try await held.value.kind == .leave)
+            let news = try await fixture.client.follow(
+                Self.id, LoadTestFollow(after: [], waitMilliseconds: 5_000, known: .waiting))
+            #expect(news.test.state == .ended)
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"scenario":"{}"}"#, "input.malformed"), (#"{"id":"x"}"#, "input.field"),
+        (#"{"scenario":""}"#, "input.field"), (#"{"scenario":"a\u0000"}"#, "input.field"),
+        (#"{"workers":0}"#, "input.field"), (#"{"workers":201}"#, "input.field"),
+        (#"{"atLeast":3}"#, "input.field"), (#"{"waitSeconds":0}"#, "input.field"),
+        (#"{"durationSeconds":-1}"#, "input.field"), (#"{"queue":""}"#, "input.field"),
+        (#"{"queue":"nowhere"}"#, "input.notFound"), (#"{"name":"a\nb"}"#, "input.field"),
+    ]) func wrongTestsAreRefused(_ change: String, _ code: String) async throws {
+        try await Fixture.with { fixture in
+            var fields: [String: Any] = [
+                "id": Self.id, "name": "smoke", "scenario": "{}", "workers": 2, "atLeast": 1,
+                "waitSeconds": 60, "durationSeconds": 5,
+            ]
+            let changed = try #require(
+                try JSONSerialization.jsonObject(with: Data(change.utf8)) as? [String: Any])
+            if code == "input.malformed" { fields["atLeast"] = nil }
+            fields.merge(changed) { $1 }
+            let body = String(
+                decoding: try JSONSerialization.data(withJSONObject: fields), as: UTF8.self)
+            let answer = try await fixture.send("POST", "/v1/load-tests", body)
+            #expect(answer.code == code, "\(answer)")
+            #expect(try await fixture.client.loadTests().tests.isEmpty)
+        }
+    }
+
+    @Test func wrongReportsAreRefusedAndChangeNothing() async throws {
+        try await Fixture.with { fixture in
+            _ = try await fixture.client.create(Self.test())
+            _ = try await fixture.client.join(
+                Self.id, LoadTestJoin(worker: Fixture.worker, name: "w"))
+            let ready = LoadTestReport(worker: Fixture.worker, progress: .ready)
+            #expect(try await fixture.client.report(ready, of: Self.id).kind == .run)
+            let before = try await fixture.tables()
+            let long = String(repeating: "x", count: WireLimits.intervalBytes + 1)
+            for (intervals, rest) in [
+                (#"{"second":1,"data":"a"},{"second":1,"data":"b"}"#, ""),
+                (#"{"second":-1,"data":"a"}"#, ""), (#"{"second":0,"data":""}"#, ""),
+                (#"{"second":0,"data":"\#(long)"}"#, ""), (#"{"second":9999999,"data":"a"}"#, ""),
+                ("", #","cores":0"#), ("", #","waitMilliseconds":60000"#),
+                ("", #","failure":{"code":"a.b","message":""}"#),
+            ] {
+                let wait = rest.contains("waitMilliseconds") ? "" : #","waitMilliseconds":0"#
+                let body =
+                    #"{"worker":"\#(Fixture.worker)","progress":"ready","intervals":[\#(intervals)]"#
+                    + "\(wait)\(rest)}"
+                let answer = try await fixture.send(
+                    "POST", "/v1/load-tests/\(Self.id)/reports", body)
+                #expect(answer.code == "input.field", "\(body.prefix(200)): \(answer)")
+            }
+            #expect(try await fixture.tables() == before)
+            for (method, path) in [
+                ("GET", ""), ("POST", "/stop"), ("GET", "/breakdown?share=0"), ("POST", "/follow"),
+            ] {
+                let body = path == "/follow" ? #"{"after":[],"waitMilliseconds":0}"# : "{}"
+                for (id, code) in [(Fixture.unknown, "input.notFound"), ("1", "input.field")] {
+                    let answer = try await fixture.send(
+                        method, "/v1/load-tests/\(id)\(path)", method == "POST" ? body : nil)
+                    #expect(answer.code == code, "\(method) \(path): \(answer)")
+                }
+            }
+        }
+    }
+}
