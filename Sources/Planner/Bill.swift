@@ -106,7 +106,9 @@ struct Bill {
                 name: "egress to viewers", count: Bill.terabytes(sizing.demand.egressBytesPerMonth),
                 cost: egress),
             ProviderCost.Item(
-                name: "egress of the origin", count: Bill.terabytes(originBytes),
+                name: "egress of the origin",
+                count: Bill.terabytes(originBytes)
+                    + (origin.id == book.id ? ", in the tiers after the viewers'" : ""),
                 cost: originEgress),
         ]
     }

@@ -1,8 +1,16 @@
 extension Plan {
     /// What stands against a plan, a sentence each.
-    static func problems(_ values: ScenarioValues, _ sizing: Sizing) -> [String] {
+    static func problems(
+        _ scenario: Scenario, _ values: ScenarioValues, _ sizing: Sizing
+    ) -> [String] {
         var problems: [String] = []
-        for stop in sizing.workers.stops { problems.append(reason(stop, values, sizing)) }
+        for stop in sizing.workers.stops {
+            let isAssumed =
+                ScenarioInput.named(stop.limit).map { scenario.given[$0] == nil } ?? false
+            problems.append(
+                reason(stop, values, sizing)
+                    + (isAssumed ? " \(stop.limit) is assumed: --calibrate measures it." : ""))
+        }
         let database = sizing.database.coresInUse / values[.databaseCores]
         if database > 1 - values[.headroom] {
             problems.append(

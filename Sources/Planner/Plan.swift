@@ -63,7 +63,7 @@ extension Plan {
         self.sizing = sizing
         outcomes = Self.outcomes(values, sizing)
         growth = Growth(values, sizing, months: options.months)
-        problems = Self.problems(values, sizing)
+        problems = Self.problems(scenario, values, sizing)
         notes = Self.notes(scenario, values, sizing)
         inputs = Self.inputs(scenario)
         costs = try ProviderCost.all(scenario, values, sizing, options.prices)

@@ -50,9 +50,8 @@ package struct RunCheck: Codable, Hashable, Sendable {
         let speed = WorkerSpeed(values, bytes: size)
         let pool = Scalability(
             alpha: values[.contention], beta: values[.coherency], gamma: speed.segmentsPerSecond)
-        let rate = Self.limited(
-            pool.throughput(Double(run.workers)), values, bytes: size,
-            seconds: speed.transferSeconds)
+        let ofPool = pool.throughput(Double(run.workers))
+        let rate = min(ofPool, OriginLimits(values).most(of: speed)?.perSecond ?? ofPool)
         let tries = run.segments * values[.attempts]
         let seconds = tries / rate
         var rows: [Row] = []
@@ -90,17 +89,6 @@ package struct RunCheck: Codable, Hashable, Sendable {
             notes.append("The report does not tell of its waits, or of what workers did.")
         }
         self.notes = notes
-    }
-
-    /// What an origin's limits leave of a rate.
-    private static func limited(
-        _ rate: Double, _ values: ScenarioValues, bytes: Double, seconds: Double
-    ) -> Double {
-        [
-            rate, values.known(.originConnections).map { $0 / seconds },
-            values.known(.originRequests),
-            values.known(.originMegabits).map { $0 * 1e6 / 8 / bytes },
-        ].compactMap { $0 }.min() ?? rate
     }
 
     private static func rounded(_ value: Double) -> String {

@@ -26,6 +26,9 @@ package struct Uncertainty: Codable, Hashable, Sendable {
         package let correlation: Double
     }
 
+    /// With fewer draws in which a pool suffices, nothing is said of workers and costs.
+    static func fewest(draws: Int) -> Int { min(max(1, draws), 20) }
+
     /// How many inputs are named for a figure.
     private static let mostNamed = 8
 
@@ -58,11 +61,12 @@ package struct Uncertainty: Codable, Hashable, Sendable {
         ranges = figures.ranges
         // The costs of different providers depend on the same inputs: one of them tells.
         influences =
-            inputs.influences(on: "workers", figures.workers, most: Self.mostNamed)
+            inputs.influences(
+                on: "workers", figures.workers, most: Self.mostNamed, draws: options.draws)
             + figures.costs.filter { $0.provider == books.first?.own.name }.flatMap { cost in
                 inputs.influences(
                     on: "cost a month, \(cost.provider) (\(cost.currency))", cost.values,
-                    most: Self.mostNamed)
+                    most: Self.mostNamed, draws: options.draws)
             }
     }
 
@@ -123,9 +127,11 @@ private struct Inputs {
     }
 
     func influences(
-        on figure: String, _ values: [Double], most: Int
+        on figure: String, _ values: [Double], most: Int, draws: Int
     ) -> [Uncertainty.Influence] {
-        guard values.count > 1 else { return [] }
+        guard values.count > 1, values.count >= Uncertainty.fewest(draws: draws) else {
+            return []
+        }
         let ranked = Ranking.ranks(values)
         // What chance alone gives one input in a thousand.
         let least = max(0.05, 3.3 / Double(max(1, values.count)).squareRoot())
@@ -191,7 +197,8 @@ private struct Figures {
             Self.range("fill", "bit/s", fill),
             Self.range("edge storage", "B", storage),
         ]
-        if !workers.isEmpty { all.append(Self.range("workers", "", workers)) }
+        guard workers.count >= Uncertainty.fewest(draws: suffices.count) else { return all }
+        all.append(Self.range("workers", "", workers))
         for cost in costs {
             all.append(Self.range("cost a month, \(cost.provider)", cost.currency, cost.values))
         }

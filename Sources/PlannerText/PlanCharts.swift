@@ -6,6 +6,8 @@ struct PlanCharts {
     let facts: PlanFacts
     private var plan: Plan { facts.plan }
 
+    private static let legendStep = 40.0
+
     /// What is in use of everything that is bought today, month by month.
     var shares: String {
         let months = plan.growth.months
@@ -34,7 +36,9 @@ struct PlanCharts {
         content += legend(resources, left: SVG.width - right + 20)
         return HTMLText.figure(
             "In use of what is bought today, by month; the dashed line is all of it",
-            SVG.svg(lower + 26, "Use of each resource by month", content))
+            SVG.svg(
+                max(lower + 26, 24 + Double(resources.count) * Self.legendStep),
+                "Use of each resource by month", content))
     }
 
     private func lines(
@@ -51,7 +55,7 @@ struct PlanCharts {
     private func legend(_ resources: [Growth.Resource], left: Double) -> String {
         let last = plan.growth.months.last?.month ?? 0
         return resources.enumerated().map { index, resource in
-            let y = 24 + Double(index) * 44
+            let y = 24 + Double(index) * Self.legendStep
             let limit = plan.growth.limits.first { $0.resource == resource }
             return SVG.rectangle(left, y - 10, 12, 12, color: index, tip: resource.rawValue)
                 + SVG.label(

@@ -77,12 +77,33 @@ extension PlanFacts {
             text.append("The planned workers suffice in \(Quantity.percent(share)) of the draws.")
         }
         if uncertainty.noPoolSuffices > 0 {
-            let share = Quantity.percent(uncertainty.noPoolSuffices)
+            let draws = Double(uncertainty.draws)
+            let without = Int((uncertainty.noPoolSuffices * draws).rounded())
             let others =
-                uncertainty.noPoolSuffices < 1 ? "; workers and costs are those of the others" : ""
-            text.append("In \(share) of the draws no pool suffices\(others).")
+                uncertainty.ranges.contains { $0.figure == "workers" }
+                ? "; workers and costs are those of the others" : ""
+            text.append(
+                "In \(HumanFormat.count(without)) of \(HumanFormat.count(uncertainty.draws)) draws "
+                    + "no pool suffices\(others).")
         }
         return text.joined(separator: " ")
+    }
+
+    /// What stands beside a provider's cost: device-side work, and a test of the plan.
+    static func besides(_ cost: ProviderCost) -> [String] {
+        let (device, test) = (cost.deviceSide, cost.loadTest)
+        let limit = device.originShare.map {
+            "; the origin's limits would be used to \(Quantity.percent($0))"
+        }
+        return [
+            "Device-side: \(HumanFormat.count(device.originServers)) servers at the origin and all "
+                + "egress from there, \(MoneyText.text(device.perMonth)) a month, and "
+                + "\(Quantity.digits(device.deviceHours)) hours of devices' processors for what workers "
+                + "do\(limit ?? "").",
+            "Load test: \(Quantity.hours(test.hours)) at the peak by "
+                + "\(HumanFormat.count(test.generators, "machine")), "
+                + "\(Quantity.bytes(test.egressBytes)) from the edge, \(MoneyText.text(test.cost)).",
+        ]
     }
 
     static let checkHeadings = ["figure", "plan", "run", "plan off by"]

@@ -89,12 +89,12 @@ struct PlanFacts {
                     + "\(Quantity.rate(database.statementsPerSecond)) statements, WAL "
                     + "\(Quantity.bytes(database.walBytesPerSecond))/s, disk "
                     + Quantity.bytes(database.diskBytes)),
-            Row("edge servers", "\(sizing.machines.edge)", "one a site may fail"),
+            Row("edge servers", Self.number(sizing.machines.edge), "one a site may fail"),
             Row(
                 "machines", Self.number(sizing.machines.total),
                 "workers \(Self.number(sizing.machines.workers)), coordinators "
                     + "\(sizing.machines.coordinators), database \(sizing.machines.database), edge "
-                    + "\(sizing.machines.edge)"),
+                    + Self.number(sizing.machines.edge)),
             Row(
                 "connections", count(connections.edge),
                 "of viewers; to origins \(Quantity.digits(connections.originInUse)) in use, "
@@ -106,7 +106,7 @@ struct PlanFacts {
     }
 
     /// A count, or that there is none.
-    static func number(_ count: Int?) -> String { count.map { "\($0)" } ?? "none" }
+    static func number(_ count: Int?) -> String { count.map { HumanFormat.count($0) } ?? "none" }
 
     /// What the workers are for.
     private var forWorkers: String {
@@ -121,9 +121,9 @@ struct PlanFacts {
         let other = goal(workers.forOnDemandOtherwise, .onDemand)
         var text =
             "deadline \(goal(workers.forDeadline, .deadline)), on demand "
-            + "\(goal(workers.forOnDemand, .onDemand)) by \(Self.name(correction))"
+            + goal(workers.forOnDemand, .onDemand)
         if workers.forOnDemand != nil {
-            text += " (\(Self.name(correction.other)): \(other))"
+            text += " by \(Self.name(correction)) (\(Self.name(correction.other)): \(other))"
         }
         guard let barely = workers.barelyNeeded, let check = workers.squareRootCheck else {
             return "no pool suffices: \(text)"

@@ -138,7 +138,7 @@ package struct PlanHTML {
                 items + [["in all", "", MoneyText.text(cost.perMonth)]], marked: [items.count])
             content += HTMLText.table(
                 PlanFacts.priceHeadings, cost.prices.map(PlanFacts.price), text: [0, 3])
-            content += "</details>\n"
+            content += HTMLText.list(PlanFacts.besides(cost)) + "</details>\n"
         }
         return HTMLText.section("What it costs a month", content)
     }

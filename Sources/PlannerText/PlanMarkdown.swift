@@ -112,7 +112,8 @@ package struct PlanMarkdown {
                 table(
                     cost.name, ["item", "how much", "a month"],
                     cost.items.map { [$0.name, $0.count, MoneyText.text($0.cost)] }
-                        + [["in all", "", MoneyText.text(cost.perMonth)]]))
+                        + [["in all", "", MoneyText.text(cost.perMonth)]])
+                    + "\n" + PlanFacts.besides(cost).map { "- \(Self.escaped($0))\n" }.joined())
         }
         let prices = plan.costs.flatMap { cost in
             cost.prices.map { [cost.name] + PlanFacts.price($0) }

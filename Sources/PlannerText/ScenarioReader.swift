@@ -115,7 +115,9 @@ package enum ScenarioReader {
             try Scenario.check(estimate, path, allowed: allowed, isWhole: isWhole, unit: unit)
         } catch {
             throw cursor.fieldFailure(
-                at: place, error.field, "given \(error.given)", allowed: error.allowed)
+                at: place, error.field, "given \(error.given)",
+                allowed: error.allowed.hasPrefix("use ")
+                    ? String(error.allowed.dropFirst(4)) : error.allowed)
         }
         return estimate
     }

@@ -261,8 +261,10 @@ enum PlanCommand {
         do {
             try Scenario.check(estimate, input)
         } catch {
+            // As it was written: 10000%.
+            let given = numbers.count == 1 ? printable(text) : error.given
             throw UsageError(
-                "\(option) is \(error.given)", hint: "\(error.field): \(error.allowed).")
+                "\(option) is \(given)", hint: "\(error.field): \(error.allowed).")
         }
         return estimate
     }

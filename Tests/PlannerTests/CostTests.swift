@@ -126,6 +126,12 @@ import Testing
         let shared = try sent(books, origin: "a")
         #expect(abs((shared["egress to viewers"] ?? 0) - (500 + (viewers - 10) * 20)) < 1e-6)
         #expect(abs((shared["egress of the origin"] ?? 0) - viewers / 2 * 20) < 1e-6)
+        // So does a load test's, which comes after both.
+        let test = try #require(
+            try Self.plan(given, books: books) { $0.money.provider = "a" }.costs.first
+        ).loadTest
+        let hour = 25 * 1e6 * 3_600 / 1e12
+        #expect(abs((test.cost.amounts["USD"] ?? 0) - hour * 20) < 1e-6)
         let apart = try sent(books, origin: "b")
         #expect(abs((apart["egress of the origin"] ?? 0) - (500 + (viewers / 2 - 10) * 20)) < 1e-6)
     }

@@ -33,7 +33,7 @@ import Testing
     @Test(arguments: [
         (
             #"{"audience": {"monthlyActiveUsers": -5}}"#,
-            "field audience.monthlyActiveUsers: given -5, allowed use a number from 1 to 10000000000"
+            "field audience.monthlyActiveUsers: given -5, allowed a number from 1 to 10000000000"
         ),
         (
             #"{"audience": {"monthlyActiveUser": 5}}"#,

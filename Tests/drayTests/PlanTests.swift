@@ -58,7 +58,7 @@ import Testing
     @Test(arguments: [
         (["--users", "-5"], "--users is -5", "1 to 10000000000"),
         (["--users", "nan"], "--users is 'nan'", "LOW:LIKELY:HIGH"),
-        (["--growth", "10000%"], "--growth is 100", "-0.5 to 1"),
+        (["--growth", "10000%"], "--growth is 10000%", "-0.5 to 1"),
         (["--wait-seconds", "0"], "--wait-seconds is 0", "0.001 to 86400 s"),
         (["--users", "1:2"], "--users is '1:2'", "LOW:LIKELY:HIGH"),
         (["--users", "3:2:1"], "low 3, likely 2, high 1", "low ≤ likely ≤ high"),
