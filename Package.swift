@@ -133,8 +133,9 @@ let package = Package(
             ],
             exclude: ["Golden", "manifests.py"],
             swiftSettings: settings),
-        tests("LoadTest", ["Model", "Runtime"]),
-        tests("LoadEngine", ["Catalog", "Digest", "EventLoop", "LoadTest", "Model"]),
+        tests("LoadTest", ["Catalog", "Model", "Runtime"]),
+        tests(
+            "LoadEngine", ["Catalog", "Digest", "EventLoop", "LoadTest", "Model", "Transfer"]),
         .testTarget(
             name: "LoadReportTests",
             dependencies: ["LoadReport", "LoadTest", "Model", "Runtime", "TestSupport"],

@@ -144,6 +144,34 @@ extension DASHResolver {
         return listing
     }
 
+    /// Every wanted representation's own way through its period.
+    func tracks() throws(Failure) -> [TitleTrack] {
+        let renditions = manifest.renditions
+        var periods: [Int] = []
+        for (place, period) in manifest.periods.enumerated() {
+            let count = period.sets.reduce(0) { $0 + $1.representations.count }
+            periods += Array(repeating: place, count: count)
+        }
+        var tracks: [TitleTrack] = []
+        var last: Int?
+        var before: ManifestSegment?
+        try forEachSegment { segment in
+            guard let place = segment.rendition else { return }
+            if place != last {
+                tracks.append(
+                    TitleTrack(
+                        rendition: renditions[place], playlist: nil, period: periods[place],
+                        segments: ManifestSegments()))
+                last = place
+            }
+            for part in indexes.parts(of: segment, index: before) ?? [segment] {
+                tracks[tracks.count - 1].segments.append(part)
+            }
+            before = segment
+        }
+        return tracks
+    }
+
     /// Finds the indexes of files; those who want them ask `indexes`.
     mutating func findIndexes() throws(Failure) {
         var found = DASHIndexes()

@@ -55,6 +55,7 @@ extension HLSParser {
             track.height = whole((cross + 1)..<resolution.upperBound)
         }
         if kind == nil { track.kind = Self.kind(of: track) }
+        if let group = attributes["AUDIO"] { track.groups = ["audio:\(string(group.value))"] }
         return track
     }
 

@@ -307,8 +307,10 @@ struct HLSParser {
         let isText = attributes.has("TYPE", "SUBTITLES")
         let kind: Rendition.Kind? =
             isText ? .subtitles : attributes.has("TYPE", "AUDIO") ? .audio : nil
-        try addChild(
-            uri.value, isText ? .subtitles : .media, track(attributes, kind: kind ?? .video))
+        var track = track(attributes, kind: kind ?? .video)
+        track.group = attributes["GROUP-ID"].map { "\(track.kind.rawValue):\(string($0.value))" }
+        track.isDefault = attributes.has("DEFAULT", "YES")
+        try addChild(uri.value, isText ? .subtitles : .media, track)
     }
 
     private mutating func takeKey(_ attributes: HLSAttributes) throws(Failure) {

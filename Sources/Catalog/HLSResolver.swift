@@ -224,6 +224,17 @@ package struct HLSResolver: Sendable {
         return playlist.segments
     }
 
+    /// Every playlist's own way through the title.
+    func tracks() -> [TitleTrack] {
+        entries.enumerated().compactMap { place, entry in
+            guard let playlist = entry.playlist, playlist.kind == .media else { return nil }
+            return TitleTrack(
+                rendition: entry.track ?? Rendition(id: "", kind: .other),
+                playlist: place == 0 ? nil : entry.reference.url, period: 0,
+                segments: playlist.segments)
+        }
+    }
+
     /// What the title comes to, in the order of `segments`; of playlists that were not received
     /// nothing but themselves. Fails as `segments` does.
     func listing() throws(Failure) -> ManifestListing {

@@ -99,9 +99,11 @@ package struct Rendition: Hashable, Sendable {
     package var group: String?
     /// The groups that a variant of HLS is played with.
     package var groups: Set<String> = []
+    /// Of an alternative rendition of HLS: played where nobody chooses another.
+    package var isDefault = false
 
     /// Whether it is one of the bit rates that a title is played at, with or without sound in it.
-    var isVariant: Bool {
+    package var isVariant: Bool {
         (kind == .video || kind == .other) && group == nil && !isTrickMode
     }
 
@@ -113,6 +115,7 @@ package struct Rendition: Hashable, Sendable {
         height = height ?? other.height
         codecs = codecs ?? other.codecs
         language = language ?? other.language
+        groups.formUnion(other.groups)
     }
 
     package init(

@@ -157,6 +157,15 @@ package struct TitleResolver: Sendable {
         }
     }
 
+    /// The title as a player goes through it, track after track. Fails with `manifest.…`.
+    package func tracks() throws(Failure) -> [TitleTrack] {
+        switch state {
+        case .asking: preconditionFailure("tracks() is for a resolver that has all manifests")
+        case .hls(let resolver): resolver.tracks()
+        case .dash(let resolver): try resolver.tracks()
+        }
+    }
+
     /// Every object of the title, once, in the order of fetching, the manifest last.
     ///
     /// Fails with `storage.pathConflict`, `storage.pathRefused`, or `manifest.…`.

@@ -45,6 +45,9 @@ extension FailureCode {
         row(110, "input.notFound", .never, "Check the name or number; `dray status` lists them."),
         row(111, "input.method", .never, "Use one of the methods that the answer allows."),
         row(112, "input.draining", .never, "Wait for `dray queue resume`, or use another site."),
+        row(
+            113, "input.target", .never,
+            "Correct the target; nothing was sent. `dray inspect` shows what a title comes to."),
         // 2xx: the origin and the way to it.
         row(200, "origin.dns", .attempts(5), "Check the host name and the resolver."),
         row(201, "origin.connect", .attempts(5), "Check that the origin is up and can be reached."),

@@ -1,4 +1,4 @@
-internal import Curl
+package import Curl
 package import Model
 
 /// A range of addresses, `10.0.0.0/8` or `2001:db8::/32` (RFC 4632, 3.1); an address alone is a block
@@ -49,6 +49,13 @@ package struct AddressBlock: Sendable, Hashable {
         guard address.count == bytes.count else { return false }
         return zip(address, bytes).enumerated().allSatisfy { index, pair in
             (pair.0 ^ pair.1) & Self.mask(bits, index) == 0
+        }
+    }
+
+    package func contains(_ address: PeerAddress) -> Bool {
+        switch address {
+        case .v4(let bytes), .v6(let bytes): contains(bytes[...])
+        case .other: false
         }
     }
 

@@ -106,22 +106,27 @@ struct PlaylistCase: CustomTestStringConvertible, Sendable {
     @Test func whatIsSaidOfARenditionIsKept() throws {
         let text = """
             #EXTM3U
-            #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="Deutsch",LANGUAGE="de",URI="de.m3u8"
+            #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="Deutsch",LANGUAGE="de",DEFAULT=YES,URI="de.m3u8"
             #EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="s",NAME="English",LANGUAGE="en",URI="en.m3u8"
-            #EXT-X-STREAM-INF:BANDWIDTH=300,RESOLUTION=640x360,CODECS="avc1.64,mp4a.40.2"
+            #EXT-X-STREAM-INF:BANDWIDTH=300,RESOLUTION=640x360,CODECS="avc1.64,mp4a.40.2",AUDIO="a"
             low.m3u8?x=1
             #EXT-X-STREAM-INF:BANDWIDTH=64,CODECS="mp4a.40.2"
             sound.m3u8
             #EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=9,RESOLUTION=640x360,URI="i.m3u8"
             """
         let playlist = try HLSPlaylist.parse([UInt8](text.utf8), url: WebURL("http://h/p"))
+        var german = Rendition(id: "de.m3u8", kind: .audio, language: "de")
+        german.group = "audio:a"
+        german.isDefault = true
+        var english = Rendition(id: "en.m3u8", kind: .subtitles, language: "en")
+        english.group = "subtitles:s"
+        var low = Rendition(
+            id: "low.m3u8?x=1", kind: .video, bandwidth: 300, width: 640, height: 360,
+            codecs: "avc1.64,mp4a.40.2")
+        low.groups = ["audio:a"]
         #expect(
             playlist.children.map(\.track) == [
-                Rendition(id: "de.m3u8", kind: .audio, language: "de"),
-                Rendition(id: "en.m3u8", kind: .subtitles, language: "en"),
-                Rendition(
-                    id: "low.m3u8?x=1", kind: .video, bandwidth: 300, width: 640, height: 360,
-                    codecs: "avc1.64,mp4a.40.2"),
+                german, english, low,
                 Rendition(id: "sound.m3u8", kind: .audio, bandwidth: 64, codecs: "mp4a.40.2"),
                 Rendition(
                     id: "i.m3u8", kind: .video, bandwidth: 9, width: 640, height: 360,

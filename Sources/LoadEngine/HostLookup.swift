@@ -1,0 +1,98 @@
+internal import Dispatch
+internal import Glibc
+package import Model
+internal import Runtime
+
+/// Looks hosts up and tries connections, before any load is sent.
+package protocol HostLookup: Sendable {
+    /// A host's addresses as literals, in the resolver's order; one at least. Fails with `origin.dns`.
+    func addresses(of host: String) async throws(Failure) -> [String]
+    /// Opens a connection to an address and closes it. Fails with `origin.connect`.
+    func connect(to address: String, port: Int, timeoutSeconds: Double) async throws(Failure)
+}
+
+/// The system's resolver and network; calls that block run on threads of their own.
+package struct SystemHostLookup: HostLookup {
+    private static let queue = DispatchQueue(label: "dray.lookup", attributes: .concurrent)
+
+    package init() {}
+
+    package func addresses(of host: String) async throws(Failure) -> [String] {
+        try await Self.blocking { () throws(Failure) in
+            var hints = addrinfo()
+            hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+            hints.ai_flags = AI_ADDRCONFIG
+            var found: UnsafeMutablePointer<addrinfo>?
+            let code = getaddrinfo(host, nil, &hints, &found)
+            guard code == 0 else {
+                throw Failure("origin.dns", "\(host): \(String(cString: gai_strerror(code)))")
+            }
+            defer { freeaddrinfo(found) }
+            var addresses: [String] = []
+            var next = found
+            while let info = next {
+                var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+                let isText = getnameinfo(
+                    info.pointee.ai_addr, info.pointee.ai_addrlen, &text, socklen_t(text.count),
+                    nil,
+                    0, NI_NUMERICHOST)
+                let literal = String(
+                    decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                if isText == 0, !addresses.contains(literal) { addresses.append(literal) }
+                next = info.pointee.ai_next
+            }
+            guard !addresses.isEmpty else { throw Failure("origin.dns", "\(host) has no address") }
+            return addresses
+        }
+    }
+
+    package func connect(
+        to address: String, port: Int, timeoutSeconds: Double
+    ) async throws(Failure) {
+        try await Self.blocking { () throws(Failure) in
+            var hints = addrinfo()
+            hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV
+            hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+            var found: UnsafeMutablePointer<addrinfo>?
+            guard getaddrinfo(address, String(port), &hints, &found) == 0, let info = found else {
+                throw Failure("origin.connect", "\(address) is no address")
+            }
+            defer { freeaddrinfo(found) }
+            let descriptor = socket(
+                info.pointee.ai_family,
+                Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+                    | Int32(SOCK_CLOEXEC.rawValue), 0)
+            guard descriptor >= 0 else { throw Self.failure(address, port, errno) }
+            defer { close(descriptor) }
+            if Glibc.connect(descriptor, info.pointee.ai_addr, info.pointee.ai_addrlen) == 0 {
+                return
+            }
+            guard errno == EINPROGRESS else { throw Self.failure(address, port, errno) }
+            var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            let milliseconds = Int32(min(timeoutSeconds, 3_600) * 1_000)
+            guard poll(&waiting, 1, milliseconds) > 0 else {
+                throw Self.failure(address, port, ETIMEDOUT)
+            }
+            var code: Int32 = 0
+            var length = socklen_t(MemoryLayout<Int32>.size)
+            getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
+            if code != 0 { throw Self.failure(address, port, code) }
+        }
+    }
+
+    private static func failure(_ address: String, _ port: Int, _ code: Int32) -> Failure {
+        let shown = address.contains(":") ? "[\(address)]" : address
+        return Failure("origin.connect", "\(shown):\(port): \(systemErrorText(code))")
+    }
+
+    private static func blocking<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
+            queue.async {
+                continuation.resume(returning: Result { () throws(Failure) in try body() })
+            }
+        }
+        return try result.get()
+    }
+}
