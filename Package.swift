@@ -133,7 +133,7 @@ let package = Package(
             ],
             exclude: ["Golden", "manifests.py"],
             swiftSettings: settings),
-        tests("LoadTest", ["Catalog", "Model", "Runtime"]),
+        tests("LoadTest", ["Catalog", "Model", "Planner", "Runtime"]),
         tests(
             "LoadEngine", ["Catalog", "Digest", "EventLoop", "LoadTest", "Model", "Transfer"]),
         .testTarget(

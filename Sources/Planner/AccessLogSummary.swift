@@ -186,7 +186,8 @@ struct AccessLogLoad: Sendable {
         close(before: .max)
         guard first <= last else {
             throw PlannerError(
-                field: "the access log", given: "without a line that can be read",
+                field: "the access log",
+                given: "\(unreadable) line\(unreadable == 1 ? "" : "s"), none of which can be read",
                 allowed: "use nginx's or Apache's combined format, or CloudFront's standard logs")
         }
         let span = Double(last - first + 1)

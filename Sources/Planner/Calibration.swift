@@ -11,8 +11,9 @@ package struct Calibration: Sendable {
 
     package init() {}
 
-    /// Reads measurements: JSON of `dray benchmark transfer` or `dray benchmark queue`, runs of a pool
-    /// as `docs/planning.md` has them, several in an array or one a line; or a CSV file of N and X.
+    /// Reads measurements: JSON of `dray benchmark transfer`, `dray benchmark queue` or `dray loadtest`,
+    /// runs of a pool as `docs/planning.md` has them, several in an array or one a line; or a CSV file of
+    /// N and X.
     ///
     /// Throws with the place of what is none of these.
     package static func read(_ text: String) throws(PlannerError) -> Calibration {
@@ -30,15 +31,17 @@ package struct Calibration: Sendable {
     private static func runs(_ text: String) throws(PlannerError) -> [MeasuredRun] {
         let decoder = JSONDecoder()
         let data = Data(text.utf8)
-        if let runs = try? decoder.decode([MeasuredRun].self, from: data) { return runs }
-        if let run = try? decoder.decode(MeasuredRun.self, from: data) { return [run] }
+        if let runs = try? decoder.decode([MeasuredRun].self, from: data) {
+            return runs.flatMap(\.parts)
+        }
+        if let run = try? decoder.decode(MeasuredRun.self, from: data) { return run.parts }
         var runs: [MeasuredRun] = []
         var number = 0
         for line in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
             number += 1
             if line.allSatisfy(\.isWhitespace) { continue }
             do {
-                runs.append(try decoder.decode(MeasuredRun.self, from: Data(line.utf8)))
+                runs += try decoder.decode(MeasuredRun.self, from: Data(line.utf8)).parts
             } catch {
                 throw PlannerError(
                     field: "line \(number)", given: "no measurement",
@@ -153,9 +156,17 @@ package struct Calibration: Sendable {
         if sizes.count == runs.count {
             set("worker.measuredBytes", Measured(one: sizes.mean, count: runs.count))
         }
-        var times = Moments()
-        for run in runs { for value in run.serviceSeconds ?? [] { times.add(value) } }
-        guard times.count > 1 else { return }
+        let cpu = Moments(runs.compactMap(\.poolCPUSecondsPerGigabyte))
+        if cpu.count > 0 {
+            set("worker.cpuSecondsPerGigabyte", cpu.meanEstimate.notNegative)
+        }
+        var sums = PowerSums()
+        for run in runs {
+            for value in run.serviceSeconds ?? [] { sums.add(value) }
+            if let service = run.service { sums.add(service) }
+        }
+        guard sums.count > 1 else { return }
+        let times = sums.moments
         set("worker.serviceSeconds", times.meanEstimate.notNegative)
         set("worker.serviceCV2", times.cv2Estimate)
     }
@@ -225,8 +236,18 @@ private struct MeasuredRun: Decodable {
     var workers: Double?
     var segmentsPerSecond: Double?
     var serviceSeconds: [Double]?
+    var service: PowerSums?
     /// Of a pool's segments, on average.
     var segmentBytes: Double?
+    /// What an object holds that is more than one measurement: a load test's result.
+    var calibration: [MeasuredRun]?
+
+    var parts: [MeasuredRun] { calibration?.flatMap(\.parts) ?? [self] }
+
+    var poolCPUSecondsPerGigabyte: Double? {
+        guard let cpuSeconds, let bytes, bytes > 0 else { return nil }
+        return cpuSeconds / bytes * 1e9
+    }
 
     /// Of the engine's objects.
     var meanBytes: Double? {
@@ -243,7 +264,7 @@ private struct MeasuredRun: Decodable {
     var kind: Kind {
         if objectsPerSecond != nil { return .transfer }
         if cpuMicrosecondsPerSegment != nil { return .queue }
-        return workers != nil || serviceSeconds != nil ? .pool : .other
+        return workers != nil || serviceSeconds != nil || service != nil ? .pool : .other
     }
 
     /// Throws when a figure is none that can be measured: 0 objects a second, a negative time.
@@ -266,6 +287,11 @@ private struct MeasuredRun: Decodable {
             ("cpuMicrosecondsPerSegment.coordinator", cpuMicrosecondsPerSegment?.coordinator),
             ("serviceSeconds", serviceSeconds?.min()), ("serviceSeconds", serviceSeconds?.max()),
         ]
+        if let service, !service.isPlausible {
+            throw PlannerError(
+                field: "service of measurement \(number)", given: "sums that no times have",
+                allowed: "use a count and sums of powers of 0 or more")
+        }
         for (name, value) in times {
             guard let value, !(value >= 0 && value <= 1e18) else { continue }
             throw PlannerError(

@@ -99,6 +99,10 @@ package struct RunCheck: Codable, Hashable, Sendable {
 extension RunCheck.Run {
     /// Throws for a run that fetched nothing or took no time, and for figures that no run has.
     fileprivate func check() throws(PlannerError) {
+        guard 1...100_000 ~= workers else {
+            throw PlannerError(
+                field: "totals.work.workers", given: "\(workers)", allowed: "use 1 to 100000")
+        }
         let amounts = [
             ("segments", segments), ("fetchedBytes", bytes), ("seconds", seconds),
         ]

@@ -262,9 +262,9 @@ enum PlanCommand {
             try Scenario.check(estimate, input)
         } catch {
             // As it was written: 10000%.
-            let given = numbers.count == 1 ? printable(text) : error.given
             throw UsageError(
-                "\(option) is \(given)", hint: "\(error.field): \(error.allowed).")
+                "\(option) is \(printable(String(text.prefix(40))))",
+                hint: "\(error.field): \(error.allowed).")
         }
         return estimate
     }

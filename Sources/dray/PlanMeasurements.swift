@@ -10,8 +10,8 @@ enum PlanMeasurements {
     static let options = [
         CommandOption(
             "calibrate", .text(placeholder: "FILE"), repeatable: true,
-            help: "Take the speed of workers and database from JSON of `dray benchmark`, runs of a "
-                + "pool, or a CSV file of N and X."),
+            help: "Take the speed of workers and database from JSON of `dray benchmark` or `dray "
+                + "loadtest`, runs of a pool, or a CSV file of N and X."),
         CommandOption(
             "from-access-log", .text(placeholder: "FILE"),
             help: "Take requests, sizes and the hit ratio from an access log of nginx, Apache or "
@@ -34,7 +34,7 @@ enum PlanMeasurements {
     ) async throws -> [String] {
         var notes: [String] = []
         for path in arguments.texts("calibrate") {
-            let (bytes, _) = try SmallFile.read(path)
+            let (bytes, _) = try SmallFile.read(path, maximumBytes: Self.mostMeasuredBytes)
             let calibration = try named(path) { () throws(PlannerError) in
                 try Calibration.read(String(decoding: bytes, as: UTF8.self))
             }
@@ -142,6 +142,8 @@ enum PlanMeasurements {
         return try RunCheck(ScenarioValues(scenario), run)
     }
 
+    /// A load test's result has a row for each second.
+    private static let mostMeasuredBytes = 64 << 20
     /// A report has a few hundred bytes for each file.
     private static let mostReportBytes = 256 << 20
 

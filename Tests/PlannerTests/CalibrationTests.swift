@@ -1,3 +1,4 @@
+import Foundation
 import Planner
 import Testing
 
@@ -81,6 +82,40 @@ import Testing
         // Two numbers of workers make no law, only what one of them does.
         let two = try Calibration.read("1,100\n2,180\n")
         #expect(two.scalability == nil && near(two.values["worker.segmentsPerSecond"]?.likely, 95))
+    }
+
+    /// A load test's ladder: an object with its steps, of which each has the sums of its times.
+    @Test func aLoadTestsLadder() throws {
+        let law = Scalability(alpha: 0.03, beta: 0.001, gamma: 500)
+        var random = SeededRandom(seed: 8)
+        var moments = Moments()
+        let steps = [1.0, 2, 4, 8, 16].map { workers in
+            var step = PoolMeasurement(workers: workers, segmentsPerSecond: law.throughput(workers))
+            (step.segmentBytes, step.bytes, step.cpuSeconds) = (1_000, 1e9, 2.5)
+            var service = PowerSums()
+            for _ in 0..<200 {
+                let time = random.gamma(shape: 2) / 20
+                service.add(time)
+                moments.add(time)
+            }
+            step.service = service
+            return step
+        }
+        let json = String(decoding: try JSONEncoder().encode(["calibration": steps]), as: UTF8.self)
+        let found = try Calibration.read(json)
+        #expect(near(found.values["worker.contention"]?.likely, 0.03, 1e-4))
+        #expect(near(found.values["worker.segmentsPerSecond"]?.likely, 500, 1e-4))
+        #expect(near(found.values["worker.cpuSecondsPerGigabyte"]?.likely, 2.5))
+        #expect(found.values["worker.measuredBytes"]?.likely == 1_000)
+        let service = try #require(found.values["worker.serviceSeconds"])
+        #expect(near(service.likely, moments.mean) && service.count == 1_000)
+        #expect(near(service.high, moments.meanEstimate.high, 1e-6))
+        #expect(near(found.values["worker.serviceCV2"]?.likely, moments.cv2, 1e-6))
+        // Two of them, one a line.
+        #expect(try Calibration.read("\(json)\n\(json)\n").values["worker.serviceCV2"] != nil)
+        let wrong = json.replacing("\"count\":200", with: "\"count\":-200")
+        let error = try #require(throws: PlannerError.self) { try Calibration.read(wrong) }
+        #expect("\(error)".contains("service of measurement 1"))
     }
 
     /// Runs of 1, 2 and 4 workers a percent off a straight line say nothing of a peak.

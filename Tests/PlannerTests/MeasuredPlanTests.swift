@@ -82,6 +82,9 @@ import Testing
         run.utilisation = -1
         let error = #expect(throws: PlannerError.self) { try RunCheck(Self.values([:]), run) }
         #expect(error?.field == "totals.work.utilisation")
+        (run.utilisation, run.workers) = (0.5, -3)
+        let none = #expect(throws: PlannerError.self) { try RunCheck(Self.values([:]), run) }
+        #expect(none?.field == "totals.work.workers")
     }
 
     @Test func anOriginsLimitHoldsForARunToo() throws {

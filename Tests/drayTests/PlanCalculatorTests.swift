@@ -111,7 +111,7 @@ import Testing
         #expect(output.contains("At once") && output.contains("█"))
         #expect(output.contains("in 1 min") && output.contains("not in the log"))
         let (bad, _, errors) = try await dray(["log", try file("nonsense\n")])
-        #expect(bad == 2 && errors.contains("data.csv: the access log is without a line"))
+        #expect(bad == 2 && errors.contains("data.csv: the access log is 1 line, none"))
     }
 
     @Test func theBenchmarkHoldsSimulationsAgainstTheory() async throws {
