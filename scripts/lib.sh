@@ -22,6 +22,7 @@ packages_of() {
         test) printf '%s\n' chromium curl ffmpeg nginx-light postgresql shellcheck strace ;;
         latency) printf '%s\n' libnginx-mod-http-echo ;;
         compare) printf '%s\n' aria2 curl nghttp2-client nginx-light python3 wget2 ;;
+        generators) printf '%s\n' nghttp2-client nginx-light python3 wrk ;;
         hls) printf '%s\n' streamlink ;;
         peers) printf '%s\n' python3 python3-venv ;;
         queues) printf '%s\n' postgresql-client python3 python3-venv ;;
@@ -142,7 +143,8 @@ build_release() {
 }
 
 # start_origin ROOT PORT DIRECTORY: nginx serves ROOT on 127.0.0.1:PORT, its own files in DIRECTORY.
-# ORIGIN_MAIN and ORIGIN_SERVER are further lines of its configuration, at the top and for the server.
+# ORIGIN_MAIN and ORIGIN_SERVER are further lines of its configuration, at the top and for the server;
+# ORIGIN_WORKERS (2) its processes, with ORIGIN_CONNECTIONS (2048) each.
 # Sets origin_pid; the caller stops it.
 start_origin() {
     local root=$1 port=$2 directory=$3 user=''
@@ -151,12 +153,12 @@ start_origin() {
     cat >"$directory/nginx.conf" <<CONF
 ${ORIGIN_MAIN:-}
 $user
-worker_processes 2;
+worker_processes ${ORIGIN_WORKERS:-2};
 daemon off;
 pid $directory/nginx.pid;
 error_log $directory/error.log warn;
-worker_rlimit_nofile 4096;
-events { worker_connections 2048; }
+worker_rlimit_nofile $((${ORIGIN_CONNECTIONS:-2048} * 2));
+events { worker_connections ${ORIGIN_CONNECTIONS:-2048}; }
 http {
     include /etc/nginx/mime.types;
     types { text/vtt vtt; video/iso.segment m4s; }

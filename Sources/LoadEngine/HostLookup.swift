@@ -5,10 +5,15 @@ internal import Runtime
 
 /// Looks hosts up and tries connections, before any load is sent.
 package protocol HostLookup: Sendable {
+    // Results, not typed throws: what comes back through a protocol with those, from an async function, is
+    // not what was returned (Swift 6.3, optimized).
+
     /// A host's addresses as literals, in the resolver's order; one at least. Fails with `origin.dns`.
-    func addresses(of host: String) async throws(Failure) -> [String]
+    func addresses(of host: String) async -> Result<[String], Failure>
     /// Opens a connection to an address and closes it. Fails with `origin.connect`.
-    func connect(to address: String, port: Int, timeoutSeconds: Double) async throws(Failure)
+    func connect(to address: String, port: Int, timeoutSeconds: Double) async -> Result<
+        Void, Failure
+    >
 }
 
 /// The system's resolver and network; calls that block run on threads of their own.
@@ -17,8 +22,8 @@ package struct SystemHostLookup: HostLookup {
 
     package init() {}
 
-    package func addresses(of host: String) async throws(Failure) -> [String] {
-        try await Self.blocking { () throws(Failure) in
+    package func addresses(of host: String) async -> Result<[String], Failure> {
+        await Self.blocking { () throws(Failure) in
             var hints = addrinfo()
             hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
             hints.ai_flags = AI_ADDRCONFIG
@@ -48,8 +53,8 @@ package struct SystemHostLookup: HostLookup {
 
     package func connect(
         to address: String, port: Int, timeoutSeconds: Double
-    ) async throws(Failure) {
-        try await Self.blocking { () throws(Failure) in
+    ) async -> Result<Void, Failure> {
+        await Self.blocking { () throws(Failure) in
             var hints = addrinfo()
             hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV
             hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -87,12 +92,11 @@ package struct SystemHostLookup: HostLookup {
 
     private static func blocking<Value: Sendable>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
-    ) async throws(Failure) -> Value {
-        let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
+    ) async -> Result<Value, Failure> {
+        await withCheckedContinuation { continuation in
             queue.async {
                 continuation.resume(returning: Result { () throws(Failure) in try body() })
             }
         }
-        return try result.get()
     }
 }

@@ -43,13 +43,7 @@ struct LoadHosts: Sendable {
             let results = await withTaskGroup(of: (String, Result<[String], Failure>).self) {
                 group in
                 for host in some {
-                    group.addTask {
-                        do throws(Failure) {
-                            return (host, .success(try await lookup.addresses(of: host)))
-                        } catch {
-                            return (host, .failure(error))
-                        }
-                    }
+                    group.addTask { (host, await lookup.addresses(of: host)) }
                 }
                 return await group.reduce(into: [String: Result<[String], Failure>]()) {
                     $0[$1.0] = $1.1

@@ -170,16 +170,7 @@ package struct LoadPreflight: Sendable {
         let now = nowSeconds
         let results = await withTaskGroup(of: (Int, Result<[TitleTrack], Failure>).self) { group in
             for (place, entry) in entries {
-                group.addTask {
-                    do throws(Failure) {
-                        let tracks = try await reader.read(
-                            entry.url, entry.kind, nowSeconds: now
-                        ).tracks()
-                        return (place, .success(try Self.bounded(tracks)))
-                    } catch {
-                        return (place, .failure(Self.refusal(entry, error)))
-                    }
-                }
+                group.addTask { (place, await Self.tracks(of: entry, reader, nowSeconds: now)) }
             }
             return await group.reduce(into: [Int: Result<[TitleTrack], Failure>]()) {
                 $0[$1.0] = $1.1
@@ -189,6 +180,17 @@ package struct LoadPreflight: Sendable {
         // The first in order, and not in time, is told of: a message does not change from run to run.
         for (place, _) in entries { tracks[place] = try results[place]?.get() }
         return tracks
+    }
+
+    private static func tracks(
+        of entry: Entry, _ reader: TitleReader, nowSeconds now: Double
+    ) async -> Result<[TitleTrack], Failure> {
+        do throws(Failure) {
+            let listing = try await reader.read(entry.url, entry.kind, nowSeconds: now)
+            return .success(try bounded(listing.tracks()))
+        } catch {
+            return .failure(refusal(entry, error))
+        }
     }
 
     /// Passes no more than a plan can have.
@@ -235,13 +237,12 @@ package struct LoadPreflight: Sendable {
         guard let host = LoadAllowance.host(of: entry.url) else { return nil }
         var problem: Failure?
         for address in hosts.addresses(of: host) {
-            do throws(Failure) {
-                try await lookup.connect(
-                    to: address, port: Self.port(of: origin),
-                    timeoutSeconds: scenario.http.connectTimeoutSeconds)
-                return nil
-            } catch {
-                problem = error
+            let result = await lookup.connect(
+                to: address, port: Self.port(of: origin),
+                timeoutSeconds: scenario.http.connectTimeoutSeconds)
+            switch result {
+            case .success: return nil
+            case .failure(let failure): problem = failure
             }
         }
         return problem.map { Self.refusal(entry, $0) }

@@ -38,6 +38,16 @@ package enum LoadText {
         return count
     }
 
+    /// `800kbit/s`, `3Mbit/s`, in bits a second.
+    package static func bitRate(_ text: String) throws(LoadInputError) -> Int64 {
+        guard let (number, unit) = number(text[...]),
+            let factor = rates.first(where: { $0.name == unit })?.factor,
+            let rate = Int64(exactly: (number * factor).rounded()),
+            LoadLimits.bitsPerSecond.contains(rate)
+        else { throw LoadInputError(given: text, allowed: "a bit rate: 800kbit/s, 3Mbit/s") }
+        return rate
+    }
+
     /// `30s:100,1m:500,0s:1000`: how long it takes to get to the number behind the colon, 0 for a jump. The first
     /// stage comes from 0.
     package static func stages(_ text: String) throws(LoadInputError) -> [LoadStage] {

@@ -35,7 +35,7 @@ enum DrayCommand {
             QueueCommand.command, CatalogCommand.command, AssetsCommand.command,
             OriginsCommand.command,
             SiteCommand.command, PlanCommand.command,
-            BenchmarkCommand.command,
+            LoadTestCommand.command, BenchmarkCommand.command,
         ])
 
     static func run(_ words: [String]) async -> ExitCode {

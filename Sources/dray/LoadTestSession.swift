@@ -5,8 +5,8 @@ import Planner
 import Runtime
 import Synchronization
 
-/// Runs a load test, once or with one load after another. A service, so that a signal ends it in order.
-final class LoadTestSession: Service {
+/// Runs a load test, once or with one load after another.
+final class LoadTestSession: Sendable {
     /// How often, and with what load, the scenario is run.
     enum Course: Sendable, Equatable {
         case once
@@ -34,14 +34,12 @@ final class LoadTestSession: Service {
     /// Told of each second that is over, with all that counts up to then. From any thread; must not wait.
     typealias Follower = @Sendable (_ interval: LoadInterval, _ result: LoadResult) -> Void
 
-    let name = "load test"
     private let scenario: LoadScenario
     private let course: Course
     private let runner: any LoadRunner
     private let onStep: @Sendable (_ step: String?, LoadScenario) -> Void
     private let follower: Follower
     private let found = Mutex<Outcome?>(nil)
-    private let isInterrupted = Mutex(false)
 
     init(
         _ scenario: LoadScenario, _ course: Course, _ runner: any LoadRunner,
@@ -58,19 +56,18 @@ final class LoadTestSession: Service {
     /// Nil before the end.
     var outcome: Outcome? { found.withLock { $0 } }
 
+    /// Runs to the end; a cancelled one ends at once, and has what was measured until then.
     func run() async throws {
-        let outcome =
+        let outcome = try await withTaskCancellationHandler {
             switch course {
             case .once: Outcome(result: try await step(scenario, workers: nil, name: nil))
             case .search(let seconds, let most): try await search(seconds, most)
             case .scale(let workers): try await scale(workers)
             }
+        } onCancel: {
+            runner.stop(.interrupted)
+        }
         found.withLock { $0 = outcome }
-    }
-
-    func interrupt() {
-        isInterrupted.withLock { $0 = true }
-        runner.stop(.interrupted)
     }
 
     // MARK: Courses
@@ -120,16 +117,12 @@ final class LoadTestSession: Service {
     private func step(
         _ scenario: LoadScenario, workers: Int?, name: String?
     ) async throws -> LoadResult {
-        if isInterrupted.withLock({ $0 }) {
-            var result = LoadResult()
-            result.ending = .interrupted
-            return result
-        }
         onStep(name, scenario)
         let recorder = Mutex(LoadRecorder())
         recorder.withLock {
             $0.update {
                 $0.name = scenario.name
+                $0.scenario = scenario
                 $0.startedSeconds = Date().timeIntervalSince1970
                 $0.warmUpSeconds = scenario.warmUpSeconds
             }

@@ -11,17 +11,19 @@ private struct FixedLookup: HostLookup {
     var hosts: [String: [String]]
     var refused: Set<String> = []
 
-    func addresses(of host: String) async throws(Failure) -> [String] {
+    func addresses(of host: String) async -> Result<[String], Failure> {
         guard let addresses = hosts[host] else {
-            throw Failure("origin.dns", "\(host): no such host")
+            return .failure(Failure("origin.dns", "\(host): no such host"))
         }
-        return addresses
+        return .success(addresses)
     }
 
-    func connect(to address: String, port: Int, timeoutSeconds: Double) async throws(Failure) {
-        if refused.contains("\(address):\(port)") {
-            throw Failure("origin.connect", "\(address):\(port): refused")
-        }
+    func connect(
+        to address: String, port: Int, timeoutSeconds: Double
+    ) async -> Result<Void, Failure> {
+        refused.contains("\(address):\(port)")
+            ? .failure(Failure("origin.connect", "\(address):\(port): refused"))
+            : .success(())
     }
 }
 

@@ -1,0 +1,185 @@
+import Foundation
+import LoadEngine
+import LoadReport
+import LoadTest
+import Model
+import Runtime
+import Synchronization
+import Transfer
+
+/// `dray loadtest`: what an origin, an edge or a pool can deliver.
+enum LoadTestCommand {
+    static let command = Command(
+        "loadtest",
+        summary: "Put viewers or requests on an origin or an edge, and measure what they get.",
+        discussion: """
+            TARGET is a URL or a scenario's FILE (docs/load-scenarios.md), - for stdin; options go over \
+            what the file says. A title, HLS or DASH, is played by viewers: each with a playhead, a \
+            buffer and a choice of renditions. A file, or a title with --plain, is asked for again and \
+            again.
+
+            With --rate they come by a plan, whatever becomes of the ones before; with --users each \
+            waits for its answer. Latency counts from when a request was due. Only hosts that the \
+            targets name, or --allow does, are asked; nothing goes beyond --duration, --requests and \
+            --bytes; Ctrl-C ends it at once, with a report.
+
+            Exit codes: 0 done, 2 bad usage, 3 a target or the cluster is not there, 99 a threshold does \
+            not hold, 130 interrupted.
+            """,
+        operands: [
+            CommandOperand("TARGET", required: false, help: "A URL, a scenario's FILE, or -.")
+        ],
+        options: LoadTestOptions.load + LoadTestOptions.targets + LoadTestOptions.viewers
+            + LoadTestOptions.requests + LoadTestOptions.goals + courses + outputs
+            + [TransferOptions.allowAddresses, TransferOptions.denyAddresses]
+    ) { arguments in
+        do {
+            try LogOutput.configure(
+                environment: DrayCommand.environment, defaultLevel: .warning)
+            return try await run(arguments)
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    private static let courses = [
+        CommandOption(
+            "threads", .integer(placeholder: "N", range: 1...256),
+            help: "Threads that send. Default: one for each core."),
+        CommandOption(
+            "search", .flag,
+            help:
+                "Raise the rate or the users until a threshold breaks, and find the most that holds."
+        ),
+        CommandOption(
+            "step", .text(placeholder: "TIME"),
+            help: "With --search: how long each load is held. Default: 10s."),
+        CommandOption(
+            "most", .number(placeholder: "N", range: 1...1_000_000),
+            help: "With --search: the rate or users not to go beyond. Default: 1000000."),
+        CommandOption(
+            "scale", .text(placeholder: "LIST"),
+            help: "Run it with 1,2,4,8 workers, each with the users that are given, and fit the "
+                + "Universal Scalability Law."),
+        CommandOption(
+            "yes", .flag, help: "Do not wait before a load goes to a public address."),
+    ]
+    private static let outputs = [
+        CommandOption("json", .flag, help: "Print the result as JSON."),
+        CommandOption("html", .text(placeholder: "FILE"), help: "Write a page with charts."),
+        CommandOption("csv", .text(placeholder: "FILE"), help: "Write a row for each second."),
+        CommandOption(
+            "hdr-log", .text(placeholder: "FILE"),
+            help: "Write the histograms, a line for each second, as an HdrHistogram log."),
+        CommandOption(
+            "prometheus", .text(placeholder: "FILE"),
+            help: "Write the result in Prometheus's text format."),
+        CommandOption("quiet", .flag, help: "Show nothing while it runs."),
+    ]
+
+    // MARK: Running
+
+    private static func run(_ arguments: Arguments) async throws -> ExitCode {
+        let scenario = try LoadTestOptions.scenario(arguments)
+        let course = try course(arguments, scenario)
+        let files = try LoadTestFiles(arguments)
+        let most = Int(OpenFiles.raiseLimit())
+        var options = LoadEngine.Options()
+        options.threads =
+            arguments.integer("threads") ?? max(ProcessInfo.processInfo.activeProcessorCount, 1)
+        options.viewerConnections = max(most - 256, 256)
+        options.addressPolicy = try TransferOptions.addressPolicy(arguments, allowsPrivate: true)
+        guard scenario.http.concurrency <= max(most - 64, 64) else {
+            throw LoadTestOptions.refusal(
+                "concurrency", "\(scenario.http.concurrency)",
+                "\(max(most - 64, 64)) here: this process may have \(most) files open; see ulimit -n"
+            )
+        }
+        let display = LoadTestDisplay(isQuiet: arguments.flag("quiet"), scenario)
+        let service = try LoadTestService(
+            scenario, course, options, isTold: arguments.flag("yes"), display)
+        do {
+            let code = await runServices([[service]], graceSeconds: 5)
+            display.end()
+            guard let outcome = service.outcome else {
+                return code == .success ? .interrupted : code
+            }
+            try files.write(outcome)
+            return outcome.exitCode
+        }
+    }
+
+    private static func course(
+        _ arguments: Arguments, _ scenario: LoadScenario
+    ) throws -> LoadTestSession.Course {
+        let isSearch = arguments.flag("search")
+        if !isSearch, let option = ["step", "most"].first(where: { arguments.text($0) != nil }) {
+            throw UsageError("--\(option) is of --search", hint: "Add --search, or leave it out.")
+        }
+        if let text = arguments.text("scale") {
+            guard !isSearch else {
+                throw UsageError(
+                    "--scale and --search exclude each other", hint: "Run one after the other.")
+            }
+            guard scenario.model == .closed else {
+                throw UsageError(
+                    "--scale is of users", hint: "A rate is the same for any number of workers.")
+            }
+            return .scale(try workers(text))
+        }
+        guard isSearch else { return .once }
+        guard !scenario.thresholds.isEmpty else {
+            throw UsageError(
+                "--search is without a threshold",
+                hint: "Add what must hold: --threshold 'p99(total) < 200ms'.")
+        }
+        return .search(
+            stepSeconds: try LoadTestOptions.duration("step", arguments, 1...3_600) ?? 10,
+            most: arguments.number("most") ?? 1_000_000)
+    }
+
+    private static func workers(_ text: String) throws -> [Int] {
+        let counts = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
+        let known = counts.compactMap(\.self)
+        guard known.count == counts.count, (1...50).contains(known.count),
+            known.allSatisfy({ (1...256).contains($0) }), Set(known).count == known.count
+        else {
+            throw LoadTestOptions.refusal(
+                "scale", text,
+                "different numbers of workers, 1 to 256, separated by commas: 1,2,4,8")
+        }
+        return known
+    }
+}
+
+/// Where a result goes beside the terminal.
+struct LoadTestFiles {
+    private let arguments: Arguments
+
+    /// Throws where a file cannot be written, before anything is sent.
+    init(_ arguments: Arguments) throws {
+        self.arguments = arguments
+        for option in ["html", "csv", "hdr-log", "prometheus"] {
+            if let path = arguments.text(option) { try ReportWriter.check(path) }
+        }
+    }
+
+    func write(_ outcome: LoadTestSession.Outcome) throws {
+        let result = outcome.result
+        if let path = arguments.text("html") {
+            try WholeFile.write(LoadHTML(result).text, to: path)
+        }
+        if let path = arguments.text("csv") { try WholeFile.write(LoadCSV.text(result), to: path) }
+        if let path = arguments.text("hdr-log") {
+            try WholeFile.write(try LoadHistograms.text(result), to: path)
+        }
+        if let path = arguments.text("prometheus") {
+            try WholeFile.write(LoadPrometheus.text(result), to: path)
+        }
+        if arguments.flag("json") {
+            Console.write(try LoadJSON.text(result))
+        } else {
+            Console.write(LoadSummary(result, usesUnicode: true).text)
+        }
+    }
+}

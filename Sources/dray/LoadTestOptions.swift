@@ -1,0 +1,376 @@
+import Catalog
+import LoadTest
+import Model
+import Runtime
+
+/// What a load test asks for, from the command line: over what a scenario's file says, or without one.
+enum LoadTestOptions {
+    static let load = [
+        CommandOption(
+            "rate", .text(placeholder: "RATE"),
+            help: "Open: arrivals a second, however long the ones before take; 200, or in stages "
+                + "'30s:200,1m:1000': how long it takes to come to each rate."),
+        CommandOption(
+            "poisson", .flag, help: "Arrivals at random times, with --rate, not evenly apart."),
+        CommandOption(
+            "users", short: "c", .text(placeholder: "N"),
+            help: "Closed: users at a time, each with its next request when the one before has "
+                + "ended; or in stages, as --rate. Default: 10."),
+        CommandOption(
+            "duration", short: "d", .text(placeholder: "TIME"),
+            help: "How long, 30s, 5m, 1h. Default: 10s, or what the stages take."),
+        CommandOption(
+            "requests", short: "n", .integer(placeholder: "N", range: 1...1_000_000_000_000),
+            help: "Most requests that are sent."),
+        CommandOption(
+            "bytes", .text(placeholder: "SIZE"), help: "Most bytes that are received: 10GB."),
+        CommandOption(
+            "warm-up", .text(placeholder: "TIME"),
+            help: "How much of the start is left out of all figures. Default: 0s."),
+        CommandOption(
+            "think", .text(placeholder: "TIME"),
+            help: "Users rest so long between two requests or titles."),
+    ]
+    static let targets = [
+        CommandOption(
+            "target", .text(placeholder: "URL"), repeatable: true,
+            help: "Ask for this as well; for a scenario that names none, instead."),
+        CommandOption(
+            "list", .text(placeholder: "FILE"), repeatable: true,
+            help: "Ask for all that a list names, in any form that `dray prefetch` reads."),
+        CommandOption(
+            "kind", .text(placeholder: "KIND"),
+            help: "What the URLs are: file, hls or dash. Default: by their names."),
+        CommandOption(
+            "zipf", .number(placeholder: "EXPONENT", range: LoadLimits.zipfExponent),
+            help: "Targets by popularity: the k-th by 1/k to this power. Default: all alike."),
+        CommandOption(
+            "allow", .text(placeholder: "HOST"), repeatable: true,
+            help:
+                "A host (*.cdn.example for all of a domain) or block of addresses that manifests and "
+                + "lists may lead to, beside those of the targets."),
+        CommandOption(
+            "seed", .integer(placeholder: "N", range: 0...9_007_199_254_740_991),
+            help: "Of all that is chosen at random. Default: 1."),
+    ]
+    static let viewers = [
+        CommandOption(
+            "viewers", .flag,
+            help: "Each that comes is a viewer who plays a title. Default: for HLS and DASH."),
+        CommandOption(
+            "plain", .flag, help: "Ask for the segments of titles as fast as they come instead."),
+        CommandOption(
+            "watch", .text(placeholder: "TIME"),
+            help: "How much of a title is watched. Default: all of it."),
+        CommandOption("loop", .flag, help: "Start the title again at its end."),
+        CommandOption(
+            "startup", .text(placeholder: "TIME"),
+            help: "What is in the buffer when playing starts. Default: 2s."),
+        CommandOption(
+            "buffer", .text(placeholder: "TIME"),
+            help: "Most in the buffer. Default: 30s."),
+        CommandOption(
+            "bit-rate", .text(placeholder: "RATE"),
+            help: "Play the best rendition up to this bit rate, 3Mbit/s, all the time. Default: by "
+                + "throughput."),
+    ]
+    static let requests = [
+        CommandOption(
+            "http", .text(placeholder: "VERSION"),
+            help: "1.1, 2 (without TLS: by prior knowledge) or automatic. Default: automatic."),
+        CommandOption("no-keep-alive", .flag, help: "A connection for each request."),
+        CommandOption(
+            "concurrency", .integer(placeholder: "N", range: 1...100_000),
+            help: "Most requests under way at a time; one that is due beyond them waits, which its "
+                + "latency has in it. Default: 1000, or the users."),
+        CommandOption(
+            "timeout", .text(placeholder: "TIME"), help: "Of one request. Default: 60s."),
+        CommandOption(
+            "header", short: "H", .text(placeholder: "LINE"), repeatable: true,
+            help: "Sent with every request: 'Name: value'."),
+        CommandOption(
+            "check-digests", .flag,
+            help: "Hash bodies and compare them with the SHA-256 that lists and scenarios state."),
+    ]
+    static let goals = [
+        CommandOption(
+            "threshold", short: "t", .text(placeholder: "RULE"), repeatable: true,
+            help:
+                "What must hold, else exit code 99: 'p99(first_byte) < 200ms', 'error_rate < 0.1%', "
+                + "'rebuffer_ratio < 0.5%', 'throughput > 1Gbit/s'."),
+        CommandOption(
+            "abort", .flag, help: "End as soon as a threshold does not hold any more."),
+    ]
+
+    // MARK: Reading
+
+    /// The scenario of TARGET and options, checked.
+    static func scenario(_ arguments: Arguments) throws -> LoadScenario {
+        var scenario = LoadScenario()
+        var isNew = true
+        let operand = arguments.operands.first
+        if let operand {
+            if operand.contains("://") {
+                scenario.targets = [try target(operand, arguments)]
+            } else {
+                scenario = try NamedFile.read(operand) { bytes throws(Failure) in
+                    try LoadScenarioReader.read(bytes)
+                }
+                isNew = false
+            }
+        }
+        for url in arguments.texts("target") {
+            scenario.targets.append(try target(url, arguments))
+        }
+        scenario.targets += arguments.texts("list").map {
+            LoadTarget(name: $0, source: .list($0))
+        }
+        guard !scenario.targets.isEmpty else {
+            throw UsageError(
+                "TARGET is missing",
+                hint: "Give a URL, a scenario with targets, --target URL or --list FILE.")
+        }
+        try setTargets(&scenario, arguments)
+        try setUser(&scenario, arguments)
+        try setLoad(&scenario, arguments, isNew: isNew)
+        try setRequests(&scenario, arguments)
+        try setGoals(&scenario, arguments)
+        try scenario.check()
+        return scenario
+    }
+
+    private static func target(
+        _ operand: String, _ arguments: Arguments
+    ) throws -> LoadTarget {
+        let url: WebURL
+        do throws(WebURLError) { url = try WebURL(operand) } catch {
+            throw error.failure(given: operand)
+        }
+        var kind = ListReader.defaultKind(of: url)
+        if let text = arguments.text("kind") {
+            guard let given = AssetKind(rawValue: text) else {
+                throw refusal("kind", text, "file, hls or dash")
+            }
+            kind = given
+        }
+        return LoadTarget(name: Redaction.shown(url.text), source: .url(url.text, kind))
+    }
+
+    private static func setTargets(
+        _ scenario: inout LoadScenario, _ arguments: Arguments
+    ) throws {
+        if let exponent = arguments.number("zipf") {
+            scenario.popularity = .zipf(exponent: exponent)
+        }
+        for text in arguments.texts("allow") {
+            scenario.allow.append(
+                try checked("allow", text) { text throws(LoadInputError) in
+                    try LoadAllowance.checked(text)
+                })
+        }
+        if let seed = arguments.integer("seed") { scenario.seed = UInt64(seed) }
+    }
+
+    private static func setUser(_ scenario: inout LoadScenario, _ arguments: Arguments) throws {
+        if arguments.flag("plain") {
+            guard !arguments.flag("viewers") else {
+                throw UsageError(
+                    "--plain and --viewers exclude each other", hint: "Leave one of them out.")
+            }
+            scenario.user = .requests
+        } else if arguments.flag("viewers") || asksForTitle(scenario, arguments) {
+            if case .requests = scenario.user { scenario.user = .viewers(ViewerSettings()) }
+        }
+        let own = ["watch", "startup", "buffer", "bit-rate", "loop"].first {
+            arguments.flag($0) || arguments.text($0) != nil
+        }
+        guard case .viewers(var settings) = scenario.user else {
+            if let own {
+                throw UsageError("--\(own) is of viewers", hint: "Add --viewers, or leave it out.")
+            }
+            return
+        }
+        if let seconds = try duration("watch", arguments, LoadLimits.watchSeconds) {
+            settings.watchSeconds = seconds
+        }
+        if let seconds = try duration("startup", arguments, LoadLimits.startupSeconds) {
+            settings.startupSeconds = seconds
+        }
+        if let seconds = try duration("buffer", arguments, LoadLimits.bufferSeconds) {
+            settings.bufferSeconds = seconds
+        }
+        if arguments.flag("loop") { settings.loops = true }
+        if let text = arguments.text("bit-rate") {
+            settings.fixedBitsPerSecond = Int64(
+                try checked("bit-rate", text) { text throws(LoadInputError) in
+                    try LoadText.bitRate(text)
+                })
+        }
+        scenario.user = .viewers(settings)
+    }
+
+    /// A URL of a title is played, unless a scenario's file says what to do.
+    private static func asksForTitle(_ scenario: LoadScenario, _ arguments: Arguments) -> Bool {
+        guard arguments.operands.first?.contains("://") == true,
+            case .url(_, let kind) = scenario.targets.first?.source
+        else { return false }
+        return kind != .file
+    }
+
+    private static func setLoad(
+        _ scenario: inout LoadScenario, _ arguments: Arguments, isNew: Bool
+    ) throws {
+        let seconds = try duration("duration", arguments, LoadLimits.capSeconds)
+        if let rate = arguments.text("rate") {
+            guard arguments.text("users") == nil else {
+                throw UsageError(
+                    "--rate and --users exclude each other",
+                    hint: "A rate comes by its plan; users wait for their answers.")
+            }
+            scenario.model = .open(arguments.flag("poisson") ? .poisson : .constant)
+            scenario.stages = try stages("rate", rate, seconds, LoadLimits.rate)
+        } else if let users = arguments.text("users") {
+            scenario.model = .closed
+            scenario.stages = try stages("users", users, seconds, LoadLimits.users)
+        } else if isNew {
+            scenario.stages = [LoadStage(seconds: seconds ?? 10, from: 10, to: 10)]
+        } else if let seconds {
+            scenario.caps.durationSeconds = seconds
+        }
+        if arguments.flag("poisson") {
+            guard case .open = scenario.model else {
+                throw UsageError("--poisson is of a rate", hint: "Add --rate, or leave it out.")
+            }
+            scenario.model = .open(.poisson)
+        }
+        if let count = arguments.integer("requests") { scenario.caps.requests = Int64(count) }
+        if let text = arguments.text("bytes") {
+            scenario.caps.bytes = try checked("bytes", text) { text throws(LoadInputError) in
+                let count = try LoadText.bytes(text)
+                guard LoadLimits.bytes.contains(count) else {
+                    throw LoadInputError(given: text, allowed: "one byte or more")
+                }
+                return count
+            }
+        }
+        if let seconds = try duration("warm-up", arguments, LoadLimits.warmUpSeconds) {
+            scenario.warmUpSeconds = seconds
+        }
+        if let seconds = try duration("think", arguments, LoadLimits.thinkSeconds) {
+            scenario.think = .constant(seconds: seconds)
+        }
+    }
+
+    /// One number for so long, or stages.
+    private static func stages(
+        _ option: String, _ text: String, _ seconds: Double?, _ range: ClosedRange<Double>
+    ) throws -> [LoadStage] {
+        guard !text.contains(":") else {
+            let stages = try checked(option, text) { text throws(LoadInputError) in
+                try LoadText.stages(text)
+            }
+            let isAllowed = stages.allSatisfy {
+                range.contains($0.to) && LoadLimits.stageSeconds.contains($0.seconds)
+            }
+            guard isAllowed, stages.count <= LoadLimits.stages else {
+                throw refusal(option, text, "up to \(LoadLimits.stages) stages of up to a week")
+            }
+            guard seconds == nil else {
+                throw UsageError(
+                    "--duration and stages exclude each other",
+                    hint: "The stages say how long it takes.")
+            }
+            return stages
+        }
+        guard let level = Double(text), range.contains(level), level > 0 else {
+            throw refusal(
+                option, text,
+                "a number over 0, up to \(Int(range.upperBound)), or stages: 30s:100,1m:500")
+        }
+        return [LoadStage(seconds: seconds ?? 10, from: level, to: level)]
+    }
+
+    private static func setRequests(
+        _ scenario: inout LoadScenario, _ arguments: Arguments
+    ) throws {
+        if let text = arguments.text("http") {
+            guard let version = LoadHTTP.Version(rawValue: text) else {
+                throw refusal("http", text, "automatic, 1.1 or 2")
+            }
+            scenario.http.version = version
+        }
+        if arguments.flag("no-keep-alive") { scenario.http.keepsAlive = false }
+        if let places = arguments.integer("concurrency") {
+            scenario.http.concurrency = places
+        } else if case .closed = scenario.model, scenario.user == .requests {
+            let users = scenario.stages.map { max($0.from, $0.to) }.max() ?? 0
+            scenario.http.concurrency = max(
+                scenario.http.concurrency,
+                Int(min(users, Double(LoadLimits.concurrency.upperBound))))
+        }
+        if let seconds = try duration("timeout", arguments, LoadLimits.timeoutSeconds) {
+            scenario.http.timeoutSeconds = seconds
+        }
+        for line in arguments.texts("header") {
+            guard scenario.http.headers.count < LoadLimits.headers else {
+                throw UsageError(
+                    "--header is given too often", hint: "Give at most \(LoadLimits.headers).")
+            }
+            scenario.http.headers.append(try RequestHeader(line: line))
+        }
+        if arguments.flag("check-digests") { scenario.bodies = .checked }
+    }
+
+    private static func setGoals(_ scenario: inout LoadScenario, _ arguments: Arguments) throws {
+        for text in arguments.texts("threshold") {
+            scenario.thresholds.append(
+                try checked("threshold", text) { text throws(LoadInputError) in
+                    try LoadThreshold.parse(text)
+                })
+        }
+        guard scenario.thresholds.count <= LoadLimits.thresholds else {
+            throw UsageError(
+                "--threshold is given too often", hint: "Give at most \(LoadLimits.thresholds).")
+        }
+        guard arguments.flag("abort") else { return }
+        guard !scenario.thresholds.isEmpty else {
+            throw UsageError("--abort is of thresholds", hint: "Add --threshold RULE.")
+        }
+        for place in scenario.thresholds.indices {
+            scenario.thresholds[place].abortAfterSeconds =
+                scenario.thresholds[place].abortAfterSeconds ?? 0
+        }
+    }
+
+    // MARK: Values
+
+    static func duration(
+        _ option: String, _ arguments: Arguments, _ range: ClosedRange<Double>
+    ) throws -> Double? {
+        guard let text = arguments.text(option) else { return nil }
+        let seconds = try checked(option, text) { text throws(LoadInputError) in
+            try LoadText.duration(text)
+        }
+        guard range.contains(seconds) else {
+            throw refusal(
+                option, text,
+                "\(HumanFormat.duration(seconds: range.lowerBound)) to "
+                    + HumanFormat.duration(seconds: range.upperBound))
+        }
+        return seconds
+    }
+
+    private static func checked<Value>(
+        _ option: String, _ text: String, _ parse: (String) throws(LoadInputError) -> Value
+    ) throws(UsageError) -> Value {
+        do throws(LoadInputError) { return try parse(text) } catch {
+            throw refusal(option, error.given, error.allowed)
+        }
+    }
+
+    static func refusal(_ option: String, _ given: String, _ allowed: String) -> UsageError {
+        UsageError(
+            "--\(option): given '\(printable(String(given.prefix(100))))'",
+            hint: "Allowed: \(allowed).")
+    }
+}
