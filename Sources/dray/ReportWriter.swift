@@ -69,7 +69,7 @@ struct ReportWriter {
     }
 
     private static func failure(_ path: String, _ reason: String) -> Failure {
-        Failure("input.destination", "--report \(printable(path)): \(reason)")
+        Failure("input.destination", "\(printable(path)): \(reason)")
     }
 
     /// Reads the catalog's pages and writes the report.
