@@ -134,10 +134,10 @@ extension JobQueue {
             SQL.segmentsHaveResults, [.int(asset)]
         ).only().bool(0)
         guard !isBegun else { return }
+        _ = try await connection.simple(SQL.toldStage)
         _ = try await connection.pipeline([
-            PostgresStatement(SQL.planInBulk, []),
-            PostgresStatement(SQL.resolvedKnown, [.int(asset), .int64Array(sources)]),
-            PostgresStatement(SQL.planByIndex, []),
+            PostgresStatement(SQL.toldByTitles, [.int(asset), .int64Array(sources)]),
+            PostgresStatement(SQL.resolvedKnown, [.int(asset)]),
         ])
     }
 

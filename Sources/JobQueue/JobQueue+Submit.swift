@@ -68,7 +68,7 @@ extension JobQueue {
             (asset, try origins.name(of: asset.url), try Self.sidecars(of: asset))
         }
         try await transaction { connection in
-            let row = try await Self.lock(catalog, generation: generation, connection)
+            let (row, _) = try await Self.lock(catalog, generation: generation, connection)
             _ = try await connection.query(SQL.planInBulk, [])
             _ = try await connection.simple(SQL.assetsStage)
             let values = rows.lazy.enumerated().map { position, row in
@@ -124,32 +124,42 @@ extension JobQueue {
             // It has time from then on: see `takeTime`.
             let time = try await connection.statementTimeout(
                 seconds: self.settings.catalogStatementSeconds)
-            let row = try await Self.lock(catalog, generation: generation, connection, time)
+            let neighbours = PostgresStatement(SQL.startNeighbours, [.int(catalog.rawValue)])
+            let (row, found) = try await Self.lock(
+                catalog, generation: generation, connection, [time, neighbours])
+            let hasNeighbours = try found.last?.only().bool(0) ?? false
             if row.generation == generation && row.state != .interrupted { return }
             try Self.checkOpen("of catalog \(catalog)", state: row.queueState)
             let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
             try Self.checkSwitches(try await Self.lockWork(both, connection))
+            if hasNeighbours { _ = try await connection.simple(SQL.toldStage) }
             // One round trip: idle workers wait for the end of it.
-            let statements: [(String, [PostgresValue])] =
-                [
-                    // What was reported of assets that are started anew is in them then.
-                    (SQL.catalogFold, [.int(catalog.rawValue)]),
-                    (SQL.startForget, both), (SQL.startLanes, both + [.int(row.queueID)]),
-                    // Its reports go on meanwhile; they take no lane's lock.
-                    (SQL.startLockLanes, [.int(catalog.rawValue)]),
-                ]
-                + ([
-                    SQL.startNewFiles, SQL.startFileSegments, SQL.startDropSidecars,
-                    SQL.startSidecars,
-                ] + (row.hasNeighbours ? [SQL.startKnownFiles] : []) + [SQL.startDropParts])
-                .map { ($0, both) }
-                + [
-                    (SQL.startJobs, both + [.null]), (SQL.startTotals, both),
-                    (SQL.notifyWork, []),
-                ]
+            var statements: [(String, [PostgresValue])] = [
+                // What was reported of assets that are started anew is in them then.
+                (SQL.catalogFold, [.int(catalog.rawValue)]),
+                (SQL.startForget, both), (SQL.startLanes, both + [.int(row.queueID)]),
+                // Its reports go on meanwhile; they take no lane's lock.
+                (SQL.startLockLanes, [.int(catalog.rawValue)]),
+                (SQL.startNewFiles, both), (SQL.startFileSegments, both),
+                (SQL.startDropSidecars, both), (SQL.startSidecars, both),
+            ]
+            if hasNeighbours { statements += Self.knownFiles(both) }
+            statements += [
+                (SQL.startDropParts, both), (SQL.startJobs, both + [.null]),
+                (SQL.startTotals, both), (SQL.notifyWork, []),
+            ]
             _ = try await connection.pipeline(
                 statements.map { PostgresStatement($0.0, $0.1) })
         }
+    }
+
+    /// Statements that note what other catalogs of the site have stored; `both` are a catalog and its generation.
+    private static func knownFiles(_ both: [PostgresValue]) -> [(String, [PostgresValue])] {
+        [
+            // What was staged is looked up, however little the planner takes it for.
+            (SQL.planByIndex, []), (SQL.toldByFiles, Array(both.prefix(1))),
+            (SQL.startKnownFiles, both), (SQL.planInBulk, []),
+        ]
     }
 
     /// Locks what a start takes away from workers, and answers what of it is in the midst of a switch, by
@@ -231,20 +241,18 @@ extension JobQueue {
         var generation: Int
         var state: CatalogState
         var hasMirrors: Bool
-        /// Its site has other catalogs.
-        var hasNeighbours: Bool
     }
 
-    /// Takes the catalog's lock, does `next`, and checks that `generation` is still the one last opened.
+    /// Takes the catalog's lock, does `next`, and checks that `generation` is still the one last opened. Answers what
+    /// came of `next` as well.
     private static func lock(
         _ catalog: CatalogID, generation: Int, _ connection: PostgresConnection,
-        _ next: PostgresStatement? = nil
-    ) async throws -> CatalogRow {
+        _ next: [PostgresStatement] = []
+    ) async throws -> (CatalogRow, [PostgresResult]) {
         let id: [PostgresValue] = [.int(catalog.rawValue)]
-        var statements = [PostgresStatement(SQL.catalogLock, id)]
-        if let next { statements.append(next) }
-        statements.append(PostgresStatement(SQL.catalogRead, id))
-        let results = try await connection.pipeline(statements)
+        let results = try await connection.pipeline(
+            [PostgresStatement(SQL.catalogLock, id)] + next
+                + [PostgresStatement(SQL.catalogRead, id)])
         guard let row = results.last?.firstRow else { throw unknown(catalog) }
         let opened = Int(try row.int64("opened_generation"))
         guard opened == generation else {
@@ -253,13 +261,13 @@ extension JobQueue {
                 "generation: \(generation) was overtaken; catalog \(catalog) was opened again as "
                     + "\(opened).")
         }
-        return CatalogRow(
+        let catalogRow = CatalogRow(
             siteID: try row.int64("site_id"), queueID: try row.int64("queue_id"),
             queueState: try row.string("queue_state"),
             generation: Int(try row.int64("generation")),
             state: CatalogState(rawValue: try row.string("state")) ?? .open,
-            hasMirrors: try row.bool("has_mirrors"),
-            hasNeighbours: try row.bool("has_neighbours"))
+            hasMirrors: try row.bool("has_mirrors"))
+        return (catalogRow, Array(results.dropFirst().dropLast()))
     }
 
     static func unknown(_ catalog: CatalogID) -> Failure {

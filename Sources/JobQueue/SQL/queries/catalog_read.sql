@@ -1,6 +1,5 @@
 -- $1 catalog.
-SELECT site_id, queue_id, has_mirrors,
-       EXISTS (SELECT FROM catalog n WHERE n.site_id = catalog.site_id AND n.id <> catalog.id) AS has_neighbours, priority, opened_generation, generation, state,
+SELECT site_id, queue_id, has_mirrors, priority, opened_generation, generation, state,
        (SELECT state FROM queue WHERE queue.id = catalog.queue_id) AS queue_state,
        sums_failed + (SELECT coalesce(sum(t.sums_failed), 0)
                       FROM tally t WHERE t.catalog_id = catalog.id) AS sums_failed

@@ -15,15 +15,18 @@ WITH gone AS MATERIALIZED (
     DELETE FROM segment USING gone WHERE gone.redefined AND segment.asset_id = gone.id
     RETURNING segment.*, gone.kind
 ), results AS (
-    DELETE FROM result USING segments WHERE result.segment_id = segments.id
-    RETURNING result.*
+    DELETE FROM result r USING segments s WHERE r.segment_id = s.id
+    RETURNING s.*, r.done, r.bytes, r.sha256, r.verified, r.validator, r.recorded_at
 ), files AS (
     SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}} AS manifest_sha256,
-           r.bytes, r.sha256, r.verified, r.validator, r.recorded_at
-    FROM segments s
-    LEFT JOIN results r ON r.segment_id = s.id AND r.done
-    LEFT JOIN document d ON d.segment_id = s.id AND s.role = 'playlist'
-    WHERE s.kind <> 'file' AND s.part = 0
+           s.bytes, s.sha256, s.verified, s.validator, s.recorded_at
+    FROM results s LEFT JOIN document d ON d.segment_id = s.id AND s.role = 'playlist'
+    WHERE s.kind <> 'file' AND s.part = 0 AND s.done
+    UNION ALL
+    -- Manifests that were never stored.
+    SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}}, NULL, NULL, NULL, NULL, NULL
+    FROM segments s LEFT JOIN document d ON d.segment_id = s.id
+    WHERE s.kind <> 'file' AND s.part = 0 AND s.role = 'playlist'
 ), former AS (
     INSERT INTO former_file AS f (asset_id, key, url, expected_digests, manifest_sha256, bytes,
                                   sha256, verified, validator, stored_at)
