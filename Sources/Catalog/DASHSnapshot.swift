@@ -8,7 +8,8 @@ import Model
 /// else stays as it was served, event streams at the moments at which they were.
 struct DASHSnapshot {
     private static let names: Set<String> = [
-        "MPD", "Period", "AdaptationSet", "Representation", "SegmentTemplate", "EventStream",
+        "MPD", "Period", "AdaptationSet", "Representation", "SegmentTemplate", "SegmentList",
+        "EventStream",
         "UTCTiming", "LeapSecondInformation",
     ]
     /// What only a live MPD says.
@@ -85,8 +86,8 @@ struct DASHSnapshot {
                 end = run.duration > 0 ? Self.nanoseconds(last, addressing) : length
                 return true
             }
-        case .list where addressing.timeline != nil:
-            throw unsupported("has a SegmentList with a SegmentTimeline")
+        case .list where addressing.timeline?.isEmpty == false:
+            (begin, end) = Self.times(ofList: addressing)
         case .list:
             begin = 0
             end = addressing.duration.map { duration in
@@ -103,6 +104,28 @@ struct DASHSnapshot {
             begin: min(known.begin ?? begin, begin),
             end: end.map { min(max(known.end ?? $0, $0), length ?? .max) } ?? known.end,
             isEmpty: false)
+    }
+
+    /// When the first segment of a list with a timeline begins and its last one ends: the entries say it of the
+    /// segments one after the other, the last entry of all that are left (5.3.9.3, 5.3.9.6).
+    private static func times(
+        ofList addressing: DASHManifest.Addressing
+    ) -> (begin: Int64, end: Int64) {
+        let entries = addressing.timeline ?? []
+        var left = Int128(addressing.list.count)
+        var begin: Int64?
+        var time: Int128 = 0
+        for (place, entry) in entries.enumerated() where left > 0 {
+            if entry.time >= 0 { time = Int128(entry.time) }
+            begin = begin ?? Int64(clamping: time)
+            let isLast = place == entries.count - 1
+            let count = isLast || entry.repeats < 0 ? left : min(left, Int128(entry.repeats) + 1)
+            time += count * Int128(entry.duration)
+            left -= count
+        }
+        return (
+            nanoseconds(begin ?? 0, addressing), nanoseconds(Int64(clamping: time), addressing)
+        )
     }
 
     /// A time of the media from its period's start on.
@@ -216,6 +239,7 @@ struct DASHSnapshot {
         for (place, count) in left where count == 0 {
             edits.append(ManifestEdit(elements[place].bytes))
         }
+        try moveLists(places)
         let shared = try setsOfOneTemplate(places)
         var finished: Set<Int> = []
         try manifest.forEachTrack { (track) throws(Failure) in
@@ -240,6 +264,27 @@ struct DASHSnapshot {
                 let close = Array("</".utf8) + name + [0x3E]
                 edits.append(ManifestEdit((end - 2)..<end, [0x3E] + text + close))
             }
+        }
+    }
+
+    /// Lists stay as they are, and so do their timelines: where the first period is cut, they are told how far.
+    private mutating func moveLists(_ places: [Int]) throws(Failure) {
+        var lists: [Int: Int] = [:]
+        for place in elements.indices where elements[place].name == "SegmentList" {
+            lists[elements[place].parent] = place
+        }
+        var moved: Set<Int> = []
+        try manifest.forEachTrack { (track) throws(Failure) in
+            let addressing = track.representation.addressing
+            guard addressing.kind == .list, shift(ofPeriod: track.period) > 0 else { return }
+            // What says it of one representation says it of all that it stands above.
+            var holder = places[track.place]
+            while holder >= 0, lists[holder] == nil { holder = elements[holder].parent }
+            guard holder >= 0, let list = lists[holder], moved.insert(list).inserted else { return }
+            let offset =
+                Int128(addressing.presentationTimeOffset)
+                + shift(ofPeriod: track.period, timescale: addressing.timescale)
+            set(list, "presentationTimeOffset", "\(offset)")
         }
     }
 

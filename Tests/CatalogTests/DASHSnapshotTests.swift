@@ -88,6 +88,34 @@ import Testing
         #expect(listing.segments.count == 23)
     }
 
+    /// A timeline says of the segments of a list, one after the other, when they are.
+    @Test func listsWithATimelineKeepTheirTime() throws {
+        func urls(_ count: Int) -> String {
+            (1...count).map { "<SegmentURL media='\($0)'/>" }.joined()
+        }
+        let text = Self.live(
+            "<Period><AdaptationSet><SegmentList timescale='10' presentationTimeOffset='5'>"
+                + "<SegmentTimeline><S t='605' d='20'/><S d='40' r='-1'/></SegmentTimeline>\(urls(3))"
+                + "</SegmentList><Representation id='a'/><Representation id='b'/></AdaptationSet>"
+                + "<AdaptationSet><Representation id='c'><SegmentList timescale='1000'>"
+                + "<SegmentTimeline><S t='61000' d='3000' r='1'/></SegmentTimeline>\(urls(3))"
+                + "</SegmentList></Representation></AdaptationSet></Period>")
+        let (edge, listing) = try Self.edge(text)
+        #expect(try Self.listed(edge) == Self.listed(text, live: .snapshot(atSeconds: 100)))
+        #expect(listing.segments.count == 3)
+        // Two tracks share the list, whose first segment begins the title; the third one begins a second later.
+        #expect(edge.ranges(of: "presentationTimeOffset='605'").count == 1)
+        #expect(edge.contains("<SegmentList presentationTimeOffset=\"60000\" timescale='1000'>"))
+        #expect(edge.contains("<S t='605' d='20'/><S d='40' r='-1'/>"))
+        #expect(edge.contains("mediaPresentationDuration=\"PT10S\""), "\(edge)")
+        let alone = try Self.edge(
+            Self.live(
+                "<Period><AdaptationSet><Representation><SegmentList><SegmentTimeline><S d='1'/>"
+                    + "</SegmentTimeline><SegmentURL media='a'/></SegmentList></Representation>"
+                    + "</AdaptationSet></Period>"))
+        #expect(alone.text.contains("mediaPresentationDuration=\"PT1S\""))
+    }
+
     /// A day of live times eight bit rates would not fit otherwise.
     @Test func whatASetSharesStandsThereOnce() throws {
         func timeline(_ entry: String) -> String {
@@ -150,10 +178,6 @@ import Testing
             (
                 "<AdaptationSet><Representation><SegmentTemplate duration='200' media='$Number$'/>",
                 "manifest.empty"
-            ),
-            (
-                "<AdaptationSet><Representation><SegmentList><SegmentTimeline><S d='1'/></SegmentTimeline>"
-                    + "<SegmentURL media='a'/></SegmentList>", "manifest.unsupported"
             ),
             ("<AdaptationSet><Representation><BaseURL>a</BaseURL>", "manifest.unsupported"),
             (
