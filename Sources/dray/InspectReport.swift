@@ -54,7 +54,7 @@ struct InspectReport {
             text += ",\"offset\":\(Self.number(segment.range?.offset))"
             text += ",\"length\":\(Self.number(segment.range?.length))"
             text += ",\"durationSeconds\":\(Self.number(segment.durationSeconds))"
-            text += ",\"role\":\"\(segment.role.rawValue)\""
+            text += ",\"role\":\"\(Self.role(of: segment))\""
             text += ",\"rendition\":\(segment.rendition.map { names[$0] } ?? "null")}"
             separator = ",\n"
             if text.utf8.count > 64 << 10 {
@@ -63,6 +63,11 @@ struct InspectReport {
             }
         }
         Console.write(text + (segments.isEmpty ? "]" : "\n  ]"))
+    }
+
+    /// What describes other things is an index: session data with those of segments.
+    private static func role(of segment: ManifestSegment) -> String {
+        (segment.role == .data ? .index : segment.role).rawValue
     }
 
     private static func lines(_ rows: [String]) -> String {
@@ -172,7 +177,7 @@ struct InspectReport {
         var text = "\n" + line(["Role", "Rendition", "Seconds", "Bytes", "URL"])
         for segment in segments {
             text += line([
-                segment.role.rawValue, segment.rendition.map { names[$0] } ?? "–",
+                Self.role(of: segment), segment.rendition.map { names[$0] } ?? "–",
                 segment.durationSeconds.map { HumanFormat.fixed($0, places: 3) } ?? "–",
                 segment.range.map(Self.range) ?? "all", printable(segment.reference.url.text),
             ])

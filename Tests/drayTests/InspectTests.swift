@@ -72,6 +72,38 @@ import Testing
         }
     }
 
+    /// Each role by its name, whatever it is called within; what is live says so, and why it is not taken.
+    @Test func whatIsListedHasOneOfSevenRoles() async throws {
+        let main = """
+            #EXTM3U
+            #EXT-X-SESSION-DATA:DATA-ID="a",URI="data.json"
+            #EXT-X-SESSION-KEY:METHOD=AES-128,URI="session.key"
+            #EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="s",NAME="de",LANGUAGE="de",URI="de.m3u8"
+            #EXT-X-STREAM-INF:BANDWIDTH=8000,SUBTITLES="s"
+            v.m3u8
+            """
+        let base = ["--segments", "--base", "http://h/t/main.m3u8"]
+        let listed = try await json([try directory.write(main, to: "main.m3u8")] + base)
+        #expect(
+            try lines(listed) == [
+                "key http://h/t/session.key - - - -", "index http://h/t/data.json - - - -",
+                "playlist http://h/t/de.m3u8 - - - de.m3u8",
+                "playlist http://h/t/v.m3u8 - - - v.m3u8",
+            ])
+        let live = try directory.write("#EXTM3U\n#EXTINF:2,\n7.ts\n", to: "live.m3u8")
+        for (option, error) in [([], "manifest.live"), (["--live", "snapshot"], nil)] {
+            let report = try await json([live] + base + option)
+            #expect(report["live"] as? Bool == true && report["error"] as? String == error)
+            #expect(try lines(report) == ["media http://h/t/7.ts - - 2 -"])
+        }
+        let wrong = try directory.write(
+            "#EXTM3U\n#EXTINF:2,\nfile:///etc/passwd\n", to: "wrong.m3u8")
+        let report = try await json([wrong] + base)
+        #expect(report["live"] as? Bool == false && report["kind"] as? String == "hls")
+        #expect(report["error"] as? String == "manifest.uriRefused")
+        #expect(try lines(report).isEmpty)
+    }
+
     @Test func playlistsOfAURLAreReadAsWell() async throws {
         let origin = try FaultOrigin()
         origin.route(
