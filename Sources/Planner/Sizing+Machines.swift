@@ -36,18 +36,23 @@ extension Sizing.Machines {
     ) {
         let cores = values[.machineCores]
         let used = 1 - values[.headroom]
-        self.workers = workers.map { wholeUp(Double($0) * WorkerSpeed.cores(values) / cores) }
-        coordinators = max(
+        let forWorkers = workers.map { wholeUp(Double($0) * WorkerSpeed.cores(values) / cores) }
+        let coordinators = max(
             2,
             wholeUp(Double(database.coordinators) * min(values[.coordinatorCores], cores) / cores))
+        self.workers = forWorkers
+        self.coordinators = coordinators
         // Each on the machines that are priced; a standby of the same size.
-        self.database = 2 * max(1, wholeUp(values[.databaseCores] / cores))
+        let servers = 2 * max(1, wholeUp(values[.databaseCores] / cores))
+        self.database = servers
         let sites = values[.sites]
         let byNetwork = demand.peakEgressBitsPerSecond / (values[.nicMegabits] * 1e6)
         let byRequests =
             demand.peakRequestsPerSecond / (values[.edgeRequestsPerCore] * cores)
         let ofOneSite = max(1, wholeUp(max(byNetwork, byRequests) / used / sites))
-        edge = (ofOneSite + 1) * Int(sites)
+        let edge = (ofOneSite + 1) * Int(sites)
+        self.edge = edge
+        total = forWorkers.map { $0 + coordinators + servers + edge }
     }
 }
 

@@ -23,7 +23,9 @@ extension Sizing.Workers {
         let barely = Self.larger(
             night.fewest(utilisation: 1, atMost: most), onDemand(0.999, by: chosen, of: pool))
         barelyNeeded = needed.map { min($0, barely ?? $0) } ?? barely
-        spare = Int(values[.spareWorkers])
+        let spare = Int(values[.spareWorkers])
+        self.spare = spare
+        total = needed.map { $0 + spare }
         squareRootCheck = needed.map {
             pool.squareRootStaffing(sizedAs: $0, waiting: 1 - values[.percentile])
         }

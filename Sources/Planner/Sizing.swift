@@ -45,8 +45,8 @@ package struct Sizing: Codable, Hashable, Sendable {
             return max(1, one, other)
         }
 
-        /// What is bought; nil when no pool suffices.
-        package var total: Int? { needed.map { $0 + spare } }
+        /// What is bought: the needed and the spare ones; nil when no pool suffices.
+        package let total: Int?
     }
 
     /// A goal that no number of workers reaches, and what stops it.
@@ -67,7 +67,8 @@ package struct Sizing: Codable, Hashable, Sendable {
         package let database: Int
         package let edge: Int
 
-        package var total: Int? { workers.map { $0 + coordinators + database + edge } }
+        /// Nil when no pool suffices.
+        package let total: Int?
     }
 
     /// The load on PostgreSQL, and who stands in front of it.
