@@ -67,7 +67,7 @@ let package = Package(
             name: "PlannerText", dependencies: ["Catalog", "Model", "Planner", "Runtime"],
             resources: [.embedInCode("Prices")], swiftSettings: settings),
         library("LoadTest", ["Catalog", "Model", "Gzip", "Planner", "Runtime"]),
-        library("LoadReport", ["LoadTest", "Model", "PlannerText", "Runtime"]),
+        library("LoadReport", ["LoadTest", "Model", "Planner", "PlannerText", "Runtime"]),
         library(
             "LoadEngine",
             [
@@ -138,7 +138,7 @@ let package = Package(
             "LoadEngine", ["Catalog", "Digest", "EventLoop", "LoadTest", "Model", "Transfer"]),
         .testTarget(
             name: "LoadReportTests",
-            dependencies: ["LoadReport", "LoadTest", "Model", "Runtime", "TestSupport"],
+            dependencies: ["LoadReport", "LoadTest", "Model", "Planner", "Runtime", "TestSupport"],
             exclude: ["Golden"], swiftSettings: settings),
         tests("Storage", ["Model", "Digest"]),
         tests("Transfer", ["Model", "Storage", "Digest", "Runtime"]),

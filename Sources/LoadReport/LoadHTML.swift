@@ -5,9 +5,14 @@ import Runtime
 /// A result as one HTML page: no script, nothing from the network.
 package struct LoadHTML {
     private let facts: LoadFacts
+    private let ladder: LoadLadder?
     private var result: LoadResult { facts.result }
 
-    package init(_ result: LoadResult) { facts = LoadFacts(result: result) }
+    /// - Parameter ladder: the steps of a test that was run with one load after another.
+    package init(_ result: LoadResult, ladder: LoadLadder? = nil) {
+        facts = LoadFacts(result: result)
+        self.ladder = ladder
+    }
 
     package var text: String {
         let title = HTMLText.escaped(facts.name)
@@ -26,7 +31,7 @@ package struct LoadHTML {
             <body>
             <h1>\(title)</h1>
             <p class="lead">\(HTMLText.escaped(lead))</p>
-            \(tiles)\(warnings)\(thresholds)\(sections)</body>
+            \(tiles)\(warnings)\(thresholds)\(steps)\(sections)</body>
             </html>
 
             """
@@ -74,6 +79,17 @@ package struct LoadHTML {
         return HTMLText.section(
             "Thresholds",
             "<div class=\"scroll\"><table><tbody>\n\(rows)</tbody></table></div>\n")
+    }
+
+    private var steps: String {
+        guard let ladder else { return "" }
+        let table = facts.ladder(ladder)
+        let last = ladder.steps.lastIndex { $0.level == ladder.highest }
+        return HTMLText.section(
+            table.title,
+            HTMLText.list(LoadFacts.conclusions(ladder))
+                + HTMLText.table(
+                    table.headings, table.rows, text: table.text, marked: last.map { [$0] } ?? []))
     }
 
     // MARK: Sections

@@ -9,10 +9,11 @@ package enum LoadJSON {
     /// Of this shape; fields may be added to it.
     static let schema = "dray.loadtest/1"
 
-    package static func text(_ result: LoadResult) throws -> String {
+    /// - Parameter ladder: the steps of a test that was run with one load after another.
+    package static func text(_ result: LoadResult, ladder: LoadLadder? = nil) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(Document(result)), as: UTF8.self) + "\n"
+        return String(decoding: try encoder.encode(Document(result, ladder)), as: UTF8.self) + "\n"
     }
 
     private struct Document: Encodable {
@@ -37,8 +38,10 @@ package enum LoadJSON {
         let shares: [LoadShareReport]
         let generator: Generator
         let warnings: [String]
+        let ladder: LoadSteps?
 
-        init(_ result: LoadResult) {
+        init(_ result: LoadResult, _ ladder: LoadLadder?) {
+            self.ladder = ladder.map(LoadSteps.init)
             name = LoadFormat.name(result.name)
             startedSeconds = result.startedSeconds
             started = timestamp(ofSeconds: result.startedSeconds)

@@ -5,14 +5,17 @@ import Runtime
 /// A result for a terminal: what was asked, what came of it, and what it is worth.
 package struct LoadSummary {
     private let facts: LoadFacts
+    private let ladder: LoadLadder?
     private let usesUnicode: Bool
     private var result: LoadResult { facts.result }
 
     private static let width = 100
     private static let bars = 60
 
-    package init(_ result: LoadResult, usesUnicode: Bool) {
+    /// - Parameter ladder: the steps of a test that was run with one load after another.
+    package init(_ result: LoadResult, ladder: LoadLadder? = nil, usesUnicode: Bool) {
         facts = LoadFacts(result: result)
+        self.ladder = ladder
         self.usesUnicode = usesUnicode
     }
 
@@ -31,6 +34,12 @@ package struct LoadSummary {
         if let shares = facts.shares { sections.append(table(shares)) }
         sections.append(rows("The generator", facts.health))
         if let thresholds { sections.append(thresholds) }
+        if let ladder {
+            let conclusions = LoadFacts.conclusions(ladder).map {
+                "  " + TextLayout.wrapped($0, width: Self.width - 2, hangingIndent: 2) + "\n"
+            }
+            sections.append(table(facts.ladder(ladder)) + conclusions.joined())
+        }
         return sections.joined(separator: "\n")
     }
 

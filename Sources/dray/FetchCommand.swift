@@ -114,7 +114,7 @@ enum FetchCommand {
             engine: options)
         let environment = DrayCommand.environment
         let isLive =
-            ProgressDisplay.mode(isQuiet: arguments.flag("quiet"), environment: environment)
+            LiveLines.mode(isQuiet: arguments.flag("quiet"), environment: environment)
             == .live
         // Bytes and a bar would be written over each other.
         if isLive, path != "-" || isatty(STDOUT_FILENO) == 0 {

@@ -219,7 +219,7 @@ final class FetchSession: DrainableService {
             let line = progress.line(
                 bytes: receivedBytes, expected: plan.output.expectedBytes,
                 seconds: (ContinuousClock.now - began) / .seconds(1),
-                columns: ProgressDisplay.terminalSize().columns - 1)
+                columns: LiveLines.terminalSize().columns - 1)
             FetchLine.show(line)
             isShown = true
         }

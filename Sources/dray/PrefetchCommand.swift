@@ -77,7 +77,7 @@ enum PrefetchCommand {
             titles: titles, destination: destination, reportPath: arguments.text("report"),
             mediaCheck: mediaCheck, isQuiet: isQuiet, isEmbedded: remote == nil)
         let display = ProgressDisplay(
-            mode: ProgressDisplay.mode(isQuiet: isQuiet, environment: DrayCommand.environment),
+            mode: LiveLines.mode(isQuiet: isQuiet, environment: DrayCommand.environment),
             style: TerminalStyle(environment: DrayCommand.environment))
         if let remote {
             let token = CommonOptions.token

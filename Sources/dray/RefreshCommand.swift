@@ -55,7 +55,7 @@ enum RefreshCommand {
             mediaCheck: try await MediaCheck.prepare(arguments), isQuiet: isQuiet,
             printsJSON: arguments.flag("json"), isEmbedded: remote == nil)
         let display = ProgressDisplay(
-            mode: ProgressDisplay.mode(
+            mode: LiveLines.mode(
                 isQuiet: isQuiet || plan.printsJSON, environment: DrayCommand.environment),
             style: TerminalStyle(environment: DrayCommand.environment))
         if let remote {

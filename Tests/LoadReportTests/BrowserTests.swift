@@ -14,7 +14,8 @@ import Testing
         arguments: GoldenTests.samples.indices)
     func opens(index: Int) async throws {
         let directory = try TemporaryDirectory()
-        let text = LoadHTML(GoldenTests.samples[index].result).text
+        let sample = GoldenTests.samples[index]
+        let text = LoadHTML(sample.result, ladder: sample.ladder).text
         try directory.write(text, to: "report.html")
         let child = try ChildProcess([
             Self.browser, "--headless", "--no-sandbox", "--disable-gpu",

@@ -9,18 +9,32 @@ import Testing
     private static let folder = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().appending(path: "Golden")
 
-    static let samples: [(name: String, result: LoadResult)] = [
-        ("requests", SampleResult.requests()), ("viewers", SampleResult.viewers()),
-        ("nothing", SampleResult.nothing()),
+    struct Sample {
+        var name: String
+        var result: LoadResult
+        var ladder: LoadLadder?
+    }
+
+    static let samples = [
+        Sample(name: "requests", result: SampleResult.requests()),
+        Sample(name: "viewers", result: SampleResult.viewers()),
+        Sample(name: "nothing", result: SampleResult.nothing()),
+        Sample(
+            name: "scale", result: SampleResult.scale().steps[3].result,
+            ladder: SampleResult.scale()),
+        Sample(
+            name: "search", result: SampleResult.search().steps[0].result,
+            ladder: SampleResult.search()),
     ]
 
     /// Every text that a result becomes, by the end of its name.
-    static func reports(_ result: LoadResult) throws -> [String: String] {
-        [
-            "txt": LoadSummary(result, usesUnicode: true).text,
-            "ascii.txt": LoadSummary(result, usesUnicode: false).text,
-            "json": try LoadJSON.text(result), "csv": LoadCSV.text(result),
-            "prom": LoadPrometheus.text(result), "html": LoadHTML(result).text,
+    static func reports(_ sample: Sample) throws -> [String: String] {
+        let (result, ladder) = (sample.result, sample.ladder)
+        return [
+            "txt": LoadSummary(result, ladder: ladder, usesUnicode: true).text,
+            "ascii.txt": LoadSummary(result, ladder: ladder, usesUnicode: false).text,
+            "json": try LoadJSON.text(result, ladder: ladder), "csv": LoadCSV.text(result),
+            "prom": LoadPrometheus.text(result), "html": LoadHTML(result, ladder: ladder).text,
             "hlog": try LoadHistograms.text(result),
         ]
     }
@@ -28,7 +42,7 @@ import Testing
     @Test(arguments: samples.indices)
     func reportsAreWhatTheyWere(index: Int) throws {
         let sample = Self.samples[index]
-        for (kind, text) in try Self.reports(sample.result) where kind != "hlog" {
+        for (kind, text) in try Self.reports(sample) where kind != "hlog" {
             let file = Self.folder.appending(path: "\(sample.name).\(kind)")
             if ProcessInfo.processInfo.environment["DRAY_WRITE_DOCS"] == "1" {
                 try FileManager.default.createDirectory(
@@ -42,7 +56,7 @@ import Testing
 
     @Test("no report has a secret, or a number that is none", arguments: samples.indices)
     func nothingThatMustNotBe(index: Int) throws {
-        for (kind, text) in try Self.reports(Self.samples[index].result) {
+        for (kind, text) in try Self.reports(Self.samples[index]) {
             #expect(!text.contains("SECRET") && !text.contains("user:pw"), "\(kind)")
             if kind == "hlog" { continue }
             let words = text.lowercased().split { !$0.isLetter && $0 != "+" }

@@ -95,7 +95,7 @@ enum SampleResult {
         return interval
     }
 
-    private static func verdict(
+    static func verdict(
         _ text: String, _ figure: LoadFigure, _ comparison: LoadThreshold.Comparison,
         _ value: Double, measured: Double?, holds: Bool
     ) -> LoadVerdict {

@@ -134,8 +134,8 @@ import Testing
     }
 
     @Test func framesAreDrawnInPlace() {
-        #expect(ProgressDisplay.frame(["a", "b"], over: 0) == "\ra\u{1B}[K\nb\u{1B}[K\n\u{1B}[J")
-        #expect(ProgressDisplay.frame(["a"], over: 2) == "\r\u{1B}[2Aa\u{1B}[K\n\u{1B}[J")
+        #expect(LiveLines.frame(["a", "b"], over: 0) == "\ra\u{1B}[K\nb\u{1B}[K\n\u{1B}[J")
+        #expect(LiveLines.frame(["a"], over: 2) == "\r\u{1B}[2Aa\u{1B}[K\n\u{1B}[J")
     }
 
     @Test func theSummaryIsATable() {

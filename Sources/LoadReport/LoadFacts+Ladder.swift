@@ -1,0 +1,97 @@
+import LoadTest
+import Planner
+import PlannerText
+import Runtime
+
+/// Of a test that was run with one load after another.
+extension LoadFacts {
+    func ladder(_ ladder: LoadLadder) -> Table {
+        Table(
+            title: ladder.kind == .search
+                ? "In search of the limit" : "With more and more workers",
+            headings: [
+                Self.heading(ladder.unit), "requests", "throughput", "failed", "first byte p99",
+                "total p99", "",
+            ],
+            rows: ladder.steps.map { step in
+                let result = step.result
+                return [
+                    Self.level(step.level, ladder.unit), LoadFormat.rate(result.requestsPerSecond),
+                    LoadFormat.bandwidth(result.bitsPerSecond),
+                    LoadFormat.percent(result.figure(.errorRate)),
+                    LoadFormat.time(result.total[.firstByte]?.value(quantile: 0.99)),
+                    LoadFormat.time(result.total[.total]?.value(quantile: 0.99)),
+                    Self.remark(result),
+                ]
+            }, text: [6])
+    }
+
+    /// What follows from all steps, a sentence each.
+    static func conclusions(_ ladder: LoadLadder) -> [String] {
+        switch ladder.kind {
+        case .search: [search(ladder)]
+        case .scale: scale(ladder)
+        }
+    }
+
+    private static func heading(_ unit: LoadLadder.Unit) -> String {
+        switch unit {
+        case .arrivalsPerSecond: "arrivals"
+        case .users: "users"
+        case .workers: "workers"
+        }
+    }
+
+    private static func level(_ level: Double, _ unit: LoadLadder.Unit) -> String {
+        switch unit {
+        case .arrivalsPerSecond: Quantity.rate(level)
+        case .users, .workers: Quantity.digits(level)
+        }
+    }
+
+    private static func remark(_ result: LoadResult) -> String {
+        let broken = result.broken.map { printable($0.threshold.text) }
+        if !broken.isEmpty { return "broken: \(broken.joined(separator: ", "))" }
+        if result.generatorIsLimit { return "the generator was the limit" }
+        return switch result.ending {
+        case .finished: ""
+        case .interrupted: "interrupted"
+        case .aborted: "ended early by a threshold"
+        case .capped: "ended early by a cap"
+        }
+    }
+
+    private static func search(_ ladder: LoadLadder) -> String {
+        func name(_ level: Double) -> String {
+            let text = Self.level(level, ladder.unit)
+            return ladder.unit == .arrivalsPerSecond ? text : "\(text) \(heading(ladder.unit))"
+        }
+        return switch (ladder.highest, ladder.lowestBroken) {
+        case (let highest?, let broken?):
+            "All thresholds hold with \(name(highest)), and no more with \(name(broken))."
+        case (let highest?, nil):
+            "All thresholds hold with \(name(highest)), the most that was tried: the limit lies beyond."
+        case (nil, let broken?):
+            "No load was found with which all thresholds hold; \(name(broken)) is too much."
+        case (nil, nil): "No load was tried to its end."
+        }
+    }
+
+    private static func scale(_ ladder: LoadLadder) -> [String] {
+        guard let fit = ladder.fit else {
+            return ["Fewer than three different numbers of workers: no scalability law was fitted."]
+        }
+        let law = fit.scalability
+        func text(_ value: Double) -> String { Quantity.digits(value) }
+        var sentences = [
+            "Universal Scalability Law: contention α \(text(law.alpha)), coherency β "
+                + "\(text(law.beta)), one worker γ \(Quantity.rate(law.gamma)); it explains "
+                + "\(LoadFormat.percent(fit.rSquared)) of the variance."
+        ]
+        if let peak = law.peakN, let most = law.peakX, peak.isFinite, most.isFinite {
+            sentences.append(
+                "By it most is reached with \(text(peak)) workers: \(Quantity.rate(most)).")
+        }
+        return sentences
+    }
+}

@@ -1,0 +1,276 @@
+package import LoadTest
+import PlannerText
+package import Runtime
+
+/// How far a load test is: takes each second when it is over, and makes lines of it. Pure.
+///
+/// Rates and percentiles are those of the last seconds, thresholds are judged by all that counts so far.
+package struct LoadProgress: Sendable {
+    /// What one step of several is called; nil for a test that runs once.
+    package var step: String?
+
+    private let scenario: LoadScenario
+    private let cores: Int
+    private var recent: [LoadInterval] = []
+    /// Requests that ended in each second so far, for the bars.
+    private var rates: [Double] = []
+    private var result = LoadResult()
+    private var now = LoadInterval(second: 0)
+    private var elapsedSeconds = 0.0
+
+    /// Seconds that the figures of now are of.
+    private static let recentSeconds = 5
+    private static let mostThresholds = 6
+
+    /// - Parameter cores: that the generators' loops have.
+    package init(_ scenario: LoadScenario, cores: Int) {
+        self.scenario = scenario
+        self.cores = max(cores, 1)
+    }
+
+    /// Takes a second of the sum of all shares.
+    ///
+    /// - Parameter result: what counts so far.
+    package mutating func add(_ interval: LoadInterval, of result: LoadResult) {
+        elapsedSeconds = max(elapsedSeconds, Double(interval.second + 1))
+        self.result = result
+        rates.append(Double(interval.counts.ended))
+        recent.append(interval)
+        if recent.count > Self.recentSeconds { recent.removeFirst() }
+        now = LoadInterval(second: interval.second)
+        for interval in recent { now.add(interval) }
+        now.counts.takeLevels(of: interval.counts)
+    }
+
+    // MARK: Figures
+
+    private var durationSeconds: Double { scenario.durationSeconds }
+    private var perSecond: Double { 1 / Double(max(recent.count, 1)) }
+    private var isWarmingUp: Bool { elapsedSeconds <= scenario.warmUpSeconds }
+
+    private var isOpen: Bool {
+        if case .open = scenario.model { return true }
+        return false
+    }
+
+    private var hasViewers: Bool {
+        if case .viewers = scenario.user { return true }
+        return false
+    }
+
+    /// The stage that runs, counted from 0, and the load that it wants now.
+    private func target(atSeconds seconds: Double) -> (stage: Int, level: Double)? {
+        var start = 0.0
+        for (index, stage) in scenario.stages.enumerated() where stage.seconds > 0 {
+            let end = start + stage.seconds
+            guard seconds < end || end >= durationSeconds else {
+                start = end
+                continue
+            }
+            let share = min(max((seconds - start) / stage.seconds, 0), 1)
+            return (index, stage.from + (stage.to - stage.from) * share)
+        }
+        return nil
+    }
+
+    private func level(_ value: Double) -> String {
+        isOpen
+            ? Quantity.rate(value) + (hasViewers ? " viewers" : "")
+            : HumanFormat.count(Int64(min(value, 1e15).rounded()), hasViewers ? "viewer" : "user")
+    }
+
+    private var clock: String {
+        let elapsed = HumanFormat.clock(seconds: min(elapsedSeconds, durationSeconds))
+        return durationSeconds.isFinite && durationSeconds > 0
+            ? "\(elapsed) of \(HumanFormat.clock(seconds: durationSeconds))" : elapsed
+    }
+
+    private var name: String {
+        let name = LoadFormat.name(scenario.name)
+        return (name.isEmpty ? "load test" : name) + (step.map { ", \(printable($0))" } ?? "")
+    }
+
+    private func quantile(_ metric: LoadMetric, _ quantile: Double) -> String {
+        LoadFormat.time(now[metric].flatMap { $0.isEmpty ? nil : $0.value(quantile: quantile) })
+    }
+
+    private var errorRate: Double? {
+        now.counts.ended > 0 ? Double(now.counts.failed) / Double(now.counts.ended) : nil
+    }
+
+    private var cpuShare: Double { now.counts.cpuSeconds * perSecond / Double(cores) }
+
+    // MARK: Lines
+
+    /// At most `rows` of at most `columns` columns, what matters most first.
+    package func lines(columns: Int, rows: Int, style: TerminalStyle) -> [String] {
+        var lines = [headLine(columns, style), requestLine, latencyLine]
+        if hasViewers { lines.append(viewerLine) }
+        if let errors = errorLine { lines.append(errors) }
+        lines += thresholdLines(style)
+        lines.append(generatorLine)
+        lines.append(rateLine(columns, style))
+        return lines.prefix(max(rows, 1)).map {
+            $0.rendered(columns: columns, usesColor: style.usesColor)
+        }
+    }
+
+    private func headLine(_ columns: Int, _ style: TerminalStyle) -> StyledLine {
+        var line = StyledLine()
+        line.append(TextLayout.truncated(name, to: max(columns / 3, 8)), .bold)
+        line.append("  \(clock)  ")
+        appendStages(to: &line, width: columns >= 90 ? 30 : columns >= 60 ? 12 : 0, style)
+        if let target = target(atSeconds: elapsedSeconds) {
+            line.append("  \(level(target.level))")
+            if scenario.stages.count > 1 {
+                line.append("  stage \(target.stage + 1) of \(scenario.stages.count)", .dim)
+            }
+        }
+        if isWarmingUp { line.append("  warm-up", .yellow) }
+        return line
+    }
+
+    /// The load over the whole test; what is past stands out.
+    private func appendStages(to line: inout StyledLine, width: Int, _ style: TerminalStyle) {
+        guard width > 0, durationSeconds.isFinite, durationSeconds > 0 else { return }
+        let levels = (0..<width).map { column in
+            target(atSeconds: (Double(column) + 0.5) / Double(width) * durationSeconds)?.level ?? 0
+        }
+        let shape = LoadFormat.sparkline(
+            levels, columns: width, usesUnicode: style.usesUnicode, merge: LoadFormat.most)
+        let past = Int(min(elapsedSeconds / durationSeconds, 1) * Double(width))
+        line.append(String(shape.prefix(past)), past == width ? .green : .cyan)
+        line.append(String(shape.dropFirst(past)), .dim)
+    }
+
+    private var requestLine: StyledLine {
+        var line = StyledLine()
+        line.append("  requests    ", .dim)
+        line.append(Self.column(Quantity.rate(Double(now.counts.ended) * perSecond), 10))
+        line.append("  ")
+        line.append(
+            Self.column(Quantity.bandwidth(Double(now.counts.bytes) * 8 * perSecond), 11))
+        line.append("  in flight ", .dim)
+        line.append(HumanFormat.count(now.counts.inFlight))
+        if now.counts.backlog > 0 {
+            line.append("  waiting \(HumanFormat.count(now.counts.backlog))", .yellow)
+        }
+        line.append("  failed ", .dim)
+        line.append(LoadFormat.percent(errorRate), now.counts.failed > 0 ? .red : .plain)
+        return line
+    }
+
+    private var latencyLine: StyledLine {
+        var line = StyledLine()
+        for (title, metric) in [("  first byte  ", LoadMetric.firstByte), ("   total  ", .total)] {
+            line.append(title, .dim)
+            for (name, value) in [("p50 ", 0.5), ("  p95 ", 0.95), ("  p99 ", 0.99)] {
+                line.append(name, .dim)
+                line.append(Self.column(quantile(metric, value), 7))
+            }
+        }
+        return line
+    }
+
+    private var viewerLine: StyledLine {
+        let waited = now.counts.stalledSeconds
+        let whole = waited + now.counts.playedSeconds
+        var line = StyledLine()
+        line.append("  viewers     ", .dim)
+        line.append(Self.column(HumanFormat.count(now.counts.viewers), 10))
+        line.append("  start-up p95 ", .dim)
+        line.append(Self.column(quantile(.startup, 0.95), 7))
+        line.append("  rebuffering ", .dim)
+        line.append(
+            LoadFormat.percent(whole > 0 ? waited / whole : nil), waited > 0 ? .yellow : .plain)
+        line.append("  late segments ", .dim)
+        line.append(
+            HumanFormat.count(now.counts.lateSegments),
+            now.counts.lateSegments > 0 ? .yellow : .plain)
+        return line
+    }
+
+    private var errorLine: StyledLine? {
+        let errors = result.total.errors.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        guard !errors.isEmpty else { return nil }
+        var line = StyledLine()
+        line.append("  errors      ", .dim)
+        line.append(
+            errors.prefix(4).map { "\(printable($0.key)) \(HumanFormat.count($0.value))" }
+                .joined(separator: "  "), .red)
+        return line
+    }
+
+    private func thresholdLines(_ style: TerminalStyle) -> [StyledLine] {
+        let seconds = elapsedSeconds - scenario.warmUpSeconds
+        guard seconds > 0 else { return [] }
+        return scenario.thresholds.prefix(Self.mostThresholds).map { threshold in
+            let verdict = threshold.judge(result.total, measuredSeconds: seconds)
+            let isJudged = verdict.measured != nil
+            var line = StyledLine()
+            let (holds, broken) = style.usesUnicode ? ("✓", "✗") : ("ok", "broken")
+            line.append("  \(isJudged ? verdict.holds ? holds : broken : "–") ", look(verdict))
+            line.append(printable(threshold.text))
+            if isJudged {
+                line.append(
+                    "  now \(LoadFormat.value(verdict.measured, of: threshold.figure))",
+                    verdict.holds ? .dim : .red)
+            }
+            return line
+        }
+    }
+
+    private func look(_ verdict: LoadVerdict) -> StyledLine.Look {
+        guard verdict.measured != nil else { return .dim }
+        return verdict.holds ? .green : .red
+    }
+
+    private var generatorLine: StyledLine {
+        let isLimit = cpuShare > LoadHealth.mostCPUShare
+        var line = StyledLine()
+        line.append("  generator   ", .dim)
+        line.append(
+            "CPU \(LoadFormat.percent(min(cpuShare, 1))) of \(HumanFormat.count(cores, "core"))",
+            isLimit ? .red : .plain)
+        if isLimit { line.append("  it is the limit", .red) }
+        for (name, count) in [
+            ("late", now.counts.lateSends), ("missed", now.counts.missedSends),
+        ] where count > 0 {
+            line.append("  \(name) \(HumanFormat.count(count))", .yellow)
+        }
+        return line
+    }
+
+    private func rateLine(_ columns: Int, _ style: TerminalStyle) -> StyledLine {
+        let width = min(max(columns - 30, 10), 60)
+        var line = StyledLine()
+        line.append("  rate        ", .dim)
+        line.append(
+            LoadFormat.sparkline(
+                rates.suffix(width), columns: width, usesUnicode: style.usesUnicode,
+                merge: LoadFormat.mean), .cyan)
+        return line
+    }
+
+    private static func column(_ text: String, _ width: Int) -> String {
+        TextLayout.padded(text, to: width, right: true)
+    }
+
+    /// One line without a terminal: what a log shows.
+    package var plainLine: String {
+        var parts = [clock]
+        if isWarmingUp { parts.append("warm-up") }
+        if let target = target(atSeconds: elapsedSeconds) {
+            parts.append("target \(level(target.level))")
+        }
+        parts.append("\(Quantity.rate(Double(now.counts.ended) * perSecond)) answered")
+        parts.append(Quantity.bandwidth(Double(now.counts.bytes) * 8 * perSecond))
+        parts.append("p99 \(quantile(.total, 0.99))")
+        if hasViewers { parts.append(HumanFormat.count(now.counts.viewers, "viewer")) }
+        if now.counts.failed > 0 { parts.append("\(LoadFormat.percent(errorRate)) failed") }
+        if cpuShare > LoadHealth.mostCPUShare {
+            parts.append("the generator's CPU is the limit")
+        }
+        return "\(name): \(parts.joined(separator: ", "))"
+    }
+}
