@@ -1,6 +1,7 @@
 import FoundationEssentials
 package import LoadTest
 import Model
+import Planner
 import Runtime
 
 /// A result as JSON; `docs/load-testing.md` says what each field is. Units are in the names, latencies are
@@ -39,9 +40,15 @@ package enum LoadJSON {
         let generator: Generator
         let warnings: [String]
         let ladder: LoadSteps?
+        let calibration: [PoolMeasurement]
 
         init(_ result: LoadResult, _ ladder: LoadLadder?) {
             self.ladder = ladder.map(LoadSteps.init)
+            // A thread here, or a worker of a cluster, is a worker of the plan.
+            let workers = result.shares.count > 1 ? result.shares.count : result.cores
+            let once = [result.poolMeasurement(workers: Double(workers))].compactMap(\.self)
+            let steps = ladder?.poolMeasurements ?? []
+            calibration = steps.isEmpty ? once : steps
             name = LoadFormat.name(result.name)
             startedSeconds = result.startedSeconds
             started = timestamp(ofSeconds: result.startedSeconds)

@@ -95,7 +95,10 @@ enum LoadTestCommand {
                 "\(max(most - 64, 64)) here: this process may have \(most) files open; see ulimit -n"
             )
         }
-        let display = LoadTestDisplay(isQuiet: arguments.flag("quiet"), scenario)
+        let environment = DrayCommand.environment
+        let display = LoadTestDisplay(
+            mode: LiveLines.mode(isQuiet: arguments.flag("quiet"), environment: environment),
+            style: TerminalStyle(environment: environment), cores: options.threads)
         let service = try LoadTestService(
             scenario, course, options, isTold: arguments.flag("yes"), display)
         do {
@@ -165,9 +168,9 @@ struct LoadTestFiles {
     }
 
     func write(_ outcome: LoadTestSession.Outcome) throws {
-        let result = outcome.result
+        let (result, ladder) = (outcome.result, outcome.ladder)
         if let path = arguments.text("html") {
-            try WholeFile.write(LoadHTML(result).text, to: path)
+            try WholeFile.write(LoadHTML(result, ladder: ladder).text, to: path)
         }
         if let path = arguments.text("csv") { try WholeFile.write(LoadCSV.text(result), to: path) }
         if let path = arguments.text("hdr-log") {
@@ -177,9 +180,11 @@ struct LoadTestFiles {
             try WholeFile.write(LoadPrometheus.text(result), to: path)
         }
         if arguments.flag("json") {
-            Console.write(try LoadJSON.text(result))
+            Console.write(try LoadJSON.text(result, ladder: ladder))
         } else {
-            Console.write(LoadSummary(result, usesUnicode: true).text)
+            let style = TerminalStyle(environment: DrayCommand.environment)
+            Console.write(
+                LoadSummary(result, ladder: ladder, usesUnicode: style.usesUnicode).text)
         }
     }
 }

@@ -1,19 +1,44 @@
+import LoadReport
 import LoadTest
 import Runtime
+import Synchronization
 
-/// Shows a load test while it runs.
+/// Shows how a load test goes: live on a terminal, a line now and then without one, or not at all.
 ///
 /// Safe to use from any thread.
 final class LoadTestDisplay: Sendable {
-    private let isQuiet: Bool
+    private let screen: LiveLines
+    private let style: TerminalStyle
+    private let cores: Int
+    private let progress = Mutex<LoadProgress?>(nil)
 
-    init(isQuiet: Bool, _ scenario: LoadScenario) { self.isQuiet = isQuiet }
-
-    func begin(_ step: String?, _ scenario: LoadScenario) {
-        if !isQuiet, let step { Console.note("with \(step)") }
+    /// - Parameter cores: that the generators' loops have.
+    init(mode: LiveLines.Mode, style: TerminalStyle, cores: Int) {
+        screen = LiveLines(mode: mode)
+        self.style = style
+        self.cores = cores
     }
 
-    func show(_ interval: LoadInterval, _ result: LoadResult) {}
+    /// A run begins.
+    ///
+    /// - Parameter step: which of several; nil for a test that runs once.
+    func begin(_ step: String?, _ scenario: LoadScenario) {
+        var new = LoadProgress(scenario, cores: cores)
+        new.step = step
+        progress.withLock { $0 = new }
+    }
 
-    func end() {}
+    /// Takes a second that is over, with all that counts up to then.
+    func show(_ interval: LoadInterval, _ result: LoadResult) {
+        progress.withLock { progress in
+            progress?.add(interval, of: result)
+            guard let progress else { return }
+            screen.show(
+                live: { progress.lines(columns: $0, rows: $1, style: style) },
+                plain: { progress.plainLine })
+        }
+    }
+
+    /// Takes the live lines away and the terminal back to its normal state.
+    func end() { screen.end() }
 }
