@@ -106,6 +106,28 @@ extension EndToEnd {
             #expect(report.assets.first?["media"] == nil && report.assets.count == 1)
         }
 
+        /// The workers of a cluster may write to what the machine of the command has not.
+        @Test func aSiteElsewhereIsNotLookedAt() async throws {
+            let source = try TemporaryDirectory("away")
+            let origin = try await NginxServer(root: source.path)
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 1, connections: 1, leaseSeconds: 10)
+            let edge = try TemporaryDirectory("edge")
+            let site = edge.path("site")
+            let prefetch = try cluster.start([
+                "prefetch", "\(origin.url)/a.mp4", "--to", site, "--name", "away",
+            ])
+            #expect(try await prefetch.wait() == .exited(1), "\(prefetch.errors)")
+            // Nothing is to be asked for again, so that no worker makes it anew.
+            try FileManager.default.moveItem(atPath: site, toPath: edge.path("elsewhere"))
+            let refresh = try cluster.start(["refresh", "away", "--check-media"])
+            #expect(try await refresh.wait() == .exited(0), "\(refresh.errors)")
+            #expect(
+                refresh.errors.contains(
+                    "--check-media is passed over: \(site) is not on this machine"))
+            #expect(!refresh.output.contains("ffprobe:"))
+        }
+
         @Test func aCheckThatCouldNotBeDoneIsRefused() async throws {
             let home = try await EmbeddedHome(.current)
             let prefetch = try home.prefetch(
