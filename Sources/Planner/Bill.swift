@@ -183,8 +183,10 @@ struct Bill {
     /// Generators for the peak, and what the edge sends them on top of a month's traffic.
     var loadTest: ProviderCost.LoadTest {
         let hours = values[.loadTestHours]
+        let demand = sizing.demand
         let generators = max(
-            1, wholeUp(sizing.demand.peakConcurrentUsers / ProviderCost.usersPerGenerator))
+            1, wholeUp(demand.peakConcurrentUsers / ProviderCost.usersPerGenerator),
+            wholeUp(demand.peakEgressBitsPerSecond / (values[.nicMegabits] * 1e6)))
         let bytes = sizing.demand.peakEgressBitsPerSecond / 8 * 3_600 * hours
         let month = sizing.demand.egressBytesPerMonth
         let edge = sizing.machines.edge

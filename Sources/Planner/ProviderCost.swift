@@ -45,7 +45,7 @@ package struct ProviderCost: Codable, Hashable, Sendable {
 
     package struct LoadTest: Codable, Hashable, Sendable {
         package let hours: Double
-        /// Machines that make the load: one for 35,000 users.
+        /// Machines that make the load: one for 35,000 users, and for what its interface takes in.
         package let generators: Int
         package let egressBytes: Double
         package let cost: Money

@@ -163,7 +163,12 @@ import Testing
         // An hour at the peak, on top of the month: the last tier's price.
         let terabytes = plan.sizing.demand.peakEgressBitsPerSecond / 8 * 3_600 / 1e12
         #expect(abs((cost.loadTest.cost.amounts["USD"] ?? 0) / (terabytes * 20) - 1) < 1e-6)
-        #expect(cost.loadTest.generators == 1)
+        // 38.4 Gbit/s through interfaces of 1 Gbit/s; 49,500 users of hardly any bytes.
+        #expect(plan.sizing.demand.peakEgressBitsPerSecond.rounded() == 38_445e6)
+        #expect(cost.loadTest.generators == 39)
+        let users = try #require(
+            try Self.plan([.monthlyActiveUsers: 300_000, .kilobitsPerSecond: 1]).costs.first)
+        #expect(users.loadTest.generators == 2)
     }
 
     @Test func providersAreComparedOrChosen() throws {
