@@ -72,11 +72,15 @@ extension LoadResult {
                     + "\(total.counts.missedSends == 1 ? "was" : "were") due before the end "
                     + "\(total.counts.missedSends == 1 ? "was" : "were") never sent.")
         }
-        if let backlog = seconds.last?.counts.backlog, backlog > 0 {
+        let full = seconds.count {
+            $0.isMeasured && $0.counts.backlog > 0
+                && $0.counts.inFlight >= scenario.http.concurrency
+        }
+        if full > 0 {
             warnings.append(
-                "\(HumanFormat.count(backlog, "request")) waited for one of "
-                    + "\(HumanFormat.count(scenario.http.concurrency)) places at the end: what "
-                    + "answers does not keep up with the plan, or needs more places.")
+                "In \(HumanFormat.count(full, "second")) requests waited because all of "
+                    + "\(HumanFormat.count(scenario.http.concurrency)) places were taken: what "
+                    + "answers did not keep up with the plan, or it needs more places.")
         }
         return warnings
     }
