@@ -119,7 +119,7 @@ extension JobQueue {
     }
 
     /// One, or all where `id` is nil.
-    private static func loadTests(
+    static func loadTests(
         _ id: LoadTestID?, _ connection: PostgresConnection
     ) async throws -> [LoadTestStatus] {
         let rows = try await connection.query(SQL.loadTestsStatus, [.optionalText(id)]).rows

@@ -141,7 +141,7 @@ extension JobQueue {
                 PostgresStatement(SQL.catalogStatus, [.null]), PostgresStatement(SQL.queuesStatus),
                 PostgresStatement(SQL.workersSeen),
             ])
-            return ClusterStatus(
+            var status = ClusterStatus(
                 version: drayVersion, schemaVersion: Migrations.currentVersion,
                 catalogs: try results[0].rows.map { try CatalogStatus(row: $0, active: []) },
                 queues: try Self.queues(results[1]),
@@ -153,6 +153,9 @@ extension JobQueue {
                     worker.trouble = try Failure(troubleOf: row)
                     return worker
                 })
+            let tests = try await Self.loadTests(nil, connection).filter { $0.state != .ended }
+            status.loadTests = tests.isEmpty ? nil : tests
+            return status
         }
     }
 }

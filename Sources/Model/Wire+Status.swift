@@ -179,6 +179,8 @@ package struct ClusterStatus: Codable, Sendable {
     package var catalogs: [CatalogStatus]
     package var queues: [QueueStatus]
     package var workers: [WorkerStatus]
+    /// Those that have not ended; nil for none.
+    package var loadTests: [LoadTestStatus]?
 
     package struct QueueStatus: Codable, Sendable {
         package var name: String

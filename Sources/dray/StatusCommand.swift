@@ -18,7 +18,7 @@ enum StatusCommand {
         }
     }
 
-    /// A table each of catalogs, queues and workers.
+    /// A table each of catalogs, queues and workers; of load tests while one runs.
     static func text(_ status: ClusterStatus) -> String {
         // Columns that few need, only where one has something in them.
         let isTimed = status.catalogs.contains { $0.notBefore != nil || $0.deadline != nil }
@@ -41,7 +41,7 @@ enum StatusCommand {
                 HumanFormat.duration(seconds: max(0, worker.silentSeconds)),
             ] + (isTroubled ? [worker.trouble.map { printable($0.message) } ?? "–"] : [])
         }
-        return [
+        var sections = [
             "dray \(printable(status.version)), schema \(status.schemaVersion)\n",
             ClusterCall.section(
                 "Catalogs",
@@ -54,6 +54,24 @@ enum StatusCommand {
                 "Workers",
                 ["Name", "Transfers", "Last heard of"] + (isTroubled ? ["Gets no work"] : []),
                 [.left, .right, .right] + (isTroubled ? [.left] : []), workers),
-        ].joined(separator: "\n")
+        ]
+        if let tests = status.loadTests { sections.append(table(tests)) }
+        return sections.joined(separator: "\n")
+    }
+
+    private static func table(_ tests: [LoadTestStatus]) -> String {
+        ClusterCall.section(
+            "Load tests", ["Name", "Queue", "State", "Workers", "Lost", "Time"],
+            [.left, .left, .left, .right, .right, .right],
+            tests.map { test in
+                let gone = test.shares.count { $0.state == .lost || $0.state == .failed }
+                let since = test.started ?? test.created
+                return [
+                    printable(test.name), printable(test.queue ?? "any"), test.state.rawValue,
+                    HumanFormat.count(test.shares.count { $0.state != .dismissed }),
+                    HumanFormat.count(gone),
+                    HumanFormat.duration(seconds: max(0, test.now - since)),
+                ]
+            })
     }
 }
