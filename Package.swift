@@ -84,7 +84,8 @@ let package = Package(
         library(
             "Worker",
             [
-                "Model", "Catalog", "CoordinatorClient", "Digest", "EventLoop", "LoadTest",
+                "Model", "Catalog", "CoordinatorClient", "Digest", "EventLoop", "LoadEngine",
+                "LoadTest",
                 "Transfer", "Storage", "Runtime",
             ]),
         library(
@@ -152,7 +153,7 @@ let package = Package(
                 "LoadTest", "Model", "Runtime", "Storage",
             ]),
         tests("Embedded", ["Model", "Runtime"]),
-        tests("dray", ["Model", "Runtime"]),
+        tests("dray", ["CoordinatorClient", "LoadTest", "Model", "Runtime"]),
     ] + fuzzing,
     swiftLanguageModes: [.v6]
 )

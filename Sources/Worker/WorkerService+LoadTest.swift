@@ -18,7 +18,6 @@ extension WorkerService {
     /// Takes part in a test, from joining it to the last report; returns when that is over. Cancelling the
     /// task stops the load, and what was measured is reported all the same.
     func takePart(in id: LoadTestID) async {
-        guard let runner = configuration.loadShares else { return }
         let scenario: String
         do {
             let place = try await client.join(
@@ -30,7 +29,7 @@ extension WorkerService {
         }
         log.info("takes part in a load test", ["test": id])
         let part = LoadPart()
-        let playing = Task { await self.play(part, scenario, runner) }
+        let playing = Task { await self.play(part, scenario) }
         let reporting = Task { await self.report(part, of: id) }
         let watching = Task { await self.watch(part) }
         await withTaskCancellationHandler {
@@ -43,9 +42,9 @@ extension WorkerService {
         log.info("a load test is over for this worker", ["test": id])
     }
 
-    private func play(_ part: LoadPart, _ scenario: String, _ runner: any LoadShareRunner) async {
+    private func play(_ part: LoadPart, _ scenario: String) async {
         do {
-            let preparing = Task { try await runner.prepare(scenario) }
+            let preparing = Task { try await loadShares.prepare(scenario) }
             part.onStop { preparing.cancel() }
             let share = try await preparing.value
             part.onStop { share.stop() }

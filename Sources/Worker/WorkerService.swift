@@ -35,7 +35,7 @@ package final class WorkerService: DrainableService {
         package var origins = OriginSettingsTable()
         /// The process does nothing but this worker's work: its CPU time is what the work takes.
         package var isAlone = false
-        /// What sends its parts of load tests; nil to take part in none.
+        /// What sends its parts of load tests; nil for an engine in this process.
         package var loadShares: (any LoadShareRunner)?
 
         package init(
@@ -92,6 +92,7 @@ package final class WorkerService: DrainableService {
     let sitesInUse = Mutex(SiteTable())
     let sweeps = Mutex(SweepTurns())
     let loadTests = Mutex(LoadTestMemory())
+    let loadShares: any LoadShareRunner
     let siteFaultNotedAt = Mutex<HeldWork.Instant?>(nil)
     private let draining = ShutdownSignal()
     private let leasing = Mutex<Task<LeaseID?, Never>?>(nil)
@@ -99,6 +100,9 @@ package final class WorkerService: DrainableService {
     package init(_ configuration: Configuration) throws(Failure) {
         self.configuration = configuration
         name = configuration.name
+        loadShares =
+            configuration.loadShares
+            ?? EngineLoadShares(addressPolicy: configuration.addressPolicy)
         tally = WorkTally(
             connections: configuration.connections, countsCPU: configuration.isAlone)
         log = Logger("worker").with("worker", configuration.name)

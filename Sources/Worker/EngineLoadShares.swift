@@ -1,0 +1,92 @@
+import FoundationEssentials
+import LoadEngine
+import LoadTest
+import Model
+import Runtime
+import Synchronization
+import Transfer
+
+/// Sends a worker's parts of load tests, from this process.
+///
+/// What a scenario may ask is what the worker may: its address policy holds, and so do the scenario's own
+/// hosts. It reads no file of the worker's machine.
+struct EngineLoadShares: LoadShareRunner {
+    let addressPolicy: AddressPolicy
+
+    /// What of the files that the process may have open is not for viewers' connections.
+    private static let otherFiles = 256
+
+    func prepare(_ text: String) async throws(Failure) -> any PreparedLoadShare {
+        let scenario = try LoadScenarioReader.read(Array(text.utf8))
+        try scenario.check()
+        try LoadScenarioWriter.checkFiles(of: scenario)
+        var transfers = TransferEngine.Options()
+        transfers.loops = 1
+        transfers.addressPolicy = addressPolicy
+        let engine = try TransferEngine(options: transfers)
+        defer { engine.shutdown() }
+        let preflight = LoadPreflight(
+            scenario, engine: engine, addressPolicy: addressPolicy,
+            nowSeconds: Date().timeIntervalSince1970
+        ) { path throws(Failure) in
+            throw Failure("input.field", "\(printable(path)): a worker reads no list.")
+        }
+        let ready = try await preflight.run()
+        if Task.isCancelled { throw Failure("worker.cancelled", "The load test was stopped.") }
+        var options = LoadEngine.Options()
+        options.threads = max(ProcessInfo.processInfo.activeProcessorCount, 1)
+        options.viewerConnections = max(
+            Int(OpenFiles.raiseLimit()) - Self.otherFiles, Self.otherFiles)
+        options.addressPolicy = ready.addressPolicy
+        return EngineLoadShare(plan: ready.plan, scenario: scenario, options: options)
+    }
+}
+
+/// One part of a load test.
+private final class EngineLoadShare: PreparedLoadShare {
+    private enum State {
+        case idle
+        case running(LoadEngine)
+        case stopped
+    }
+
+    private let plan: LoadPlan
+    private let scenario: LoadScenario
+    private let options: LoadEngine.Options
+    private let state = Mutex(State.idle)
+
+    init(plan: LoadPlan, scenario: LoadScenario, options: LoadEngine.Options) {
+        self.plan = plan
+        self.scenario = scenario
+        self.options = options
+    }
+
+    var cores: Int { options.threads }
+
+    func run(
+        _ share: LoadShare, startNanoseconds: UInt64,
+        onInterval: @escaping @Sendable (LoadInterval) -> Void
+    ) async throws(Failure) -> LoadShareEnd {
+        let engine = try LoadEngine(plan: plan, scenario: scenario, share: share, options: options)
+        let isStopped = state.withLock { state in
+            if case .stopped = state { return true }
+            state = .running(engine)
+            return false
+        }
+        if isStopped { engine.stop(.interrupted) }
+        let outcome = try await engine.run(
+            startNanoseconds: startNanoseconds, onInterval: onInterval)
+        return LoadShareEnd(
+            ending: outcome.ending, elapsedSeconds: outcome.elapsedSeconds,
+            breakdown: outcome.breakdown)
+    }
+
+    func stop() {
+        let engine = state.withLock { state -> LoadEngine? in
+            defer { state = .stopped }
+            if case .running(let engine) = state { return engine }
+            return nil
+        }
+        engine?.stop(.interrupted)
+    }
+}

@@ -1,0 +1,171 @@
+import CoordinatorClient
+import Foundation
+import LoadTest
+import Model
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import dray
+
+extension EndToEnd {
+    /// Load tests on workers and coordinators as processes: what becomes of one when some of these die.
+    @Suite(.timeLimit(.minutes(5))) struct LoadClusterTests {
+        private static func scenario(
+            _ origin: FaultOrigin, rate: Double, seconds: Double
+        ) -> LoadScenario {
+            origin.route("/object", FaultOrigin.Response(text: "an object"))
+            var scenario = LoadScenario()
+            scenario.name = "cluster"
+            scenario.targets = [
+                LoadTarget(name: "object", source: .url(origin.url("/object"), .file))
+            ]
+            scenario.model = .open(.constant)
+            scenario.stages = [LoadStage(seconds: seconds, from: rate, to: rate)]
+            return scenario
+        }
+
+        /// A test that runs, as `dray loadtest` runs it.
+        private struct Run {
+            let client: CoordinatorClient
+            let runner: ClusterLoadRunner
+            let task: Task<LoadRunEnd, any Error>
+            let status: Box
+
+            /// The latest that was heard of it.
+            final class Box: Sendable {
+                let value = Mutex<LoadTestStatus?>(nil)
+                var shares: [LoadTestStatus.Share] { value.withLock { $0?.shares ?? [] } }
+            }
+
+            init(
+                _ cluster: ProcessCluster, _ scenario: LoadScenario,
+                _ options: ClusterLoadRunner.Options
+            ) throws {
+                client = try CoordinatorClient(endpoints: cluster.urls)
+                let box = Box()
+                status = box
+                let runner = ClusterLoadRunner(client: client, options) { status in
+                    box.value.withLock { $0 = status }
+                }
+                self.runner = runner
+                task = Task { try await runner.run(scenario, workers: nil) { _ in } }
+            }
+
+            func end() async throws -> LoadRunEnd {
+                defer { client.shutdown() }
+                return try await task.value
+            }
+        }
+
+        private static func options(workers: Int) -> ClusterLoadRunner.Options {
+            var options = ClusterLoadRunner.Options()
+            options.workers = workers
+            return options
+        }
+
+        @Test func aKilledWorkerIsNamedAndTheOthersGoOn() async throws {
+            let origin = try FaultOrigin()
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 3, connections: 4, leaseSeconds: 60)
+            let run = try Run(
+                cluster, Self.scenario(origin, rate: 60, seconds: 600), Self.options(workers: 3))
+            try await waitUntil(deadlineSeconds: 60, "two seconds of each share") {
+                run.status.shares.count { $0.nextSecond >= 2 } == 3
+            }
+            let victim = cluster.workers[1]
+            let share = try #require(
+                run.status.shares.first { $0.name.hasSuffix("-\(victim.pid)") })
+            victim.signal(SIGKILL)
+            _ = try await victim.wait()
+            try await waitUntil(deadlineSeconds: 60, "the loss") {
+                run.status.shares.contains { $0.state == .lost }
+            }
+            // The test goes on without it.
+            let seen = run.status.shares.map(\.nextSecond).max() ?? 0
+            try await waitUntil(deadlineSeconds: 60, "more seconds of the others") {
+                run.status.shares.count { $0.nextSecond > seen && $0.state == .running } == 2
+            }
+            run.runner.stop(.interrupted)
+            let end = try await run.end()
+            #expect(end.ending == .interrupted)
+            #expect(end.shares.count { $0.state == .finished } == 2)
+            let lost = try #require(end.shares.first { $0.state == .lost })
+            #expect(lost.index == share.number && lost.worker == share.name)
+            #expect(lost.message?.hasPrefix("worker.lost") == true)
+            // Its twenty a second count for as long as it was heard of.
+            let missing = try #require(lost.missingFromSecond)
+            #expect(missing >= 2 && (1...Int64(missing) * 20 + 1).contains(lost.counts.planned))
+            try await cluster.stop()
+        }
+
+        @Test func coordinatorsMayDieInTheMidst() async throws {
+            let origin = try FaultOrigin()
+            let cluster = try await ProcessCluster(
+                coordinators: 2, workers: 2, connections: 4, leaseSeconds: 60)
+            let run = try Run(
+                cluster, Self.scenario(origin, rate: 100, seconds: 8), Self.options(workers: 2))
+            try await waitUntil(deadlineSeconds: 60, "a second of each share") {
+                run.status.shares.count { $0.nextSecond >= 1 } == 2
+            }
+            for index in 0..<2 { try await cluster.restartCoordinator(index, by: SIGKILL) }
+            let end = try await run.end()
+            #expect(end.ending == .finished && end.cores > 0)
+            #expect(end.shares.map(\.state) == [.finished, .finished])
+            // Nothing of it is lost, and nothing counts twice.
+            #expect(end.shares.reduce(0) { $0 + $1.counts.planned } == 800)
+            #expect(end.shares.reduce(0) { $0 + $1.counts.succeeded } == 800)
+            #expect(end.breakdown.targets["object"]?.requests == 800)
+            #expect(origin.count("/object") == 800)
+            try await cluster.stop()
+        }
+
+        @Test func aTestThatNobodyFollowsIsStopped() async throws {
+            let origin = try FaultOrigin()
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 1, connections: 4, leaseSeconds: 60)
+            let client = try CoordinatorClient(endpoints: cluster.urls)
+            defer { client.shutdown() }
+            let scenario = Self.scenario(origin, rate: 20, seconds: 600)
+            let test = LoadTestSubmission(
+                id: UUID().uuidString.lowercased(), name: "vanished",
+                scenario: try LoadScenarioWriter.write(scenario), workers: 1, atLeast: 1,
+                waitSeconds: 60, durationSeconds: 600)
+            var status = try await client.create(test)
+            try await waitUntil(deadlineSeconds: 60, "load") { origin.count("/object") > 0 }
+            try await waitUntil(deadlineSeconds: 60, "the end") {
+                status = try await client.loadTest(test.id)
+                return status.state == .ended
+            }
+            #expect(status.failure?.code == "cluster.abandoned")
+            #expect(status.shares.map(\.state) == [.finished])
+            #expect(origin.count("/object") < 12_000)
+            try await cluster.stop()
+        }
+
+        @Test func whatCannotRunSaysWhyBeforeAnyLoad() async throws {
+            let origin = try FaultOrigin()
+            // Its worker may not ask that address.
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 1, connections: 4, leaseSeconds: 60,
+                workerOptions: ["--deny-addresses", "127.0.0.1/32"])
+            let scenario = Self.scenario(origin, rate: 1, seconds: 1)
+            let denied = try Run(cluster, scenario, Self.options(workers: 1))
+            await #expect {
+                try await denied.end()
+            } throws: { error in
+                let message = (error as? Failure)?.message ?? ""
+                return message.contains("-\(cluster.workers[0].pid): ")
+                    && message.contains("may not be connected to")
+            }
+            var elsewhere = Self.options(workers: 1)
+            elsewhere.queue = "nowhere"
+            let nowhere = try Run(cluster, scenario, elsewhere)
+            await #expect {
+                try await nowhere.end()
+            } throws: { ($0 as? Failure)?.code == "input.notFound" }
+            #expect(origin.count("/object") == 0)
+            try await cluster.stop()
+        }
+    }
+}
