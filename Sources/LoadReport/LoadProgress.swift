@@ -10,7 +10,8 @@ package struct LoadProgress: Sendable {
     package var step: String?
 
     private let scenario: LoadScenario
-    private let cores: Int
+    /// That the generators' loops have, from 1.
+    package var cores: Int
     private var recent: [LoadInterval] = []
     /// Requests that ended in each second so far, for the bars.
     private var rates: [Double] = []

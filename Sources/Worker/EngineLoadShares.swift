@@ -16,7 +16,7 @@ struct EngineLoadShares: LoadShareRunner {
     /// What of the files that the process may have open is not for viewers' connections.
     private static let otherFiles = 256
 
-    func prepare(_ text: String) async throws(Failure) -> any PreparedLoadShare {
+    func prepare(_ text: String) async throws -> any PreparedLoadShare {
         let scenario = try LoadScenarioReader.read(Array(text.utf8))
         try scenario.check()
         try LoadScenarioWriter.checkFiles(of: scenario)
@@ -66,7 +66,7 @@ private final class EngineLoadShare: PreparedLoadShare {
     func run(
         _ share: LoadShare, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
-    ) async throws(Failure) -> LoadShareEnd {
+    ) async throws -> LoadShareEnd {
         let engine = try LoadEngine(plan: plan, scenario: scenario, share: share, options: options)
         let isStopped = state.withLock { state in
             if case .stopped = state { return true }

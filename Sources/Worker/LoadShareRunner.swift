@@ -1,13 +1,15 @@
 package import LoadTest
-package import Model
 
 /// What sends a worker's part of a load test.
 package protocol LoadShareRunner: Sendable {
+    // No typed throws: what comes back through a protocol with those, from an async function, is not what
+    // was returned (Swift 6.3, optimized).
+
     /// Reads a scenario and finds out what its targets come to; sends no load. Cancelling the task ends it.
     ///
     /// Throws what is wrong with the scenario or its targets, and `origin.addressDenied` where this
     /// worker may not ask them.
-    func prepare(_ scenario: String) async throws(Failure) -> any PreparedLoadShare
+    func prepare(_ scenario: String) async throws -> any PreparedLoadShare
 }
 
 /// A part of a load test that could begin.
@@ -20,7 +22,7 @@ package protocol PreparedLoadShare: Sendable {
     func run(
         _ share: LoadShare, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
-    ) async throws(Failure) -> LoadShareEnd
+    ) async throws -> LoadShareEnd
 
     /// Ends it at once; before `run` too. From any thread.
     func stop()

@@ -30,7 +30,7 @@ enum LoadTestCommand {
             CommandOperand("TARGET", required: false, help: "A URL, a scenario's FILE, or -.")
         ],
         options: LoadTestOptions.load + LoadTestOptions.targets + LoadTestOptions.viewers
-            + LoadTestOptions.requests + LoadTestOptions.goals + courses + outputs
+            + LoadTestOptions.requests + LoadTestOptions.goals + places + courses + outputs
             + [TransferOptions.allowAddresses, TransferOptions.denyAddresses]
     ) { arguments in
         do {
@@ -83,26 +83,18 @@ enum LoadTestCommand {
         let scenario = try LoadTestOptions.scenario(arguments)
         let course = try course(arguments, scenario)
         let files = try LoadTestFiles(arguments)
-        let most = Int(OpenFiles.raiseLimit())
-        var options = LoadEngine.Options()
-        options.threads =
-            arguments.integer("threads") ?? max(ProcessInfo.processInfo.activeProcessorCount, 1)
-        options.viewerConnections = max(most - 256, 256)
-        options.addressPolicy = try TransferOptions.addressPolicy(arguments, allowsPrivate: true)
-        guard scenario.http.concurrency <= max(most - 64, 64) else {
-            throw LoadTestOptions.refusal(
-                "concurrency", "\(scenario.http.concurrency)",
-                "\(max(most - 64, 64)) here: this process may have \(most) files open; see ulimit -n"
-            )
-        }
+        let place = try place(arguments, scenario, course)
         let environment = DrayCommand.environment
         let display = LoadTestDisplay(
             mode: LiveLines.mode(isQuiet: arguments.flag("quiet"), environment: environment),
-            style: TerminalStyle(environment: environment), cores: options.threads)
-        let service = try LoadTestService(
-            scenario, course, options, isTold: arguments.flag("yes"), display)
+            style: TerminalStyle(environment: environment)
+        ) { place.cores }
+        let service = LoadTestService(
+            scenario, course, place, isTold: arguments.flag("yes"), display)
         do {
-            let code = await runServices([[service]], graceSeconds: 5)
+            // Workers that are lost are waited for before the rest is told.
+            let code = await runServices(
+                [[service]], graceSeconds: arguments.flag("cluster") ? 45 : 5)
             display.end()
             guard let outcome = service.outcome else {
                 return code == .success ? .interrupted : code

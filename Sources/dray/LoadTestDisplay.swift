@@ -9,11 +9,11 @@ import Synchronization
 final class LoadTestDisplay: Sendable {
     private let screen: LiveLines
     private let style: TerminalStyle
-    private let cores: Int
+    private let cores: @Sendable () -> Int
     private let progress = Mutex<LoadProgress?>(nil)
 
-    /// - Parameter cores: that the generators' loops have.
-    init(mode: LiveLines.Mode, style: TerminalStyle, cores: Int) {
+    /// - Parameter cores: that the generators' loops have, as far as that is known.
+    init(mode: LiveLines.Mode, style: TerminalStyle, cores: @escaping @Sendable () -> Int) {
         screen = LiveLines(mode: mode)
         self.style = style
         self.cores = cores
@@ -23,7 +23,7 @@ final class LoadTestDisplay: Sendable {
     ///
     /// - Parameter step: which of several; nil for a test that runs once.
     func begin(_ step: String?, _ scenario: LoadScenario) {
-        var new = LoadProgress(scenario, cores: cores)
+        var new = LoadProgress(scenario, cores: cores())
         new.step = step
         progress.withLock { $0 = new }
     }
@@ -31,6 +31,7 @@ final class LoadTestDisplay: Sendable {
     /// Takes a second that is over, with all that counts up to then.
     func show(_ interval: LoadInterval, _ result: LoadResult) {
         progress.withLock { progress in
+            progress?.cores = max(cores(), 1)
             progress?.add(interval, of: result)
             guard let progress else { return }
             screen.show(

@@ -1,60 +1,56 @@
-import Foundation
-import LoadEngine
 import LoadTest
 import Model
 import Runtime
 import Synchronization
-import Transfer
 
 /// Finds what a test's targets come to, tells of public addresses, and runs the test: a service, so that a
 /// signal ends any of it in order.
-final class LoadTestService: Service {
+final class LoadTestService: DrainableService {
     let name = "load test"
     /// How long there is to think better of a load on somebody else's address.
     private static let noticeSeconds = 5.0
 
     private let scenario: LoadScenario
     private let course: LoadTestSession.Course
-    private let options: LoadEngine.Options
+    private let place: any LoadPlace
     private let isTold: Bool
     private let display: LoadTestDisplay
-    private let transfer: TransferEngine
+    private let running = Mutex<Task<Void, any Error>?>(nil)
     private let found = Mutex<LoadTestSession.Outcome?>(nil)
 
     init(
-        _ scenario: LoadScenario, _ course: LoadTestSession.Course, _ options: LoadEngine.Options,
+        _ scenario: LoadScenario, _ course: LoadTestSession.Course, _ place: any LoadPlace,
         isTold: Bool, _ display: LoadTestDisplay
-    ) throws(Failure) {
+    ) {
         self.scenario = scenario
         self.course = course
-        self.options = options
+        self.place = place
         self.isTold = isTold
         self.display = display
-        var transfers = TransferEngine.Options()
-        transfers.loops = 1
-        transfers.addressPolicy = options.addressPolicy
-        transfer = try TransferEngine(options: transfers)
     }
 
     /// What was measured; nil when it did not come to that.
     var outcome: LoadTestSession.Outcome? { found.withLock { $0 } }
 
     func run() async throws {
-        let preflight = LoadPreflight(
-            scenario, engine: transfer, addressPolicy: options.addressPolicy,
-            nowSeconds: Date().timeIntervalSince1970
-        ) { path async throws(Failure) in
-            var assets: [AssetSubmission] = []
-            _ = try await ListSource(path).read(.check) { some throws(Failure) in assets += some }
-            return assets
+        let task = Task { try await prepareAndRun() }
+        running.withLock { $0 = task }
+        try await withTaskCancellationHandler {
+            try await task.value
+        } onCancel: {
+            task.cancel()
         }
-        let ready = try await preflight.run()
+    }
+
+    /// Ends the load at once; workers of a cluster take a moment to say what there was of it.
+    func drain() async { running.withLock { $0 }?.cancel() }
+
+    private func prepareAndRun() async throws {
+        let ready = try await place.prepare(scenario)
         try Task.checkCancellation()
         if !ready.publicHosts.isEmpty { try await tell(ready.publicHosts) }
-        var options = options
-        options.addressPolicy = ready.addressPolicy
         let session = LoadTestSession(
-            scenario, course, LocalLoadRunner(plan: ready.plan, options: options),
+            ready.scenario, course, ready.runner,
             onStep: { [display] in display.begin($0, $1) },
             follower: { [display] in display.show($0, $1) })
         try await session.run()
@@ -62,7 +58,7 @@ final class LoadTestService: Service {
         found.withLock { $0 = outcome }
     }
 
-    func stop() async { transfer.shutdown() }
+    func stop() async { place.close() }
 
     private func tell(_ hosts: [(host: String, address: String)]) async throws {
         let named = hosts.prefix(5).map { "\($0.host) (\($0.address))" }

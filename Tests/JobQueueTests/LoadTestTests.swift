@@ -251,6 +251,7 @@ import Testing
         try await QueueFixture.with("load_stop") { fixture in
             let queue = fixture.queue
             let (id, workers) = try await Self.running(queue)
+            #expect(try await queue.clusterStatus().loadTests?.map(\.id) == [id])
             for _ in 0..<2 {
                 #expect(try await queue.stopLoadTest(id).state == .stopping)
             }
@@ -262,6 +263,7 @@ import Testing
             let status = try await queue.loadTest(id)
             #expect(status.state == .ended && status.failure == nil)
             #expect(status.shares.map(\.state) == [.finished, .finished])
+            #expect(try await queue.clusterStatus().loadTests == nil)
 
             let waiting = Self.test()
             _ = try await queue.create(waiting)

@@ -223,7 +223,7 @@ private final class ScriptedShare: LoadShareRunner, PreparedLoadShare {
 
     func emit(_ interval: LoadInterval) { state.withLock { $0.onInterval }?(interval) }
 
-    func prepare(_ scenario: String) async throws(Failure) -> any PreparedLoadShare {
+    func prepare(_ scenario: String) async throws -> any PreparedLoadShare {
         if let failure { throw failure }
         state.withLock { $0.scenario = scenario }
         return self
@@ -232,7 +232,7 @@ private final class ScriptedShare: LoadShareRunner, PreparedLoadShare {
     func run(
         _ share: LoadShare, startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
-    ) async throws(Failure) -> LoadShareEnd {
+    ) async throws -> LoadShareEnd {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
                 state.onInterval = onInterval

@@ -143,6 +143,53 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
+        @Test func theCommandRunsItAndCountsAllShares() async throws {
+            let origin = try FaultOrigin()
+            origin.route("/a", FaultOrigin.Response(text: "a"))
+            origin.route("/b", FaultOrigin.Response(text: "b"))
+            let folder = try TemporaryDirectory("load")
+            let list = try folder.write(
+                origin.url("/a") + "\n" + origin.url("/b") + "\n", to: "list")
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 2, connections: 4, leaseSeconds: 60)
+            let load = try cluster.start([
+                "loadtest", "--list", list, "--users", "4", "--requests", "101", "--cluster",
+                "--workers", "2", "--json",
+            ])
+            #expect(try await load.wait(deadlineSeconds: 60) == .exited(0), "\(load.errors)")
+            #expect(load.errors.contains("the load comes from 2 workers"), "\(load.errors)")
+            // The cap is that of the whole.
+            #expect(origin.count("/a") + origin.count("/b") == 101)
+            let result = try #require(
+                try JSONSerialization.jsonObject(with: Data(load.output.utf8)) as? [String: Any])
+            let shares = try #require(result["shares"] as? [[String: Any]])
+            #expect(shares.map { $0["state"] as? String } == ["finished", "finished"])
+            #expect(result["ending"] as? String == "capped")
+
+            // Ctrl-C stops it, and what there was of it is told.
+            let long = try cluster.start([
+                "loadtest", origin.url("/a"), "--rate", "20", "--duration", "10m", "--cluster",
+                "--workers", "2", "--json",
+            ])
+            let before = origin.count("/a")
+            try await waitUntil(deadlineSeconds: 60, "load") { origin.count("/a") > before + 20 }
+            long.signal(SIGINT)
+            #expect(try await long.wait(deadlineSeconds: 60) == .exited(130), "\(long.errors)")
+            #expect(long.output.contains("\"interrupted\""))
+
+            for (options, word) in [
+                (["--workers", "2"], "--workers is of --cluster"),
+                (["--cluster", "--threads", "2"], "--threads is of this process"),
+                (["--cluster", "--workers", "1", "--at-least", "2"], "--at-least"),
+                (["--cluster", "--workers", "201"], "--workers"),
+            ] {
+                let wrong = try cluster.start(["loadtest", origin.url("/a")] + options)
+                #expect(try await wrong.wait() == .exited(2))
+                #expect(wrong.errors.contains(word), "\(wrong.errors)")
+            }
+            try await cluster.stop()
+        }
+
         @Test func whatCannotRunSaysWhyBeforeAnyLoad() async throws {
             let origin = try FaultOrigin()
             // Its worker may not ask that address.

@@ -1,0 +1,116 @@
+import CoordinatorClient
+import LoadEngine
+import LoadTest
+import Model
+import Runtime
+import Synchronization
+
+/// The workers of a cluster.
+struct ClusterLoadPlace: LoadPlace {
+    private let client: CoordinatorClient
+    private let options: ClusterLoadRunner.Options
+    private let notes: ClusterLoadNotes
+
+    init(
+        endpoints: String, token: String?, _ options: ClusterLoadRunner.Options, isQuiet: Bool
+    ) throws(Failure) {
+        client = try CoordinatorClient(endpoints: endpoints, token: token)
+        self.options = options
+        notes = ClusterLoadNotes(isQuiet: isQuiet)
+    }
+
+    var cores: Int { notes.cores }
+
+    func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad {
+        let scenario = try await Self.withoutLists(scenario)
+        try LoadScenarioWriter.checkFiles(of: scenario)
+        return PreparedLoad(
+            scenario: scenario,
+            runner: ClusterLoadRunner(client: client, options) { [notes] in notes.tell($0) },
+            publicHosts: await scenario.publicHosts())
+    }
+
+    func close() { client.shutdown() }
+
+    /// The same with the assets of its lists in place of these: workers have none of this machine's files.
+    private static func withoutLists(_ scenario: LoadScenario) async throws -> LoadScenario {
+        var whole = scenario
+        whole.targets = []
+        for target in scenario.targets {
+            guard case .list(let path) = target.source else {
+                whole.targets.append(target)
+                continue
+            }
+            let assets = try await LocalLoadPlace.assets(of: path)
+            for asset in assets {
+                var one = LoadTarget(
+                    name: name(of: asset), source: .url(asset.url, asset.kind))
+                if case .weights = scenario.popularity {
+                    one.weight = max(
+                        target.weight / Double(assets.count), LoadLimits.weight.lowerBound)
+                }
+                one.sha256 = asset.kind == .file ? asset.sha256 : nil
+                whole.targets.append(one)
+            }
+            guard whole.targets.count <= LoadLimits.targets else {
+                throw Failure(
+                    "input.tooLarge",
+                    "On a cluster a test has at most \(LoadLimits.targets) targets; "
+                        + "\(printable(path)) brings more.")
+            }
+        }
+        try whole.check()
+        return whole
+    }
+
+    private static func name(of asset: AssetSubmission) -> String {
+        var name = ""
+        for character in printable(asset.name) {
+            guard name.utf8.count + character.utf8.count <= LoadLimits.nameBytes else { break }
+            name.append(character)
+        }
+        return name
+    }
+}
+
+/// Tells what becomes of a test's workers. Safe from any thread.
+final class ClusterLoadNotes: Sendable {
+    private let isQuiet: Bool
+    private let told = Mutex<Set<String>>([])
+    private let coreCount = Atomic<Int>(1)
+
+    init(isQuiet: Bool) { self.isQuiet = isQuiet }
+
+    /// Of the workers that take part.
+    var cores: Int { coreCount.load(ordering: .relaxed) }
+
+    func tell(_ status: LoadTestStatus) {
+        let cores = status.shares.reduce(0) { $0 + ($1.number == nil ? 0 : $1.cores) }
+        coreCount.store(max(cores, 1), ordering: .relaxed)
+        let wanted = status.workers.map { " of \($0)" } ?? ""
+        switch status.state {
+        case .waiting:
+            let ready = status.shares.count { $0.state == .ready }
+            note("waiting for workers: \(ready)\(wanted) ready", status, isNeeded: false)
+        case .running, .stopping, .ended:
+            let count = status.shares.count { $0.number != nil }
+            if status.started != nil {
+                let workers = "\(count) worker\(count == 1 ? "" : "s")"
+                note("the load comes from \(workers)", status, isNeeded: false)
+            }
+        }
+        for share in status.shares where share.number != nil {
+            guard share.state == .lost || share.state == .failed else { continue }
+            let reason = share.failure.map { ": \(printable($0.message))" } ?? ""
+            note(
+                "worker \(printable(share.name)) is \(share.state.rawValue) from second "
+                    + "\(share.nextSecond) on\(reason)", status, isNeeded: true)
+        }
+    }
+
+    private func note(_ text: String, _ status: LoadTestStatus, isNeeded: Bool) {
+        guard isNeeded || !isQuiet else { return }
+        let isNew = told.withLock { $0.insert("\(status.id) \(text)").inserted }
+        if isNew { Console.note(text) }
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import LoadEngine
+import LoadTest
+import Model
+import Transfer
+
+/// Where the load of a test comes from.
+protocol LoadPlace: Sendable {
+    /// That the generators' loops have, as far as that is known; from 1.
+    var cores: Int { get }
+
+    /// Finds out what there is to be found out before any load is sent.
+    func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad
+
+    /// Ends what it has begun; nothing is asked of it after it.
+    func close()
+}
+
+/// A load that could begin.
+struct PreparedLoad: Sendable {
+    var scenario: LoadScenario
+    var runner: any LoadRunner
+    /// Hosts with addresses of the public Internet, by name, each with the first of them.
+    var publicHosts: [(host: String, address: String)]
+}
+
+/// This process.
+struct LocalLoadPlace: LoadPlace {
+    private let options: LoadEngine.Options
+    private let transfer: TransferEngine
+
+    init(_ options: LoadEngine.Options) throws(Failure) {
+        self.options = options
+        var transfers = TransferEngine.Options()
+        transfers.loops = 1
+        transfers.addressPolicy = options.addressPolicy
+        transfer = try TransferEngine(options: transfers)
+    }
+
+    var cores: Int { options.threads }
+
+    func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad {
+        let preflight = LoadPreflight(
+            scenario, engine: transfer, addressPolicy: options.addressPolicy,
+            nowSeconds: Date().timeIntervalSince1970, readList: Self.assets)
+        let ready = try await preflight.run()
+        var options = options
+        options.addressPolicy = ready.addressPolicy
+        return PreparedLoad(
+            scenario: scenario, runner: LocalLoadRunner(plan: ready.plan, options: options),
+            publicHosts: ready.publicHosts)
+    }
+
+    func close() { transfer.shutdown() }
+
+    /// What a list names.
+    static func assets(of path: String) async throws(Failure) -> [AssetSubmission] {
+        var assets: [AssetSubmission] = []
+        _ = try await ListSource(path).read(.check) { some throws(Failure) in assets += some }
+        return assets
+    }
+}

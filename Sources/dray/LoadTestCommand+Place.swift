@@ -1,0 +1,88 @@
+import Foundation
+import LoadEngine
+import LoadTest
+import Model
+import Runtime
+
+/// Where the load comes from: this process, or the workers of a cluster.
+extension LoadTestCommand {
+    static let places = [
+        CommandOption(
+            "cluster", .flag,
+            help:
+                "Have the workers of the cluster at DRAY_COORDINATOR, by default that of `dray up`, "
+                + "send the load, each its part."),
+        CommandOption(
+            "queue", .text(placeholder: "NAME"),
+            help: "With --cluster: only workers of this queue. Default: any."),
+        CommandOption(
+            "workers", .integer(placeholder: "N", range: 1...WireLimits.loadWorkers),
+            help: "With --cluster: how many. Default: all that are ready when the wait is over."),
+        CommandOption(
+            "at-least", .integer(placeholder: "N", range: 1...WireLimits.loadWorkers),
+            help: "With --cluster: begin with so many when the wait is over. Default: as --workers."
+        ),
+        CommandOption(
+            "wait", .text(placeholder: "TIME"),
+            help: "With --cluster: how long workers are waited for, which finish their jobs first. "
+                + "Default: 60s, or 10s without --workers."),
+    ]
+
+    static func place(
+        _ arguments: Arguments, _ scenario: LoadScenario, _ course: LoadTestSession.Course
+    ) throws -> any LoadPlace {
+        guard arguments.flag("cluster") else {
+            for option in ["queue", "workers", "at-least", "wait"]
+            where arguments.text(option) != nil {
+                throw UsageError(
+                    "--\(option) is of --cluster", hint: "Add --cluster, or leave it out.")
+            }
+            return try localPlace(arguments, scenario)
+        }
+        guard arguments.integer("threads") == nil else {
+            throw UsageError(
+                "--threads is of this process", hint: "Workers use all of their cores.")
+        }
+        for option in ["allow-addresses", "deny-addresses"]
+        where !arguments.texts(option).isEmpty {
+            throw UsageError(
+                "--\(option) is of this process", hint: "Give it to the workers instead.")
+        }
+        var options = ClusterLoadRunner.Options()
+        options.queue = arguments.text("queue")
+        options.workers = arguments.integer("workers")
+        options.atLeast = arguments.integer("at-least")
+        if case .scale = course, options.workers ?? options.atLeast != nil {
+            throw UsageError(
+                "--scale says how many workers itself",
+                hint: "Leave --workers and --at-least out.")
+        }
+        if let most = options.workers, let least = options.atLeast, least > most {
+            throw LoadTestOptions.refusal("at-least", "\(least)", "1 to \(most), as --workers")
+        }
+        options.waitSeconds =
+            try LoadTestOptions.duration("wait", arguments, WireLimits.loadWaitSeconds)
+            ?? (options.workers == nil && course == .once ? 10 : 60)
+        return try ClusterLoadPlace(
+            endpoints: CommonOptions.coordinator ?? ClusterCall.localEndpoint,
+            token: CommonOptions.token, options, isQuiet: arguments.flag("quiet"))
+    }
+
+    private static func localPlace(
+        _ arguments: Arguments, _ scenario: LoadScenario
+    ) throws -> LocalLoadPlace {
+        let most = Int(OpenFiles.raiseLimit())
+        var options = LoadEngine.Options()
+        options.threads =
+            arguments.integer("threads") ?? max(ProcessInfo.processInfo.activeProcessorCount, 1)
+        options.viewerConnections = max(most - 256, 256)
+        options.addressPolicy = try TransferOptions.addressPolicy(arguments, allowsPrivate: true)
+        guard scenario.http.concurrency <= max(most - 64, 64) else {
+            throw LoadTestOptions.refusal(
+                "concurrency", "\(scenario.http.concurrency)",
+                "\(max(most - 64, 64)) here: this process may have \(most) files open; see ulimit -n"
+            )
+        }
+        return try LocalLoadPlace(options)
+    }
+}
