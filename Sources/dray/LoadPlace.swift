@@ -56,7 +56,14 @@ struct LocalLoadPlace: LoadPlace {
     /// What a list names.
     static func assets(of path: String) async throws(Failure) -> [AssetSubmission] {
         var assets: [AssetSubmission] = []
-        _ = try await ListSource(path).read(.check) { some throws(Failure) in assets += some }
+        _ = try await ListSource(path).read(.check) { some throws(Failure) in
+            assets += some
+            guard assets.count <= LoadPlan.mostObjects else {
+                throw Failure(
+                    "input.target",
+                    "\(printable(path)) names more than \(LoadPlan.mostObjects) files and titles")
+            }
+        }
         return assets
     }
 }

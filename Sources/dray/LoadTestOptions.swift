@@ -18,7 +18,9 @@ enum LoadTestOptions {
                 + "ended; or in stages, as --rate. Default: 10."),
         CommandOption(
             "duration", short: "d", .text(placeholder: "TIME"),
-            help: "How long, 30s, 5m, 1h. Default: 10s, or what the stages take."),
+            help:
+                "How long, 30s, 5m, 1h; of a scenario's stages the first so much. Default: what the "
+                + "stages take, or until --requests or --bytes are reached, or else 10s."),
         CommandOption(
             "requests", short: "n", .integer(placeholder: "N", range: 1...1_000_000_000_000),
             help: "Most requests that are sent."),
@@ -220,29 +222,6 @@ enum LoadTestOptions {
     private static func setLoad(
         _ scenario: inout LoadScenario, _ arguments: Arguments, isNew: Bool
     ) throws {
-        let seconds = try duration("duration", arguments, LoadLimits.capSeconds)
-        if let rate = arguments.text("rate") {
-            guard arguments.text("users") == nil else {
-                throw UsageError(
-                    "--rate and --users exclude each other",
-                    hint: "A rate comes by its plan; users wait for their answers.")
-            }
-            scenario.model = .open(arguments.flag("poisson") ? .poisson : .constant)
-            scenario.stages = try stages("rate", rate, seconds, LoadLimits.rate)
-        } else if let users = arguments.text("users") {
-            scenario.model = .closed
-            scenario.stages = try stages("users", users, seconds, LoadLimits.users)
-        } else if isNew {
-            scenario.stages = [LoadStage(seconds: seconds ?? 10, from: 10, to: 10)]
-        } else if let seconds {
-            scenario.caps.durationSeconds = seconds
-        }
-        if arguments.flag("poisson") {
-            guard case .open = scenario.model else {
-                throw UsageError("--poisson is of a rate", hint: "Add --rate, or leave it out.")
-            }
-            scenario.model = .open(.poisson)
-        }
         if let count = arguments.integer("requests") { scenario.caps.requests = Int64(count) }
         if let text = arguments.text("bytes") {
             scenario.caps.bytes = try checked("bytes", text) { text throws(LoadInputError) in
@@ -253,6 +232,33 @@ enum LoadTestOptions {
                 return count
             }
         }
+        let seconds = try duration("duration", arguments, LoadLimits.capSeconds)
+        // Another load is for as long as the scenario's own; one that is to send so much goes on until it has.
+        let isCapped = scenario.caps.requests != nil || scenario.caps.bytes != nil
+        let usual =
+            !scenario.stages.isEmpty
+            ? scenario.durationSeconds : isCapped ? LoadLimits.stageSeconds.upperBound : 10
+        if let rate = arguments.text("rate") {
+            guard arguments.text("users") == nil else {
+                throw UsageError(
+                    "--rate and --users exclude each other",
+                    hint: "A rate comes by its plan; users wait for their answers.")
+            }
+            scenario.model = .open(arguments.flag("poisson") ? .poisson : .constant)
+            scenario.stages = try stages("rate", rate, seconds, usual, LoadLimits.rate)
+        } else if let users = arguments.text("users") {
+            scenario.model = .closed
+            scenario.stages = try stages("users", users, seconds, usual, LoadLimits.users)
+        } else if isNew {
+            scenario.stages = [LoadStage(seconds: usual, from: 10, to: 10)]
+        }
+        if let seconds { limit(&scenario, toSeconds: seconds) }
+        if arguments.flag("poisson") {
+            guard case .open = scenario.model else {
+                throw UsageError("--poisson is of a rate", hint: "Add --rate, or leave it out.")
+            }
+            scenario.model = .open(.poisson)
+        }
         if let seconds = try duration("warm-up", arguments, LoadLimits.warmUpSeconds) {
             scenario.warmUpSeconds = seconds
         }
@@ -261,9 +267,20 @@ enum LoadTestOptions {
         }
     }
 
-    /// One number for so long, or stages.
+    /// One load for all of the time, or the first of several stages.
+    private static func limit(_ scenario: inout LoadScenario, toSeconds seconds: Double) {
+        if scenario.stages.count == 1, scenario.stages[0].from == scenario.stages[0].to {
+            scenario.stages[0].seconds = seconds
+            scenario.caps.durationSeconds = nil
+        } else {
+            scenario.caps.durationSeconds = seconds
+        }
+    }
+
+    /// One number, for `seconds` or as long as is usual, or stages.
     private static func stages(
-        _ option: String, _ text: String, _ seconds: Double?, _ range: ClosedRange<Double>
+        _ option: String, _ text: String, _ seconds: Double?, _ usual: Double,
+        _ range: ClosedRange<Double>
     ) throws -> [LoadStage] {
         guard !text.contains(":") else {
             let stages = try checked(option, text) { text throws(LoadInputError) in
@@ -287,7 +304,7 @@ enum LoadTestOptions {
                 option, text,
                 "a number over 0, up to \(Int(range.upperBound)), or stages: 30s:100,1m:500")
         }
-        return [LoadStage(seconds: seconds ?? 10, from: level, to: level)]
+        return [LoadStage(seconds: seconds ?? usual, from: level, to: level)]
     }
 
     private static func setRequests(
@@ -316,7 +333,9 @@ enum LoadTestOptions {
                 throw UsageError(
                     "--header is given too often", hint: "Give at most \(LoadLimits.headers).")
             }
-            scenario.http.headers.append(try RequestHeader(line: line))
+            let header = try RequestHeader(line: line)
+            scenario.http.headers.removeAll { $0.name.lowercased() == header.name.lowercased() }
+            scenario.http.headers.append(header)
         }
         if arguments.flag("check-digests") { scenario.bodies = .checked }
     }

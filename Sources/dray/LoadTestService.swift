@@ -7,9 +7,6 @@ import Synchronization
 /// signal ends any of it in order.
 final class LoadTestService: DrainableService {
     let name = "load test"
-    /// How long there is to think better of a load on somebody else's address.
-    private static let noticeSeconds = 5.0
-
     private let scenario: LoadScenario
     private let course: LoadTestSession.Course
     private let place: any LoadPlace
@@ -48,7 +45,7 @@ final class LoadTestService: DrainableService {
     private func prepareAndRun() async throws {
         let ready = try await place.prepare(scenario)
         try Task.checkCancellation()
-        if !ready.publicHosts.isEmpty { try await tell(ready.publicHosts) }
+        try await tell(ready.publicHosts)
         let session = LoadTestSession(
             ready.scenario, course, ready.runner,
             onStep: { [display] in display.begin($0, $1) },
@@ -61,12 +58,12 @@ final class LoadTestService: DrainableService {
     func stop() async { place.close() }
 
     private func tell(_ hosts: [(host: String, address: String)]) async throws {
-        let named = hosts.prefix(5).map { "\($0.host) (\($0.address))" }
-        let more = hosts.count > 5 ? " and \(hosts.count - 5) more" : ""
-        Console.note(
-            "this load goes to the public Internet: \(named.joined(separator: ", "))\(more)")
+        var isSearch = false
+        if case .search = course { isSearch = true }
+        guard let text = PublicNotice.text(hosts, scenario, isSearch: isSearch) else { return }
+        Console.note(text)
         guard !isTold else { return }
         Console.note("it begins in 5 s; Ctrl-C now sends nothing, --yes does not wait")
-        try await Task.sleep(for: .seconds(Self.noticeSeconds))
+        try await Task.sleep(for: .seconds(PublicNotice.seconds))
     }
 }

@@ -1,0 +1,40 @@
+import LoadTest
+import Testing
+
+@Suite struct PublicNoticeTests {
+    private let edge = [(host: "edge.example", address: "93.184.216.34")]
+
+    private func scenario(_ model: LoadModel, _ stages: [LoadStage]) -> LoadScenario {
+        var scenario = LoadScenario()
+        scenario.model = model
+        scenario.stages = stages
+        return scenario
+    }
+
+    @Test func namesHostAddressRateAndDuration() throws {
+        var scenario = scenario(.open(.poisson), [LoadStage(seconds: 300, from: 0, to: 500)])
+        scenario.caps.requests = 5_000
+        #expect(
+            PublicNotice.text(edge, scenario, isSearch: false)
+                == "this load goes to the public Internet: edge.example (93.184.216.34); up to 500 "
+                + "requests a second for 5 min 00 s, 5,000 requests at most")
+        #expect(
+            PublicNotice.text(edge, scenario, isSearch: true)?
+                .hasSuffix("raised until a threshold breaks") == true)
+    }
+
+    @Test func namesUsersAndViewers() throws {
+        var scenario = scenario(.closed, [LoadStage(seconds: 30, from: 64, to: 64)])
+        scenario.user = .viewers(ViewerSettings())
+        let text = try #require(PublicNotice.text(edge, scenario, isSearch: false))
+        #expect(text.hasSuffix("; 64 users at a time, viewers one after another, for 30.0 s"))
+    }
+
+    @Test func manyHostsAreCountedAndNoneIsNothing() throws {
+        let scenario = scenario(.closed, [LoadStage(seconds: 30, from: 1, to: 1)])
+        let many = (0..<9).map { (host: "h\($0)", address: "93.184.216.\($0)") }
+        let text = try #require(PublicNotice.text(many, scenario, isSearch: false))
+        #expect(text.contains("h4 (93.184.216.4) and 4 more;"))
+        #expect(PublicNotice.text([], scenario, isSearch: false) == nil)
+    }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What `dray loadtest` refuses before it sends anything, and what it makes of its options.
+@Suite(.timeLimit(.minutes(2))) struct LoadTestUsageTests {
+    private let directory: TemporaryDirectory
+    private let origin: FaultOrigin
+
+    init() throws {
+        directory = try TemporaryDirectory("loadtest")
+        origin = try FaultOrigin()
+        origin.serve("/a", [UInt8](repeating: 7, count: 1_000))
+        origin.route(
+            "/t.m3u8",
+            FaultOrigin.Response(
+                text: "#EXTM3U\n#EXTINF:1,\n1.ts\n#EXTINF:1,\n2.ts\n#EXT-X-ENDLIST\n"))
+        for name in ["1", "2"] { origin.serve("/\(name).ts", [UInt8](repeating: 1, count: 100)) }
+        origin.route(
+            "/page.m3u8",
+            FaultOrigin.Response(
+                200, headers: [("Content-Type", "text/html")], body: Array("<html></html>".utf8)))
+    }
+
+    private func run(
+        _ arguments: [String]
+    ) async throws -> (ending: ChildProcess.Ending, output: String, errors: String) {
+        let process = try DrayProcess.start(["loadtest"] + arguments)
+        return (try await process.wait(), process.output, process.errors)
+    }
+
+    private var file: String { origin.url("/a") }
+
+    @Test(arguments: [
+        (
+            #"{"targets": ["URL"], "arrivals": {"rate": 5, "secs": 1}}"#,
+            "field arrivals.secs: is not known here"
+        ),
+        (#"{"arrivals": {"rate": 5, "seconds": 1}}"#, "TARGET is missing"),
+        (
+            #"{"targets": ["URL"], "arrivals": {"rate": -5, "seconds": 1}}"#,
+            "field arrivals.rate: given -5"
+        ),
+        (#"{"targets": ["URL"]}"#, "field arrivals: is missing"),
+        (#"{"targets": ["PAGE"], "arrivals": {"rate": 5, "seconds": 1}}"#, "targets[0] ("),
+        (
+            #"{"targets": ["URL", "http://127.0.0.1:1/a"], "arrivals": {"rate": 5, "seconds": 1}}"#,
+            "targets[1] (http://127.0.0.1:1/a): origin.connect"
+        ),
+        (
+            #"{"targets": ["URL", {"list": "none.csv"}], "arrivals": {"rate": 5, "seconds": 1}}"#,
+            "none.csv"
+        ),
+        (
+            #"{"targets": ["URL"], "bodies": "check", "arrivals": {"rate": 5, "seconds": 1}}"#,
+            "field bodies"
+        ),
+    ])
+    func aBadScenarioIsRefusedBeforeAnythingIsSent(text: String, message: String) async throws {
+        let text = text.replacing("URL", with: file).replacing(
+            "PAGE", with: origin.url("/page.m3u8"))
+        let path = try directory.write(text, to: "s.json")
+        let answer = try await run([path])
+        #expect(answer.ending == .exited(2), "\(answer.errors)")
+        #expect(answer.errors.contains(message), "\(answer.errors)")
+        #expect(answer.output.isEmpty)
+        #expect(origin.count("/a") == 0)
+    }
+
+    @Test(arguments: [
+        (["--rate", "5", "--users", "5"], "--rate and --users exclude each other"),
+        (["--rate", "-5"], "--rate: given '-5'"),
+        (["--rate", "0"], "--rate: given '0'"),
+        (["--rate", "5", "--duration", "5"], "--duration: given '5'"),
+        (["--rate", "1m:5,x"], "--rate: given '1m:5,x'"),
+        (["--users", "2000000"], "--users: given '2000000'"),
+        (["--poisson"], "--poisson is of a rate"),
+        (["--watch", "5s"], "--watch is of viewers"),
+        (["--viewers"], "field targets[0]: is a file"),
+        (["--rate", "5", "--think", "1s"], "field thinkTime: given with a rate"),
+        (["--threshold", "p99(total) < 5"], "--threshold: given '5'"),
+        (["--abort"], "--abort is of thresholds"),
+        (["--duration", "2s", "--warm-up", "2s"], "field warmUpSeconds: given 2"),
+        (["--http", "3"], "--http: given '3'"),
+        (["--allow", "x y"], "--allow: given 'x y'"),
+        (["--html", "/nowhere/x.html"], "/nowhere/x.html"),
+    ])
+    func whatDoesNotGoTogetherIsRefused(options: [String], message: String) async throws {
+        let answer = try await run([file] + options)
+        #expect(answer.ending == .exited(2), "\(answer.errors)")
+        #expect(answer.errors.contains(message), "\(answer.errors)")
+        #expect(origin.requests.isEmpty)
+    }
+
+    /// A test that is to send so much needs no duration, and one that has its own is as long as that.
+    @Test func aCapEndsTheTest() async throws {
+        let answer = try await run([file, "--users", "3", "--requests", "25", "--quiet"])
+        #expect(answer.ending == .exited(0), "\(answer.errors)")
+        #expect(origin.count("/a") == 25)
+    }
+
+    @Test func optionsGoBeforeTheScenario() async throws {
+        let path = try directory.write(
+            """
+            {"targets": ["\(file)"], "arrivals": {"users": 1, "seconds": 3600},
+             "http": {"headers": {"X-One": "1", "X-Two": "2"}}}
+            """, to: "s.json")
+        let answer = try await run(
+            [path, "--rate", "20", "--duration", "1s", "--header", "x-two: 3", "--quiet"])
+        #expect(answer.ending == .exited(0), "\(answer.errors)")
+        #expect(origin.count("/a") == 20)
+        for request in origin.requests {
+            #expect(request.headers["x-one"] == "1" && request.headers["x-two"] == "3")
+        }
+    }
+
+    @Test func aTitleIsPlayedToItsEnd() async throws {
+        let answer = try await run(
+            [
+                origin.url("/t.m3u8"), "--rate", "4", "--duration", "1s", "--quiet", "--threshold",
+                "failed_viewers <= 0%", "--threshold", "p99(startup) < 30s",
+            ])
+        #expect(answer.ending == .exited(0), "\(answer.errors)\(answer.output)")
+        // Once more for the plan.
+        #expect(origin.count("/t.m3u8") == 5)
+        #expect(origin.count("/1.ts") == 4)
+    }
+
+    @Test func aThresholdThatBreaksIsTheExitCode() async throws {
+        let answer = try await run(
+            [
+                origin.url("/missing"), "--rate", "20", "--duration", "1s", "--quiet",
+                "--threshold",
+                "error_rate < 1%",
+            ])
+        #expect(answer.ending == .exited(99), "\(answer.errors)")
+    }
+
+    /// Bodies are compared with what a list says of them.
+    @Test func digestsOfAListAreChecked() async throws {
+        let list = try directory.write(
+            """
+            [{"url": "\(file)", "sha256": "\(String(repeating: "0", count: 64))"}]
+            """, to: "list.json")
+        let answer = try await run(
+            [
+                "--list", list, "--check-digests", "--users", "1", "--requests", "3", "--quiet",
+                "--threshold", "error_rate >= 100%",
+            ])
+        #expect(answer.ending == .exited(0), "\(answer.errors)\(answer.output)")
+        #expect(answer.output.contains("integrity.digestMismatch"), "\(answer.output)")
+        #expect(origin.count("/a") == 3)
+    }
+}
