@@ -39,6 +39,8 @@ final class LoadLoop: @unchecked Sendable {
     var clock = LoadClock(startNanoseconds: 0)
     var phase = Phase.waiting
     private var ending = LoadResult.Ending.finished
+    /// Told so, perhaps before it began: another loop may be that quick.
+    private var isCapped = false
     private var failure: Failure?
     private var multi: CurlMulti?
     private let profile: CurlProfile
@@ -123,7 +125,10 @@ final class LoadLoop: @unchecked Sendable {
 
     /// All that the caps allow is used up: what is under way may end.
     func cap() {
-        loop.execute { [self] in drain(.capped) }
+        loop.execute { [self] in
+            isCapped = true
+            drain(.capped)
+        }
     }
 
     // MARK: On the loop: time
@@ -157,6 +162,7 @@ final class LoadLoop: @unchecked Sendable {
         secondTimer?.schedule(afterSeconds: 1 - clock.seconds)
         let seconds = scenario.durationSeconds
         if seconds.isFinite { endTimer?.schedule(afterSeconds: seconds - clock.seconds) }
+        if isCapped { return drain(.capped) }
         beginArrivals()
     }
 
