@@ -2,6 +2,7 @@ import Foundation
 import LoadEngine
 import LoadTest
 import Model
+import Runtime
 import Transfer
 
 /// Where the load of a test comes from.
