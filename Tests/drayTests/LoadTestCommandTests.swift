@@ -1,0 +1,186 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `dray loadtest` as people run it, against a real nginx.
+@Suite(.timeLimit(.minutes(2))) struct LoadTestCommandTests {
+    private let directory: TemporaryDirectory
+    private let origin: NginxServer
+
+    init() async throws {
+        directory = try TemporaryDirectory("loadtest")
+        try FileManager.default.createDirectory(
+            atPath: directory.path("www"), withIntermediateDirectories: true)
+        try directory.write([UInt8](repeating: 7, count: 20_000), to: "www/file")
+        for place in 0..<4 {
+            try directory.write([UInt8](repeating: 1, count: 30_000), to: "www/\(place).ts")
+        }
+        let segments = (0..<4).map { "#EXTINF:0.5,\n\($0).ts" }.joined(separator: "\n")
+        try write(
+            "www/title.m3u8",
+            "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-PLAYLIST-TYPE:VOD\n\(segments)\n#EXT-X-ENDLIST\n"
+        )
+        try write("www/page.m3u8", "<!doctype html><html><body>not a playlist</body></html>")
+        origin = try await NginxServer(root: directory.path("www"))
+    }
+
+    private func write(_ name: String, _ text: String) throws {
+        try directory.write(Array(text.utf8), to: name)
+    }
+
+    private func dray(_ arguments: [String]) async throws -> (
+        ending: ChildProcess.Ending, output: String, errors: String
+    ) {
+        let process = try DrayProcess.start(
+            ["loadtest"] + arguments, environment: ["LANG": "C.UTF-8"],
+            workingDirectory: directory.path)
+        let ending = try await process.wait()
+        return (ending, process.output, process.errors)
+    }
+
+    private func json(_ text: String) throws -> [String: Any] {
+        let value = try JSONSerialization.jsonObject(with: Data(text.utf8))
+        return try #require(value as? [String: Any])
+    }
+
+    private func counts(_ result: [String: Any]) throws -> [String: Any] {
+        try #require(result["counts"] as? [String: Any])
+    }
+
+    @Test func itCountsWhatTheServerServed() async throws {
+        let answer = try await dray([
+            "\(origin.url)/file", "--users", "3", "--requests", "200", "--json", "--quiet",
+            "--html", "page.html", "--csv", "series.csv", "--hdr-log", "log.hlog", "--prometheus",
+            "metrics.prom",
+        ])
+        try #require(answer.ending == .exited(0), "\(answer.errors)")
+        let result = try json(answer.output)
+        #expect(result["ending"] as? String == "capped")
+        #expect(try counts(result)["succeeded"] as? Int == 200)
+        #expect(try counts(result)["bytes"] as? Int == 200 * 20_000)
+        try await waitUntil(deadlineSeconds: 10, "nginx's log") {
+            origin.requests().count { $0.target == "/file" } >= 200
+        }
+        #expect(origin.requests().count { $0.target == "/file" } == 200)
+        for file in ["page.html", "series.csv", "log.hlog", "metrics.prom"] {
+            #expect(!(try directory.read(file)).isEmpty, "\(file)")
+        }
+    }
+
+    @Test func viewersPlayATitle() async throws {
+        let answer = try await dray([
+            "\(origin.url)/title.m3u8", "--users", "2", "--watch", "2s", "--duration", "4s",
+            "--startup", "0.5s", "--json", "--quiet", "-t", "failed_viewers <= 0%", "-t",
+            "p99(startup) < 60s",
+        ])
+        try #require(answer.ending == .exited(0), "\(answer.errors)\(answer.output)")
+        let counts = try counts(try json(answer.output))
+        #expect(counts["viewersStarted"] as? Int ?? 0 >= 2)
+        #expect(counts["viewersFailed"] as? Int == 0)
+        #expect(counts["segments"] as? Int ?? 0 >= 8)
+    }
+
+    @Test func aThresholdThatDoesNotHoldIsAnExitCode() async throws {
+        let answer = try await dray([
+            "\(origin.url)/file", "--users", "1", "--requests", "20", "--quiet", "-t",
+            "throughput > 900Gbit/s", "-t", "error_rate <= 0%",
+        ])
+        #expect(answer.ending == .exited(99))
+        #expect(answer.output.contains("✗ throughput > 900Gbit/s"))
+        #expect(answer.output.contains("✓ error_rate <= 0%"))
+    }
+
+    @Test func oneThatIsToEndItDoes() async throws {
+        let answer = try await dray([
+            "\(origin.url)/nothing", "--users", "1", "--duration", "600s", "--think", "10ms",
+            "--quiet", "-t", "error_rate < 1%", "--abort", "--json",
+        ])
+        #expect(answer.ending == .exited(99))
+        #expect(try json(answer.output)["ending"] as? String == "aborted")
+    }
+
+    @Test func interruptedItReportsWhatItHas() async throws {
+        let process = try DrayProcess.start(
+            [
+                "loadtest", "\(origin.url)/file", "--users", "2", "--duration", "600s", "--quiet",
+                "--json",
+            ],
+            workingDirectory: directory.path)
+        try await waitUntil(deadlineSeconds: 30, "requests") { origin.requests().count > 10 }
+        process.signal(SIGINT)
+        #expect(try await process.wait() == .exited(130))
+        let result = try json(process.output)
+        #expect(result["ending"] as? String == "interrupted")
+        #expect(try counts(result)["succeeded"] as? Int ?? 0 > 0)
+    }
+
+    @Test func aListsFilesAreCheckedAgainstItsDigests() async throws {
+        try write(
+            "list.json",
+            """
+            {"name": "l", "assets": [{"name": "f", "kind": "file", "url": "\(origin.url)/file",
+             "sha256": "\(String(repeating: "0", count: 64))"}]}
+            """)
+        let answer = try await dray([
+            "--list", "list.json", "--users", "1", "--requests", "3", "--check-digests", "--json",
+            "--quiet",
+        ])
+        try #require(answer.ending == .exited(0), "\(answer.errors)")
+        let errors = try json(answer.output)["errors"] as? [[String: Any]]
+        #expect(errors?.first?["code"] as? String == "integrity.digestMismatch")
+        #expect(errors?.first?["count"] as? Int == 3)
+    }
+
+    @Test func theMostThatHoldsIsSearchedFor() async throws {
+        let answer = try await dray([
+            "\(origin.url)/file", "--rate", "20", "--search", "--step", "1s", "--most", "40", "-t",
+            "error_rate < 1%", "--quiet", "--json",
+        ])
+        try #require(answer.ending == .exited(0), "\(answer.errors)")
+        #expect(answer.output.contains("\"highest\" : 40"))
+    }
+
+    @Test func theReadyScenariosAreRead() async throws {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("loadtest/scenarios")
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(names.count == 4)
+        for name in names {
+            // What ends it before it begins: nothing of the scenario is at fault.
+            let answer = try await dray([
+                folder.appendingPathComponent(name).path, "--target", "http://127.0.0.1:1/a.m3u8",
+            ])
+            #expect(answer.ending == .exited(2))
+            #expect(answer.errors.contains("origin.connect"), "\(name): \(answer.errors)")
+        }
+    }
+
+    @Test func whatIsWrongIsToldBeforeAnythingIsSent() async throws {
+        let url = "\(origin.url)/file"
+        let cases: [([String], String)] = [
+            ([], "TARGET is missing"),
+            ([url, "--rate", "-1"], "--rate: given '-1'"),
+            ([url, "--rate", "nan"], "--rate: given 'nan'"),
+            ([url, "--rate", "1", "--users", "1"], "--rate and --users exclude each other"),
+            ([url, "--poisson"], "--poisson is of a rate"),
+            ([url, "--viewers"], "viewers play them"),
+            ([url, "--watch", "3s"], "--watch is of viewers"),
+            ([url, "--duration", "0s"], "--duration: given '0s'"),
+            ([url, "-t", "p99(nothing) < 3ms"], "--threshold: given 'p99(nothing)'"),
+            ([url, "--search"], "--search is without a threshold"),
+            ([url, "--abort"], "--abort is of thresholds"),
+            ([url, "--scale", "1,1"], "--scale: given '1,1'"),
+            ([url, "--html", "no/such/place.html"], "no/such/place.html: No such file"),
+            (["\(origin.url)/page.m3u8"], "an HTML page"),
+            (["http://127.0.0.1:1/file"], "origin.connect"),
+            (["missing.json"], "missing.json: No such file"),
+        ]
+        for (arguments, message) in cases {
+            let answer = try await dray(arguments)
+            #expect(answer.ending == .exited(2), "\(arguments)")
+            #expect(answer.errors.contains(message), "\(arguments): \(answer.errors)")
+        }
+        #expect(origin.requests().allSatisfy { $0.target == "/page.m3u8" })
+    }
+}
