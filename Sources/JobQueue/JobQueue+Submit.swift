@@ -157,7 +157,7 @@ extension JobQueue {
     private static func knownFiles(_ both: [PostgresValue]) -> [(String, [PostgresValue])] {
         [
             // What was staged is looked up, however little the planner takes it for.
-            (SQL.planByIndex, []), (SQL.toldByFiles, Array(both.prefix(1))),
+            (SQL.planByIndex, []), (SQL.toldByFiles, both),
             (SQL.startKnownFiles, both), (SQL.planInBulk, []),
         ]
     }

@@ -45,28 +45,43 @@ extension WorkerService {
                     key: job.key, bytes: promised.bytes, digests: promised.digests)
             }
         }
-        var adopted: [JobReport] = []
-        for (job, stored) in zip(jobs, there) where stored != nil {
-            var report = JobReport(job: job.id, lease: lease, outcome: .done)
-            report.stored = stored
-            report.adopted = true
-            report.validator = job.knownValidator
-            if job.sha256 != nil || job.digests != nil || job.isKnownVerified == true {
-                report.verified = true
-            }
-            adopted.append(report)
+        // What others stored, or this asset before other tracks were chosen, may be of an edition that is gone: the
+        // origin says whether it is as it was.
+        let isTold = { (job: Job) in job.knownValidator != nil && job.isDocument != true }
+        let found = zip(jobs, there).filter { $0.1 != nil }
+        let adopted = found.filter { !isTold($0.0) }.map { job, stored in
             held.downloaded(job.id, lease)
+            return Self.report(job, lease, adopted: stored)
         }
         reports.push(contentsOf: adopted)
         pace.ended(adopted.count)
+        start(found.map(\.0).filter(isTold).map { ($0, nil) }, lease, storage, areThere: true)
         let missing = zip(jobs, there).filter { $0.1 == nil }.map(\.0)
         for job in missing where job.isDocument == true { await write(job, lease, storage) }
         await submit(missing.filter { $0.isDocument != true }, lease, storage)
     }
 
+    /// Of a job whose bytes lie under their key already.
+    private static func report(
+        _ job: Job, _ lease: LeaseID, adopted stored: StoredObject?
+    ) -> JobReport {
+        var report = JobReport(job: job.id, lease: lease, outcome: .done)
+        report.stored = stored
+        report.adopted = true
+        report.validator = job.knownValidator
+        if job.sha256 != nil || job.digests != nil || job.isKnownVerified == true {
+            report.verified = true
+        }
+        return report
+    }
+
     /// Starts the transfers of jobs, each from where an earlier attempt left it.
+    ///
+    /// - Parameter areThere: what the jobs know lies under their keys: they fetch nothing of which the origin says
+    ///   that it is as it was.
     func start(
-        _ jobs: [(job: Job, partial: PartialBody?)], _ lease: LeaseID, _ storage: DirectoryStorage
+        _ jobs: [(job: Job, partial: PartialBody?)], _ lease: LeaseID, _ storage: DirectoryStorage,
+        areThere: Bool = false
     ) {
         // A transfer that starts after its lease was dropped would be cancelled by nobody. The jobs
         // are given back all the same: a heartbeat under way may still save the lease.
@@ -83,19 +98,23 @@ extension WorkerService {
                 giveBack(job, lease, storage, partial)
                 continue
             }
-            start(job, lease, storage, course, from: partial)
+            start(
+                job, lease, storage, course, from: partial,
+                // At a mirror another's validator is nothing.
+                unless: areThere && course.isAtMain ? job.knownValidator : nil)
         }
         if isDraining { engine.cancelUnbegun(held.queuedTransfers()) }
     }
 
     private func start(
         _ job: Job, _ lease: LeaseID, _ storage: DirectoryStorage, _ course: MirrorCourse,
-        from partial: PartialBody? = nil
+        from partial: PartialBody? = nil, unless validator: String? = nil
     ) {
         let split = Split(
             worker: id, job: job, lease: lease, partBytes: configuration.partBytes)
         var request = request(for: job, lease, storage, split)
         request.url = course.url
+        request.validator = validator
         // Parts are asked for at the job's own URL, where another's validator is nothing. A file of a list
         // keeps its mirrors to its end; a title's may be many gigabytes, of which one connection makes hours.
         if !course.isAtMain || course.hasMirrors && (job.role ?? .file) == .file {
@@ -196,6 +215,9 @@ extension WorkerService {
                     job, lease, Self.ofSegment(ending.failure, role: job.role),
                     retryAfter: ending.retryAfterSeconds, origins: course.outcomes(last))
             }
+        case .success(let fetched) where fetched.isUnchanged:
+            pace.ended(1)
+            reports.push(Self.report(job, lease, adopted: job.known))
         case .success(let fetched):
             defer { pace.ended(1) }
             tally.ended(seconds: result.totalSeconds, bytes: fetched.bytes)

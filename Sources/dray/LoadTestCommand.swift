@@ -155,7 +155,7 @@ struct LoadTestFiles {
     init(_ arguments: Arguments) throws {
         self.arguments = arguments
         for option in ["html", "csv", "hdr-log", "prometheus"] {
-            if let path = arguments.text(option) { try ReportWriter.check(path) }
+            if let path = arguments.text(option) { try ReportWriter.check(path, option: option) }
         }
     }
 

@@ -14,13 +14,14 @@ struct ReportWriter {
     var media: MediaCheck.Findings?
 
     /// Throws `input.destination` when no report could be written to `path`; leaves nothing behind.
-    static func check(_ path: String) throws(Failure) {
-        if isSpecial(path) {
+    static func check(_ path: String, option: String = "report") throws(Failure) {
+        do throws(Failure) {
+            guard isSpecial(path) else { return try open(path).abandon() }
             // To open it here and close it again would be the end of the file for a pipe's reader.
             guard access(path, W_OK) == 0 else { throw failure(path, systemErrorText(errno)) }
-            return
+        } catch {
+            throw Failure(error.code, "--\(option) \(error.message)")
         }
-        try open(path).abandon()
     }
 
     /// True for a pipe or a device, `/dev/stdout` say, which a rename would replace.

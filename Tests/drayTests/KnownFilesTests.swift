@@ -16,7 +16,7 @@ extension EndToEnd {
 
         private static func isManifest(_ target: String) -> Bool { target.hasSuffix(".m3u8") }
 
-        /// Pre-fetches, and answers what the origin was asked for, and what lay there by the report.
+        /// Pre-fetches, and answers what came from the origin, and what lay there by the report.
         private static func prefetch(
             _ source: String, _ options: [String], _ home: EmbeddedHome, _ origin: NginxServer
         ) async throws -> (targets: [String], adoptedBytes: Int) {
@@ -33,7 +33,8 @@ extension EndToEnd {
             }
             let report = try Report(home.report)
             return (
-                requests.dropFirst(before).map(\.target).filter { !$0.hasPrefix("/mark") },
+                requests.dropFirst(before).filter { $0.status != 304 }.map(\.target)
+                    .filter { !$0.hasPrefix("/mark") },
                 report.total("bytes") - report.total("fetchedBytes")
             )
         }
@@ -103,6 +104,33 @@ extension EndToEnd {
             #expect(Set(first.targets) == ["/files/trailer.mp4", "/images/poster.jpg"])
             let second = try await Self.prefetch(list, ["--name", "two"], home, origin)
             #expect(second.targets.isEmpty && second.adoptedBytes > 0)
+
+            // What has changed at its origin meanwhile is fetched.
+            let poster = "images/poster.jpg"
+            try source.write([UInt8](repeating: 9, count: 77), to: poster)
+            let third = try await Self.prefetch(list, ["--name", "three"], home, origin)
+            #expect(third.targets == ["/\(poster)"])
+            #expect(
+                try Data(
+                    contentsOf: URL(filePath: "\(home.edge)/127.0.0.1:\(origin.port)/\(poster)")
+                ).count == 77)
+        }
+
+        /// Playlists say nothing of it: a key, and what is encrypted with it, may change under their URLs.
+        @Test func mediaThatChangedUnderTheSamePlaylistsIsFetchedWithWhatHasNot() async throws {
+            let (source, origin) = try await Self.origin()
+            let home = try await EmbeddedHome(.current)
+            let url = "\(origin.url)/titles/clockwork/master.m3u8"
+            _ = try await Self.prefetch(url, ["--name", "t", "--max-height", "200"], home, origin)
+            let file = "titles/clockwork/video/180p/segment-001.m4s"
+            try source.write([UInt8](repeating: 5, count: 999), to: file)
+            let whole = try await Self.prefetch(url, ["--name", "t"], home, origin)
+            #expect(whole.targets.contains("/\(file)"))
+            #expect(whole.adoptedBytes > 0)
+            #expect(
+                try Data(
+                    contentsOf: URL(filePath: "\(home.edge)/127.0.0.1:\(origin.port)/\(file)")
+                ).count == 999)
         }
     }
 }

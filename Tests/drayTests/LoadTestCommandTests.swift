@@ -16,11 +16,11 @@ import Testing
             try directory.write([UInt8](repeating: 1, count: 30_000), to: "www/\(place).ts")
         }
         let segments = (0..<4).map { "#EXTINF:0.5,\n\($0).ts" }.joined(separator: "\n")
-        try write(
-            "www/title.m3u8",
-            "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-PLAYLIST-TYPE:VOD\n\(segments)\n#EXT-X-ENDLIST\n"
-        )
-        try write("www/page.m3u8", "<!doctype html><html><body>not a playlist</body></html>")
+        try directory.write(
+            "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-PLAYLIST-TYPE:VOD\n\(segments)\n#EXT-X-ENDLIST\n",
+            to: "www/title.m3u8")
+        try directory.write(
+            "<!doctype html><html><body>not a playlist</body></html>", to: "www/page.m3u8")
         origin = try await NginxServer(root: directory.path("www"))
     }
 

@@ -15,15 +15,17 @@ WITH listed AS MATERIALIZED (
     WHERE n.manifest_sha256 IS NOT NULL
     GROUP BY t.source
 ), gone AS (
-    DELETE FROM former_file f USING sources o
-    WHERE f.asset_id = $1::bigint AND o.source = $1::bigint AND NOT o.is_same
+    DELETE FROM former_file f
+    WHERE f.asset_id = $1::bigint
+      AND NOT EXISTS (SELECT FROM sources o WHERE o.source = $1::bigint AND o.is_same)
 ), known AS MATERIALIZED (
     SELECT DISTINCT ON (n.id) n.id, t.bytes, t.sha256, t.verified, t.validator
     FROM listed n
     JOIN told_file t ON hashtextextended(t.key, 0) = hashtextextended(n.key, 0) AND t.key = n.key
         AND t.url = n.url
     JOIN sources o ON o.source = t.source AND o.is_same
-    WHERE t.sha256 IS NOT NULL
+    -- The origin is asked whether it is still that.
+    WHERE t.validator IS NOT NULL
       -- What is to be compared now was compared then.
       AND (n.expected_bytes IS NULL OR n.expected_bytes = t.bytes)
       AND (n.expected_sha256 IS NULL OR n.expected_sha256 = t.sha256)

@@ -9,4 +9,7 @@ JOIN asset b ON hashtextextended(b.key, 0) = hashtextextended(a.key, 0) AND b.ki
 JOIN catalog e ON e.id = b.catalog_id
 WHERE a.id = $1::bigint AND b.id <> a.id AND b.key = a.key AND b.url = a.url
   AND e.site_id = c.site_id
+  AND EXISTS (
+      SELECT FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
+      WHERE s.asset_id = b.id)
 ORDER BY b.changed_at DESC LIMIT 4)
