@@ -26,6 +26,7 @@ enum DrayCommand {
 
               0    everything is done          2    bad usage or input
               1    some assets failed          3    no coordinator or database
+              99   a load test's threshold does not hold
               130  interrupted; running the command again goes on where it stopped
             """,
         subcommands: [

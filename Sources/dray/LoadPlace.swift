@@ -30,10 +30,12 @@ struct LocalLoadPlace: LoadPlace {
     private let options: LoadEngine.Options
     private let transfer: TransferEngine
 
-    init(_ options: LoadEngine.Options) throws(Failure) {
+    /// - Parameter caFile: the scenario's certificate authorities, for manifests as well.
+    init(_ options: LoadEngine.Options, caFile: String?) throws(Failure) {
         self.options = options
         var transfers = TransferEngine.Options()
         transfers.loops = 1
+        transfers.caFile = caFile
         transfers.addressPolicy = options.addressPolicy
         transfer = try TransferEngine(options: transfers)
     }

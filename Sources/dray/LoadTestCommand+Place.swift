@@ -83,6 +83,6 @@ extension LoadTestCommand {
                 "\(max(most - 64, 64)) here: this process may have \(most) files open; see ulimit -n"
             )
         }
-        return try LocalLoadPlace(options)
+        return try LocalLoadPlace(options, caFile: scenario.http.caFile)
     }
 }

@@ -118,7 +118,12 @@ import Testing
             try await submit(fixture)
             try await resolve(fixture, ["low.ts", "high.ts"])
             let grant = try await fixture.lease(1)
-            _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
+            _ = try await fixture.report(
+                grant.jobs.map { job in
+                    var report = F.done(job, grant)
+                    report.validator = Self.validator
+                    return report
+                })
             try await fixture.queue.interruptAll()
             try await submit(fixture, height: 720)
             try await resolve(fixture, ["high.ts", "low.ts"])
@@ -157,6 +162,17 @@ import Testing
             #expect(try await work(fixture) == ["a"])
             try await submit(
                 fixture, catalog: "elsewhere", site: "file:///srv/other", [F.file("a")])
+            #expect(try await work(fixture) == [])
+        }
+    }
+
+    /// The origin is asked whether what others stored is still right: without a validator there is no asking.
+    @Test func whatCannotBeAskedForIsFetched() async throws {
+        try await F.with("known_unasked") { fixture in
+            try await submit(fixture, [F.file("a")])
+            let grant = try await fixture.lease()
+            _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
+            try await submit(fixture, catalog: "films", [F.file("a")])
             #expect(try await work(fixture) == [])
         }
     }
