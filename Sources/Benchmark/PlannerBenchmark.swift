@@ -29,6 +29,11 @@ package enum PlannerBenchmark {
             name: "G/M/16, CV² 2", servers: 16, utilisation: 0.9, serviceCV2: 1, arrivalCV2: 2,
             isExact: false),
         Queue(
+            name: "M/G/16, CV² 20", servers: 16, utilisation: 0.8, serviceCV2: 20, isExact: false),
+        Queue(
+            name: "M/G/16, CV² 100", servers: 16, utilisation: 0.8, serviceCV2: 100,
+            isExact: false),
+        Queue(
             name: "day, failures, backlog", servers: 512, utilisation: 0.6, serviceCV2: 4,
             isExact: false, isPool: true),
     ]

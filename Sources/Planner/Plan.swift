@@ -36,6 +36,11 @@ package struct Plan: Codable, Sendable {
         package let meanWaitOtherwise: Double?
         /// How long the nightly fill takes; nil for longer than there is.
         package let fillHours: Double?
+        /// The 95th percentile of waits while the fill runs, with misses at their mean; nil where there
+        /// are no misses or no fill, and for a queue without end.
+        package let waitP95BesideFill: Double?
+        /// Whether so many reach both goals, without headroom.
+        package let isEnough: Bool
     }
 }
 
@@ -95,12 +100,20 @@ extension Plan {
             finite(pool.waitSeconds(workers, quantile: quantile))
         }
         let other = pool.waiting(workers, by: pool.correction.other)
+        let beside =
+            demand.meanMissesPerSecond > 0 && demand.fillSegmentsPerDay >= 1
+            ? finite(night.waitBesideFill(workers, pool, quantile: 0.95)) : nil
+        let fillHours = night.hours(demand, workers: workers)
+        let window = demand.fillWindowSeconds / 3_600 * (1 + 1e-9)
+        let inTime = pool.waitSeconds(workers, quantile: values[.percentile])
+        let isOnDemand = demand.peakMissesPerSecond == 0 || inTime <= values[.waitSeconds]
         return Outcome(
             workers: workers, utilisation: model.utilisation,
             queueLength: finite(model.meanQueueLength), waitP50: wait(0.5), waitP95: wait(0.95),
             waitP99: wait(0.99), meanWait: finite(model.meanWaitSeconds),
             meanWaitOtherwise: finite(other.meanWaitSeconds),
-            fillHours: night.hours(demand, workers: workers))
+            fillHours: fillHours, waitP95BesideFill: beside,
+            isEnough: isOnDemand && fillHours.map { $0 <= window } ?? false)
     }
 
     private static func finite(_ value: Double) -> Double? { value.isFinite ? value : nil }

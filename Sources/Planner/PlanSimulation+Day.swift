@@ -181,11 +181,9 @@ struct PlannedDay {
         return min(1, within(Double(hour)) + within(Double(hour + 24)))
     }
 
-    /// While the fill runs every transfer is in use, and a fetch on demand waits until enough have
-    /// ended: as many a second as end, less those before it (M/M/c with priority, saturated).
     private func meanWaitBesideFill(_ hour: Int) -> Double {
-        let spare = Double(slots) - models[hour].load
-        return spare > 0 ? fillSeconds / spare : .infinity
+        NightPool.meanWaitBesideFill(
+            fillSeconds: fillSeconds, slots: slots, load: models[hour].load)
     }
 
     private func share(atMost seconds: Double, hour: Int) -> Double {

@@ -62,7 +62,10 @@ extension Sizing.Connections {
         _ fill: WorkerSpeed, _ miss: WorkerSpeed
     ) {
         edge = demand.peakConcurrentUsers
-        originMost = workers.map { $0 * Int(values[.connections]) }
+        originMost = [
+            workers.map { $0 * Int(values[.connections]) },
+            values.known(.originConnections).map { Int($0) },
+        ].compactMap { $0 }.min()
         originInUse = max(
             demand.fillSegmentsPerSecond * fill.transferSeconds
                 + demand.meanMissesPerSecond * miss.transferSeconds,

@@ -13,15 +13,18 @@ extension Sizing.Workers {
                 mostUtilisation: utilisation, atMost: most, by: correction)
         }
         let chosen = values.correction
-        let forDeadline = night.fewest(utilisation: used, atMost: most)
+        // A drawn time to boot may be longer than a drawn deadline.
+        let isInTime = demand.fillSegmentsPerDay == 0 || Self.hasTime(values)
+        let forDeadline = isInTime ? night.fewest(utilisation: used, atMost: most) : nil
         let forOnDemand = onDemand(used, by: chosen, of: pool)
         self.forDeadline = forDeadline
         self.forOnDemand = forOnDemand
         forOnDemandOtherwise = onDemand(used, by: chosen.other, of: pool)
         let needed = Self.larger(forDeadline, forOnDemand)
         self.needed = needed
-        let barely = Self.larger(
-            night.fewest(utilisation: 1, atMost: most), onDemand(0.999, by: chosen, of: pool))
+        let barelyForDeadline = isInTime ? night.fewest(utilisation: 1, atMost: most) : nil
+        let barelyOnDemand = onDemand(0.999, by: chosen, of: pool)
+        let barely = Self.larger(barelyForDeadline, barelyOnDemand)
         barelyNeeded = needed.map { min($0, barely ?? $0) } ?? barely
         let spare = Int(values[.spareWorkers])
         self.spare = spare
@@ -37,14 +40,20 @@ extension Sizing.Workers {
         mostUsefulOnDemand = [peak, pool.workersAtOrigin].compactMap { $0 }.min()
         var stops: [Sizing.Stop] = []
         if forDeadline == nil {
-            let origin = night.originAllows ? nil : night.originMost?.input
-            stops.append(
-                Sizing.Stop(
-                    goal: .deadline, limit: origin?.row.path ?? Self.ofWorkers(values)))
+            var limit = ScenarioInput.headroom.row.path
+            if !isInTime {
+                limit = ScenarioInput.bootSeconds.row.path
+            } else if barelyForDeadline == nil {
+                let origin = night.originAllows ? nil : night.originMost?.input
+                limit = origin?.row.path ?? Self.ofWorkers(values)
+            }
+            stops.append(Sizing.Stop(goal: .deadline, limit: limit))
         }
         if forOnDemand == nil {
             var limit = Self.ofWorkers(values)
-            if pool.dispatch.seconds(quantile: values[.percentile]) > values[.waitSeconds] {
+            if barelyOnDemand != nil {
+                limit = ScenarioInput.headroom.row.path
+            } else if pool.dispatch.seconds(quantile: values[.percentile]) > values[.waitSeconds] {
                 limit = ScenarioInput.dispatchSeconds.row.path
             } else if let origin = pool.originMost {
                 let free = OnDemandPool(values, demand, miss: miss, heedsOrigin: false)
@@ -57,6 +66,11 @@ extension Sizing.Workers {
             stops.append(Sizing.Stop(goal: .onDemand, limit: limit))
         }
         self.stops = stops
+    }
+
+    /// Whether anything is left of the deadline once workers have started.
+    private static func hasTime(_ values: ScenarioValues) -> Bool {
+        values[.deadlineHours] * 3_600 > values[.bootSeconds]
     }
 
     private static func larger(_ one: Int?, _ other: Int?) -> Int? {

@@ -54,7 +54,8 @@ package struct Sizing: Codable, Hashable, Sendable {
         package enum Goal: String, Codable, Sendable { case deadline, onDemand }
 
         package let goal: Goal
-        /// The input that stops it: `origin.requestsPerSecond`; `workers` for the million that is the
+        /// The input that stops it: `origin.requestsPerSecond`; `pool.headroom` where the goal is
+        /// reached, but not with so much of the pool to spare; `workers` for the million that is the
         /// most a pool may have.
         package let limit: String
     }
@@ -86,7 +87,7 @@ package struct Sizing: Codable, Hashable, Sendable {
     package struct Connections: Codable, Hashable, Sendable {
         /// Of viewers to the edge: one each, as HTTP/2 has it.
         package let edge: Double
-        /// That workers can open to origins; nil when no pool suffices.
+        /// That workers can open to origins, and those allow; nil where neither is known.
         package let originMost: Int?
         /// In use there on average at the worse of night and peak: Little's law.
         package let originInUse: Double

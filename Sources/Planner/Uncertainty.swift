@@ -176,7 +176,11 @@ private struct Figures {
         requests.append(sizing.demand.peakRequestsPerSecond)
         egress.append(sizing.demand.peakEgressBitsPerSecond)
         storage.append(sizing.demand.edgeStorageBytes)
-        fill.append(sizing.demand.fillBitsPerSecond)
+        // Where no time is left for it, it has no rate.
+        let isWithoutTime = sizing.workers.stops.contains {
+            $0.limit == ScenarioInput.bootSeconds.row.path
+        }
+        if !isWithoutTime { fill.append(sizing.demand.fillBitsPerSecond) }
     }
 
     mutating func add(_ money: Money, of provider: String) {
@@ -194,9 +198,9 @@ private struct Figures {
         var all = [
             Self.range("peak requests", "1/s", requests),
             Self.range("peak egress", "bit/s", egress),
-            Self.range("fill", "bit/s", fill),
             Self.range("edge storage", "B", storage),
         ]
+        if !fill.isEmpty { all.insert(Self.range("fill", "bit/s", fill), at: 2) }
         guard workers.count >= Uncertainty.fewest(draws: suffices.count) else { return all }
         all.append(Self.range("workers", "", workers))
         for cost in costs {

@@ -94,6 +94,9 @@ package struct WaitingModel: Sendable, Hashable {
 }
 
 extension WaitingModel.Correction {
+    /// Up to which CV² of service Kimura's interpolation stands by itself (docs/planning.md).
+    package static let mostInterpolatedCV2 = 4.0
+
     /// What the mean wait of M/M/c is multiplied by; `utilisation` under 1.
     func factor(
         servers: Int, utilisation: Double, arrivalCV2: Double, serviceCV2: Double
@@ -115,7 +118,11 @@ extension WaitingModel.Correction {
         }
         // Arrivals burstier than Poisson count as Allen and Cunneen have them.
         let bursts = arrivalCV2 > 1 ? (arrivalCV2 + serviceCV2) / (1 + serviceCV2) : 1
-        return (arrival + serviceCV2) / sum * bursts
+        // Kimura's stays bounded as service varies more, waits do not: simulated ones come to lie half
+        // way to Allen and Cunneen's.
+        let share = min(0.5, max(0, serviceCV2 - Self.mostInterpolatedCV2) / 32)
+        let interpolated = (arrival + serviceCV2) / sum
+        return bursts * (interpolated + share * ((arrival + serviceCV2) / 2 - interpolated))
     }
 }
 

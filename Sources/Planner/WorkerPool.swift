@@ -193,6 +193,30 @@ package struct NightPool: Sendable {
         return max(0, min(byWorkers, originMost?.perSecond ?? byWorkers))
     }
 
+    /// Seconds from submission to the start of its transfer that a share of `quantile` of the misses
+    /// does not exceed while the fill runs; infinite for a queue that grows without end.
+    package func waitBesideFill(
+        _ workers: Int, _ pool: OnDemandPool, quantile: Double
+    ) -> Double {
+        let slots = workers * pool.connections
+        let inUse = Double(workers) * scalability.efficiency(Double(workers))
+        func seconds(_ speed: WorkerSpeed, _ most: OriginLimits.Most?) -> Double {
+            let byWorkers = inUse * speed.segmentsPerSecond
+            return Double(slots) / max(1e-9, min(byWorkers, most?.perSecond ?? byWorkers))
+        }
+        let mean = Self.meanWaitBesideFill(
+            fillSeconds: seconds(fill, originMost), slots: slots,
+            load: missesPerSecond * seconds(miss, pool.originMost))
+        return mean * -log(1 - quantile) + pool.dispatch.seconds(quantile: quantile)
+    }
+
+    /// While the fill runs every transfer is in use, and a fetch on demand waits until enough have
+    /// ended: as many a second as end, less those before it (M/M/c with priority, saturated).
+    static func meanWaitBesideFill(fillSeconds: Double, slots: Int, load: Double) -> Double {
+        let spare = Double(slots) - load
+        return spare > 0 ? fillSeconds / spare : .infinity
+    }
+
     /// The fewest workers that fill as fast as the origin allows; nil without limits, or when no
     /// number gets there.
     package var workersAtOrigin: Int? {

@@ -4,7 +4,7 @@ import Runtime
 /// Rows of the tables that Markdown and HTML have alike.
 extension PlanFacts {
     static let outcomeHeadings = [
-        "workers", "in use", "queue", "p50", "p95", "p99", "fill takes",
+        "workers", "in use", "queue", "p50", "p95", "p99", "fill takes", "p95 in the fill",
     ]
 
     func outcome(_ outcome: Plan.Outcome) -> [String] {
@@ -13,7 +13,15 @@ extension PlanFacts {
             outcome.queueLength.map(Quantity.digits) ?? "no end",
             Quantity.seconds(outcome.waitP50), Quantity.seconds(outcome.waitP95),
             Quantity.seconds(outcome.waitP99), Quantity.hours(outcome.fillHours),
+            besideFill(outcome),
         ]
+    }
+
+    /// The wait while the fill runs; empty where one of both is not there.
+    func besideFill(_ outcome: Plan.Outcome) -> String {
+        let demand = plan.sizing.demand
+        guard demand.meanMissesPerSecond > 0, demand.fillSegmentsPerDay >= 1 else { return "–" }
+        return Quantity.seconds(outcome.waitP95BesideFill)
     }
 
     static let monthHeadings = [

@@ -97,8 +97,9 @@ struct PlanFacts {
                     + Self.number(sizing.machines.edge)),
             Row(
                 "connections", count(connections.edge),
-                "of viewers; to origins \(Quantity.digits(connections.originInUse)) in use, "
-                    + "\(Self.number(connections.originMost)) at most; to the database "
+                "of viewers; to origins \(Quantity.digits(connections.originInUse)) in use"
+                    + (connections.originMost.map { ", \(HumanFormat.count($0)) at most" } ?? "")
+                    + "; to the database "
                     + "\(connections.database), to coordinators "
                     + Self.number(connections.coordinators)),
         ]
@@ -144,8 +145,7 @@ struct PlanFacts {
     func workers(_ outcome: Plan.Outcome) -> String {
         let sizing = plan.sizing.workers
         if outcome.workers == sizing.total { return "\(outcome.workers) (planned)" }
-        return sizing.total == nil && outcome.workers == sizing.mostUseful
-            ? "\(outcome.workers) (too few)" : "\(outcome.workers)"
+        return outcome.isEnough ? "\(outcome.workers)" : "\(outcome.workers) (too few)"
     }
 
     /// What is said where a plan has no pool, and so no price.

@@ -84,18 +84,22 @@ package struct PlanTable {
     private var outcomes: String {
         let rows = plan.outcomes.map { outcome in
             [
-                facts.workers(outcome), bar(outcome.utilisation),
+                facts.workers(outcome), bar(outcome.utilisation, width: 12),
                 Quantity.percent(outcome.utilisation),
                 outcome.queueLength.map(Quantity.digits) ?? "no end",
                 Quantity.seconds(outcome.waitP50), Quantity.seconds(outcome.waitP95),
                 Quantity.seconds(outcome.waitP99), Quantity.hours(outcome.fillHours),
+                facts.besideFill(outcome),
             ]
         }
         let title = "How it does: on-demand fetches at the peak, and the fill"
         guard !rows.isEmpty else { return "\(title)\n  No pool suffices.\n" }
         return table(
-            title, ["workers", "in use", "", "queue", "p50", "p95", "p99", "fill takes"], rows,
-            left: [0, 1])
+            title,
+            [
+                "workers", "in use", "", "queue", "p50", "p95", "p99", "fill takes",
+                "p95 in the fill",
+            ], rows, left: [0, 1])
     }
 
     private var origin: String? {

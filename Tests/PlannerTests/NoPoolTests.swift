@@ -78,7 +78,7 @@ import Testing
         #expect(workers.stops.map(\.goal) == goals)
         #expect(workers.needed == nil && workers.total == nil)
         #expect(plan.sizing.machines.workers == nil && plan.sizing.machines.total == nil)
-        #expect(plan.sizing.connections.originMost == nil)
+        #expect(plan.sizing.connections.originMost.map { Double($0) } == given[.originConnections])
         #expect(plan.costs.isEmpty)
         #expect(plan.problems.count { $0.hasPrefix("No pool suffices: ") } == goals.count)
         #expect(plan.growth.months.allSatisfy { $0.workers == nil && $0.machines == nil })

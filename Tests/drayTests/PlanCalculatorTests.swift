@@ -120,10 +120,10 @@ import Testing
         let report = try #require(
             JSONSerialization.jsonObject(with: Data(process.output.utf8)) as? [String: Any])
         let rows = try #require(report["simulations"] as? [[String: Any]])
-        #expect(rows.count == 9)
-        #expect(rows.prefix(8).allSatisfy { $0["meanWaitSeconds"] as? Double ?? 0 > 0 })
+        #expect(rows.count == 11)
+        #expect(rows.prefix(10).allSatisfy { $0["meanWaitSeconds"] as? Double ?? 0 > 0 })
         #expect(rows.count { $0["relativeError"] is Double } == 5)
-        #expect(rows.count { $0["kimuraError"] is Double } == 8)
+        #expect(rows.count { $0["kimuraError"] is Double } == 10)
     }
 
     @Test(arguments: [

@@ -1,0 +1,109 @@
+/// What is worth knowing of a plan that stands.
+extension Plan {
+    /// From which number of workers on an origin's limit is what binds.
+    private static func atOrigin(_ values: ScenarioValues, _ sizing: Sizing) -> [String] {
+        let demand = sizing.demand
+        guard let total = sizing.workers.total else { return [] }
+        var notes: [String] = []
+        let night = NightPool(values, demand, fill: sizing.fillSpeed, miss: sizing.missSpeed)
+        if let most = night.originMost, let workers = night.workersAtOrigin, workers <= total {
+            notes.append(
+                "From \(workers) \(workers == 1 ? "worker" : "workers") on the fill is bound by "
+                    + "\(most.input.row.path): more of them do not end it sooner.")
+        }
+        let pool = OnDemandPool(
+            values, demand, miss: sizing.missSpeed, heedsOrigin: true)
+        if let most = pool.originMost, let workers = pool.workersAtOrigin, workers <= total,
+            demand.peakMissesPerSecond > 0
+        {
+            notes.append(
+                "From \(workers) \(workers == 1 ? "worker" : "workers") on on-demand fetches are "
+                    + "bound by \(most.input.row.path): more workers do not shorten their waits.")
+        }
+        return notes
+    }
+
+    static func notes(
+        _ scenario: Scenario, _ values: ScenarioValues, _ sizing: Sizing
+    ) -> [String] {
+        let demand = sizing.demand
+        var notes = atOrigin(values, sizing)
+        if values[.deadlineHours] > 24 {
+            notes.append(
+                "fill.deadlineHours is more than a day: the next day's fill comes after 24 h, so each "
+                    + "has to be done in that. The plan reckons with 24 h.")
+        }
+        let law = Scalability(
+            alpha: values[.contention], beta: values[.coherency], gamma: 1)
+        if let peak = law.peakN, let total = sizing.workers.total, Double(total) > peak + 1 {
+            notes.append(
+                "Beyond \(Int(peak)) workers each more takes from what all do (worker.coherency): "
+                    + "start the spare ones only in place of others.")
+        }
+        notes += peaks(scenario, values, demand)
+        if values[.serviceCV2] > WaitingModel.Correction.mostInterpolatedCV2,
+            demand.peakMissesPerSecond > 0
+        {
+            notes.append(
+                "Service times vary a lot (worker.serviceCV2 is \(rate(values[.serviceCV2]))): waits "
+                    + "by formulas are rough then, --simulate plays them through.")
+        }
+        if let currency = scenario.money.currency {
+            let rates = scenario.money.exchange.filter { $0.key != currency }
+                .sorted { $0.key < $1.key }
+                .map { "1 \($0.key) = \(Scenario.plain($0.value)) \(currency)" }
+            let date = scenario.money.exchangeDate ?? "no date"
+            notes.append(
+                rates.isEmpty
+                    ? "No rate is given for other currencies than \(currency): they stay as they are."
+                    : "Reckoned with \(rates.joined(separator: ", ")) (given, \(date)); other "
+                        + "currencies stay as they are.")
+        }
+        let check = sizing.workers.squareRootCheck
+        if let check, let planned = sizing.workers.forOnDemand, check > planned,
+            demand.peakMissesPerSecond > 0
+        {
+            notes.append(
+                "Square-root staffing asks for \(check) workers where hardly any fetch may wait at "
+                    + "all; the plan lets them wait within their target.")
+        }
+        if scenario.given[.segmentsPerSecond] == nil, scenario.given[.cpuPerGigabyte] == nil {
+            notes.append(
+                "Workers' speed is Dray's own measured one (docs/performance.md), over HTTP "
+                    + "without TLS; --calibrate takes that of your machines.")
+        }
+        return notes
+    }
+
+    /// What the peak is by, of viewers and of all else.
+    private static func peaks(
+        _ scenario: Scenario, _ values: ScenarioValues, _ demand: Demand
+    ) -> [String] {
+        var notes: [String] = []
+        let isWatched = demand.meanConcurrentViewers > 0
+        if isWatched {
+            let watch = demand.meanConcurrentViewers
+            let ratio = demand.peakConcurrentUsers / demand.meanConcurrentViewers
+            notes.append(
+                "By Little's law \(watch < 10 ? rate(watch) : Scenario.plain(watch.rounded())) watch "
+                    + "at once on average over the day; the peak is "
+                    + "\(Scenario.plain((ratio * 10).rounded() / 10)) times that.")
+        }
+        let ratio = Scenario.plain(values[.peakToMean])
+        if scenario.given[.meanRequests] != nil || scenario.given[.peakRequests] != nil {
+            if scenario.given[.meanRequests] == nil || scenario.given[.peakRequests] == nil {
+                notes.append(
+                    "Of the mean and the peak of requests one was counted; the other is by "
+                        + "audience.peakToMean, \(ratio).")
+            }
+        } else if scenario.given[.peakToMean] == nil, values.actionRequestsPerDay > 0,
+            isWatched
+        {
+            notes.append(
+                "audience.peakToMean, \(ratio), is that of actions; viewers at the peak are by "
+                    + "audience.\(scenario.given[.peakConcurrentUsers] == nil ? "peakShare" : "peakConcurrentUsers")."
+            )
+        }
+        return notes
+    }
+}
