@@ -3,6 +3,8 @@
 /// Users → requests and bytes → misses and the nightly fill, each from the likely or drawn values of a
 /// scenario's inputs. Bandwidths are in bits a second, volumes in bytes.
 package struct Demand: Codable, Hashable, Sendable {
+    /// Users were not known, and requests were.
+    package private(set) var hasUsersByRequests = false
     package private(set) var monthlyActiveUsers = 0.0
     package private(set) var dailyActiveUsers = 0.0
     package private(set) var peakConcurrentUsers = 0.0
@@ -61,9 +63,12 @@ package struct Demand: Codable, Hashable, Sendable {
         let peak = values.known(.peakConcurrentUsers)
         let share = values[.dailyActiveShare]
         let peakShare = values.known(.peakShare)
+        hasUsersByRequests =
+            values.known(.monthlyActiveUsers) == nil && daily == nil && peak == nil
+        // Any number will do for users that requests tell: what one asks for is what counts.
         monthlyActiveUsers =
             values.known(.monthlyActiveUsers)
-            ?? (daily ?? (peak ?? 0) / (peakShare ?? 1)) / share
+            ?? (hasUsersByRequests ? 1_000 : (daily ?? (peak ?? 0) / (peakShare ?? 1)) / share)
         dailyActiveUsers = min(monthlyActiveUsers, daily ?? monthlyActiveUsers * share)
         if daily == nil, let peak { dailyActiveUsers = max(dailyActiveUsers, peak) }
         meanConcurrentViewers = dailyActiveUsers * values[.minutesPerDay] / 1_440
@@ -100,6 +105,7 @@ package struct Demand: Codable, Hashable, Sendable {
             peakRequestsPerSecond > 0 ? peakEgressBitsPerSecond / 8 / peakRequestsPerSecond : 0
         let bytes = values.known(.requestBytes)
         let (mean, peak) = (values.known(.meanRequests), values.known(.peakRequests))
+        let ofUsers = meanRequestsPerSecond
         if let known = mean ?? peak.map({ $0 / values[.peakToMean] }) {
             meanRequestsPerSecond = known
         }
@@ -107,9 +113,26 @@ package struct Demand: Codable, Hashable, Sendable {
             peakRequestsPerSecond = known
         }
         peakRequestsPerSecond = max(peakRequestsPerSecond, meanRequestsPerSecond)
+        if hasUsersByRequests {
+            countUsersBack(values, by: ofUsers > 0 ? meanRequestsPerSecond / ofUsers : 0)
+        }
         egressBytesPerMonth =
             meanRequestsPerSecond * (bytes ?? meanBytes) * 86_400 * Self.daysPerMonth
         peakEgressBitsPerSecond = peakRequestsPerSecond * (bytes ?? peakBytes) * 8
+    }
+
+    /// `ratio` times the users that were reckoned with make the requests that were counted. At the peak
+    /// as many watch as make its requests besides actions.
+    private mutating func countUsersBack(_ values: ScenarioValues, by ratio: Double) {
+        monthlyActiveUsers *= ratio
+        dailyActiveUsers *= ratio
+        meanConcurrentViewers *= ratio
+        peakConcurrentUsers *= ratio
+        guard values[.minutesPerDay] > 0 else { return }
+        let actions = dailyActiveUsers * values.actionRequestsPerDay / 86_400
+        let ofViewers = peakRequestsPerSecond - actions * values[.peakToMean]
+        let viewers = ofViewers * values[.segmentSeconds] / values[.tracks]
+        peakConcurrentUsers = min(dailyActiveUsers, max(viewers, meanConcurrentViewers))
     }
 
     private mutating func countCatalog(_ values: ScenarioValues) {

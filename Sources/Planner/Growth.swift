@@ -37,13 +37,18 @@ package struct Growth: Codable, Hashable, Sendable {
         package let bindsInMonth: Int?
     }
 
-    /// `months` months from now, 0 to 120; month 0 is the plan itself.
+    /// More users than people: no later month is planned for.
+    package static let mostUsers = 1e10
+
+    /// `months` months from now, 0 to 120; month 0 is the plan itself. Ends before there would be more
+    /// than `mostUsers`.
     init(_ values: ScenarioValues, _ now: Sizing, months count: Int) {
         var months: [Month] = []
         // Also where no number of them would do, which is no share of anything.
         var workersBindIn: Int?
         for month in 0...max(0, count) {
-            let sizing = month == 0 ? now : Sizing(Self.grown(values, now, by: month))
+            let sizing = month == 0 ? now : Sizing(Self.grown(values, by: month))
+            if month > 0, sizing.demand.monthlyActiveUsers > Self.mostUsers { break }
             let shares = Self.shares(values, of: now, in: sizing)
             let isEnough = sizing.workers.barelyNeeded.map { $0 <= now.workers.total ?? 0 }
             if now.workers.total != nil, isEnough != true, workersBindIn == nil {
@@ -71,19 +76,19 @@ package struct Growth: Codable, Hashable, Sendable {
 
     /// The values of a later month: audience and catalog grown, all else as it is.
     private static func grown(
-        _ values: ScenarioValues, _ now: Sizing, by month: Int
+        _ values: ScenarioValues, by month: Int
     ) -> ScenarioValues {
         var grown = values
         let audience = power(1 + values[.audienceGrowth], month)
         let catalog = power(1 + values[.catalogGrowth], month)
         // What is known in numbers grows; shares of it stay.
         let numbers: [ScenarioInput] = [
-            .dailyActiveUsers, .peakConcurrentUsers, .meanRequests, .peakRequests,
+            .monthlyActiveUsers, .dailyActiveUsers, .peakConcurrentUsers, .meanRequests,
+            .peakRequests,
         ]
         for input in numbers {
             if let number = values.known(input) { grown[input] = number * audience }
         }
-        grown[.monthlyActiveUsers] = now.demand.monthlyActiveUsers * audience
         if let bytes = values.known(.catalogGigabytes) {
             grown[.catalogGigabytes] = bytes * catalog
         }

@@ -60,8 +60,14 @@ extension Plan {
     private static func replacement(_ input: ScenarioInput, _ scenario: Scenario) -> String? {
         guard scenario.isReplaced(input) else { return nil }
         switch input {
-        case .monthlyActiveUsers: return "reckoned back from who is there in a day, or at once"
+        case .monthlyActiveUsers:
+            return scenario.hasUsersByRequests
+                ? "reckoned back from the requests that were counted"
+                : "reckoned back from who is there in a day, or at once"
         case .peakShare:
+            if scenario.hasUsersByRequests, scenario.given[.peakToMean] == nil {
+                return "by the peak of the requests that were counted"
+            }
             return scenario.given[.peakConcurrentUsers] == nil
                 ? "by audience.peakToMean" : "by audience.peakConcurrentUsers"
         case .dailyActiveShare: return "by audience.dailyActiveUsers"

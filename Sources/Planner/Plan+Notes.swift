@@ -40,6 +40,11 @@ extension Plan {
                 "Beyond \(Int(peak)) workers each more takes from what all do (worker.coherency): "
                     + "start the spare ones only in place of others.")
         }
+        if demand.hasUsersByRequests {
+            notes.append(
+                "Users are reckoned back from the requests that were counted, by what each is taken to "
+                    + "watch and do; give audience.monthlyActiveUsers if you know them.")
+        }
         notes += peaks(scenario, values, demand)
         if values[.serviceCV2] > WaitingModel.Correction.mostInterpolatedCV2,
             demand.peakMissesPerSecond > 0

@@ -70,6 +70,12 @@ extension Plan {
         growth = Growth(values, sizing, months: options.months)
         problems = Self.problems(scenario, values, sizing)
         notes = Self.notes(scenario, values, sizing)
+        let lastMonth = growth.months.last?.month ?? 0
+        if lastMonth < options.months {
+            notes.append(
+                "Growth ends with month \(lastMonth): in the next there would be more than "
+                    + "\(Scenario.plain(Growth.mostUsers)) users.")
+        }
         inputs = Self.inputs(scenario)
         costs = try ProviderCost.all(scenario, values, sizing, options.prices)
         simulation = options.simulatedJobs.map {

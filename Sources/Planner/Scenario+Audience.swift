@@ -26,7 +26,7 @@ extension Scenario {
     /// Users of a day, as they are known or come to; nil where the most at once is all there is.
     private var day: Double? {
         if let daily = given[.dailyActiveUsers]?.likely { return daily }
-        if given[.monthlyActiveUsers] == nil, given[.peakConcurrentUsers] != nil { return nil }
+        if isReplaced(.monthlyActiveUsers) { return nil }
         return value(.monthlyActiveUsers) * value(.dailyActiveShare)
     }
 

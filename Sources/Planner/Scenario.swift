@@ -73,20 +73,19 @@ package struct Scenario: Sendable {
 
     /// The bit rates of the renditions in use, in kbit/s: the ladder, a picture's, the only bit rate
     /// there is, or Apple's.
-    package var ladderInUse: [Double] { ladder { $0.likely } }
+    package var ladderInUse: [Double] { ladder { estimate($0)?.likely } }
 
-    /// The same, with what `choose` takes of a bit rate that is the only one.
-    func ladder(choose: (Estimate) -> Double) -> [Double] {
+    /// The same, of the values that `number` has of the inputs that make it.
+    func ladder(_ number: (ScenarioInput) -> Double?) -> [Double] {
         if let ladder { return ladder }
-        if let width = given[.width]?.likely, let height = given[.height]?.likely {
+        if hasPicture, let width = number(.width), let height = number(.height) {
             let uncompressed =
-                width * height * (estimate(.bitsPerPixel)?.likely ?? 24)
-                * (estimate(.framesPerSecond)?.likely ?? 25)
+                width * height * (number(.bitsPerPixel) ?? 24) * (number(.framesPerSecond) ?? 25)
             let compression =
-                estimate(.compression)?.likely ?? (codec ?? Self.standardCodec).compression
+                number(.compression) ?? (codec ?? Self.standardCodec).compression
             return [uncompressed / compression / 1_000]
         }
-        if let only = given[.kilobitsPerSecond] { return [choose(only)] }
+        if given[.kilobitsPerSecond] != nil, let only = number(.kilobitsPerSecond) { return [only] }
         return Self.appleLadder
     }
 
@@ -104,18 +103,29 @@ package struct Scenario: Sendable {
         func isGiven(_ input: ScenarioInput) -> Bool { given[input] != nil }
         if isGiven(input) { return false }
         switch input {
-        case .monthlyActiveUsers: return isGiven(.dailyActiveUsers) || isGiven(.peakConcurrentUsers)
+        case .monthlyActiveUsers:
+            return isGiven(.dailyActiveUsers) || isGiven(.peakConcurrentUsers)
+                || hasUsersByRequests
         case .dailyActiveShare: return isGiven(.dailyActiveUsers) && isGiven(.monthlyActiveUsers)
         case .peakShare:
             if isGiven(.peakConcurrentUsers) {
                 return isGiven(.dailyActiveUsers) || isGiven(.monthlyActiveUsers)
             }
             let minutes = estimate(.minutesPerDay)?.likely ?? 0
-            return isGiven(.peakToMean) && minutes > 0
+            return (isGiven(.peakToMean) || hasUsersByRequests) && minutes > 0
         case .titles, .minutesPerTitle: return isGiven(.catalogGigabytes)
         case .framesPerSecond, .bitsPerPixel: return !hasPicture
         default: return false
         }
+    }
+
+    /// Requests were counted and users were not: they are reckoned back.
+    var hasUsersByRequests: Bool {
+        let users: [ScenarioInput] = [
+            .monthlyActiveUsers, .dailyActiveUsers, .peakConcurrentUsers,
+        ]
+        return (given[.meanRequests] != nil || given[.peakRequests] != nil)
+            && users.allSatisfy { given[$0] == nil }
     }
 
     var hasPicture: Bool { given[.width] != nil && given[.height] != nil }
@@ -183,8 +193,17 @@ package struct ScenarioValues: Sendable {
             actionRequestsPerDay += times * choose(action.requests)
             actionBytesPerDay += times * choose(action.bytes)
         }
-        let only = numbers[ScenarioInput.kilobitsPerSecond.rawValue]
-        ladder = scenario.ladder { _ in only }
+        let drawn = numbers
+        ladder = scenario.ladder { input in
+            let value = drawn[input.rawValue]
+            return value.isNaN ? nil : value
+        }
+        // What viewers get of a picture is its bit rate, as it was drawn.
+        if scenario.hasPicture, scenario.ladder == nil, scenario.given[.kilobitsPerSecond] == nil,
+            let only = ladder.first
+        {
+            numbers[ScenarioInput.kilobitsPerSecond.rawValue] = only
+        }
         correction = scenario.correction ?? Scenario.standardCorrection
         hourlyShape = scenario.hourlyRequests.flatMap { rates in
             rates.count == 24 && rates.contains { $0 > 0 } ? rates : nil

@@ -29,6 +29,15 @@ struct PlanFacts {
             ? " (assumed)" : ""
     }
 
+    /// Requests or their bytes were counted, so that what a viewer gets is not what they come from.
+    private var isCounted: Bool {
+        let counted = Set(
+            [.meanRequests, .peakRequests, .requestBytes].map { (input: ScenarioInput) in
+                input.row.path
+            })
+        return givenInputs.contains { counted.contains($0.path) }
+    }
+
     private func count(_ value: Double) -> String {
         value < 1 ? Quantity.digits(value) : HumanFormat.count(Int64(min(value, 9e18).rounded()))
     }
@@ -41,8 +50,9 @@ struct PlanFacts {
                 "on average \(Quantity.rate(demand.meanRequestsPerSecond))"),
             Row(
                 "egress at the peak", Quantity.bandwidth(demand.peakEgressBitsPerSecond),
-                "\(Quantity.bytes(demand.egressBytesPerMonth)) a month, "
-                    + "\(Quantity.bandwidth(demand.deliveredBitsPerSecond)) a viewer"),
+                "\(Quantity.bytes(demand.egressBytesPerMonth)) a month"
+                    + (isCounted
+                        ? "" : ", \(Quantity.bandwidth(demand.deliveredBitsPerSecond)) a viewer")),
             Row(
                 "nightly fill", Quantity.bandwidth(demand.fillBitsPerSecond),
                 "\(Quantity.bytes(demand.fillBytesPerDay)) in "

@@ -30,6 +30,53 @@ import Testing
         #expect(demand.missBytes == 1e6)
     }
 
+    /// Requests that were counted tell how many there are to make them: no user is assumed beside them.
+    @Test(arguments: [1.0, 1_694])
+    func usersAreReckonedBackFromCountedRequests(factor: Double) throws {
+        let reckoned = Demand(Self.values([.monthlyActiveUsers: 1_000 * factor]))
+        let counted: [ScenarioInput: Double] = [
+            .meanRequests: reckoned.meanRequestsPerSecond,
+            .peakRequests: reckoned.peakRequestsPerSecond,
+        ]
+        let demand = Demand(Self.values(counted))
+        #expect(demand.hasUsersByRequests && !reckoned.hasUsersByRequests)
+        #expect(isNear(demand.monthlyActiveUsers, 1_000 * factor))
+        #expect(isNear(demand.dailyActiveUsers, reckoned.dailyActiveUsers))
+        #expect(isNear(demand.meanConcurrentViewers, reckoned.meanConcurrentViewers))
+        #expect(abs(demand.peakConcurrentUsers / reckoned.peakConcurrentUsers - 1) < 1e-6)
+        #expect(isNear(demand.egressBytesPerMonth, reckoned.egressBytesPerMonth))
+        var scenario = Scenario()
+        scenario.given = counted.mapValues { Estimate($0) }
+        let plan = try Plan(scenario)
+        let users = try #require(plan.inputs.first { $0.path == "audience.monthlyActiveUsers" })
+        #expect(users.value == nil && users.source.contains("requests that were counted"))
+        #expect(plan.notes.contains { $0.hasPrefix("Users are reckoned back") })
+        let months = plan.growth.months
+        #expect(
+            isNear(
+                months[12].monthlyActiveUsers / months[0].monthlyActiveUsers,
+                months[12].peakRequestsPerSecond / months[0].peakRequestsPerSecond))
+        // Users that are known stay.
+        var known = counted
+        known[.monthlyActiveUsers] = 77
+        #expect(Demand(Self.values(known)).monthlyActiveUsers == 77)
+        #expect(Demand(Self.values([.meanRequests: 0])).monthlyActiveUsers == 0)
+    }
+
+    /// More users than people are no plan.
+    @Test func growthEndsBeforeThereAreMoreUsersThanPeople() throws {
+        var scenario = Scenario()
+        scenario.given = [.audienceGrowth: Estimate(1)]
+        var options = Plan.Options()
+        (options.months, options.draws) = (120, 0)
+        let plan = try Plan(scenario, options)
+        #expect(plan.growth.months.allSatisfy { $0.monthlyActiveUsers <= 1e10 })
+        #expect(plan.growth.months.count == 24)
+        #expect(plan.notes.contains { $0.hasPrefix("Growth ends with month 23") })
+        options.months = 12
+        #expect(!(try Plan(scenario, options).notes.contains { $0.hasPrefix("Growth ends") }))
+    }
+
     @Test func whatWasCountedGrowsWithTheAudience() throws {
         var scenario = Scenario()
         scenario.given = [

@@ -82,6 +82,38 @@ import Testing
         #expect(found.planSuffices == 1)
     }
 
+    /// A picture's size may be as uncertain as a bit rate: it is drawn, and so is what it comes to.
+    @Test(arguments: [ScenarioInput.width, .height, .framesPerSecond, .bitsPerPixel])
+    func thePicturesRangesAreDrawn(input: ScenarioInput) throws {
+        func egress(_ share: Double) throws -> Uncertainty.Range {
+            var scenario = Scenario()
+            for row in ScenarioInput.table {
+                if case .value(let standard) = row.standard {
+                    scenario.given[row.input] = Estimate(standard.likely)
+                }
+            }
+            scenario.given[.kilobitsPerSecond] = nil
+            scenario.given[.peakToMean] = nil
+            scenario.actions = []
+            scenario.given[.width] = Estimate(1_280)
+            scenario.given[.height] = Estimate(720)
+            let likely = try #require(scenario.given[input]?.likely)
+            scenario.given[input] = Estimate(
+                low: likely * (1 - share), likely: likely, high: likely * (1 + share))
+            var options = Plan.Options()
+            (options.draws, options.months) = (2_000, 0)
+            let found = try #require(try Plan(scenario, options).uncertainty)
+            return try #require(found.ranges.first { $0.figure == "peak egress" })
+        }
+        let exact = try egress(0)
+        let drawn = try egress(0.5)
+        #expect(exact.p10 == exact.p90)
+        // A triangle from a half to three halves.
+        #expect(abs(drawn.p10 / exact.p50 - 0.724) < 0.03)
+        #expect(abs(drawn.p50 / exact.p50 - 1) < 0.03)
+        #expect(abs(drawn.p90 / exact.p50 - 1.276) < 0.03)
+    }
+
     @Test func ranksShareTies() {
         #expect(Ranking.ranks([3, 1, 3, 2]) == [3.5, 1, 3.5, 2])
         #expect(Ranking.correlation([1, 2, 3], [2, 4, 6]) == 1)
