@@ -7,8 +7,9 @@ struct Bill {
     private let origin: PriceBook
     /// Machines for workers.
     let workers: Int
-    private let needed: Int
     private let barelyNeeded: Int
+    /// The part of all workers that stays where they are scaled.
+    private let alwaysThere: Double
 
     /// Nil where no pool suffices: what cannot be bought has no price.
     init?(
@@ -20,11 +21,12 @@ struct Bill {
         self.sizing = sizing
         self.book = book
         self.origin = origin
-        guard let workers = sizing.machines.workers, let needed = sizing.workers.needed,
+        guard let workers = sizing.machines.workers, let total = sizing.workers.total,
+            let always = sizing.workers.alwaysThere,
             let barelyNeeded = sizing.workers.barelyNeeded
         else { return nil }
         self.workers = workers
-        self.needed = needed
+        alwaysThere = Double(always) / Double(max(1, total))
         self.barelyNeeded = barelyNeeded
     }
 
@@ -138,14 +140,10 @@ struct Bill {
         return sum * (bytes * values[.attempts] / originBytes) / (bytes / 1e12)
     }
 
-    /// Workers by the hour: all of them while the fill lasts, else those that the mean misses need.
+    /// Workers by the hour: all of them while the fill may last, else those that are always there.
     var scaled: Money {
         let share = min(1, values[.deadlineHours] / 24)
-        let forMean =
-            Double(sizing.workers.forOnDemand ?? needed) / sizing.demand.peakOverMean
-            / Double(needed)
-        let inUse = share + (1 - share) * min(1, forMean)
-        return total - machines(workers) * (1 - max(inUse, 1 / Double(max(1, workers))))
+        return total - machines(workers) * ((1 - share) * (1 - alwaysThere))
     }
 
     var overProvisioning: Money {

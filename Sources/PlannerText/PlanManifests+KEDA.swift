@@ -8,8 +8,7 @@ import Runtime
 /// kube-controller-manager). So a coordinator is asked for a tenth more workers than are needed, of
 /// which KEDA takes as many as the plan has at most.
 struct WorkerScaling {
-    /// Fetches on demand have to begin sooner than a worker starts: those of the peak are always there,
-    /// with those that may fail.
+    /// Those that are always there.
     let least: Int
     let most: Int
     /// What a coordinator takes a worker to do: at the plan's pace of the fill it comes to `most`, and
@@ -25,8 +24,7 @@ struct WorkerScaling {
         func value(_ input: ScenarioInput) -> Double { PlanManifests.value(plan, input) }
         let (workers, demand) = (plan.sizing.workers, plan.sizing.demand)
         most = max(1, workers.total ?? 1)
-        let onDemand = workers.forOnDemand ?? most
-        least = min(most, max(1, onDemand > 0 ? onDemand + workers.spare : 1))
+        least = workers.alwaysThere ?? most
         // By the plan's own ratio, in which contention, misses and headroom are; tries are no jobs.
         let jobsPerSecond = demand.fillSegmentsPerSecond / max(1, value(.attempts))
         let forFill = min(most, (workers.forDeadline ?? most) + workers.spare)

@@ -146,6 +146,31 @@ import Testing
         }
     }
 
+    /// Workers that are there for fetches on demand stay: what is scaled costs as much less as the others
+    /// do, in the hours without a fill.
+    @Test(
+        arguments: [
+            [.changePerDay: 0], [.titles: 50_000, .hitRatio: 1],
+            [.titles: 50_000, .hitRatio: 0.999],
+        ]
+            as [[ScenarioInput: Double]])
+    func whatIsScaledIsWhatMayGo(given: [ScenarioInput: Double]) throws {
+        let plan = try Self.plan(given.merging([.monthlyActiveUsers: 500_000]) { $1 })
+        let cost = try #require(plan.costs.first)
+        let workers = plan.sizing.workers
+        let (total, always) = (try #require(workers.total), try #require(workers.alwaysThere))
+        let machines = try #require(cost.items.first { $0.name == "workers" }).cost
+        let share = min(1, try #require(Scenario().estimate(.deadlineHours)?.likely) / 24)
+        let saved = (1 - share) * Double(total - always) / Double(total)
+        for (currency, amount) in machines.amounts {
+            let less =
+                (cost.perMonth.amounts[currency] ?? 0)
+                - (cost.perMonthScaled.amounts[currency] ?? 0)
+            #expect(abs(less - amount * saved) <= 1e-6 * amount)
+        }
+        #expect((always == total) == (given[.changePerDay] == 0), "\(always) of \(total)")
+    }
+
     @Test func alternativesAreSideBySide() throws {
         let plan = try Self.plan([.monthlyActiveUsers: 50_000, .originRequests: 1_000])
         let cost = try #require(plan.costs.first)

@@ -79,6 +79,7 @@ import Testing
         let (workers, demand) = (plan.sizing.workers, plan.sizing.demand)
         let total = try #require(workers.total)
         #expect(scaled.most == total)
+        #expect(scaled.least == workers.alwaysThere)
         // Nobody waits for a worker to start.
         #expect(scaled.least >= min(total, try #require(workers.forOnDemand)))
         let attempts = given[.attempts] ?? 1.01
