@@ -207,13 +207,13 @@ private struct ByteCursor {
             let minute = wholeNumber(line, place + 15, 2),
             let second = wholeNumber(line, place + 18, 2),
             let zoneHours = wholeNumber(line, place + 22, 2),
-            let zoneMinutes = wholeNumber(line, place + 24, 2), yearsAllowed.contains(year)
+            let zoneMinutes = wholeNumber(line, place + 24, 2), zoneHours < 24, zoneMinutes < 60,
+            let local = secondsSince1970(year, month + 1, day, hour, minute, second)
         else { return nil }
         let isBehind = line[place + 21] == UInt8(ascii: "-")
         place += 26
         let size = zoneHours * 3_600 + zoneMinutes * 60
         let zone = isBehind ? -size : size
-        let local = secondsSince1970(year, month + 1, day, hour, minute, second)
         return (local - zone, zone)
     }
 }
@@ -221,7 +221,7 @@ private struct ByteCursor {
 private let monthNames = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ].map { Array($0.utf8) }
-let yearsAllowed = 1_990...2_199
+private let yearsAllowed = 1_990...2_199
 
 /// The decimal number in `count` bytes from index `start`.
 func wholeNumber(_ text: ArraySlice<UInt8>, _ start: Int, _ count: Int) -> Int? {
@@ -235,14 +235,25 @@ func wholeNumber(_ text: ArraySlice<UInt8>, _ start: Int, _ count: Int) -> Int? 
 }
 
 /// Seconds of a date of the Gregorian calendar (Hinnant, "chrono-compatible low-level date
-/// algorithms").
+/// algorithms"); nil for one that there is not. A leap second counts as the one after it.
 func secondsSince1970(
     _ year: Int, _ month: Int, _ day: Int, _ hour: Int, _ minute: Int, _ second: Int
-) -> Int {
+) -> Int? {
+    guard yearsAllowed.contains(year), (1...12).contains(month), day >= 1,
+        day <= daysIn(month: month, of: year), (0...23).contains(hour),
+        (0...59).contains(minute), (0...60).contains(second)
+    else { return nil }
     let shifted = month <= 2 ? year - 1 : year
     let era = shifted / 400
     let ofEra = shifted - era * 400
     let ofYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
     let days = era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - 719_468
     return days * 86_400 + hour * 3_600 + minute * 60 + second
+}
+
+private func daysIn(month: Int, of year: Int) -> Int {
+    if month == 2 {
+        return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+    }
+    return [4, 6, 9, 11].contains(month) ? 30 : 31
 }

@@ -29,21 +29,21 @@ struct CloudFrontFields: Sendable {
             index >= 0 && index < values.count ? values[index] : nil
         }
         guard let day = text(date), let clock = text(time), day.count == 10, clock.count == 8,
-            let year = wholeNumber(day, day.startIndex, 4), yearsAllowed.contains(year),
-            let month = wholeNumber(day, day.startIndex + 5, 2), (1...12).contains(month),
+            let year = wholeNumber(day, day.startIndex, 4),
+            let month = wholeNumber(day, day.startIndex + 5, 2),
             let date = wholeNumber(day, day.startIndex + 8, 2),
             let hour = wholeNumber(clock, clock.startIndex, 2),
             let minute = wholeNumber(clock, clock.startIndex + 3, 2),
-            let second = wholeNumber(clock, clock.startIndex + 6, 2)
+            let second = wholeNumber(clock, clock.startIndex + 6, 2),
+            let seconds = secondsSince1970(year, month, date, hour, minute, second)
         else { return nil }
-        var request = AccessLogRequest(
-            time: secondsSince1970(year, month, date, hour, minute, second))
+        var request = AccessLogRequest(time: seconds)
         func number(_ index: Int) -> Double? {
             text(index).flatMap { Double(String(decoding: $0, as: UTF8.self)) }
                 .flatMap { $0 >= 0 && $0 < 1e15 ? $0 : nil }
         }
         request.bytes = number(bytes) ?? 0
-        request.seconds = number(seconds)
+        request.seconds = number(self.seconds)
         if let type = text(result).map({ String(decoding: $0, as: UTF8.self) }) {
             switch type {
             case "Hit", "RefreshHit", "OriginShieldHit": request.isHit = true

@@ -42,6 +42,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        "99/Oct/2026:13:55:36 +0000", "00/Oct/2026:13:55:36 +0000", "31/Nov/2026:13:55:36 +0000",
+        "29/Feb/2026:13:55:36 +0000", "10/Oct/2026:25:55:36 +0000", "10/Oct/2026:13:99:36 +0000",
+        "10/Oct/2026:13:55:61 +0000", "10/Oct/2026:13:55:36 +9900", "10/Oct/2026:13:55:36 +0060",
+    ])
+    func aTimeThatThereIsNotIsUnreadable(time: String) throws {
+        let good = #"::1 - - [28/Feb/2024:23:59:60 +0000] "GET / HTTP/1.1" 200 5"#
+        let leap = #"::1 - - [29/Feb/2024:00:00:00 +0000] "GET / HTTP/1.1" 200 5"#
+        let bad = #"::1 - - [\#(time)] "GET / HTTP/1.1" 200 5"#
+        let found = try summary("\(good)\n\(leap)\n\(bad)\n")
+        #expect(found.requests == 2 && found.unreadableLines == 1 && found.spanSeconds == 1)
+    }
+
+    @Test(arguments: [
+        "2026-10-99\t13:55:36", "2026-02-29\t13:55:36", "2026-13-10\t13:55:36",
+        "2026-10-10\t24:55:36", "2026-10-10\t13:60:36", "2026-10-10\t13:55:61",
+    ])
+    func aCloudFrontTimeThatThereIsNotIsUnreadable(time: String) throws {
+        let found = try summary(
+            "#Fields: date time sc-bytes\n2026-10-10\t13:55:36\t5\n\(time)\t5\n")
+        #expect(found.requests == 1 && found.unreadableLines == 1)
+    }
+
     @Test func withoutTimesThereIsNoConcurrency() throws {
         let found = try summary(
             """
