@@ -9,16 +9,24 @@ package struct Calibration: Sendable {
     /// What was found, a line each: `2 runs of dray benchmark transfer`.
     package private(set) var sources: [String] = []
 
-    package init() {}
+    /// What a segment takes besides its bytes, where runs do not tell.
+    private let cpuMicrosecondsPerSegment: Double
+
+    package init(cpuMicrosecondsPerSegment: Double = SegmentCPU.assumedMicroseconds) {
+        self.cpuMicrosecondsPerSegment = cpuMicrosecondsPerSegment
+    }
 
     /// Reads measurements: JSON of `dray benchmark transfer`, `dray benchmark queue` or `dray loadtest`,
     /// runs of a pool as `docs/planning.md` has them, several in an array or one a line; or a CSV file of
     /// N and X.
     ///
-    /// Throws with the place of what is none of these.
-    package static func read(_ text: String) throws(PlannerError) -> Calibration {
+    /// `cpuMicrosecondsPerSegment` is what a segment takes besides its bytes where runs of one size do
+    /// not tell. Throws with the place of what is none of these.
+    package static func read(
+        _ text: String, cpuMicrosecondsPerSegment: Double = SegmentCPU.assumedMicroseconds
+    ) throws(PlannerError) -> Calibration {
         let begin = text.first { !$0.isWhitespace }
-        var calibration = Calibration()
+        var calibration = Calibration(cpuMicrosecondsPerSegment: cpuMicrosecondsPerSegment)
         if begin == "{" || begin == "[" {
             try calibration.take(try runs(text))
         } else {
@@ -93,6 +101,8 @@ package struct Calibration: Sendable {
             set("worker.secondsPerGigabyte", line.slope.notNegative)
         }
         if let line = Self.bySize(runs, \.transferSeconds), line.slope.likely > 0 {
+            // At the mean size: their times have that of sizes in them, and no interval of one.
+            set("worker.serviceSeconds", line.middle.notNegative)
             let seconds = line.slope
             set(
                 "origin.megabitsPerConnection",
@@ -101,15 +111,40 @@ package struct Calibration: Sendable {
                     high: 8_000 / max(seconds.low, seconds.likely / 100), count: runs.count,
                     isInterval: seconds.interval != nil))
         }
-        let cpu = Self.bySize(runs) { run in
-            guard let objects = run.objects, objects > 0 else { return nil }
-            return run.cpuSeconds.map { $0 / objects }
+        takeCPU(runs)
+    }
+
+    /// What an object takes and what its bytes, where runs had different sizes; else the bytes have what
+    /// is left of an object's.
+    private mutating func takeCPU(_ runs: [MeasuredRun]) {
+        if let line = Self.bySize(runs, \.objectCPUSeconds) {
+            set("worker.cpuMicrosecondsPerSegment", line.start.notNegative.scaled(by: 1e6))
+            set("worker.cpuSecondsPerGigabyte", line.slope.notNegative)
+            return
         }
-        if let cpu {
-            set("worker.cpuMicrosecondsPerSegment", cpu.start.notNegative.scaled(by: 1e6))
-            set("worker.cpuSecondsPerGigabyte", cpu.slope.notNegative)
-        } else {
-            each("worker.cpuSecondsPerGigabyte") { $0.cpuSecondsPerGigabyte }
+        let points = Self.points(runs, \.objectCPUSeconds)
+        if points.contains(where: { $0.x > 0 }) {
+            let known = values["worker.cpuMicrosecondsPerSegment"]?.likely
+            let cpu = SegmentCPU(
+                points, microsecondsPerSegment: known ?? cpuMicrosecondsPerSegment)
+            set("worker.cpuSecondsPerGigabyte", cpu.secondsPerGigabyte)
+            if let own = cpu.microsecondsPerSegment {
+                set("worker.cpuMicrosecondsPerSegment", own)
+            }
+            return
+        }
+        // Of how many objects is not known.
+        let plain = Moments(runs.compactMap(\.anyCPUSecondsPerGigabyte))
+        if plain.count > 0 { set("worker.cpuSecondsPerGigabyte", plain.meanEstimate.notNegative) }
+    }
+
+    /// A figure by the mean gigabytes of an object, of runs that have both.
+    private static func points(
+        _ runs: [MeasuredRun], _ figure: (MeasuredRun) -> Double?
+    ) -> [(x: Double, y: Double)] {
+        runs.compactMap { run in
+            guard let size = run.meanBytes, let value = figure(run) else { return nil }
+            return (size / 1e9, value)
         }
     }
 
@@ -118,10 +153,7 @@ package struct Calibration: Sendable {
     private static func bySize(
         _ runs: [MeasuredRun], _ figure: (MeasuredRun) -> Double?
     ) -> LineFit? {
-        let points = runs.compactMap { run -> (x: Double, y: Double)? in
-            guard let size = run.meanBytes, let value = figure(run) else { return nil }
-            return (size / 1e9, value)
-        }
+        let points = Self.points(runs, figure)
         guard points.count > 1, let least = points.map(\.x).min(),
             let most = points.map(\.x).max(), most > 0, most >= 2 * least
         else { return nil }
@@ -156,10 +188,7 @@ package struct Calibration: Sendable {
         if sizes.count == runs.count {
             set("worker.measuredBytes", Measured(one: sizes.mean, count: runs.count))
         }
-        let cpu = Moments(runs.compactMap(\.poolCPUSecondsPerGigabyte))
-        if cpu.count > 0 {
-            set("worker.cpuSecondsPerGigabyte", cpu.meanEstimate.notNegative)
-        }
+        takeCPU(runs)
         var sums = PowerSums()
         for run in runs {
             for value in run.serviceSeconds ?? [] { sums.add(value) }
@@ -244,15 +273,29 @@ private struct MeasuredRun: Decodable {
 
     var parts: [MeasuredRun] { calibration?.flatMap(\.parts) ?? [self] }
 
-    var poolCPUSecondsPerGigabyte: Double? {
+    var anyCPUSecondsPerGigabyte: Double? {
+        if let cpuSecondsPerGigabyte { return cpuSecondsPerGigabyte }
         guard let cpuSeconds, let bytes, bytes > 0 else { return nil }
         return cpuSeconds / bytes * 1e9
     }
 
-    /// Of the engine's objects.
+    /// The engine's objects, or a pool's segments.
+    private var fetched: Double? {
+        if let objects { return objects > 0 ? objects : nil }
+        guard let segmentBytes, segmentBytes > 0, let bytes, bytes > 0 else { return nil }
+        return bytes / segmentBytes
+    }
+
+    /// Of one that was fetched.
     var meanBytes: Double? {
-        guard let objects, objects > 0, let bytes else { return nil }
-        return bytes / objects
+        guard let fetched, let bytes else { return nil }
+        return bytes / fetched
+    }
+
+    /// For one that was fetched.
+    var objectCPUSeconds: Double? {
+        guard let fetched, let cpuSeconds else { return nil }
+        return cpuSeconds / fetched
     }
 
     /// Of the engine's objects, by Little's law.
@@ -271,13 +314,18 @@ private struct MeasuredRun: Decodable {
     func check(number: Int) throws(PlannerError) {
         let amounts: [(String, Double?)] = [
             ("objectsPerSecond", objectsPerSecond), ("segmentsPerSecond", segmentsPerSecond),
-            ("workers", workers), ("connections", connections.map { Double($0) }),
+            ("connections", connections.map { Double($0) }),
         ]
         for (name, value) in amounts {
             guard let value, !(value > 0 && value <= 1e12) else { continue }
             throw PlannerError(
                 field: "\(name) of measurement \(number)", given: "\(value)",
                 allowed: "use a number over 0, up to 1e12")
+        }
+        if let workers, !(workers >= 1 && workers <= 1e12) {
+            throw PlannerError(
+                field: "workers of measurement \(number)", given: "\(workers)",
+                allowed: "use a number from 1 to 1e12")
         }
         let times: [(String, Double?)] = [
             ("cpuSeconds", cpuSeconds), ("cpuSecondsPerGigabyte", cpuSecondsPerGigabyte),
@@ -287,10 +335,16 @@ private struct MeasuredRun: Decodable {
             ("cpuMicrosecondsPerSegment.coordinator", cpuMicrosecondsPerSegment?.coordinator),
             ("serviceSeconds", serviceSeconds?.min()), ("serviceSeconds", serviceSeconds?.max()),
         ]
+        if let most = serviceSeconds?.max(), most == 0 {
+            throw PlannerError(
+                field: "serviceSeconds of measurement \(number)", given: "0 throughout",
+                allowed: "use times of which one at least is over 0")
+        }
         if let service, !service.isPlausible {
             throw PlannerError(
                 field: "service of measurement \(number)", given: "sums that no times have",
-                allowed: "use a count and sums of powers of 0 or more")
+                allowed:
+                    "use a count, and the sums of the first four powers of as many times over 0")
         }
         for (name, value) in times {
             guard let value, !(value >= 0 && value <= 1e18) else { continue }

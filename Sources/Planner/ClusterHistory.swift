@@ -40,7 +40,12 @@ package struct ClusterHistory: Sendable {
 
     /// Learns from catalogs that have ended, and from what workers did minute by minute. Throws what no
     /// law of throughput can be fitted to.
-    package init(_ status: ClusterStatus, _ history: WorkersHistory) throws(PlannerError) {
+    ///
+    /// `cpuMicrosecondsPerSegment` is what a segment takes besides its bytes where minutes do not tell.
+    package init(
+        _ status: ClusterStatus, _ history: WorkersHistory,
+        cpuMicrosecondsPerSegment: Double = SegmentCPU.assumedMicroseconds
+    ) throws(PlannerError) {
         takeTries(status)
         let minutes = history.minutes.filter { $0.done.fetches > 0 }
         guard !minutes.isEmpty else {
@@ -50,13 +55,24 @@ package struct ClusterHistory: Sendable {
             return
         }
         takeTimes(Work(minutes))
-        takeCPU(minutes)
+        takeCPU(minutes, cpuMicrosecondsPerSegment)
         try takeSpeed(minutes)
-        if let last = minutes.last, last.workers > 0 {
-            let workers = Double(last.workers)
-            values["worker.connections"] = Self.exact(Double(last.done.connections) / workers)
-            values["machine.cores"] = Self.exact(Double(last.done.cores) / workers)
+        takeEach("worker.connections", minutes, \.connections)
+        takeEach("machine.cores", minutes, \.cores)
+    }
+
+    /// What one worker has on average: in the last minute, between the fewest and the most of any.
+    private mutating func takeEach(
+        _ path: String, _ minutes: [WorkersHistory.Minute], _ figure: (WorkDone) -> Int
+    ) {
+        let each = minutes.filter { $0.workers > 0 }.map {
+            Double(figure($0.done)) / Double($0.workers)
         }
+        guard let least = each.min(), let last = each.last, let most = each.max() else { return }
+        values[path] =
+            Measured(
+                low: least, likely: last, high: most, count: each.count, isInterval: false
+            ).whole
     }
 
     private static func exact(_ value: Double) -> Measured {
@@ -93,7 +109,9 @@ package struct ClusterHistory: Sendable {
         values["worker.serviceCV2"] = work.fetches.cv2Estimate
     }
 
-    private mutating func takeCPU(_ minutes: [WorkersHistory.Minute]) {
+    private mutating func takeCPU(
+        _ minutes: [WorkersHistory.Minute], _ microsecondsPerSegment: Double
+    ) {
         let points = minutes.compactMap { minute -> (x: Double, y: Double)? in
             guard minute.done.fetches >= Self.leastSegments, let cpu = minute.done.cpuSeconds
             else { return nil }
@@ -118,11 +136,13 @@ package struct ClusterHistory: Sendable {
                 return
             }
         }
-        let each = Moments(points.filter { $0.x > 0 }.map { $0.y / $0.x })
-        values["worker.cpuSecondsPerGigabyte"] = each.meanEstimate.notNegative
+        let cpu = SegmentCPU(points, microsecondsPerSegment: microsecondsPerSegment)
+        values["worker.cpuSecondsPerGigabyte"] = cpu.secondsPerGigabyte
+        values["worker.cpuMicrosecondsPerSegment"] = cpu.microsecondsPerSegment
+        let taken = Scenario.plain((microsecondsPerSegment * 10).rounded() / 10)
         notes.append(
-            "From the cluster the CPU time of a gigabyte with that of its segments in it: their mean "
-                + "sizes were too much alike in all minutes to tell them apart.")
+            "From the cluster the CPU time of a gigabyte less \(taken) µs for each of its segments: "
+                + "their mean sizes were too much alike in all minutes to tell them apart.")
     }
 
     /// What the pool did in minutes in which it did all it could, by the number of its workers.

@@ -120,6 +120,13 @@ package struct Measured: Sendable, Hashable, Codable {
             isInterval: isInterval)
     }
 
+    /// Each of the three rounded to a whole number: what is counted has no fractions.
+    package var whole: Measured {
+        Measured(
+            low: low.rounded(), likely: likely.rounded(), high: high.rounded(), count: count,
+            isInterval: isInterval)
+    }
+
     /// With bounds of 0 at least: what cannot be negative is not.
     package var notNegative: Measured {
         Measured(

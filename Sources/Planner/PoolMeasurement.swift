@@ -52,9 +52,20 @@ package struct PowerSums: Codable, Hashable, Sendable {
             count: count, sum: sum, squares: squares, cubes: cubes, fourthPowers: fourthPowers)
     }
 
-    /// What a file may say of times in seconds.
+    /// What a file may say of times in seconds: sums that some times have.
+    ///
+    /// By Cauchy and Schwarz's inequality, none is larger than what its two neighbours allow.
     var isPlausible: Bool {
-        (0...1_000_000_000_000_000).contains(count)
-            && [sum, squares, cubes, fourthPowers].allSatisfy { $0 >= 0 && $0 <= 1e60 }
+        let sums = [Double(count), sum, squares, cubes, fourthPowers]
+        guard (0...1_000_000_000_000_000).contains(count),
+            sums.allSatisfy({ $0 >= 0 && $0 <= 1e60 })
+        else { return false }
+        guard count > 0 else { return sums.allSatisfy { $0 == 0 } }
+        // Written with fewer digits than they were reckoned with.
+        let rounding = 1e-6
+        return sum > 0
+            && (1...3).allSatisfy { power in
+                sums[power] * sums[power] <= sums[power - 1] * sums[power + 1] * (1 + rounding)
+            }
     }
 }

@@ -6,7 +6,7 @@ package struct RunCheck: Codable, Hashable, Sendable {
 
     package struct Row: Codable, Hashable, Sendable {
         package let figure: String
-        /// `s`, `1/s`, `bit/s`, `B`, `%` for a share, or empty for a count.
+        /// `s`, `1/s`, `bit/s`, `B`, `share` for a part of 1, or empty for a count.
         package let unit: String
         package let predicted: Double
         package let measured: Double
@@ -65,8 +65,10 @@ package struct RunCheck: Codable, Hashable, Sendable {
         add("time", "s", seconds, run.seconds)
         add("segments a second", "1/s", run.segments / seconds, run.segments / run.seconds)
         add("bandwidth", "bit/s", run.bytes * 8 / seconds, run.bytes * 8 / run.seconds)
-        // What the plan would have taken for the size of as many segments.
-        add("bytes", "B", run.segments * Demand(values).fillSegmentBytes, run.bytes)
+        // As many segments of the plan's own size; all else is of the run's.
+        add(
+            "bytes, by the plan's segments", "B", run.segments * Demand(values).fillSegmentBytes,
+            run.bytes)
         add("tries again", "", tries - run.segments, run.retries)
         add("assets failed", "", 0, run.assetsFailed)
         // All lie there from the start, and each waits for those before it.
@@ -76,12 +78,13 @@ package struct RunCheck: Codable, Hashable, Sendable {
         ] { add("\(name) until stored", "s", seconds * share, measured) }
         let slots = Double(run.workers) * max(1, values[.connections])
         // Little's law.
-        add("in use", "%", min(1, rate * speed.transferSeconds / slots), run.utilisation)
+        add("in use", "share", min(1, rate * speed.transferSeconds / slots), run.utilisation)
         add("time of a fetch", "s", speed.transferSeconds, run.fetchSeconds)
         add("CV² of it", "", values[.serviceCV2], run.fetchCV2)
         self.rows = rows
         var notes = [
-            "\(run.workers) workers; one of them does \(Self.rounded(speed.segmentsPerSecond)) "
+            "\(run.workers) \(run.workers == 1 ? "worker; it" : "workers; one of them") does "
+                + "\(Self.rounded(speed.segmentsPerSecond)) "
                 + "segments of \(Self.rounded(size)) bytes a second, bound by "
                 + "\(speed.bound.rawValue)."
         ]

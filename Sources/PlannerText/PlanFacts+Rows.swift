@@ -123,7 +123,7 @@ extension PlanFacts {
             case "1/s": Quantity.rate(value)
             case "bit/s": Quantity.bandwidth(value)
             case "B": Quantity.bytes(value)
-            case "%": Quantity.percent(value)
+            case "share": Quantity.percent(value)
             default: Quantity.digits(value)
             }
         }

@@ -33,12 +33,15 @@ enum PlanMeasurements {
         _ arguments: Arguments, to scenario: inout Scenario
     ) async throws -> [String] {
         var notes: [String] = []
+        func cpuPerSegment() -> Double { ScenarioValues(scenario)[.cpuPerSegment] }
         for path in arguments.texts("calibrate") {
             let (bytes, _) = try SmallFile.read(path, maximumBytes: Self.mostMeasuredBytes)
             let calibration = try named(path) { () throws(PlannerError) in
-                try Calibration.read(String(decoding: bytes, as: UTF8.self))
+                try Calibration.read(
+                    String(decoding: bytes, as: UTF8.self),
+                    cpuMicrosecondsPerSegment: cpuPerSegment())
             }
-            take(calibration.values, "--calibrate \(path)", into: &scenario)
+            notes += take(calibration.values, "--calibrate \(path)", into: &scenario)
         }
         if let path = arguments.text("from-access-log") {
             let summary = try PlanLogCommand.summary(ofLog: path)
@@ -47,7 +50,7 @@ enum PlanMeasurements {
             let values = try named(path) { () throws(PlannerError) in
                 try summary.values(peakToMean: ratio)
             }
-            take(values, "--from-access-log \(path)", into: &scenario) { input, measured in
+            notes += take(values, "--from-access-log \(path)", into: &scenario) { input, measured in
                 let span = HumanFormat.duration(seconds: Double(summary.spanSeconds))
                 let reckoned =
                     input == .meanRequests && !summary.holdsADay
@@ -62,34 +65,40 @@ enum PlanMeasurements {
             let work = try await client.workersHistory(
                 seconds: WorkersHistory.keptSeconds, retrySeconds: ClusterCall.retrySeconds)
             let history = try named(url) { () throws(PlannerError) in
-                try ClusterHistory(status, work)
+                try ClusterHistory(
+                    status, work, cpuMicrosecondsPerSegment: cpuPerSegment())
             }
             guard !history.values.isEmpty else {
-                throw Failure(
-                    "input.empty",
-                    "\(printable(url)) has done nothing to learn from: \(history.notes.joined(separator: " "))"
-                )
+                throw UsageError(
+                    "\(printable(url)) has done nothing to learn from: "
+                        + history.notes.joined(separator: " "),
+                    hint: "Leave --from-cluster out, or have its workers fetch something first.")
             }
             notes += history.notes
-            take(history.values, "--from-cluster \(url)", into: &scenario)
+            notes += take(history.values, "--from-cluster \(url)", into: &scenario)
         }
         return notes
     }
 
-    /// What was given stays. `basis` says what a value rests on.
+    /// What was given stays, and what was measured before. `basis` says what a value rests on. Answers
+    /// with what another measurement has said already.
     private static func take(
         _ values: [String: Measured], _ origin: String, into scenario: inout Scenario,
         basis: (ScenarioInput, Measured) -> String = {
             "of \($1.count), \($1.interval == nil ? "no interval" : "95 % interval")"
         }
-    ) {
+    ) -> [String] {
         // Of what size these were is not what was measured where they were given.
         let isSpeedGiven =
             scenario.given[.segmentsPerSecond] != nil || scenario.given[.serviceSeconds] != nil
+        let origin = printable(String(origin.prefix(200)))
+        let measuredBefore = Set(scenario.measured.keys.map(\.row.path))
+        let unused = values.keys.filter(measuredBefore.contains).sorted()
         for (path, measured) in values {
             guard let input = ScenarioInput.named(path), scenario.given[input] == nil else {
                 continue
             }
+            let measured = input.row.isWhole ? measured.whole : measured
             if isSpeedGiven, [.measuredBytes, .secondsPerGigabyte].contains(input) { continue }
             let allowed = input.row.allowed
             func within(_ value: Double) -> Double {
@@ -99,9 +108,13 @@ enum PlanMeasurements {
                 low: within(measured.low), likely: within(measured.likely),
                 high: within(measured.high))
             scenario.measured[input] = measured
-            scenario.origins[input] =
-                "\(printable(String(origin.prefix(200)))), \(basis(input, measured))"
+            scenario.origins[input] = "\(origin), \(basis(input, measured))"
         }
+        guard !unused.isEmpty else { return [] }
+        return [
+            "Of \(origin) unused, as a measurement named before it says it too: "
+                + "\(unused.joined(separator: ", "))."
+        ]
     }
 
     private static func named<Value>(

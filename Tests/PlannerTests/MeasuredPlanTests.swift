@@ -121,10 +121,13 @@ import Testing
         #expect(isNear(predicted("p95 until stored"), 4.75))
         #expect(isNear(try #require(rows["p99 until stored"]?.error), -0.01))
         #expect(isNear(predicted("in use"), 0.5) && rows["in use"]?.error == 0)
+        #expect(rows["in use"]?.unit == "share")
         #expect(isNear(try #require(rows["time of a fetch"]?.error), 0.25))
         #expect(isNear(try #require(rows["CV² of it"]?.error), 1))
         #expect(rows["assets failed"]?.predicted == 0 && rows["assets failed"]?.error == nil)
-        #expect(rows["bytes"]?.measured == 1e9 && predicted("bytes") > 0)
+        #expect(
+            rows["bytes, by the plan's segments"]?.measured == 1e9
+                && predicted("bytes, by the plan's segments") > 0)
         #expect(check.notes.count == 1)
         run.utilisation = -1
         let error = #expect(throws: PlannerError.self) { try RunCheck(Self.values([:]), run) }
@@ -237,6 +240,28 @@ import Testing
         #expect(history.notes.isEmpty, "\(history.notes)")
     }
 
+    /// Unlike workers have so many on average; a worker has a whole number.
+    @Test func unlikeWorkersHaveWholeNumbers() throws {
+        func minute(workers: Int, connections: Int, cores: Int) -> WorkersHistory.Minute {
+            var done = WorkDone(connections: connections, cores: cores)
+            done.add(seconds: 0.1, bytes: 65_536)
+            return WorkersHistory.Minute(
+                start: 0, workers: workers, longestBusySeconds: 60, slotSeconds: 60, done: done)
+        }
+        let history = try ClusterHistory(
+            Self.status([], workers: 3),
+            WorkersHistory(minutes: [
+                minute(workers: 1, connections: 16, cores: 2),
+                minute(workers: 1, connections: 32, cores: 4),
+                minute(workers: 3, connections: 80, cores: 7),
+            ]))
+        let connections = try #require(history.values["worker.connections"])
+        #expect([connections.low, connections.likely, connections.high] == [16, 27, 32])
+        #expect(connections.interval == nil)
+        let cores = try #require(history.values["machine.cores"])
+        #expect([cores.low, cores.likely, cores.high] == [2, 2, 4])
+    }
+
     @Test func whatAClusterDoesNotTellIsSaid() throws {
         func notes(_ minutes: [WorkersHistory.Minute]) throws -> String {
             try ClusterHistory(Self.status([], workers: 3), WorkersHistory(minutes: minutes)).notes
@@ -248,7 +273,7 @@ import Testing
         #expect(try notes([Self.minute(workers: 2, rate: 10)]).contains("at most 10 % of their"))
         #expect(
             try notes([Self.minute(workers: 2, hasCPU: false)]).contains("share their process"))
-        #expect(try notes([Self.minute(workers: 2)]).contains("too much alike"))
+        #expect(try notes([Self.minute(workers: 2)]).contains("less 31 µs for each"))
         let alone = try ClusterHistory(
             Self.status([], workers: 1), WorkersHistory(minutes: [Self.minute(workers: 2)]))
         #expect(isNear(try #require(alone.values["worker.segmentsPerSecond"]).likely, 100))

@@ -80,6 +80,10 @@ import Testing
                 """
         }
         let found = try Calibration.read("[\(run(10_000)),\(run(90_000)),\(run(200_000))]")
+        // Sizes are no noise of times.
+        let service = try #require(found.values["worker.serviceSeconds"])
+        #expect(isNear(service.low, service.likely) && isNear(service.high, service.likely))
+        #expect(isNear(service.likely, 32 * (1e-3 + 10e-9 * 100_000)))
         var given: [ScenarioInput: Double] = [.nicMegabits: 100_000]
         for (path, measured) in found.values {
             given[try #require(ScenarioInput.named(path))] = measured.likely

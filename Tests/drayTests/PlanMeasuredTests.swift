@@ -44,6 +44,9 @@ import Testing
         let origin = try await FileOrigin(files: 400)
         let cluster = try await ProcessCluster(
             coordinators: 1, workers: 2, connections: 8, leaseSeconds: 30)
+        let empty = try await refused(["--from-cluster", cluster.urls])
+        #expect(
+            empty.contains("nothing to learn from") && empty.contains("Leave --from-cluster out"))
         let report = "\(directory.path)/report.json"
         let run = try cluster.start([
             "prefetch", origin.list, "--to", "\(directory.path)/edge", "--report",
@@ -74,7 +77,9 @@ import Testing
             $0["figure"] as? String ?? ""
         }
         for figure in [
-            "time", "segments a second", "bandwidth", "bytes", "tries again", "assets failed",
+            "time", "segments a second", "bandwidth", "bytes, by the plan's segments",
+            "tries again",
+            "assets failed",
             "p50 until stored", "p99 until stored",
         ] { #expect(figures.contains(figure), "\(figures)") }
     }
@@ -116,6 +121,16 @@ import Testing
         #expect((95...105).contains(speed))
         #expect(try #require(try likely(plan, "worker.contention")) > 0)
         #expect(try input(plan, "worker.contention")["isAssumed"] as? Bool == false)
+        // What comes second has nothing to say of the same, and that is said.
+        let second = try write("second.csv", "N,X\n1,500\n")
+        let both = try await self.plan(["--calibrate", table, "--calibrate", second])
+        #expect(try likely(both, "worker.segmentsPerSecond") == speed)
+        let notes = try #require(both["notes"] as? [String])
+        #expect(
+            notes.contains {
+                $0.contains("--calibrate second.csv unused")
+                    && $0.hasSuffix("says it too: worker.segmentsPerSecond.")
+            }, "\(notes)")
     }
 
     @Test func whatIsNoMeasurementIsRefused() async throws {
