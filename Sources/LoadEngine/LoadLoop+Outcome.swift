@@ -1,0 +1,79 @@
+internal import Curl
+internal import Digest
+internal import LoadTest
+internal import Model
+internal import Transfer
+
+/// What became of a request, and what is counted of it.
+extension LoadLoop {
+    func ended(_ request: LoadRequest, _ code: CurlCode) {
+        let now = clock.seconds
+        let owner = request.owner
+        let failure = outcome(of: request, code)
+        let isCapped = failure != nil && code == .writeError
+        if !isCapped { record(request, failure, now) }
+        leave(request)
+        switch owner {
+        case .arrival: break
+        case .user: userEnded(atSeconds: now)
+        case .viewer(let slot):
+            slot.ended(
+                failure, bytes: request.bytes, tookSeconds: now - request.sentSeconds,
+                atSeconds: now)
+        }
+        if isBlocked || waiting.count > 0 { placeIsFree(atSeconds: clock.seconds) }
+        if phase == .draining, active.isEmpty { end(ending) }
+    }
+
+    private func outcome(of request: LoadRequest, _ code: CurlCode) -> FailureCode? {
+        let object = plan.objects[request.object]
+        guard code == .ok else {
+            if request.isAddressDenied, code == .couldNotConnect { return "origin.addressDenied" }
+            return request.easy.failureCode(of: code, url: object.url)
+        }
+        switch request.easy.status {
+        case 200: if object.range != nil { return "origin.rangeIgnored" }
+        case 206: if object.range == nil { return "origin.rangeMismatch" }
+        case 201..<300: break
+        case 300..<400: return "origin.redirected"
+        case 400...: return FailureCode.origin(httpStatus: request.easy.status)
+        default: return "origin.protocol"
+        }
+        if let wanted = object.sha256, let digest = request.digest(),
+            digest != SHA256Digest(hex: wanted)
+        {
+            return "integrity.digestMismatch"
+        }
+        return nil
+    }
+
+    private func record(_ request: LoadRequest, _ failure: FailureCode?, _ now: Double) {
+        let easy = request.easy
+        let delay = request.sentSeconds - request.plannedSeconds
+        let total = microseconds(now - request.plannedSeconds)
+        interval.record(total, .total)
+        interval.record(microseconds(now - request.sentSeconds), .totalUncorrected)
+        interval.record(microseconds(delay), .sendDelay)
+        let firstByte = easy.timings.firstByteSeconds
+        if firstByte > 0 {
+            interval.record(microseconds(firstByte), .firstByteUncorrected)
+            interval.record(microseconds(firstByte + delay), .firstByte)
+        }
+        if easy.openedConnection {
+            interval.counts.connections += 1
+            let connected = easy.secondsUntilSent
+            if connected > 0 { interval.record(microseconds(connected), .connect) }
+        }
+        if let failure {
+            interval.counts.failed += 1
+            interval.errors[failure.rawValue, default: 0] += 1
+        } else {
+            interval.counts.succeeded += 1
+        }
+        guard Double(interval.second) >= scenario.warmUpSeconds else { return }
+        tallies[Int32(request.object), default: LoadTally()].record(
+            bytes: request.bytes, microseconds: total, isFailure: failure != nil)
+    }
+
+    private func microseconds(_ seconds: Double) -> Int64 { Int64(max(seconds, 0) * 1e6) }
+}

@@ -1,0 +1,124 @@
+internal import Curl
+internal import EventLoop
+internal import Glibc
+internal import LoadTest
+internal import Model
+
+/// From the start over its seconds to the end.
+extension LoadLoop {
+    func begin(_ clock: LoadClock) {
+        guard phase == .waiting else { return }
+        self.clock = clock
+        cpuSeconds = Self.threadSeconds
+        secondTimer = loop.makeTimer { [unowned self] in secondTick() }
+        endTimer = loop.makeTimer { [unowned self] in endTick() }
+        arrivalTimer = loop.makeTimer { [unowned self] in pump() }
+        let open = { [self] () throws(CurlError) in
+            var limits = CurlMulti.Limits()
+            limits.totalConnections = mostConnections
+            multi = try CurlMulti(loop: loop, limits: limits)
+            let lines = scenario.http.headers.map(\.line)
+            if !lines.isEmpty { headers = try CurlHeaders(lines) }
+        }
+        do throws(CurlError) {
+            try open()
+        } catch {
+            return fail(Failure("worker.internal", error.description))
+        }
+        let wait = -clock.seconds
+        loop.schedule(afterSeconds: wait) { [unowned self] in run() }
+    }
+
+    private func run() {
+        guard phase == .waiting else { return }
+        phase = .running
+        secondTimer?.schedule(afterSeconds: 1 - clock.seconds)
+        let seconds = scenario.durationSeconds
+        if seconds.isFinite { endTimer?.schedule(afterSeconds: seconds - clock.seconds) }
+        if isCapped { return drain(.capped) }
+        beginArrivals()
+    }
+
+    private func secondTick() {
+        let now = clock.seconds
+        while phase != .done, Double(interval.second + 1) <= now { flush() }
+        guard phase != .done else { return }
+        if phase == .running { adjustUsers(atSeconds: now) }
+        secondTimer?.schedule(afterSeconds: Double(interval.second + 1) - clock.seconds)
+    }
+
+    /// Hands out the interval of the second that is over, and begins the next.
+    private func flush() {
+        let boundary = Double(interval.second + 1)
+        // A second that is not over yet is the last one.
+        accountForViewers(toSeconds: min(boundary, clock.seconds))
+        countDue(atSeconds: min(boundary, clock.seconds))
+        let cpu = Self.threadSeconds
+        interval.counts.cpuSeconds = cpu - cpuSeconds
+        cpuSeconds = cpu
+        interval.counts.inFlight = Int64(active.count)
+        interval.counts.backlog = dueCount - arrivedCount + Int64(waiting.count)
+        interval.counts.viewers = Int64(viewers.count)
+        interval.isMeasured = Double(interval.second) >= scenario.warmUpSeconds
+        let whole = interval
+        interval = LoadInterval(second: whole.second + 1)
+        onInterval(whole)
+    }
+
+    /// Its time is over: nothing new is begun.
+    private func endTick() {
+        switch phase {
+        case .running:
+            pump()
+            drain(.finished)
+        case .draining: end(ending)
+        case .waiting, .done: return
+        }
+    }
+
+    /// Lets what is under way end, for a bounded time.
+    func drain(_ ending: LoadResult.Ending) {
+        guard phase == .running else { return }
+        countDue(atSeconds: clock.seconds)
+        phase = .draining
+        self.ending = ending
+        interval.counts.missedSends += dueCount - arrivedCount + Int64(waiting.count)
+        dueCount = arrivedCount
+        waiting.removeAll()
+        arrivalTimer?.cancel()
+        cutOffViewers()
+        guard !active.isEmpty else { return end(ending) }
+        endTimer?.schedule(afterSeconds: min(scenario.http.timeoutSeconds, options.drainSeconds))
+    }
+
+    func fail(_ failure: Failure) {
+        self.failure = failure
+        end(.finished)
+    }
+
+    func end(_ ending: LoadResult.Ending) {
+        guard phase != .done else { return }
+        if phase == .running { cutOffViewers() }
+        let wasStarted = phase != .waiting
+        for request in active { drop(request) }
+        active.removeAll()
+        waiting.removeAll()
+        if wasStarted { flush() }
+        phase = .done
+        multi?.close()
+        multi = nil
+        idle.removeAll()
+        headers = nil
+        for timer in [secondTimer, endTimer, arrivalTimer] { timer?.cancel() }
+        onEnd(
+            LoadLoopEnd(
+                lastSecond: wasStarted ? interval.second - 1 : -1, seconds: max(clock.seconds, 0),
+                ending: ending, failure: failure, tallies: tallies))
+    }
+
+    private static var threadSeconds: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}
