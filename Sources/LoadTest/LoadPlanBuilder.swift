@@ -79,16 +79,21 @@ package struct LoadPlanBuilder {
         if let playlist = periods.first?.playlist {
             track.setup.append(try add(playlist.text, nil, .playlist, place))
         }
-        var asked: Set<Int32> = []
-        for segment in periods.lazy.flatMap(\.segments) {
-            let object = try add(segment.reference.url.text, segment.range, segment.role, place)
-            if segment.role == .`init` || segment.role == .key || segment.role == .index {
-                // What is named later is for a later part: a rotated key, another period.
-                if track.segments.isEmpty, asked.insert(object).inserted {
-                    track.setup.append(object)
+        for period in periods {
+            var needs = PartNeeds()
+            for segment in period.segments {
+                let object = try add(segment.reference.url.text, segment.range, segment.role, place)
+                switch segment.role {
+                case .`init`: needs.takeInitialization(object)
+                case .key: needs.takeKey(object)
+                case .index: needs.takeIndex(object)
+                default:
+                    needs.takeSegment()
+                    guard let seconds = segment.durationSeconds else { continue }
+                    track.append(
+                        .init(object: object, seconds: max(seconds, 0.001)),
+                        needs: needs.objects)
                 }
-            } else if let seconds = segment.durationSeconds {
-                track.segments.append(.init(object: object, seconds: max(seconds, 0.001)))
             }
         }
         return track

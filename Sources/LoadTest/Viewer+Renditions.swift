@@ -23,7 +23,7 @@ extension Viewer {
             video.cursorSeconds = place.startSeconds
         }
         track = best
-        setup = 0
+        video.readyPart = nil
         screen.totals.switches += 1
     }
 

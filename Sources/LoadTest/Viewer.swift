@@ -1,10 +1,11 @@
 /// One who plays a title, as far as requests tell: what to ask for when, and what that comes to on the screen.
 ///
 /// The playhead is virtual and the clock the test's. The manifest comes first, then what the chosen rendition
-/// and the audio need before their segments, then segments, one request at a time; with audio of its
-/// own, whichever of both has less in the buffer. While the buffer holds `bufferSeconds` nothing is asked
-/// for (Shaka's `bufferingGoal`, hls.js's `maxBufferLength`). Playing is in `Viewer+Playing.swift`, the
-/// choice of renditions in `Viewer+Renditions.swift`.
+/// and the audio need before their first segments, then segments, one request at a time; with audio of its
+/// own, whichever of both has less in the buffer. A segment that needs another initialization section, or
+/// another key, has that asked for before it; each of these comes once, and is kept. While the buffer holds
+/// `bufferSeconds` nothing is asked for (Shaka's `bufferingGoal`, hls.js's `maxBufferLength`). Playing is in
+/// `Viewer+Playing.swift`, the choice of renditions in `Viewer+Renditions.swift`.
 ///
 /// A request that failed is made again 0.5 s later, and 1 s after that; then the viewer has failed.
 ///
@@ -20,10 +21,10 @@ package struct Viewer: Sendable {
     }
 
     /// What is asked for.
-    enum Request: Sendable {
+    enum Request: Sendable, Equatable {
         case manifest
-        case setup
-        case audioSetup
+        /// What a segment needs: playlist, initialization section, key, index.
+        case need(Int32)
         case segment
         case audioSegment
     }
@@ -35,6 +36,8 @@ package struct Viewer: Sendable {
         var cursorSeconds = 0.0
         /// Up to where there is something to play.
         var bufferedToSeconds = 0.0
+        /// The part of the track of which all that it needs is there; nil where that is not known.
+        var readyPart: Int32?
     }
 
     static let retrySeconds = [0.5, 1.0]
@@ -48,12 +51,12 @@ package struct Viewer: Sendable {
     let limitSeconds: Double
 
     var hasManifest = false
-    /// The rendition being fetched, and which ones have had their setup.
+    /// The rendition being fetched.
     var track: Int
-    var isSetUp: [Bool]
-    /// How many of the setup's objects there are.
-    var setup = 0
-    var audioSetup = 0
+    /// What is there of all that tracks need beside segments.
+    private var fetched = FetchedNeeds()
+    /// Whether picture and sound have what their first segments need.
+    private var isSetUp = false
     var video = Reel()
     var audio = Reel()
     /// Where this pass of a title that loops began.
@@ -76,7 +79,6 @@ package struct Viewer: Sendable {
         self.plannedSeconds = plannedSeconds
         limitSeconds = settings.watchSeconds ?? .infinity
         track = Self.first(of: title, settings)
-        isSetUp = title.video.map(\.setup.isEmpty)
         screen = Screen(clockSeconds: plannedSeconds)
     }
 
@@ -113,10 +115,7 @@ package struct Viewer: Sendable {
         play(toSeconds: now)
         switch request {
         case .manifest: hasManifest = true
-        case .setup:
-            setup += 1
-            isSetUp[track] = setup >= title.video[track].setup.count
-        case .audioSetup: audioSetup += 1
+        case .need(let object): fetched.insert(title.number(of: object))
         case .segment, .audioSegment:
             estimate.add(bytes: bytes, tookSeconds: tookSeconds)
             take(isAudio: request == .audioSegment, bytes: bytes, into: &interval)
@@ -174,24 +173,39 @@ package struct Viewer: Sendable {
 
     private mutating func nextRequest() -> Request? {
         guard hasManifest else { return .manifest }
-        guard isSetUp[track] else { return .setup }
-        if let audio = title.audio, audioSetup < audio.setup.count { return .audioSetup }
+        if !isSetUp {
+            if let need = missingVideo() ?? missingAudio() { return .need(need) }
+            isSetUp = true
+        }
         switch (hasMoreVideo, hasMoreAudio) {
         case (false, false): return nil
-        case (false, true): return .audioSegment
+        case (false, true): return audioRequest()
         case (true, true) where audio.bufferedToSeconds < video.bufferedToSeconds:
-            return .audioSegment
+            return audioRequest()
         default:
             choose()
-            return isSetUp[track] ? .segment : .setup
+            return missingVideo().map(Request.need) ?? .segment
         }
+    }
+
+    private mutating func audioRequest() -> Request {
+        missingAudio().map(Request.need) ?? .audioSegment
+    }
+
+    /// The first object that the picture's next segment needs and that is not there.
+    private mutating func missingVideo() -> Int32? {
+        fetched.missing(of: title.video[track], in: title, &video)
+    }
+
+    private mutating func missingAudio() -> Int32? {
+        guard let track = title.audio else { return nil }
+        return fetched.missing(of: track, in: title, &audio)
     }
 
     private func object(of request: Request) -> Int {
         switch request {
         case .manifest: Int(title.manifest)
-        case .setup: Int(title.video[track].setup[setup])
-        case .audioSetup: Int(title.audio?.setup[audioSetup] ?? title.manifest)
+        case .need(let object): Int(object)
         case .segment: Int(title.video[track].segments[video.segment].object)
         case .audioSegment: Int(title.audio?.segments[audio.segment].object ?? title.manifest)
         }

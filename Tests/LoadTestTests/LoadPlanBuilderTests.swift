@@ -40,6 +40,11 @@ import Testing
         }
     }
 
+    /// What each segment of a track needs.
+    private func needs(_ plan: LoadPlan, _ track: MediaTitle.Track) -> [[String]] {
+        track.segments.map { urls(plan, Array(track.needs(ofPart: $0.part))) }
+    }
+
     private static let main = """
         #EXTM3U
         #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="de",LANGUAGE="de",URI="de.m3u8"
@@ -87,13 +92,19 @@ import Testing
         #expect(title.video.map(\.bitsPerSecond) == [800_000, 3_000_000])
         #expect(title.video.map(\.name) == ["video 360p 800 kbit/s", "video 720p 3000 kbit/s"])
         // The key is needed by each of them, although the title has it once.
-        #expect(urls(plan, title.video[0].setup) == ["sd.m3u8", "key", "sd.mp4@0+100"])
-        #expect(urls(plan, title.video[1].setup) == ["hd.m3u8", "key", "hd.mp4@0+100"])
+        #expect(urls(plan, title.video[0].setup) == ["sd.m3u8"])
+        #expect(
+            needs(plan, title.video[0]) == [
+                ["key", "sd.mp4@0+100"], ["key", "sd.mp4@0+100", "key2"],
+            ])
+        #expect(urls(plan, title.video[1].setup) == ["hd.m3u8"])
+        #expect(needs(plan, title.video[1]).first == ["key", "hd.mp4@0+100"])
         #expect(
             urls(plan, title.video[1].segments.map(\.object)) == ["hd.mp4@100+1000", "hd-2.mp4"])
         #expect(title.video[1].segments.map(\.seconds) == [4, 2.5])
         #expect(title.audio?.name == "audio en 64 kbit/s")
-        #expect(urls(plan, title.audio?.setup ?? []) == ["en.m3u8", "key", "en.mp4@0+100"])
+        #expect(urls(plan, title.audio?.setup ?? []) == ["en.m3u8"])
+        #expect(try needs(plan, #require(title.audio)).first == ["key", "en.mp4@0+100"])
         #expect(plan.targets[0].objects == 0..<plan.objects.count)
         #expect(plan.targets[0].weight == 2)
         #expect(plan.objects.allSatisfy { $0.target == 0 })
@@ -111,8 +122,57 @@ import Testing
         #expect(title.video.count == 1)
         #expect(title.audio == nil)
         #expect(title.video[0].bitsPerSecond == 0)
-        #expect(urls(plan, title.video[0].setup) == ["key", "v.mp4@0+100"])
+        #expect(title.video[0].setup.isEmpty)
+        #expect(
+            needs(plan, title.video[0]) == [
+                ["key", "v.mp4@0+100"], ["key", "v.mp4@0+100", "key2"],
+            ])
         #expect(plan.objects.map(\.role) == [.playlist, .key, .`init`, .media, .key, .media])
+    }
+
+    /// A key counts for the sections and segments after it until the next one, a section until the next one.
+    @Test func eachSegmentNeedsTheSectionAndTheKeyThatAreInForce() throws {
+        let text = """
+            #EXTM3U
+            #EXT-X-MAP:URI="clear.mp4"
+            #EXTINF:2,
+            1.m4s
+            #EXT-X-KEY:METHOD=AES-128,URI="k1"
+            #EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://drm",KEYFORMAT="com.apple.streamingkeydelivery"
+            #EXT-X-MAP:URI="film.mp4"
+            #EXTINF:2,
+            2.m4s
+            #EXT-X-KEY:METHOD=AES-128,URI="k1"
+            #EXTINF:2,
+            3.m4s
+            #EXT-X-KEY:METHOD=AES-128,URI="k2"
+            #EXTINF:2,
+            4.m4s
+            #EXT-X-MAP:URI="clear.mp4"
+            #EXTINF:2,
+            5.m4s
+            #EXT-X-ENDLIST
+            """
+        let plan = try plan(.hls, ["http://o/t/main": text])
+        let track = try #require(plan.targets.first?.title?.video.first)
+        #expect(
+            needs(plan, track) == [
+                ["clear.mp4"], ["k1", "film.mp4"], ["k1", "film.mp4"], ["k1", "film.mp4", "k2"],
+                ["k2", "clear.mp4"],
+            ])
+        // Said once more is nothing new.
+        #expect(track.parts.count == 4)
+    }
+
+    /// Sections without segments are none of a player's, however many.
+    @Test func sectionsWithoutSegmentsAreBounded() throws {
+        var text = "#EXTM3U\n"
+        for place in 0..<20_000 { text += "#EXT-X-MAP:URI=\"\(place).mp4\"\n" }
+        text += "#EXTINF:2,\n1.m4s\n#EXT-X-ENDLIST\n"
+        let plan = try plan(.hls, ["http://o/t/main": text])
+        let track = try #require(plan.targets.first?.title?.video.first)
+        #expect(needs(plan, track)[0].count == 8)
+        #expect(needs(plan, track)[0].last == "19999.mp4")
     }
 
     /// A segment that is listed twice is played twice.
@@ -149,7 +209,8 @@ import Testing
         let plan = try plan(.dash, ["http://o/t/main": Self.mpd])
         let title = try #require(plan.targets.first?.title)
         #expect(title.video.map(\.bitsPerSecond) == [800_000, 3_000_000])
-        #expect(urls(plan, title.video[0].setup) == ["p1/sd-i"])
+        #expect(
+            needs(plan, title.video[0]) == [["p1/sd-i"], ["p1/sd-i"], ["p2/ad-i"]])
         #expect(
             urls(plan, title.video[0].segments.map(\.object)) == ["p1/sd-1", "p1/sd-2", "p2/ad-1"])
         #expect(

@@ -81,6 +81,113 @@ import Testing
     }
 }
 
+@Suite struct ViewerNeedTests {
+    /// Keys 500 and 501, sections 510 and 511 of the pictures, 520 of the sound.
+    private func title(rates: [Int64] = [1_000_000], audio: Bool = false) -> MediaTitle {
+        func track(_ from: MediaTitle.Track, _ needs: [[Int32]]) -> MediaTitle.Track {
+            var track = from
+            track.segments = []
+            for (segment, needs) in zip(from.segments, needs) {
+                track.append(segment, needs: needs)
+            }
+            return track
+        }
+        let plain = mediaTitle(segments: 4, rates: rates, audio: audio)
+        let video: [[Int32]] = [[500, 510], [500, 510], [500, 510, 501], [501, 511]]
+        let sound: [[Int32]] = [[500, 520], [500, 520], [520, 501], [520, 501]]
+        return MediaTitle(
+            manifest: plain.manifest, video: plain.video.map { track($0, video) },
+            audio: plain.audio.map { track($0, sound) })
+    }
+
+    @Test("a key and a section come before the first segment that needs them, and once")
+    func once() {
+        var run = ViewerRun(title(), settings { $0.startupSeconds = 2 })
+        run.run { _, _ in .init(bytes: 16, seconds: 0.25) }
+        #expect(run.objects == [0, 100, 500, 510, 101, 102, 501, 103, 511, 104])
+        // Five requests of a quarter of a second come before the first frame; later ones are not waited for.
+        #expect(run.interval[.startup]?.maximum == 1_250_000)
+        #expect(run.counts.segments == 4)
+        #expect(run.counts.stalls == 0)
+        #expect(abs(run.counts.playedSeconds - 8) < 1e-9)
+    }
+
+    @Test("a key that comes late keeps its segment back")
+    func late() {
+        var run = ViewerRun(title(), settings { $0.startupSeconds = 2 })
+        // Playing starts at 0 s with 4 s to come; the key of what is next takes 5 s.
+        run.run { object, _ in .init(bytes: 16, seconds: object == 501 ? 5 : 0) }
+        #expect(run.interval[.stall]?.maximum == 1_000_000)
+        #expect(run.counts.stalls == 1)
+        #expect(run.counts.lateSegments == 1)
+    }
+
+    @Test("a key that does not come fails the viewer as a segment would")
+    func missing() {
+        var run = ViewerRun(title(), settings { $0.startupSeconds = 2 })
+        run.run { object, _ in .init(bytes: 16, seconds: object == 501 ? nil : 0) }
+        #expect(run.fetches.filter { $0.object == 501 }.count == 3)
+        #expect(run.counts.viewersFailed == 1)
+    }
+
+    @Test("nothing that a later segment needs is asked for while the buffer is full")
+    func waits() {
+        var run = ViewerRun(
+            title(),
+            settings {
+                $0.startupSeconds = 2
+                $0.bufferSeconds = 2
+            })
+        run.run { _, _ in .init(bytes: 16, seconds: 0) }
+        let times = run.fetches.filter { $0.object > 500 && $0.object < 520 }
+        #expect(times.map(\.object) == [510, 501, 511])
+        #expect(times.map(\.atSeconds) == [0, 2, 4])
+    }
+
+    @Test("a key that sound and picture share comes once, when the first of them needs it")
+    func shared() {
+        var run = ViewerRun(title(audio: true), settings { $0.startupSeconds = 4 })
+        run.run { _, _ in .init(bytes: 16, seconds: 0) }
+        #expect(
+            run.objects == [
+                0, 100, 500, 510, 900, 520, 101, 901, 102, 902, 501, 103, 903, 511, 104, 904,
+            ])
+    }
+
+    @Test("another rendition needs its own sections, and keys only that are not there")
+    func switches() {
+        var run = ViewerRun(
+            title(rates: [1_000_000, 2_000_000]), settings { $0.startupSeconds = 2 })
+        run.run { object, _ in .init(bytes: object < 500 ? 1_000_000 : 16, seconds: 0.1) }
+        // Both have the same sections here, and so the second asks for its playlist alone.
+        #expect(run.objects == [0, 100, 500, 510, 101, 200, 202, 501, 203, 511, 204])
+    }
+
+    @Test("a title that loops is played again with what there is")
+    func loops() {
+        var run = ViewerRun(
+            title(),
+            settings {
+                $0.watchSeconds = 16
+                $0.loops = true
+            })
+        run.run { _, _ in .init(bytes: 16, seconds: 0) }
+        #expect(
+            run.objects == [0, 100, 500, 510, 101, 102, 501, 103, 511, 104, 101, 102, 103, 104])
+    }
+
+    @Test("a bit each, however many there are")
+    func bits() {
+        var fetched = FetchedNeeds()
+        for number in [0, 63, 64, 1_000] {
+            #expect(!fetched.contains(number))
+            fetched.insert(number)
+            #expect(fetched.contains(number))
+        }
+        #expect(!fetched.contains(1) && !fetched.contains(65) && !fetched.contains(1_001))
+    }
+}
+
 @Suite struct ViewerRenditionTests {
     static let rates: [Int64] = [1_000_000, 2_000_000, 4_000_000]
 
@@ -149,9 +256,10 @@ import Testing
 
     @Test("a rendition whose segments are cut elsewhere is joined where the buffer ends")
     func isCutElsewhere() {
-        var title = mediaTitle(segments: 6, rates: [1_000_000, 4_000_000])
+        var tracks = mediaTitle(segments: 6, rates: [1_000_000, 4_000_000]).video
         // Three of 4 s in place of six of 2 s.
-        title.video[1].segments = (0..<3).map { .init(object: 201 + $0, seconds: 4) }
+        tracks[1].segments = (0..<3).map { .init(object: 201 + $0, seconds: 4) }
+        let title = MediaTitle(manifest: 0, video: tracks)
         var run = ViewerRun(title, settings { $0.startupSeconds = 2 })
         run.run { object, _ in .init(bytes: object > 100 ? 500_000 : 10, seconds: 0.5) }
         // After the first 2 s the segment from 0 to 4 s has what comes next.

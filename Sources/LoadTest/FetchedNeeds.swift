@@ -1,0 +1,29 @@
+/// What a viewer has of all that its title's tracks need beside segments: a bit each, by `MediaTitle.number`.
+struct FetchedNeeds: Sendable {
+    private var words: [UInt64] = []
+
+    func contains(_ number: Int) -> Bool {
+        let (word, bit) = number.quotientAndRemainder(dividingBy: 64)
+        return word < words.count && words[word] & (1 << UInt64(bit)) != 0
+    }
+
+    mutating func insert(_ number: Int) {
+        let (word, bit) = number.quotientAndRemainder(dividingBy: 64)
+        while words.count <= word { words.append(0) }
+        words[word] |= 1 << UInt64(bit)
+    }
+
+    /// The first object that a track's next segment needs and that is not there.
+    func missing(
+        of track: MediaTitle.Track, in title: MediaTitle, _ reel: inout Viewer.Reel
+    ) -> Int32? {
+        let part = reel.segment < track.segments.count ? track.segments[reel.segment].part : -1
+        if reel.readyPart == part { return nil }
+        for need in track.setup where !contains(title.number(of: need)) { return need }
+        for need in track.needs(ofPart: part) where !contains(title.number(of: need)) {
+            return need
+        }
+        reel.readyPart = part
+        return nil
+    }
+}

@@ -1,0 +1,89 @@
+/// A title as a player sees it: renditions of the same segments.
+///
+/// Its tables are shared by all its viewers.
+package struct MediaTitle: Sendable, Equatable {
+    package struct Segment: Sendable, Equatable {
+        /// Place of its object in the plan.
+        package var object: Int32
+        /// What it needs, as a place among its track's `parts`; -1 for nothing.
+        package var part: Int32 = -1
+        /// Over 0.
+        package var seconds: Double
+
+        package init(object: Int32, seconds: Double) {
+            self.object = object
+            self.seconds = seconds
+        }
+    }
+
+    package struct Track: Sendable, Equatable {
+        package var name: String
+        /// Bits a second; 0 where the manifest does not tell.
+        package var bitsPerSecond: Int64
+        /// Fetched before anything else of it: its playlist.
+        package var setup: [Int32]
+        package var segments: [Segment]
+        /// What segments cannot be played without, in the order of fetching: initialization sections, keys,
+        /// indexes. A rotated key, or another initialization section, begins another part.
+        package private(set) var parts: [Range<Int32>] = []
+        /// Of all parts.
+        private var needs: [Int32] = []
+
+        package init(name: String, bitsPerSecond: Int64, setup: [Int32], segments: [Segment]) {
+            self.name = name
+            self.bitsPerSecond = bitsPerSecond
+            self.setup = setup
+            self.segments = segments
+        }
+
+        /// Adds a segment, and a part where it needs other things than the one before.
+        package mutating func append(_ segment: Segment, needs objects: [Int32]) {
+            var segment = segment
+            if !objects.isEmpty {
+                if parts.isEmpty
+                    || !self.needs(ofPart: Int32(parts.count - 1)).elementsEqual(objects)
+                {
+                    let start = Int32(needs.count)
+                    needs += objects
+                    parts.append(start..<Int32(needs.count))
+                }
+                segment.part = Int32(parts.count - 1)
+            }
+            segments.append(segment)
+        }
+
+        /// Objects; empty for -1.
+        package func needs(ofPart part: Int32) -> ArraySlice<Int32> {
+            guard part >= 0 else { return [] }
+            let range = parts[Int(part)]
+            return needs[Int(range.lowerBound)..<Int(range.upperBound)]
+        }
+
+        fileprivate var allNeeds: [Int32] { setup + needs }
+    }
+
+    /// The title's own manifest.
+    package let manifest: Int32
+    /// One or more, by bit rate, the lowest first.
+    package let video: [Track]
+    /// Played beside any of `video`; nil where these have sound in them, or there is none.
+    package let audio: Track?
+    /// What its tracks need beside segments, numbered from 0: a viewer has a bit for each.
+    private let numbers: [Int32: Int32]
+
+    package init(manifest: Int32, video: [Track], audio: Track? = nil) {
+        self.manifest = manifest
+        self.video = video
+        self.audio = audio
+        var numbers: [Int32: Int32] = [:]
+        for track in video + (audio.map { [$0] } ?? []) {
+            for object in track.allNeeds where numbers[object] == nil {
+                numbers[object] = Int32(numbers.count)
+            }
+        }
+        self.numbers = numbers
+    }
+
+    /// The number of something that a track needs beside segments.
+    func number(of need: Int32) -> Int { Int(numbers[need, default: 0]) }
+}
