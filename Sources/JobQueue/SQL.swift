@@ -6,19 +6,14 @@ import Model
 enum SQL {
     /// Fills the placeholders of an embedded statement.
     static func text(_ bytes: [UInt8]) -> String {
-        var text = String(decoding: bytes, as: UTF8.self)
-        guard text.contains("{{") else { return text }
-        for (name, value) in substitutions {
-            text = text.replacing("{{\(name)}}", with: value)
-        }
-        return text
+        text(bytes, substitutions)
     }
 
     /// Reports of results whose segments may have results already, which the plain statement refuses.
     static let settleDoneAgain = text(
         PackageResources.settle_done_sql,
-        [("replacingResults", fragment(PackageResources.fragment_replacing_results_sql))])
-    static let settleDone = text(PackageResources.settle_done_sql, [("replacingResults", "")])
+        ["replacingResults": fragment(PackageResources.fragment_replacing_results_sql)])
+    static let settleDone = text(PackageResources.settle_done_sql, ["replacingResults": ""])
 
     /// The statements of `JobQueue.browse`.
     struct Browse: Hashable {
@@ -59,67 +54,84 @@ enum SQL {
         return text(
             template,
             [
-                ("assetColumns", fragment(PackageResources.fragment_asset_columns_sql)),
-                ("assetsFiltered", fragment(PackageResources.fragment_assets_filtered_sql)),
-                ("value", value), ("beyond", isDescending ? "<" : ">"),
-                ("before", isDescending ? ">" : "<"), ("farthest", isDescending ? "min" : "max"),
-                ("beginning", isDescending ? last : "''"),
-                ("direction", isDescending ? "DESC" : "ASC"),
+                "assetColumns": fragment(PackageResources.fragment_asset_columns_sql),
+                "assetsFiltered": fragment(PackageResources.fragment_assets_filtered_sql),
+                "value": value, "beyond": isDescending ? "<" : ">",
+                "before": isDescending ? ">" : "<", "farthest": isDescending ? "min" : "max",
+                "beginning": isDescending ? last : "''",
+                "direction": isDescending ? "DESC" : "ASC",
             ])
     }
 
-    private static func text(_ bytes: [UInt8], _ values: [(String, String)]) -> String {
-        values.reduce(into: String(decoding: bytes, as: UTF8.self)) { text, value in
-            text = text.replacing("{{\(value.0)}}", with: value.1)
-        }
+    /// Other placeholders stay, for whoever fills them.
+    private static func text(_ bytes: [UInt8], _ values: [String: String]) -> String {
+        var filled: [UInt8] = []
+        filled.reserveCapacity(bytes.count * 2)
+        fill(bytes[...], values, into: &filled)
+        return String(decoding: filled, as: UTF8.self)
     }
 
-    private static let substitutions: [(String, String)] = [
-        ("sidecars", fragment(PackageResources.fragment_sidecars_sql)),
-        ("manifestServed", fragment(PackageResources.fragment_manifest_served_sql)),
+    /// One pass over the bytes: every process fills each statement when it first needs it, so this is
+    /// part of how soon a cluster is there. Values may hold placeholders of their own.
+    private static func fill(
+        _ bytes: ArraySlice<UInt8>, _ values: [String: String], into filled: inout [UInt8]
+    ) {
+        var rest = bytes
+        while let open = rest.firstIndex(of: UInt8(ascii: "{")) {
+            filled += rest[..<open]
+            rest = rest[open...]
+            guard rest.starts(with: "{{".utf8),
+                let close = rest.firstIndex(of: UInt8(ascii: "}")),
+                rest[close...].starts(with: "}}".utf8),
+                let value = values[String(decoding: rest[(open + 2)..<close], as: UTF8.self)]
+            else {
+                filled.append(rest.removeFirst())
+                continue
+            }
+            fill(Array(value.utf8)[...], values, into: &filled)
+            rest = rest[(close + 2)...]
+        }
+        filled += rest
+    }
+
+    private static let substitutions: [String: String] = [
+        "sidecars": fragment(PackageResources.fragment_sidecars_sql),
+        "manifestServed": fragment(PackageResources.fragment_manifest_served_sql),
         // Behind every segment that a manifest may have.
-        ("firstSidecar", "\(WireLimits.segmentsPerAsset)"),
-        ("settleFetches", fragment(PackageResources.fragment_settle_fetches_sql)),
-        ("refreshesEnded", fragment(PackageResources.fragment_refreshes_ended_sql)),
-        ("heldJobs", fragment(PackageResources.fragment_held_jobs_sql)),
-        ("longestValidator", "\(WireLimits.validatorCharacters)"),
-        ("assetKinds", list(AssetKind.allCases)),
-        ("assetStates", list(AssetState.allCases)),
-        ("assetUnderWay", list([AssetState.ready, .inProgress, .verifying])),
+        "firstSidecar": "\(WireLimits.segmentsPerAsset)",
+        "settleFetches": fragment(PackageResources.fragment_settle_fetches_sql),
+        "refreshesEnded": fragment(PackageResources.fragment_refreshes_ended_sql),
+        "heldJobs": fragment(PackageResources.fragment_held_jobs_sql),
+        "longestValidator": "\(WireLimits.validatorCharacters)",
+        "assetKinds": list(AssetKind.allCases),
+        "assetStates": list(AssetState.allCases),
+        "assetUnderWay": list([AssetState.ready, .inProgress, .verifying]),
         // A switch that was granted is carried through.
-        (
-            "assetStarted",
-            list(AssetState.machine.sources(of: .gaveUp).filter { $0 != .switching })
-        ),
-        ("assetUnsettled", list(AssetState.allCases.filter { !$0.isSettled })),
-        (
-            "assetInterruptible",
-            list(AssetState.machine.sources(of: .interrupt).filter { !$0.isSettled })
-        ),
-        (
-            "assetToStart",
+        "assetStarted":
+            list(AssetState.machine.sources(of: .gaveUp).filter { $0 != .switching }),
+        "assetUnsettled": list(AssetState.allCases.filter { !$0.isSettled }),
+        "assetInterruptible":
+            list(AssetState.machine.sources(of: .interrupt).filter { !$0.isSettled }),
+        "assetToStart":
             list(
                 AssetState.allCases.filter {
                     $0 == .new || $0.isSettled && ![.completed, .failed].contains($0)
-                })
-        ),
-        ("assetResolvable", list([AssetState.resolving])),
-        ("refreshOutcomes", list(RefreshOutcome.allCases)),
-        ("mostRefreshFailures", "\(RefreshSummary.mostFailures)"),
-        ("assetColumns", fragment(PackageResources.fragment_asset_columns_sql)),
-        ("segmentRoles", list(SegmentRole.allCases)),
-        ("jobKinds", list(JobKind.allCases)),
-        ("loadTestStates", list(LoadTestState.allCases)),
-        ("loadShareStates", list(LoadShareState.allCases)),
-        ("loadTestStartable", list(LoadTestState.machine.sources(of: .start))),
-        ("loadTestStoppable", list(LoadTestState.machine.sources(of: .stop))),
-        ("loadTestEndable", list(LoadTestState.machine.sources(of: .end))),
-        ("loadShareDismissible", list(LoadShareState.machine.sources(of: .dismiss))),
-        (
-            "loadShareUnderWay",
+                }),
+        "assetResolvable": list([AssetState.resolving]),
+        "refreshOutcomes": list(RefreshOutcome.allCases),
+        "mostRefreshFailures": "\(RefreshSummary.mostFailures)",
+        "assetColumns": fragment(PackageResources.fragment_asset_columns_sql),
+        "segmentRoles": list(SegmentRole.allCases),
+        "jobKinds": list(JobKind.allCases),
+        "loadTestStates": list(LoadTestState.allCases),
+        "loadShareStates": list(LoadShareState.allCases),
+        "loadTestStartable": list(LoadTestState.machine.sources(of: .start)),
+        "loadTestStoppable": list(LoadTestState.machine.sources(of: .stop)),
+        "loadTestEndable": list(LoadTestState.machine.sources(of: .end)),
+        "loadShareDismissible": list(LoadShareState.machine.sources(of: .dismiss)),
+        "loadShareUnderWay":
             list(
-                LoadShareState.allCases.filter { !LoadShareState.machine.terminal.contains($0) })
-        ),
+                LoadShareState.allCases.filter { !LoadShareState.machine.terminal.contains($0) }),
     ]
 
     private static func fragment(_ bytes: [UInt8]) -> String {

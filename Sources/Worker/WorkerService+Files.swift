@@ -122,22 +122,35 @@ struct SumsDocument: Sequence, Sendable {
             guard !rest.isEmpty else { return nil }
             var chunk: [UInt8] = []
             while let entry = rest.first, chunk.count < 64 << 10 {
-                chunk.append(contentsOf: line(of: entry).utf8)
+                append(entry, to: &chunk)
                 rest.removeFirst()
             }
             return chunk
         }
     }
 
-    private func line(of entry: SumsPage.Entry) -> String {
-        let name = relative(entry.key)
-        guard name.contains("\\") else { return "\(entry.sha256)  \(name)\n" }
+    private func append(_ entry: SumsPage.Entry, to chunk: inout [UInt8]) {
+        let backslash = UInt8(ascii: "\\")
+        var name = relative(entry.key)
         // A backslash before the line says that the name is escaped.
-        return "\\\(entry.sha256)  \(name.replacing("\\", with: "\\\\"))\n"
+        if name.utf8.contains(backslash) {
+            chunk.append(backslash)
+            name = name.replacing("\\", with: "\\\\")
+        }
+        chunk.append(contentsOf: entry.sha256.utf8)
+        chunk.append(contentsOf: "  ".utf8)
+        chunk.append(contentsOf: name.utf8)
+        chunk.append(UInt8(ascii: "\n"))
     }
 
     /// A key as seen from the directory.
     func relative(_ key: String) -> String {
+        if directory.isEmpty { return key }
+        if key.utf8.starts(with: directory.utf8),
+            key.utf8.dropFirst(directory.utf8.count).first == UInt8(ascii: "/")
+        {
+            return String(decoding: key.utf8.dropFirst(directory.utf8.count + 1), as: UTF8.self)
+        }
         let base = directory.split(separator: "/")
         let parts = key.split(separator: "/")
         var shared = 0

@@ -33,7 +33,7 @@ import Testing
             try await fixture.pool.query(
                 """
                 INSERT INTO origin (url, breaker, failures, openings, cooldown_until)
-                VALUES ($1, 'open', 20, 1, now() + interval '60 seconds')
+                VALUES ($1, 'open', 20, 1, now() + interval '1 hour')
                 ON CONFLICT (url) DO UPDATE SET breaker = 'open', failures = 20, openings = 1,
                     cooldown_until = excluded.cooldown_until
                 """, [.text(origin)])
@@ -188,7 +188,8 @@ import Testing
             let next = try await fixture.lease(1)
             #expect(next.jobs.map(\.mirrorOrigin) == [Self.mirror])
             // What is given back waits for its own origin again.
-            var back = JobReport(job: next.jobs[0].id, lease: next.lease ?? "", outcome: .returned)
+            let given = try #require(next.jobs.first)
+            var back = JobReport(job: given.id, lease: next.lease ?? "", outcome: .returned)
             back.origins = nil
             _ = try await fixture.report([back])
             try await Self.heal(fixture, Self.main)
