@@ -1,4 +1,5 @@
 import Catalog
+import Glibc
 import LoadTest
 import Model
 import Runtime
@@ -90,6 +91,9 @@ enum LoadTestOptions {
         CommandOption(
             "header", short: "H", .text(placeholder: "LINE"), repeatable: true,
             help: "Sent with every request: 'Name: value'."),
+        CommandOption(
+            "ca-file", .text(placeholder: "FILE"),
+            help: "Certificate authorities (PEM) in place of the system's."),
         CommandOption(
             "check-digests", .flag,
             help: "Hash bodies and compare them with the SHA-256 that lists and scenarios state."),
@@ -338,6 +342,10 @@ enum LoadTestOptions {
             scenario.http.headers.append(header)
         }
         if arguments.flag("check-digests") { scenario.bodies = .checked }
+        if let file = arguments.text("ca-file") { scenario.http.caFile = file }
+        if let file = scenario.http.caFile, access(file, R_OK) != 0 {
+            throw Failure("input.unreadable", "\(printable(file)): \(systemErrorText(errno))")
+        }
     }
 
     private static func setGoals(_ scenario: inout LoadScenario, _ arguments: Arguments) throws {

@@ -13,9 +13,25 @@ package final class NginxServer: Sendable {
         package let bytesSent: Int64
         /// The Range header; nil without one.
         package let range: String?
+        /// `HTTP/1.1` or `HTTP/2.0`.
+        package let version: String
+        /// The number of the connection that it came on.
+        package let connection: Int
+    }
+
+    /// TLS, with HTTP/2 where the client speaks it, or without.
+    package struct Encryption: Sendable {
+        package let certificate: TestCertificate
+        package let offersHTTP2: Bool
+
+        package init(_ certificate: TestCertificate, offersHTTP2: Bool = false) {
+            self.certificate = certificate
+            self.offersHTTP2 = offersHTTP2
+        }
     }
 
     package let port: UInt16
+    private let isEncrypted: Bool
     private let directory: TemporaryDirectory
     private let process: ChildProcess
 
@@ -26,10 +42,13 @@ package final class NginxServer: Sendable {
     ///   - configuration: lines added to the `server` block.
     ///   - requestsPerSecond: answers this many requests a second and lets the others wait, so that a
     ///     run lasts a known time at least.
+    ///   - encryption: nil for plain HTTP.
     package init(
-        root: String, configuration: String = "", requestsPerSecond: Int? = nil
+        root: String, configuration: String = "", requestsPerSecond: Int? = nil,
+        encryption: Encryption? = nil
     ) async throws {
         directory = try TemporaryDirectory("nginx")
+        isEncrypted = encryption != nil
         // The port is free when it is chosen and may be taken before nginx binds it.
         var started: (UInt16, ChildProcess)?
         for _ in 0..<5 where started == nil {
@@ -37,7 +56,7 @@ package final class NginxServer: Sendable {
             let path = try directory.write(
                 Self.configuration(
                     directory: directory.path, root: root, port: port, server: configuration,
-                    requestsPerSecond: requestsPerSecond),
+                    requestsPerSecond: requestsPerSecond, encryption: encryption),
                 to: "nginx.conf")
             let child = try ChildProcess(
                 ["nginx", "-p", directory.path, "-c", path, "-e", directory.path("error.log")],
@@ -62,8 +81,11 @@ package final class NginxServer: Sendable {
         try? blockUntil(deadlineSeconds: 5, "the end of nginx") { process.ending != nil }
     }
 
-    /// `http://127.0.0.1:PORT`, without a slash at the end.
-    package var url: String { "http://127.0.0.1:\(port)" }
+    /// `http://127.0.0.1:PORT`, or `https://localhost:PORT` as the certificate has it, without a slash at the
+    /// end.
+    package var url: String {
+        isEncrypted ? "https://localhost:\(port)" : "http://127.0.0.1:\(port)"
+    }
 
     /// Stops it now, as when the origin goes away.
     package func stop() async throws {
@@ -77,16 +99,19 @@ package final class NginxServer: Sendable {
         let log = (try? directory.read("access.log")) ?? []
         return String(decoding: log, as: UTF8.self).split(separator: "\n").compactMap { line in
             let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
-            guard fields.count == 5, let status = Int(fields[2]), let bytes = Int64(fields[3])
+            guard fields.count == 7, let status = Int(fields[2]), let bytes = Int64(fields[3]),
+                let connection = Int(fields[6])
             else { return nil }
             return Request(
                 method: String(fields[0]), target: String(fields[1]), status: status,
-                bytesSent: bytes, range: fields[4] == "-" ? nil : String(fields[4]))
+                bytesSent: bytes, range: fields[4] == "-" ? nil : String(fields[4]),
+                version: String(fields[5]), connection: connection)
         }
     }
 
     private static func configuration(
-        directory: String, root: String, port: UInt16, server: String, requestsPerSecond: Int?
+        directory: String, root: String, port: UInt16, server: String, requestsPerSecond: Int?,
+        encryption: Encryption?
     ) -> String {
         // Root's workers would become nobody, who may not be let into the test's directory.
         let user = geteuid() == 0 ? "user root;" : ""
@@ -96,6 +121,11 @@ package final class NginxServer: Sendable {
             "limit_req_zone $server_addr zone=all:32k rate=\($0)r/s;"
         }
         let limit = requestsPerSecond.map { _ in "limit_req zone=all burst=1000000;" }
+        let protocols = encryption.map { $0.offersHTTP2 ? " ssl http2" : " ssl" } ?? ""
+        let certificate = encryption.map {
+            "ssl_certificate \($0.certificate.certificate); "
+                + "ssl_certificate_key \($0.certificate.key);"
+        }
         return """
             daemon off;
             \(user)
@@ -111,11 +141,13 @@ package final class NginxServer: Sendable {
                 keepalive_requests 1000000;
                 \(temporary)
                 log_format fields
-                    '$request_method\\t$request_uri\\t$status\\t$body_bytes_sent\\t$http_range';
+                    '$request_method\\t$request_uri\\t$status\\t$body_bytes_sent\\t$http_range\\t'
+                    '$server_protocol\\t$connection';
                 access_log \(directory)/access.log fields;
                 \(zone ?? "")
                 server {
-                    listen 127.0.0.1:\(port) backlog=1024;
+                    listen 127.0.0.1:\(port)\(protocols) backlog=1024;
+                    \(certificate ?? "")
                     root "\(root)";
                     \(limit ?? "")
                     \(server)

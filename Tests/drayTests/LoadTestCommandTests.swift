@@ -131,6 +131,31 @@ import Testing
         #expect(errors?.first?["count"] as? Int == 3)
     }
 
+    @Test func aTitleOverTLSIsPlayedWithItsAuthority() async throws {
+        let certificate = try await TestCertificate(in: directory, "server")
+        let secure = try await NginxServer(
+            root: directory.path("www"), encryption: .init(certificate, offersHTTP2: true))
+        let arguments = [
+            "\(secure.url)/title.m3u8", "--users", "1", "--watch", "1s", "--requests", "3",
+            "--startup", "0.5s", "--json", "--quiet",
+        ]
+        // Its manifest is not read from a server that nobody vouches for.
+        let refused = try await dray(arguments)
+        #expect(refused.ending == .exited(2))
+        #expect(refused.errors.contains("origin.tls"), "\(refused.errors)")
+        let missing = try await dray(arguments + ["--ca-file", "no.pem"])
+        #expect(missing.ending == .exited(2))
+        #expect(missing.errors.contains("no.pem: No such file"), "\(missing.errors)")
+        #expect(secure.requests().isEmpty)
+
+        let answer = try await dray(arguments + ["--ca-file", "server.pem"])
+        try #require(answer.ending == .exited(0), "\(answer.errors)")
+        #expect(try counts(try json(answer.output))["succeeded"] as? Int == 3)
+        // The manifest was read once before.
+        try await waitUntil(deadlineSeconds: 10, "nginx's log") { secure.requests().count >= 4 }
+        #expect(secure.requests().suffix(3).allSatisfy { $0.version == "HTTP/2.0" })
+    }
+
     @Test func theMostThatHoldsIsSearchedFor() async throws {
         let answer = try await dray([
             "\(origin.url)/file", "--rate", "20", "--search", "--step", "1s", "--most", "40", "-t",
