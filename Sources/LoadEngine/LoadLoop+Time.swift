@@ -41,15 +41,24 @@ extension LoadLoop {
 
     private func secondTick() {
         let now = clock.seconds
-        while phase != .done, Double(interval.second + 1) <= now { flush() }
+        flushWholeSeconds()
         guard phase != .done else { return }
         if phase == .running { adjustUsers(atSeconds: now) }
         secondTimer?.schedule(afterSeconds: Double(interval.second + 1) - clock.seconds)
     }
 
+    /// Hands out the seconds that are over.
+    private func flushWholeSeconds() {
+        let now = clock.seconds
+        while phase != .done, Double(interval.second + 1) <= now { flush() }
+    }
+
     /// Hands out the interval of the second that is over, and begins the next.
     private func flush() {
-        let boundary = Double(interval.second + 1)
+        let start = Double(interval.second)
+        let boundary = start + 1
+        interval.lengthSeconds = min(max(clock.seconds - start, 0), 1)
+        interval.loadSeconds = min(max(loadEndSeconds - start, 0), interval.lengthSeconds)
         // A second that is not over yet is the last one.
         accountForViewers(toSeconds: min(boundary, clock.seconds))
         countDue(atSeconds: min(boundary, clock.seconds))
@@ -79,6 +88,8 @@ extension LoadLoop {
     /// Lets what is under way end, for a bounded time.
     func drain(_ ending: LoadResult.Ending) {
         guard phase == .running else { return }
+        flushWholeSeconds()
+        loadEndSeconds = clock.seconds
         countDue(atSeconds: clock.seconds)
         phase = .draining
         self.ending = ending
@@ -98,8 +109,10 @@ extension LoadLoop {
 
     func end(_ ending: LoadResult.Ending) {
         guard phase != .done else { return }
-        if phase == .running { cutOffViewers() }
         let wasStarted = phase != .waiting
+        if wasStarted { flushWholeSeconds() }
+        loadEndSeconds = min(loadEndSeconds, clock.seconds)
+        if phase == .running { cutOffViewers() }
         for request in active { drop(request) }
         active.removeAll()
         waiting.removeAll()

@@ -35,6 +35,8 @@ final class LoadLoop: @unchecked Sendable {
     var clock = LoadClock(startNanoseconds: 0)
     var phase = Phase.waiting
     var ending = LoadResult.Ending.finished
+    /// From when on nothing new is begun, on the test's clock.
+    var loadEndSeconds = Double.infinity
     /// Told so, perhaps before it began: another loop may be that quick.
     var isCapped = false
     var failure: Failure?

@@ -17,6 +17,8 @@ package enum LoadCSV {
     private static var columns: [Column] {
         [
             ("second", { "\($0.second)" }), ("measured", { $0.isMeasured ? "1" : "0" }),
+            ("length_seconds", { HumanFormat.fixed($0.lengthSeconds, places: 3) }),
+            ("load_seconds", { HumanFormat.fixed($0.loadSeconds, places: 3) }),
             count("planned", \.planned), count("sent", \.sent), count("succeeded", \.succeeded),
             count("failed", \.failed), count("bytes", \.bytes),
             count("connections", \.connections), count("in_flight", \.inFlight),

@@ -140,27 +140,32 @@ package struct LoadHTML {
             series: series.map { line in
                 TimeChart.Series(name: line.name, values: result.seconds.map(line.value))
             },
-            seconds: result.seconds.map(\.second), warmUpSeconds: result.warmUpSeconds,
+            seconds: result.seconds.map(\.second),
+            endSeconds: result.seconds.last.map { Double($0.second) + $0.lengthSeconds } ?? 0,
+            warmUpSeconds: result.warmUpSeconds, drainStartSeconds: result.drainStartSeconds,
             format: format, isLogarithmic: isLogarithmic, merge: merge
         ).text
     }
 
     private var rateCharts: String {
         var rates: [(name: String, value: (LoadSecond) -> Double?)] = [
-            ("answered", { Double($0.counts.ended) })
+            ("answered", { $0.perSecond(Double($0.counts.ended)) })
         ]
         if result.plannedPerSecond != nil {
-            rates.append(("planned", { Double($0.counts.planned) }))
+            rates.append(("planned", { $0.perLoadSecond(Double($0.counts.planned)) }))
         }
         return chart("Requests a second", { Quantity.rate($0) }, LoadFormat.mean, rates)
             + chart(
                 "Throughput", { Quantity.bandwidth($0) }, LoadFormat.mean,
-                [("bodies", { Double($0.counts.bytes) * 8 })])
+                [("bodies", { $0.perSecond(Double($0.counts.bytes) * 8) })])
             + chart(
                 "Under way at the end of each second", { Quantity.digits($0) }, LoadFormat.most,
                 [
-                    ("requests", { Double($0.counts.inFlight) }),
-                    ("waiting for a place", { Double($0.counts.backlog) }),
+                    ("requests", { $0.tellsRates ? Double($0.counts.inFlight) : nil }),
+                    (
+                        "waiting for a place",
+                        { $0.tellsRates ? Double($0.counts.backlog) : nil }
+                    ),
                 ])
     }
 
@@ -187,25 +192,25 @@ package struct LoadHTML {
     private var viewerCharts: String {
         chart(
             "Viewers at the end of each second", { Quantity.digits($0) }, LoadFormat.mean,
-            [("viewers", { Double($0.counts.viewers) })])
+            [("viewers", { $0.tellsRates ? Double($0.counts.viewers) : nil })])
             + chart(
                 "Stalls and late segments a second", { Quantity.digits($0) }, LoadFormat.mean,
                 [
-                    ("stalls", { Double($0.counts.stalls) }),
-                    ("late segments", { Double($0.counts.lateSegments) }),
-                    ("viewers failed", { Double($0.counts.viewersFailed) }),
+                    ("stalls", { $0.perSecond(Double($0.counts.stalls)) }),
+                    ("late segments", { $0.perSecond(Double($0.counts.lateSegments)) }),
+                    ("viewers failed", { $0.perSecond(Double($0.counts.viewersFailed)) }),
                 ])
     }
 
     private var errorChart: String {
         chart(
             "Failed requests a second", { Quantity.rate($0) }, LoadFormat.mean,
-            [("failed", { Double($0.counts.failed) })])
+            [("failed", { $0.perSecond(Double($0.counts.failed)) })])
     }
 
     private var generatorChart: String {
         chart(
             "CPU of the generators' cores", { LoadFormat.percent($0) }, LoadFormat.mean,
-            [("in use", { $0.counts.cpuSeconds / Double(max(result.cores, 1)) })])
+            [("in use", { $0.perSecond($0.counts.cpuSeconds / Double(max(result.cores, 1))) })])
     }
 }

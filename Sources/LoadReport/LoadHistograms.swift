@@ -12,7 +12,7 @@ package enum LoadHistograms {
             text += HistogramLog.line(
                 HistogramInterval(
                     tag: second.isMeasured ? nil : "warm_up", startSeconds: Double(second.second),
-                    lengthSeconds: 1, histogram: try Histogram(text: encoded)))
+                    lengthSeconds: second.lengthSeconds, histogram: try Histogram(text: encoded)))
         }
         for metric in LoadMetric.allCases {
             guard let histogram = result.total[metric] else { continue }

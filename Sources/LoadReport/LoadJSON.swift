@@ -206,6 +206,8 @@ package enum LoadJSON {
 /// A second of the series, in JSON.
 private struct LoadRow: Encodable {
     let second: Int
+    let lengthSeconds: Double
+    let loadSeconds: Double
     let measured: Bool
     let counts: LoadCounts
     let errors: [String: Int64]
@@ -217,6 +219,8 @@ private struct LoadRow: Encodable {
     let totalHistogram: String?
 
     init(_ second: LoadSecond) {
+        lengthSeconds = second.lengthSeconds
+        loadSeconds = second.loadSeconds
         self.second = second.second
         measured = second.isMeasured
         counts = second.counts

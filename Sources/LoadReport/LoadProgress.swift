@@ -33,9 +33,12 @@ package struct LoadProgress: Sendable {
     ///
     /// - Parameter result: what counts so far.
     package mutating func add(_ interval: LoadInterval, of result: LoadResult) {
-        elapsedSeconds = max(elapsedSeconds, Double(interval.second + 1))
+        elapsedSeconds = max(elapsedSeconds, Double(interval.second) + interval.lengthSeconds)
         self.result = result
-        rates.append(Double(interval.counts.ended))
+        // The part of a second in which it ends is no drop.
+        if interval.lengthSeconds >= LoadSecond.leastSeconds {
+            rates.append(Double(interval.counts.ended) / interval.lengthSeconds)
+        }
         recent.append(interval)
         if recent.count > Self.recentSeconds { recent.removeFirst() }
         now = LoadInterval(second: interval.second)
@@ -46,7 +49,10 @@ package struct LoadProgress: Sendable {
     // MARK: Figures
 
     private var durationSeconds: Double { scenario.durationSeconds }
-    private var perSecond: Double { 1 / Double(max(recent.count, 1)) }
+    private var perSecond: Double {
+        let seconds = recent.reduce(0) { $0 + $1.lengthSeconds }
+        return seconds > 0 ? 1 / seconds : 0
+    }
     private var isWarmingUp: Bool { elapsedSeconds <= scenario.warmUpSeconds }
 
     private var isOpen: Bool {

@@ -45,9 +45,10 @@ package struct LoadSummary {
 
     /// Rate and slowness over time.
     private var series: String {
-        guard result.seconds.count > 1 else { return "" }
-        let rates = result.seconds.map { Double($0.counts.ended) }
-        let slowest = result.seconds.map { Double($0.p99) }
+        let seconds = result.seconds.filter(\.tellsRates)
+        guard seconds.count > 1 else { return "" }
+        let rates = seconds.compactMap { $0.perSecond(Double($0.counts.ended)) }
+        let slowest = seconds.map { Double($0.p99) }
         func line(_ name: String, _ values: [Double], _ most: String, _ merge: ([Double]) -> Double)
             -> String
         {

@@ -13,7 +13,11 @@ struct TimeChart {
     var series: [Series]
     /// Seconds of the series' values.
     var seconds: [Int]
+    /// Where the last of them ended: it may be a part.
+    var endSeconds: Double
     var warmUpSeconds: Double
+    /// From when on nothing new was begun; nil for a test that ended with that.
+    var drainStartSeconds: Double?
     /// What a value is shown as.
     var format: (Double) -> String
     /// Powers of ten evenly spaced: what is usual stays visible beside a peak.
@@ -35,7 +39,7 @@ struct TimeChart {
         let axis = ChartAxis(
             lowest: lowest, highest: highest, isLogarithmic: isLogarithmic, lower: Self.lower,
             upper: Self.upper)
-        var content = warmUp
+        var content = warmUp + drain
         content += axis.grid(left: Self.left, right: SVG.width - Self.right, format)
         content += clock
         // The first on top: of lines that lie on one another it is the one that is seen.
@@ -47,7 +51,7 @@ struct TimeChart {
     }
 
     private var first: Double { Double(seconds.first ?? 0) }
-    private var last: Double { Double(seconds.last ?? 0) + 1 }
+    private var last: Double { endSeconds }
 
     private func x(_ second: Double) -> Double {
         Self.left + (second - first) / max(last - first, 1) * (SVG.width - Self.left - Self.right)
@@ -60,7 +64,8 @@ struct TimeChart {
             let range = part * seconds.count / parts..<(part + 1) * seconds.count / parts
             let known = values[range].compactMap(\.self)
             guard !known.isEmpty else { return nil }
-            let middle = Double(seconds[range.lowerBound] + seconds[range.upperBound - 1] + 1) / 2
+            let end = min(Double(seconds[range.upperBound - 1] + 1), endSeconds)
+            let middle = (Double(seconds[range.lowerBound]) + end) / 2
             return (middle, merge(known))
         }
     }
@@ -72,6 +77,14 @@ struct TimeChart {
             + "\(SVG.number(end - Self.left))\" height=\"\(SVG.number(Self.lower - Self.upper))\" "
             + "fill=\"var(--panel)\"><title>warm-up, left out of the figures</title></rect>\n"
             + SVG.label(Self.left + 6, Self.lower - 8, "warm-up")
+    }
+
+    private var drain: String {
+        guard let start = drainStartSeconds, start < last else { return "" }
+        return "<rect x=\"\(SVG.number(x(start)))\" y=\"\(SVG.number(Self.upper))\" width=\""
+            + "\(SVG.number(x(last) - x(start)))\" height=\"\(SVG.number(Self.lower - Self.upper))\" "
+            + "fill=\"var(--panel)\"><title>after the load: what was under way ends</title></rect>\n"
+            + SVG.label(x(last) - 6, Self.lower - 8, "no load", anchor: "end")
     }
 
     private var clock: String {

@@ -3,6 +3,8 @@ extension LoadInterval: Codable {
     private enum CodingKeys: String, CodingKey {
         case second
         case isMeasured = "measured"
+        case lengthSeconds
+        case loadSeconds
         case counts
         case errors
         case histograms
@@ -15,6 +17,8 @@ extension LoadInterval: Codable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(second, forKey: .second)
         try container.encode(isMeasured, forKey: .isMeasured)
+        if lengthSeconds != 1 { try container.encode(lengthSeconds, forKey: .lengthSeconds) }
+        if loadSeconds != 1 { try container.encode(loadSeconds, forKey: .loadSeconds) }
         try container.encode(counts, forKey: .counts)
         if !errors.isEmpty { try container.encode(errors, forKey: .errors) }
         var texts: [String: String] = [:]
@@ -28,10 +32,14 @@ extension LoadInterval: Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(second: try container.decode(Int.self, forKey: .second))
         isMeasured = try container.decode(Bool.self, forKey: .isMeasured)
+        lengthSeconds = try container.decodeIfPresent(Double.self, forKey: .lengthSeconds) ?? 1
+        loadSeconds = try container.decodeIfPresent(Double.self, forKey: .loadSeconds) ?? 1
         counts = try container.decode(LoadCounts.self, forKey: .counts)
         errors = try container.decodeIfPresent([String: Int64].self, forKey: .errors) ?? [:]
         let texts = try container.decode([String: String].self, forKey: .histograms)
-        guard second >= 0, errors.count <= Self.mostErrors else {
+        guard second >= 0, errors.count <= Self.mostErrors, (0...1).contains(lengthSeconds),
+            (0...1).contains(loadSeconds)
+        else {
             throw DecodingError.dataCorruptedError(
                 forKey: .second, in: container, debugDescription: "no interval of a load test")
         }

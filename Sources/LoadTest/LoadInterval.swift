@@ -5,6 +5,10 @@
 package struct LoadInterval: Sendable, Equatable {
     /// Since the start, from 0.
     package var second: Int
+    /// How much of the second there was, 0 to 1: less in the one in which the test ended.
+    package var lengthSeconds = 1.0
+    /// How much of that had load: from its end on nothing new is begun, and what is under way ends.
+    package var loadSeconds = 1.0
     /// Whether it counts: not before the end of the warm-up.
     package var isMeasured = true
     package var counts = LoadCounts()
@@ -29,6 +33,8 @@ package struct LoadInterval: Sendable, Equatable {
     /// Adds another one, of the same second or of a later one.
     package mutating func add(_ other: LoadInterval) {
         counts.add(other.counts)
+        lengthSeconds = max(lengthSeconds, other.lengthSeconds)
+        loadSeconds = max(loadSeconds, other.loadSeconds)
         for metric in LoadMetric.allCases {
             guard let histogram = other[metric] else { continue }
             if histograms[metric.rawValue] == nil { histograms[metric.rawValue] = Histogram() }

@@ -42,6 +42,9 @@ package struct LoadResult: Sendable {
 /// One second of a test, as a row of its series.
 package struct LoadSecond: Sendable {
     package var second: Int
+    /// How much of the second there was, and how much of that had load, 0 to 1: less at the test's end.
+    package var lengthSeconds: Double
+    package var loadSeconds: Double
     package var isMeasured: Bool
     package var counts: LoadCounts
     package var errors: [String: Int64]
@@ -57,6 +60,8 @@ package struct LoadSecond: Sendable {
 
     package init(_ interval: LoadInterval) {
         second = interval.second
+        lengthSeconds = interval.lengthSeconds
+        loadSeconds = interval.loadSeconds
         isMeasured = interval.isMeasured
         counts = interval.counts
         errors = interval.errors

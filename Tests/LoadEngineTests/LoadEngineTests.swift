@@ -205,6 +205,27 @@ import Testing
         #expect(run.counts.succeeded >= 6)
     }
 
+    /// What is under way at the end may go on; that time is told apart, and is no second of load.
+    @Test func theTestsEndIsPartOfASecond() async throws {
+        let origin = try FaultOrigin()
+        let gate = Gate()
+        origin.route("/a", .init(200, body: Self.body).held(at: gate))
+        let run = try await EngineRun(
+            LoadPlan(files: [origin.url("/a")]), .closed(users: 2, seconds: 1.5)
+        ) { interval in
+            if interval.second == 1 { gate.open() }
+            return false
+        }
+        #expect(run.counts.succeeded == 2)
+        #expect(run.intervals.map(\.second) == [0, 1, 2])
+        #expect(run.intervals.prefix(2).map(\.lengthSeconds) == [1, 1])
+        #expect(run.intervals[0].loadSeconds == 1)
+        #expect((0.5..<1).contains(run.intervals[1].loadSeconds))
+        #expect(run.intervals[2].loadSeconds == 0)
+        let length = run.intervals.reduce(0) { $0 + $1.lengthSeconds }
+        #expect(abs(length - run.outcome.elapsedSeconds) < 0.1)
+    }
+
     @Test func whatEndsInTheWarmUpIsMarked() async throws {
         let origin = try FaultOrigin()
         origin.serve("/a", Self.body)
