@@ -26,6 +26,7 @@ struct LoadAsked: Encodable {
         let safety: Double
         let startBitsPerSecond: Int64?
         let fixedBitsPerSecond: Int64?
+        let opensConnection: Bool
     }
 
     struct Caps: Encodable {
@@ -73,7 +74,8 @@ struct LoadAsked: Encodable {
                 startupSeconds: settings.startupSeconds, bufferSeconds: settings.bufferSeconds,
                 watchSeconds: settings.watchSeconds, loops: settings.loops, safety: settings.safety,
                 startBitsPerSecond: settings.startBitsPerSecond,
-                fixedBitsPerSecond: settings.fixedBitsPerSecond)
+                fixedBitsPerSecond: settings.fixedBitsPerSecond,
+                opensConnection: settings.opensConnection)
         }
         targets = scenario.targets.map(Self.target)
         zipfExponent =

@@ -108,6 +108,9 @@ struct LoadFacts {
         } else {
             parts.append("bit rate up to \(LoadFormat.percent(viewer.safety)) of throughput")
         }
+        if scenario.http.keepsAlive {
+            parts.append(viewer.opensConnection ? "opens a connection" : "shares connections")
+        }
         return parts.joined(separator: ", ")
     }
 

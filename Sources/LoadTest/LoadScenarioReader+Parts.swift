@@ -120,12 +120,13 @@ extension LoadScenarioReader {
                 viewers.startBitsPerSecond = try cursor.wholeNumber(field, LoadLimits.bitsPerSecond)
             case "fixedBitsPerSecond":
                 viewers.fixedBitsPerSecond = try cursor.wholeNumber(field, LoadLimits.bitsPerSecond)
+            case "opensConnection": viewers.opensConnection = try cursor.boolean(field)
             default:
                 throw unknown(
                     cursor, name, place, in: path,
                     [
                         "startupSeconds", "bufferSeconds", "watchSeconds", "loops", "safety",
-                        "startBitsPerSecond", "fixedBitsPerSecond",
+                        "startBitsPerSecond", "fixedBitsPerSecond", "opensConnection",
                     ])
             }
         }

@@ -170,7 +170,7 @@ private struct Document: Encodable {
 extension ViewerSettings: Encodable {
     private enum CodingKeys: String, CodingKey {
         case startupSeconds, bufferSeconds, watchSeconds, loops, safety, startBitsPerSecond,
-            fixedBitsPerSecond
+            fixedBitsPerSecond, opensConnection
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -182,5 +182,6 @@ extension ViewerSettings: Encodable {
         try container.encode(safety, forKey: .safety)
         try container.encodeIfPresent(startBitsPerSecond, forKey: .startBitsPerSecond)
         try container.encodeIfPresent(fixedBitsPerSecond, forKey: .fixedBitsPerSecond)
+        try container.encode(opensConnection, forKey: .opensConnection)
     }
 }

@@ -62,6 +62,23 @@ import Testing
         #expect(origin.acceptedConnections == 4)
     }
 
+    /// As many at a time as ask for something, and not as many as there are.
+    @Test func viewersThatShareConnectionsOpenNoneOfTheirOwn() async throws {
+        let origin = try FaultOrigin()
+        let plan = Self.plan(origin)
+        var scenario = LoadScenario.open(rate: 1, seconds: 3)
+        var settings = ViewerSettings()
+        settings.startupSeconds = 0.2
+        settings.opensConnection = false
+        scenario.user = .viewers(settings)
+        let run = try await EngineRun(plan, scenario, threads: 1)
+        #expect(run.counts.viewersEnded == 3)
+        #expect(run.counts.segments == 9)
+        // The three come a second after one another, and each is done within it.
+        #expect(origin.acceptedConnections == 1)
+        #expect(run.counts.connections == 1)
+    }
+
     @Test func aSegmentThatDoesNotComeStallsItsViewer() async throws {
         let origin = try FaultOrigin()
         let plan = Self.plan(origin)

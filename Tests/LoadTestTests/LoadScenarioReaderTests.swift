@@ -16,7 +16,8 @@ import Testing
                {"seconds": 30, "rate": 100}, {"seconds": 0, "rate": 50},
                {"seconds": 60, "from": 10, "rate": 20}]},
              "viewers": {"startupSeconds": 1, "bufferSeconds": 12, "watchSeconds": 90, "loops": true,
-                         "safety": 0.7, "startBitsPerSecond": 1000, "fixedBitsPerSecond": 2000},
+                         "safety": 0.7, "startBitsPerSecond": 1000, "fixedBitsPerSecond": 2000,
+                         "opensConnection": false},
              "warmUpSeconds": 5,
              "caps": {"seconds": 60, "requests": 1000, "bytes": 1000000},
              "http": {"version": "1.1", "keepAlive": false, "concurrency": 10,
@@ -53,6 +54,7 @@ import Testing
         viewers.safety = 0.7
         viewers.startBitsPerSecond = 1_000
         viewers.fixedBitsPerSecond = 2_000
+        viewers.opensConnection = false
         #expect(scenario.user == .viewers(viewers))
         #expect(scenario.durationSeconds == 60)
         #expect(scenario.caps.requests == 1_000)
