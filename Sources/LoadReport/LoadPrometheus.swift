@@ -146,7 +146,7 @@ package struct LoadPrometheus {
                     Double(histogram.count(within: Int64(bound * 1_000_000))), "le=\"\(bound)\"")
             }
             sample("\(name)_bucket", Double(histogram.total), "le=\"+Inf\"")
-            sample("\(name)_sum", histogram.mean * Double(histogram.total) / 1_000_000)
+            sample("\(name)_sum", histogram.sum / 1_000_000)
             sample("\(name)_count", Double(histogram.total))
         }
     }

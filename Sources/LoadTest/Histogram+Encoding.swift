@@ -119,6 +119,7 @@ extension Histogram {
             }
             index -= count
         }
+        takeMiddles()
     }
 
     /// The bins of a histogram with other digits or another lowest value.

@@ -23,6 +23,9 @@ package struct Histogram: Sendable, Equatable {
     /// As recorded; nil when nothing was.
     package private(set) var minimum: Int64?
     package private(set) var maximum: Int64?
+    /// Of all that was recorded; of what another program wrote, of the middles of its bins. Whole, and the same
+    /// in whatever order parts are added, up to 2⁵³.
+    package private(set) var sum = 0.0
     private(set) var counts = [Int64](repeating: 0, count: bins)
 
     package init() {}
@@ -36,6 +39,7 @@ package struct Histogram: Sendable, Equatable {
         if microseconds > Self.highest { clamped &+= count }
         counts[Self.index(of: value)] &+= count
         total &+= count
+        sum += Double(value) * Double(count)
         minimum = min(minimum ?? value, value)
         maximum = max(maximum ?? value, value)
     }
@@ -48,6 +52,7 @@ package struct Histogram: Sendable, Equatable {
         }
         total &+= other.total
         clamped &+= other.clamped
+        sum += other.sum
         minimum = [minimum, other.minimum].compactMap(\.self).min()
         maximum = [maximum, other.maximum].compactMap(\.self).max()
     }
@@ -78,13 +83,10 @@ package struct Histogram: Sendable, Equatable {
         return counts[...Self.index(of: min(microseconds, Self.highest))].reduce(0, +)
     }
 
-    /// Of the middles of the bins; 0 when nothing was recorded.
-    package var mean: Double {
-        guard total > 0 else { return 0 }
-        return occupied.reduce(0) { $0 + $1.middle * Double($1.count) } / Double(total)
-    }
+    /// 0 when nothing was recorded.
+    package var mean: Double { total > 0 ? sum / Double(total) : 0 }
 
-    /// The square root of the mean squared distance from `mean`.
+    /// The square root of the mean squared distance of the bins' middles from `mean`.
     package var standardDeviation: Double {
         guard total > 0 else { return 0 }
         let mean = mean
@@ -93,6 +95,46 @@ package struct Histogram: Sendable, Equatable {
         }
         return (squares / Double(total)).squareRoot()
     }
+
+    /// What bins do not tell of what was recorded.
+    package struct Exact: Sendable, Codable, Equatable {
+        package var minimum: Int64
+        package var maximum: Int64
+        package var sum: Double
+        package var clamped: Int64
+    }
+
+    /// Nil when nothing was recorded.
+    package var exact: Exact? {
+        guard let minimum, let maximum else { return nil }
+        return Exact(minimum: minimum, maximum: maximum, sum: sum, clamped: clamped)
+    }
+
+    /// Takes what goes with bins that were read; throws where it cannot be that of these.
+    package mutating func take(_ exact: Exact) throws(HistogramError) {
+        let range = 0...Self.highest
+        guard let minimum, let maximum, range.contains(exact.minimum),
+            range.contains(exact.maximum), exact.minimum <= exact.maximum,
+            Self.index(of: exact.minimum) == Self.index(of: minimum),
+            Self.index(of: exact.maximum) == Self.index(of: maximum)
+        else { throw HistogramError(detail: "its least or longest value is in another bin") }
+        // A sum beyond 2⁵³ is rounded.
+        let least = occupied.reduce(0) { $0 + Double($1.lowest) * Double($1.count) }
+        let most = occupied.reduce(0) { $0 + 2 * $1.middle * Double($1.count) } - least
+        guard (least * (1 - 1e-9)...most * (1 + 1e-9)).contains(exact.sum) else {
+            throw HistogramError(detail: "its sum is not that of its bins")
+        }
+        guard (0...counts[Self.index(of: Self.highest)]).contains(exact.clamped) else {
+            throw HistogramError(detail: "more is over a day than the last bin has")
+        }
+        self.minimum = exact.minimum
+        self.maximum = exact.maximum
+        sum = exact.sum
+        clamped = exact.clamped
+    }
+
+    /// Has the sum be that of the bins' middles: what is known of a histogram without `Exact`.
+    mutating func takeMiddles() { sum = occupied.reduce(0) { $0 + $1.middle * Double($1.count) } }
 
     /// The bins that count something, in order.
     var occupied: some Sequence<(lowest: Int64, middle: Double, count: Int64)> {

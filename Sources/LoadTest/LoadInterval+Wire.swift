@@ -1,4 +1,5 @@
-/// An interval as it goes from process to process and into files: histograms in HdrHistogram's V2 encoding.
+/// An interval as it goes from process to process: histograms in HdrHistogram's V2 encoding, and beside them what
+/// their bins do not tell.
 extension LoadInterval: Codable {
     private enum CodingKeys: String, CodingKey {
         case second
@@ -8,6 +9,7 @@ extension LoadInterval: Codable {
         case counts
         case errors
         case histograms
+        case exact
     }
 
     /// Most different failure codes that are read.
@@ -22,10 +24,14 @@ extension LoadInterval: Codable {
         try container.encode(counts, forKey: .counts)
         if !errors.isEmpty { try container.encode(errors, forKey: .errors) }
         var texts: [String: String] = [:]
+        var exact: [String: Histogram.Exact] = [:]
         for metric in LoadMetric.allCases {
-            if let histogram = self[metric] { texts[metric.name] = histogram.text }
+            guard let histogram = self[metric] else { continue }
+            texts[metric.name] = histogram.text
+            exact[metric.name] = histogram.exact
         }
         try container.encode(texts, forKey: .histograms)
+        try container.encode(exact, forKey: .exact)
     }
 
     package init(from decoder: any Decoder) throws {
@@ -37,6 +43,8 @@ extension LoadInterval: Codable {
         counts = try container.decode(LoadCounts.self, forKey: .counts)
         errors = try container.decodeIfPresent([String: Int64].self, forKey: .errors) ?? [:]
         let texts = try container.decode([String: String].self, forKey: .histograms)
+        let exact =
+            try container.decodeIfPresent([String: Histogram.Exact].self, forKey: .exact) ?? [:]
         guard second >= 0, errors.count <= Self.mostErrors, (0...1).contains(lengthSeconds),
             (0...1).contains(loadSeconds)
         else {
@@ -46,7 +54,9 @@ extension LoadInterval: Codable {
         for (name, text) in texts {
             guard let metric = LoadMetric.named(name) else { continue }
             do {
-                self[metric] = try Histogram(text: text)
+                var histogram = try Histogram(text: text)
+                if let exact = exact[name] { try histogram.take(exact) }
+                self[metric] = histogram
             } catch {
                 throw DecodingError.dataCorruptedError(
                     forKey: .histograms, in: container, debugDescription: "\(name): \(error.detail)"
