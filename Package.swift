@@ -102,8 +102,9 @@ let package = Package(
             name: "dray",
             dependencies: [
                 "Benchmark", "Model", "Catalog", "CoordinatorClient", "Coordinator", "Digest",
-                "Worker", "Embedded", "EventLoop", "Gzip", "JobQueue", "LoadEngine", "LoadReport",
-                "LoadTest", "Planner", "PlannerText", "Postgres", "Storage", "Runtime", "Transfer",
+                "Worker", "Embedded", "EventLoop", "Gzip", "HTTPServer", "JobQueue", "LoadEngine",
+                "LoadReport", "LoadTest", "Planner", "PlannerText", "Postgres", "Storage",
+                "Runtime", "Transfer",
             ],
             swiftSettings: settings),
 

@@ -55,30 +55,8 @@ package struct LoadProgress: Sendable {
     }
     private var isWarmingUp: Bool { elapsedSeconds <= scenario.warmUpSeconds }
 
-    private var isOpen: Bool {
-        if case .open = scenario.model { return true }
-        return false
-    }
-
-    private var hasViewers: Bool {
-        if case .viewers = scenario.user { return true }
-        return false
-    }
-
-    /// The stage that runs, counted from 0, and the load that it wants now.
-    private func target(atSeconds seconds: Double) -> (stage: Int, level: Double)? {
-        var start = 0.0
-        for (index, stage) in scenario.stages.enumerated() where stage.seconds > 0 {
-            let end = start + stage.seconds
-            guard seconds < end || end >= durationSeconds else {
-                start = end
-                continue
-            }
-            let share = min(max((seconds - start) / stage.seconds, 0), 1)
-            return (index, stage.from + (stage.to - stage.from) * share)
-        }
-        return nil
-    }
+    private var isOpen: Bool { scenario.isOpen }
+    private var hasViewers: Bool { scenario.hasViewers }
 
     private func level(_ value: Double) -> String {
         isOpen
@@ -127,7 +105,7 @@ package struct LoadProgress: Sendable {
         line.append(TextLayout.truncated(name, to: max(columns / 3, 8)), .bold)
         line.append("  \(clock)  ")
         appendStages(to: &line, width: columns >= 90 ? 30 : columns >= 60 ? 12 : 0, style)
-        if let target = target(atSeconds: elapsedSeconds) {
+        if let target = scenario.wanted(atSeconds: elapsedSeconds) {
             line.append("  \(level(target.level))")
             if scenario.stages.count > 1 {
                 line.append("  stage \(target.stage + 1) of \(scenario.stages.count)", .dim)
@@ -141,7 +119,8 @@ package struct LoadProgress: Sendable {
     private func appendStages(to line: inout StyledLine, width: Int, _ style: TerminalStyle) {
         guard width > 0, durationSeconds.isFinite, durationSeconds > 0 else { return }
         let levels = (0..<width).map { column in
-            target(atSeconds: (Double(column) + 0.5) / Double(width) * durationSeconds)?.level ?? 0
+            scenario.wanted(atSeconds: (Double(column) + 0.5) / Double(width) * durationSeconds)?
+                .level ?? 0
         }
         let shape = LoadFormat.sparkline(
             levels, columns: width, usesUnicode: style.usesUnicode, merge: LoadFormat.most)
@@ -267,7 +246,7 @@ package struct LoadProgress: Sendable {
     package var plainLine: String {
         var parts = [clock]
         if isWarmingUp { parts.append("warm-up") }
-        if let target = target(atSeconds: elapsedSeconds) {
+        if let target = scenario.wanted(atSeconds: elapsedSeconds) {
             parts.append("target \(level(target.level))")
         }
         parts.append("\(Quantity.rate(Double(now.counts.ended) * perSecond)) answered")

@@ -1,10 +1,12 @@
 package import LoadTest
 import Runtime
 
-/// A result in Prometheus's text format, version 0.0.4, for a push gateway or the node exporter's directory of
-/// text files: sums of what counts, durations as histograms in seconds.
+/// A load test in Prometheus's text format, version 0.0.4: sums, and durations as histograms in seconds. Of a
+/// result, for a push gateway or the node exporter's directory of text files, what counts; of a test that runs,
+/// for Prometheus to scrape, all of it: `LoadPrometheus+Live.swift`.
 package struct LoadPrometheus {
-    private let result: LoadResult
+    private let total: LoadInterval
+    private let hasViewers: Bool
     private let label: String
     private var lines: [String] = []
 
@@ -13,22 +15,27 @@ package struct LoadPrometheus {
         0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
     ]
 
+    /// What is written when a test has ended.
     package static func text(_ result: LoadResult) -> String {
-        var page = LoadPrometheus(result)
+        var page = LoadPrometheus(
+            result.total, hasViewers: result.hasViewers, name: LoadFacts(result: result).name)
         page.counts()
         page.viewers()
-        page.figures()
-        page.thresholds()
+        page.figures(result)
+        page.thresholds(result.verdicts)
         page.durations()
-        return page.lines.joined(separator: "\n") + "\n"
+        return page.text
     }
 
-    private init(_ result: LoadResult) {
-        self.result = result
-        label = "test=\"\(Self.escaped(LoadFacts(result: result).name))\""
+    init(_ total: LoadInterval, hasViewers: Bool, name: String) {
+        self.total = total
+        self.hasViewers = hasViewers
+        label = "test=\"\(Self.escaped(name))\""
     }
 
-    private static func escaped(_ value: String) -> String {
+    var text: String { lines.joined(separator: "\n") + "\n" }
+
+    static func escaped(_ value: String) -> String {
         value.reduce(into: "") { text, character in
             switch character {
             case "\\": text += "\\\\"
@@ -39,39 +46,39 @@ package struct LoadPrometheus {
         }
     }
 
-    private mutating func family(_ name: String, _ kind: String, _ help: String) -> String {
+    mutating func family(_ name: String, _ kind: String, _ help: String) -> String {
         let whole = "dray_loadtest_\(name)"
         lines.append("# HELP \(whole) \(help)")
         lines.append("# TYPE \(whole) \(kind)")
         return whole
     }
 
-    private mutating func sample(_ name: String, _ value: Double, _ more: String = "") {
+    mutating func sample(_ name: String, _ value: Double, _ more: String = "") {
         guard value.isFinite else { return }
         let text =
             value == value.rounded() && abs(value) < 1e15 ? "\(Int64(value))" : "\(value)"
         lines.append("\(name){\(label)\(more.isEmpty ? "" : ",\(more)")} \(text)")
     }
 
-    private mutating func single(_ name: String, _ kind: String, _ help: String, _ value: Double?) {
+    mutating func single(_ name: String, _ kind: String, _ help: String, _ value: Double?) {
         guard let value, value.isFinite else { return }
         sample(family(name, kind, help), value)
     }
 
-    private mutating func counter(_ name: String, _ help: String, _ value: Int64) {
+    mutating func counter(_ name: String, _ help: String, _ value: Int64) {
         single(name, "counter", help, Double(value))
     }
 
     // MARK: Families
 
-    private mutating func counts() {
-        let counts = result.total.counts
+    mutating func counts() {
+        let counts = total.counts
         let requests = family("requests_total", "counter", "Requests that ended.")
         sample(requests, Double(counts.succeeded), "result=\"succeeded\"")
         sample(requests, Double(counts.failed), "result=\"failed\"")
-        if !result.total.errors.isEmpty {
+        if !total.errors.isEmpty {
             let errors = family("errors_total", "counter", "Failed requests by failure code.")
-            for (code, count) in result.total.errors.sorted(by: { $0.key < $1.key }) {
+            for (code, count) in total.errors.sorted(by: { $0.key < $1.key }) {
                 sample(errors, Double(count), "code=\"\(Self.escaped(code))\"")
             }
         }
@@ -85,9 +92,9 @@ package struct LoadPrometheus {
         counter("missed_sends_total", "Requests that were due and never sent.", counts.missedSends)
     }
 
-    private mutating func viewers() {
-        guard result.hasViewers else { return }
-        let counts = result.total.counts
+    mutating func viewers() {
+        guard hasViewers else { return }
+        let counts = total.counts
         counter("viewers_started_total", "Viewers that started.", counts.viewersStarted)
         counter("viewers_ended_total", "Viewers that ended.", counts.viewersEnded)
         counter("viewers_failed_total", "Viewers that could not play on.", counts.viewersFailed)
@@ -105,7 +112,7 @@ package struct LoadPrometheus {
             counts.stalledSeconds)
     }
 
-    private mutating func figures() {
+    private mutating func figures(_ result: LoadResult) {
         single(
             "start_time_seconds", "gauge", "When the test began, since 1970.", result.startedSeconds
         )
@@ -125,19 +132,19 @@ package struct LoadPrometheus {
             Double(result.shares.count { $0.state != .finished }))
     }
 
-    private mutating func thresholds() {
-        guard !result.verdicts.isEmpty else { return }
+    mutating func thresholds(_ verdicts: [LoadVerdict]) {
+        guard !verdicts.isEmpty else { return }
         let holds = family("threshold_holds", "gauge", "1 when a threshold holds.")
-        for verdict in result.verdicts {
+        for verdict in verdicts {
             sample(
                 holds, verdict.holds ? 1 : 0,
                 "threshold=\"\(Self.escaped(printable(verdict.threshold.text)))\"")
         }
     }
 
-    private mutating func durations() {
+    mutating func durations() {
         for metric in LoadMetric.allCases where metric.unit == .microseconds {
-            guard let histogram = result.total[metric], !histogram.isEmpty else { continue }
+            guard let histogram = total[metric], !histogram.isEmpty else { continue }
             let name = family(
                 "\(metric.name)_seconds", "histogram", "\(LoadFacts.title(metric)), in seconds.")
             for bound in Self.bounds {

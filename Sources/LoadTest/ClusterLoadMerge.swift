@@ -62,14 +62,19 @@ package struct ClusterLoadMerge: Sendable {
         shares[number].whole = status.nextSecond
         shares[number].hasEnded = LoadShareState.machine.terminal.contains(status.state)
         shares[number].report.message = status.failure.map { "\($0.code.rawValue): \($0.message)" }
-        switch status.state {
-        case .finished: shares[number].report.state = .finished
-        case .lost: shares[number].report.state = .lost
-        case .failed: shares[number].report.state = .failed
-        case .joined, .ready, .running, .dismissed: shares[number].report.state = .running
-        }
+        shares[number].report.state = Self.state(status.state)
         let isMissing = [.lost, .failed].contains(shares[number].report.state)
         shares[number].report.missingFromSecond = isMissing ? status.nextSecond : nil
+    }
+
+    /// What a share's state comes to in a report.
+    package static func state(_ state: LoadShareState) -> LoadShareReport.State {
+        switch state {
+        case .finished: .finished
+        case .lost: .lost
+        case .failed: .failed
+        case .joined, .ready, .running, .dismissed: .running
+        }
     }
 
     private static func interval(_ text: LoadTestNews.Interval) throws(Failure) -> LoadInterval {

@@ -19,7 +19,7 @@ struct ClusterLoadPlace: LoadPlace {
         notes = ClusterLoadNotes(isQuiet: isQuiet)
     }
 
-    var cores: Int { notes.cores }
+    var generators: LoadGenerators { notes.generators }
 
     func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad {
         let scenario = try await Self.withoutLists(scenario)
@@ -77,16 +77,15 @@ struct ClusterLoadPlace: LoadPlace {
 final class ClusterLoadNotes: Sendable {
     private let isQuiet: Bool
     private let told = Mutex<Set<String>>([])
-    private let coreCount = Atomic<Int>(1)
+    private let known = Mutex(LoadGenerators())
 
     init(isQuiet: Bool) { self.isQuiet = isQuiet }
 
-    /// Of the workers that take part.
-    var cores: Int { coreCount.load(ordering: .relaxed) }
+    /// The workers that take part in the test that was heard of last.
+    var generators: LoadGenerators { known.withLock(\.self) }
 
     func tell(_ status: LoadTestStatus) {
-        let cores = status.shares.reduce(0) { $0 + ($1.number == nil ? 0 : $1.cores) }
-        coreCount.store(max(cores, 1), ordering: .relaxed)
+        known.withLock { $0 = Self.generators(status) }
         let wanted = status.workers.map { " of \($0)" } ?? ""
         switch status.state {
         case .waiting:
@@ -106,6 +105,16 @@ final class ClusterLoadNotes: Sendable {
                 "worker \(printable(share.name)) is \(share.state.rawValue) from second "
                     + "\(share.nextSecond) on\(reason)", status, isNeeded: true)
         }
+    }
+
+    private static func generators(_ status: LoadTestStatus) -> LoadGenerators {
+        var generators = LoadGenerators()
+        let shares = status.shares.filter { $0.number != nil }
+        generators.cores = max(shares.reduce(0) { $0 + $1.cores }, 1)
+        for share in shares {
+            generators.shares[ClusterLoadMerge.state(share.state), default: 0] += 1
+        }
+        return generators
     }
 
     private func note(_ text: String, _ status: LoadTestStatus, isNeeded: Bool) {

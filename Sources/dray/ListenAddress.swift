@@ -3,7 +3,7 @@ import Glibc
 import Model
 import Runtime
 
-/// `ADDR:PORT` of a `--listen` option.
+/// `ADDR:PORT` of a `--listen` or `--metrics-listen` option.
 struct ListenAddress: Equatable {
     /// An IP address.
     let address: String
@@ -13,24 +13,24 @@ struct ListenAddress: Equatable {
     var isLoopback: Bool { Coordinator.isLoopback(address) }
 
     /// Reads `127.0.0.1:7400`, `[::1]:7400` or `localhost:7400`.
-    init(_ text: String) throws(UsageError) {
+    init(_ text: String, option: String = "listen") throws(UsageError) {
         guard let colon = text.lastIndex(of: ":"),
             let port = Int(text[text.index(after: colon)...]), (0...65_535).contains(port)
-        else { throw Self.error(text) }
+        else { throw Self.error(text, option) }
         var host = text[..<colon]
         if host.hasPrefix("["), host.hasSuffix("]") {
             host = host.dropFirst().dropLast()
         } else if host.contains(":") {
-            throw Self.error(text)
+            throw Self.error(text, option)
         }
-        guard !host.isEmpty else { throw Self.error(text) }
+        guard !host.isEmpty else { throw Self.error(text, option) }
         address = host == "localhost" ? "127.0.0.1" : String(host)
         self.port = port
     }
 
-    private static func error(_ text: String) -> UsageError {
+    private static func error(_ text: String, _ option: String) -> UsageError {
         UsageError(
-            "--listen is '\(printable(text))'",
+            "--\(option) is '\(printable(text))'",
             hint: "Use ADDRESS:PORT, for example 127.0.0.1:7400, with a port from 0 to 65535.")
     }
 

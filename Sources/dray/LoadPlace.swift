@@ -7,14 +7,22 @@ import Transfer
 
 /// Where the load of a test comes from.
 protocol LoadPlace: Sendable {
-    /// That the generators' loops have, as far as that is known; from 1.
-    var cores: Int { get }
+    /// As far as they are known.
+    var generators: LoadGenerators { get }
 
     /// Finds out what there is to be found out before any load is sent.
     func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad
 
     /// Ends what it has begun; nothing is asked of it after it.
     func close()
+}
+
+/// What sends the load of a test.
+struct LoadGenerators: Sendable, Equatable {
+    /// That their loops have, from 1.
+    var cores = 1
+    /// Of a cluster: how many shares are in which state.
+    var shares: [LoadShareReport.State: Int] = [:]
 }
 
 /// A load that could begin.
@@ -40,7 +48,7 @@ struct LocalLoadPlace: LoadPlace {
         transfer = try TransferEngine(options: transfers)
     }
 
-    var cores: Int { options.threads }
+    var generators: LoadGenerators { LoadGenerators(cores: options.threads) }
 
     func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad {
         let preflight = LoadPreflight(

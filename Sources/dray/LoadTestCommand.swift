@@ -74,6 +74,11 @@ enum LoadTestCommand {
         CommandOption(
             "prometheus", .text(placeholder: "FILE"),
             help: "Write the result in Prometheus's text format."),
+        CommandOption(
+            "metrics-listen", .text(placeholder: "ADDR:PORT"),
+            help:
+                "While it runs, let Prometheus scrape http://ADDR:PORT/metrics; a PORT alone is on "
+                + "loopback, 0 takes a free one."),
         CommandOption("quiet", .flag, help: "Show nothing while it runs."),
     ]
 
@@ -83,25 +88,27 @@ enum LoadTestCommand {
         let scenario = try LoadTestOptions.scenario(arguments)
         let course = try course(arguments, scenario)
         let files = try LoadTestFiles(arguments)
+        let isQuiet = arguments.flag("quiet")
+        let listen = try arguments.text("metrics-listen").map(LoadMetricsService.address)
         let place = try place(arguments, scenario, course)
         let environment = DrayCommand.environment
         let display = LoadTestDisplay(
-            mode: LiveLines.mode(isQuiet: arguments.flag("quiet"), environment: environment),
+            mode: LiveLines.mode(isQuiet: isQuiet, environment: environment),
             style: TerminalStyle(environment: environment)
-        ) { place.cores }
+        ) { place.generators.cores }
+        let metrics = LoadMetrics(scenario) { place.generators }
         let service = LoadTestService(
-            scenario, course, place, isTold: arguments.flag("yes"), display)
-        do {
-            // Workers that are lost are waited for before the rest is told.
-            let code = await runServices(
-                [[service]], graceSeconds: arguments.flag("cluster") ? 45 : 5)
-            display.end()
-            guard let outcome = service.outcome else {
-                return code == .success ? .interrupted : code
-            }
-            try files.write(outcome)
-            return outcome.exitCode
+            scenario, course, place, isTold: arguments.flag("yes"), display, metrics)
+        let watched = listen.map { [LoadMetricsService($0, isQuiet: isQuiet, metrics)] }
+        // Workers that are lost are waited for before the rest is told.
+        let code = await runServices(
+            [watched ?? [], [service]], graceSeconds: arguments.flag("cluster") ? 45 : 5)
+        display.end()
+        guard let outcome = service.outcome else {
+            return code == .success ? .interrupted : code
         }
+        try files.write(outcome)
+        return outcome.exitCode
     }
 
     private static func course(

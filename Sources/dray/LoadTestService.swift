@@ -12,18 +12,20 @@ final class LoadTestService: DrainableService {
     private let place: any LoadPlace
     private let isTold: Bool
     private let display: LoadTestDisplay
+    private let metrics: LoadMetrics
     private let running = Mutex<Task<Void, any Error>?>(nil)
     private let found = Mutex<LoadTestSession.Outcome?>(nil)
 
     init(
         _ scenario: LoadScenario, _ course: LoadTestSession.Course, _ place: any LoadPlace,
-        isTold: Bool, _ display: LoadTestDisplay
+        isTold: Bool, _ display: LoadTestDisplay, _ metrics: LoadMetrics
     ) {
         self.scenario = scenario
         self.course = course
         self.place = place
         self.isTold = isTold
         self.display = display
+        self.metrics = metrics
     }
 
     /// What was measured; nil when it did not come to that.
@@ -48,8 +50,15 @@ final class LoadTestService: DrainableService {
         try await tell(ready.publicHosts)
         let session = LoadTestSession(
             ready.scenario, course, ready.runner,
-            onStep: { [display] in display.begin($0, $1) },
-            follower: { [display] in display.show($0, $1) })
+            onStep: { [display, metrics] step, scenario in
+                display.begin(step, scenario)
+                metrics.begin(scenario)
+            },
+            follower: { [display, metrics] interval, result in
+                display.show(interval, result)
+                metrics.take(interval, result)
+            })
+        defer { metrics.end() }
         try await session.run()
         let outcome = session.outcome
         found.withLock { $0 = outcome }

@@ -159,16 +159,18 @@ import Testing
 
     @Test("every sample belongs to a family with help and type, and names are what they must be")
     func isValid() throws {
-        for sample in GoldenTests.samples {
-            let (kinds, samples) = try Self.read(LoadPrometheus.text(sample.result))
-            for (name, kind) in kinds {
-                #expect((kind == "counter") == name.hasSuffix("_total"), "\(name) is a \(kind)")
-                #expect(name.hasPrefix("dray_loadtest_"))
-            }
-            #expect(samples.allSatisfy { $0.labels["test"] != nil })
-            let identities = samples.map { "\($0.name)\($0.labels.sorted { $0.key < $1.key })" }
-            #expect(Set(identities).count == samples.count)
+        for sample in GoldenTests.samples { try Self.check(LoadPrometheus.text(sample.result)) }
+    }
+
+    static func check(_ text: String) throws {
+        let (kinds, samples) = try read(text)
+        for (name, kind) in kinds {
+            #expect((kind == "counter") == name.hasSuffix("_total"), "\(name) is a \(kind)")
+            #expect(name.hasPrefix("dray_loadtest_"))
         }
+        #expect(samples.allSatisfy { $0.labels["test"] != nil })
+        let identities = samples.map { "\($0.name)\($0.labels.sorted { $0.key < $1.key })" }
+        #expect(Set(identities).count == samples.count)
     }
 
     @Test("buckets rise, the last is the count, and they say what the histogram does")

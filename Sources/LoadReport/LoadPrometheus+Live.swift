@@ -1,0 +1,67 @@
+import LoadTest
+
+/// What Prometheus scrapes while a test runs: the families of a result, with all that was sent so far, and
+/// where the test is now.
+extension LoadPrometheus {
+    package static func text(_ live: LoadLive) -> String {
+        let name = LoadFormat.name(live.scenario.name)
+        var page = LoadPrometheus(
+            live.total, hasViewers: live.scenario.hasViewers,
+            name: name.isEmpty ? "load test" : name)
+        page.counts()
+        page.viewers()
+        page.progress(live)
+        page.levels(live)
+        page.generator(live)
+        page.thresholds(live.verdicts)
+        page.durations()
+        return page.text
+    }
+
+    private mutating func gauge(_ name: String, _ help: String, _ value: Double?) {
+        single(name, "gauge", help, value)
+    }
+
+    private mutating func progress(_ live: LoadLive) {
+        gauge(
+            "start_time_seconds", "When the command began, since 1970.", live.startedSeconds)
+        gauge("running", "1 while load is sent.", live.isRunning ? 1 : 0)
+        gauge("step", "Which run of several, from 1; 0 before the first.", Double(live.step))
+        gauge("elapsed_seconds", "Of the run, so far.", live.elapsedSeconds)
+        gauge("duration_seconds", "Of the run, by its plan.", live.scenario.durationSeconds)
+        gauge("warming_up", "1 during the warm-up of the run.", live.isWarmingUp ? 1 : 0)
+    }
+
+    private mutating func levels(_ live: LoadLive) {
+        let counts = live.total.counts
+        if live.scenario.isOpen {
+            gauge("planned_rate", "Arrivals a second that the plan wants now.", live.wanted)
+        } else {
+            gauge("planned_users", "Users at a time that the plan wants now.", live.wanted)
+        }
+        gauge("in_flight", "Requests under way.", Double(counts.inFlight))
+        gauge("backlog", "Requests that are due and wait for a place.", Double(counts.backlog))
+        if live.scenario.hasViewers {
+            gauge("viewers", "Viewers that play or wait to.", Double(counts.viewers))
+        }
+    }
+
+    private mutating func generator(_ live: LoadLive) {
+        single(
+            "generator_cpu_seconds_total", "counter", "CPU time of the generators' loops.",
+            live.total.counts.cpuSeconds)
+        gauge("generator_cores", "Cores that the generators' loops have.", Double(live.cores))
+        gauge(
+            "generator_cpu_ratio",
+            "CPU time of the generators of what their cores have, of the last five seconds.",
+            live.cpuShare)
+        gauge(
+            "generator_is_limit", "1 when the generator itself is the limit now.",
+            live.generatorIsLimit ? 1 : 0)
+        guard !live.shares.isEmpty else { return }
+        let shares = family("shares", "gauge", "Workers that take part, by what became of them.")
+        for state in [LoadShareReport.State.running, .finished, .lost, .failed] {
+            sample(shares, Double(live.shares[state] ?? 0), "state=\"\(state.rawValue)\"")
+        }
+    }
+}
