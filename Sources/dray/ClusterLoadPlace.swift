@@ -12,11 +12,12 @@ struct ClusterLoadPlace: LoadPlace {
     private let notes: ClusterLoadNotes
 
     init(
-        endpoints: String, token: String?, _ options: ClusterLoadRunner.Options, isQuiet: Bool
+        endpoints: String, token: String?, _ options: ClusterLoadRunner.Options,
+        note: @escaping ClusterLoadNotes.Note
     ) throws(Failure) {
         client = try CoordinatorClient(endpoints: endpoints, token: token)
         self.options = options
-        notes = ClusterLoadNotes(isQuiet: isQuiet)
+        notes = ClusterLoadNotes(note)
     }
 
     var generators: LoadGenerators { notes.generators }
@@ -75,11 +76,14 @@ struct ClusterLoadPlace: LoadPlace {
 
 /// Tells what becomes of a test's workers. Safe from any thread.
 final class ClusterLoadNotes: Sendable {
-    private let isQuiet: Bool
+    /// Shows a line; what `isNeeded` also where nothing is to be shown while it runs.
+    typealias Note = @Sendable (_ text: String, _ isNeeded: Bool) -> Void
+
+    private let show: Note
     private let told = Mutex<Set<String>>([])
     private let known = Mutex(LoadGenerators())
 
-    init(isQuiet: Bool) { self.isQuiet = isQuiet }
+    init(_ show: @escaping Note) { self.show = show }
 
     /// The workers that take part in the test that was heard of last.
     var generators: LoadGenerators { known.withLock(\.self) }
@@ -118,8 +122,7 @@ final class ClusterLoadNotes: Sendable {
     }
 
     private func note(_ text: String, _ status: LoadTestStatus, isNeeded: Bool) {
-        guard isNeeded || !isQuiet else { return }
         let isNew = told.withLock { $0.insert("\(status.id) \(text)").inserted }
-        if isNew { Console.note(text) }
+        if isNew { show(text, isNeeded) }
     }
 }

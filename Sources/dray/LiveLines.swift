@@ -63,9 +63,9 @@ final class LiveLines: Sendable {
         }
     }
 
-    /// A message above the lines; not shown when quiet.
-    func note(_ text: String) {
-        guard mode != .quiet else { return }
+    /// A message above the lines; not shown when quiet, unless it is needed.
+    func note(_ text: String, isNeeded: Bool = false) {
+        guard isNeeded || mode != .quiet else { return }
         print("dray: \(text)\n")
     }
 

@@ -29,7 +29,8 @@ extension LoadTestCommand {
     ]
 
     static func place(
-        _ arguments: Arguments, _ scenario: LoadScenario, _ course: LoadTestSession.Course
+        _ arguments: Arguments, _ scenario: LoadScenario, _ course: LoadTestSession.Course,
+        _ display: LoadTestDisplay
     ) throws -> any LoadPlace {
         guard arguments.flag("cluster") else {
             for option in ["queue", "workers", "at-least", "wait"]
@@ -65,7 +66,7 @@ extension LoadTestCommand {
             ?? (options.workers == nil && course == .once ? 10 : 60)
         return try ClusterLoadPlace(
             endpoints: CommonOptions.coordinator ?? ClusterCall.localEndpoint,
-            token: CommonOptions.token, options, isQuiet: arguments.flag("quiet"))
+            token: CommonOptions.token, options, note: display.note)
     }
 
     private static func localPlace(

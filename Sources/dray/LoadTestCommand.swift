@@ -90,12 +90,11 @@ enum LoadTestCommand {
         let files = try LoadTestFiles(arguments)
         let isQuiet = arguments.flag("quiet")
         let listen = try arguments.text("metrics-listen").map(LoadMetricsService.address)
-        let place = try place(arguments, scenario, course)
         let environment = DrayCommand.environment
         let display = LoadTestDisplay(
             mode: LiveLines.mode(isQuiet: isQuiet, environment: environment),
-            style: TerminalStyle(environment: environment)
-        ) { place.generators.cores }
+            style: TerminalStyle(environment: environment))
+        let place = try place(arguments, scenario, course, display)
         let metrics = LoadMetrics(scenario) { place.generators }
         let service = LoadTestService(
             scenario, course, place, isTold: arguments.flag("yes"), display, metrics)

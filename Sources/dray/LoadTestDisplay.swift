@@ -9,29 +9,28 @@ import Synchronization
 final class LoadTestDisplay: Sendable {
     private let screen: LiveLines
     private let style: TerminalStyle
-    private let cores: @Sendable () -> Int
     private let progress = Mutex<LoadProgress?>(nil)
 
-    /// - Parameter cores: that the generators' loops have, as far as that is known.
-    init(mode: LiveLines.Mode, style: TerminalStyle, cores: @escaping @Sendable () -> Int) {
+    init(mode: LiveLines.Mode, style: TerminalStyle) {
         screen = LiveLines(mode: mode)
         self.style = style
-        self.cores = cores
     }
 
     /// A run begins.
     ///
     /// - Parameter step: which of several; nil for a test that runs once.
     func begin(_ step: String?, _ scenario: LoadScenario) {
-        var new = LoadProgress(scenario, cores: cores())
+        var new = LoadProgress(scenario, cores: 1)
         new.step = step
         progress.withLock { $0 = new }
     }
 
     /// Takes a second that is over, with all that counts up to then.
-    func show(_ interval: LoadInterval, _ result: LoadResult) {
+    ///
+    /// - Parameter cores: that the generators' loops have, from 1.
+    func show(_ interval: LoadInterval, _ result: LoadResult, cores: Int) {
         progress.withLock { progress in
-            progress?.cores = max(cores(), 1)
+            progress?.cores = cores
             progress?.add(interval, of: result)
             guard let progress else { return }
             screen.show(
@@ -39,6 +38,9 @@ final class LoadTestDisplay: Sendable {
                 plain: { progress.plainLine })
         }
     }
+
+    /// Tells something above the live lines; what is not needed only where these are shown.
+    @Sendable func note(_ text: String, isNeeded: Bool) { screen.note(text, isNeeded: isNeeded) }
 
     /// Takes the live lines away and the terminal back to its normal state.
     func end() { screen.end() }

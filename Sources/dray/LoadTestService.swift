@@ -54,8 +54,8 @@ final class LoadTestService: DrainableService {
                 display.begin(step, scenario)
                 metrics.begin(scenario)
             },
-            follower: { [display, metrics] interval, result in
-                display.show(interval, result)
+            follower: { [display, metrics, place] interval, result in
+                display.show(interval, result, cores: place.generators.cores)
                 metrics.take(interval, result)
             })
         defer { metrics.end() }
