@@ -154,7 +154,7 @@ let package = Package(
                 "LoadTest", "Model", "Runtime", "Storage",
             ]),
         tests("Embedded", ["Model", "Runtime"]),
-        tests("dray", ["CoordinatorClient", "LoadTest", "Model", "Runtime"]),
+        tests("dray", ["CoordinatorClient", "LoadEngine", "LoadTest", "Model", "Runtime"]),
     ] + fuzzing,
     swiftLanguageModes: [.v6]
 )

@@ -37,10 +37,15 @@ struct PreparedLoad: Sendable {
 struct LocalLoadPlace: LoadPlace {
     private let options: LoadEngine.Options
     private let transfer: TransferEngine
+    private let lookup: any HostLookup
 
     /// - Parameter caFile: the scenario's certificate authorities, for manifests as well.
-    init(_ options: LoadEngine.Options, caFile: String?) throws(Failure) {
+    init(
+        _ options: LoadEngine.Options, caFile: String?,
+        lookup: any HostLookup = SystemHostLookup()
+    ) throws(Failure) {
         self.options = options
+        self.lookup = lookup
         var transfers = TransferEngine.Options()
         transfers.loops = 1
         transfers.caFile = caFile
@@ -52,7 +57,7 @@ struct LocalLoadPlace: LoadPlace {
 
     func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad {
         let preflight = LoadPreflight(
-            scenario, engine: transfer, addressPolicy: options.addressPolicy,
+            scenario, engine: transfer, addressPolicy: options.addressPolicy, lookup: lookup,
             nowSeconds: Date().timeIntervalSince1970, readList: Self.assets)
         let ready = try await preflight.run()
         var options = options

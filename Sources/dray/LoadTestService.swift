@@ -13,12 +13,20 @@ final class LoadTestService: DrainableService {
     private let isTold: Bool
     private let display: LoadTestDisplay
     private let metrics: LoadMetrics
+    private let pause: Pause
     private let running = Mutex<Task<Void, any Error>?>(nil)
     private let found = Mutex<LoadTestSession.Outcome?>(nil)
 
+    /// Returns after so many seconds, or throws when it is cancelled.
+    typealias Pause = @Sendable (_ seconds: Double) async throws -> Void
+
+    /// - Parameters:
+    ///   - isTold: there is no wait before a load goes to a public address.
+    ///   - pause: that wait.
     init(
         _ scenario: LoadScenario, _ course: LoadTestSession.Course, _ place: any LoadPlace,
-        isTold: Bool, _ display: LoadTestDisplay, _ metrics: LoadMetrics
+        isTold: Bool, _ display: LoadTestDisplay, _ metrics: LoadMetrics,
+        pause: @escaping Pause = { try await Task.sleep(for: .seconds($0)) }
     ) {
         self.scenario = scenario
         self.course = course
@@ -26,6 +34,7 @@ final class LoadTestService: DrainableService {
         self.isTold = isTold
         self.display = display
         self.metrics = metrics
+        self.pause = pause
     }
 
     /// What was measured; nil when it did not come to that.
@@ -73,6 +82,7 @@ final class LoadTestService: DrainableService {
         Console.note(text)
         guard !isTold else { return }
         Console.note("it begins in 5 s; Ctrl-C now sends nothing, --yes does not wait")
-        try await Task.sleep(for: .seconds(PublicNotice.seconds))
+        try await pause(PublicNotice.seconds)
+        try Task.checkCancellation()
     }
 }
