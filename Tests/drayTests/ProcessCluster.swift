@@ -30,17 +30,23 @@ final class ProcessCluster {
         for _ in 0..<coordinators {
             self.coordinators.append(try await startCoordinator(port: 0))
         }
+        let admitted = admitsLoopback ? ["--allow-addresses", "127.0.0.0/8"] : []
         for _ in 0..<workers {
-            self.workers.append(
-                try DrayProcess.start(
-                    [
-                        "worker", "--coordinator",
-                        urls, "--connections", "\(connections)",
-                    ] + (admitsLoopback ? ["--allow-addresses", "127.0.0.0/8"] : []) + workerOptions
-                ))
+            try startWorker(["--connections", "\(connections)"] + admitted + workerOptions)
         }
-        try await waitUntil(deadlineSeconds: 30, "the first heartbeat of \(workers) workers") {
-            try await status().workers.count == workers
+        try await waitForWorkers(workers)
+    }
+
+    @discardableResult
+    func startWorker(_ options: [String]) throws -> ChildProcess {
+        let worker = try DrayProcess.start(["worker", "--coordinator", urls] + options)
+        workers.append(worker)
+        return worker
+    }
+
+    func waitForWorkers(_ count: Int) async throws {
+        try await waitUntil(deadlineSeconds: 30, "the first heartbeat of \(count) workers") {
+            try await status().workers.count == count
         }
     }
 

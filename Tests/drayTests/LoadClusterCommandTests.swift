@@ -1,0 +1,107 @@
+import CoordinatorClient
+import Foundation
+import LoadTest
+import Model
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// `dray loadtest --cluster` as people run it, on workers of which it takes some.
+    @Suite(.timeLimit(.minutes(5))) struct LoadClusterCommandTests {
+        private func json(_ text: String) throws -> [String: Any] {
+            let value = try JSONSerialization.jsonObject(with: Data(text.utf8))
+            return try #require(value as? [String: Any])
+        }
+
+        private func workers(_ result: [String: Any]) throws -> Set<String> {
+            let shares = try #require(result["shares"] as? [[String: Any]])
+            #expect(shares.allSatisfy { $0["state"] as? String == "finished" })
+            return Set(shares.compactMap { $0["worker"] as? String })
+        }
+
+        @Test func ofSeveralQueuesTheNamedOnesWorkersSendIt() async throws {
+            let origin = try FaultOrigin()
+            origin.serve("/a", [UInt8](repeating: 7, count: 500))
+            let folder = try TemporaryDirectory("queues")
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 0, connections: 4, leaseSeconds: 60)
+            let client = try CoordinatorClient(endpoints: cluster.urls)
+            defer { client.shutdown() }
+            var queues: [String] = []
+            for site in ["north", "south"] {
+                let handle = try await client.openCatalog(
+                    CatalogSubmission(name: site, storageURL: "file://\(folder.path(site))"))
+                queues.append(handle.queue)
+            }
+            var pids: [[String]] = [[], []]
+            for place in [0, 1, 0] {
+                let worker = try cluster.startWorker([
+                    "--queue", queues[place], "--allow-addresses", "127.0.0.0/8",
+                ])
+                pids[place].append("-\(worker.pid)")
+            }
+            try await cluster.waitForWorkers(3)
+            for (place, queue) in queues.enumerated() {
+                let before = origin.count("/a")
+                let load = try cluster.start([
+                    "loadtest", origin.url("/a"), "--users", "6", "--requests", "90", "--cluster",
+                    "--queue", queue, "--workers", "\(pids[place].count)", "--json",
+                ])
+                #expect(try await load.wait() == .exited(0), "\(load.errors)")
+                let names = try workers(try json(load.output))
+                #expect(names.count == pids[place].count)
+                #expect(names.allSatisfy { name in pids[place].contains { name.hasSuffix($0) } })
+                #expect(origin.count("/a") == before + 90)
+            }
+            // More than the queue has are not lent by another.
+            let load = try cluster.start([
+                "loadtest", origin.url("/a"), "--requests", "90", "--cluster", "--queue", queues[1],
+                "--workers", "2", "--wait", "1s",
+            ])
+            #expect(try await load.wait() == .exited(3))
+            #expect(load.errors.contains("1 of the 2 workers"), "\(load.errors)")
+            #expect(origin.count("/a") == 180)
+            try await cluster.stop()
+        }
+
+        @Test func aLadderOfWorkersCalibratesAPlan() async throws {
+            let origin = try FaultOrigin()
+            origin.serve("/a", [UInt8](repeating: 7, count: 2_000))
+            let folder = try TemporaryDirectory("ladder")
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 3, connections: 4, leaseSeconds: 60)
+            let load = try cluster.start([
+                "loadtest", origin.url("/a"), "--users", "2", "--think", "20ms", "--scale", "1,2",
+                "--duration", "2s", "--cluster", "--json", "--quiet",
+            ])
+            #expect(try await load.wait() == .exited(0), "\(load.errors)")
+            let result = try json(load.output)
+            // Of the last step, of which two of the three workers were part.
+            #expect(try workers(result).count == 2)
+            let ladder = try #require(result["ladder"] as? [String: Any])
+            let steps = try #require(ladder["steps"] as? [[String: Any]])
+            #expect(steps.map { $0["level"] as? Double } == [1, 2])
+            let runs = try #require(result["calibration"] as? [[String: Any]])
+            #expect(runs.map { $0["workers"] as? Double } == [1, 2])
+            let speeds = try runs.map { try #require($0["segmentsPerSecond"] as? Double) }
+            // Twice the users with a think time of their own.
+            #expect(speeds[0] > 0 && speeds[1] > speeds[0])
+
+            let file = try folder.write(load.output, to: "ladder.json")
+            let plan = try DrayProcess.start([
+                "plan", "--json", "--draws", "0", "--months", "0", "--calibrate", file,
+            ])
+            #expect(try await plan.wait() == .exited(0), "\(plan.errors)")
+            let inputs = try #require(try json(plan.output)["inputs"] as? [[String: Any]])
+            func measured(_ path: String) throws -> [String: Any] {
+                let input = try #require(inputs.first { $0["path"] as? String == path })
+                #expect(input["isAssumed"] as? Bool == false, "\(path)")
+                #expect((input["source"] as? String)?.hasPrefix("--calibrate \(file)") == true)
+                return input
+            }
+            let speed = try measured("worker.segmentsPerSecond")["value"] as? [String: Double]
+            #expect((speeds[0] * 0.5...speeds[0] * 2).contains(try #require(speed?["likely"])))
+            try await cluster.stop()
+        }
+    }
+}
