@@ -221,9 +221,13 @@ import Testing
 
     @Test func aTestThatNobodyFollowsIsStopped() async throws {
         try await QueueFixture.with("load_abandoned") { fixture in
-            let queue = fixture.queue
+            // So long that a machine that stands still for a while changes nothing.
+            var settings = JobQueue.Settings()
+            settings.loadTests.silentSeconds = 3_600
+            settings.loadTests.followedSeconds = 3_600
+            let queue = JobQueue(pool: fixture.pool, settings: settings)
             let (id, workers) = try await Self.running(queue)
-            let stale = "UPDATE load_test SET followed_at = now() - interval '21 s'"
+            let stale = "UPDATE load_test SET followed_at = now() - interval '3601 s'"
             try await fixture.pool.query(stale)
             _ = try await queue.follow(id, after: [])
             _ = try await queue.tendLoadTests()
