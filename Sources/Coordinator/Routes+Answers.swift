@@ -63,7 +63,7 @@ extension Routes {
     /// Method and path as messages name them.
     static func shown(_ request: HTTPRequest) -> String {
         let path = "/" + request.segments.joined(separator: "/")
-        let text = "\(request.method.prefix(10)) \(path.unicodeScalars.prefix(100))"
+        let text = "\(request.method.prefix(10)) \(String(path.unicodeScalars.prefix(100)))"
         return String(
             String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 0x20 ? "?" : $0 }))
     }

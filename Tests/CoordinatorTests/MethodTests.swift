@@ -50,6 +50,15 @@ import Testing
         }
     }
 
+    @Test func aPathThatIsNotThereIsNamed() async throws {
+        try await Fixture.with { fixture in
+            let answer = try await fixture.send("GET", "/v1/workers")
+            #expect(answer.status == 404)
+            #expect(
+                answer.body.replacing("\\/", with: "/").contains("There is no GET /v1/workers."))
+        }
+    }
+
     @Test func headIsGetWithoutTheBody() async throws {
         try await Fixture.with { fixture in
             try await fixture.submit(["a"])
