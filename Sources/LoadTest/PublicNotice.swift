@@ -6,35 +6,58 @@ package enum PublicNotice {
     package static let seconds = 5.0
     private static let mostHosts = 5
 
+    /// How often the scenario is run, and with what load.
+    package enum Course: Sendable, Equatable {
+        case once
+        /// From the scenario's own load on, never beyond so much.
+        case search(most: Double)
+        /// With so many workers, each with the scenario's users.
+        case scale([Int])
+    }
+
     /// Names hosts with an address each, and how much would be sent for how long; nil where nothing is public.
-    ///
-    /// - Parameter isSearch: the load is raised until a threshold breaks.
     package static func text(
-        _ hosts: [(host: String, address: String)], _ scenario: LoadScenario, isSearch: Bool
+        _ hosts: [(host: String, address: String)], _ scenario: LoadScenario, _ course: Course
     ) -> String? {
         guard !hosts.isEmpty else { return nil }
         let named = hosts.prefix(mostHosts).map { "\(printable($0.host)) (\($0.address))" }
         let more = hosts.count > mostHosts ? " and \(hosts.count - mostHosts) more" : ""
         return "this load goes to the public Internet: \(named.joined(separator: ", "))\(more); "
-            + (isSearch ? "raised until a threshold breaks" : load(scenario))
+            + load(scenario, course)
     }
 
-    private static func load(_ scenario: LoadScenario) -> String {
-        let levels = scenario.stages.flatMap { [$0.from, $0.to] }
-        let most = levels.max() ?? 0
-        let figure = HumanFormat.fixed(most, places: most == most.rounded() ? 0 : 1)
-        let upTo = levels.allSatisfy { $0 == most } ? "" : "up to "
+    private static func load(_ scenario: LoadScenario, _ course: Course) -> String {
         var who = "requests"
         if case .viewers = scenario.user { who = "viewers" }
-        let duration = HumanFormat.duration(seconds: scenario.durationSeconds)
-        var text =
-            scenario.model == .closed
-            ? "\(upTo)\(figure) users at a time, \(who) one after another, for \(duration)"
-            : "\(upTo)\(figure) \(who) a second for \(duration)"
+        let levels = scenario.stages.flatMap { [$0.from, $0.to] }
+        let own = levels.max() ?? 0
+        var text: String
+        switch course {
+        case .search(let most):
+            let unit = scenario.model == .closed ? "users at a time" : "\(who) a second"
+            text = "raised until a threshold breaks, to \(figure(max(most, own))) \(unit) at most"
+        case .once, .scale:
+            var workers = 1
+            if case .scale(let steps) = course { workers = steps.max() ?? 1 }
+            let isOne = workers == 1 && levels.allSatisfy { $0 == own }
+            let most = (isOne ? "" : "up to ") + figure(own * Double(workers))
+            let duration = HumanFormat.duration(seconds: scenario.durationSeconds)
+            text =
+                scenario.model == .closed
+                ? "\(most) users at a time, \(who) one after another, for \(duration)"
+                : "\(most) \(who) a second for \(duration)"
+            if case .scale(let steps) = course, steps.count > 1 {
+                text += ", \(steps.count) times, with up to \(workers) workers"
+            }
+        }
         if let requests = scenario.caps.requests {
             text += ", \(HumanFormat.count(requests, "request")) at most"
         }
         if let bytes = scenario.caps.bytes { text += ", \(HumanFormat.bytes(bytes)) at most" }
         return text
+    }
+
+    private static func figure(_ number: Double) -> String {
+        HumanFormat.fixed(number, places: number == number.rounded() ? 0 : 1)
     }
 }

@@ -76,9 +76,13 @@ final class LoadTestService: DrainableService {
     func stop() async { place.close() }
 
     private func tell(_ hosts: [(host: String, address: String)]) async throws {
-        var isSearch = false
-        if case .search = course { isSearch = true }
-        guard let text = PublicNotice.text(hosts, scenario, isSearch: isSearch) else { return }
+        let course: PublicNotice.Course =
+            switch course {
+            case .once: .once
+            case .search(_, let most): .search(most: most)
+            case .scale(let workers): .scale(workers)
+            }
+        guard let text = PublicNotice.text(hosts, scenario, course) else { return }
         Console.note(text)
         guard !isTold else { return }
         Console.note("it begins in 5 s; Ctrl-C now sends nothing, --yes does not wait")
