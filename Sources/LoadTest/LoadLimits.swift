@@ -3,7 +3,7 @@ package enum LoadLimits {
     /// Arrivals a second.
     package static let rate = 0.0...1_000_000
     /// At a time.
-    package static let users = 0.0...1_000_000
+    package static let users: ClosedRange<Int64> = 0...1_000_000
     package static let stageSeconds = 0.0...604_800
     package static let stages = 100
     package static let targets = 10_000

@@ -46,6 +46,8 @@ package struct LoadTarget: Sendable, Equatable {
     package var weight = 1.0
     /// Of a file, in lower-case hex, for `LoadBodies.checked`.
     package var sha256: String?
+    /// It is asked for although it answers with an error or a redirect before the load.
+    package var mayFail = false
 
     package init(name: String, source: Source) {
         self.name = name

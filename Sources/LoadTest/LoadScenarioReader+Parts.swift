@@ -18,7 +18,7 @@ extension LoadScenarioReader {
             let field = "\(path).\(name)"
             switch name {
             case "rate": rate = try cursor.decimalNumber(field, LoadLimits.rate)
-            case "users": users = try cursor.decimalNumber(field, LoadLimits.users)
+            case "users": users = try readUsers(&cursor, field)
             case "seconds": seconds = try cursor.decimalNumber(field, LoadLimits.stageSeconds)
             case "process":
                 process = try choice(&cursor, field, LoadModel.ArrivalProcess.self)
@@ -82,7 +82,7 @@ extension LoadScenarioReader {
             switch name {
             case "seconds": seconds = try cursor.decimalNumber(field, LoadLimits.stageSeconds)
             case "rate": rate = try cursor.decimalNumber(field, LoadLimits.rate)
-            case "users": users = try cursor.decimalNumber(field, LoadLimits.users)
+            case "users": users = try readUsers(&cursor, field)
             case "from": from = try cursor.decimalNumber(field, LoadLimits.rate)
             default:
                 throw unknown(cursor, name, place, in: path, ["seconds", "rate", "users", "from"])
@@ -95,7 +95,18 @@ extension LoadScenarioReader {
             throw cursor.fieldFailure(
                 at: start, path, given, allowed: "seconds and one of rate and users; from")
         }
+        if users != nil, let from, from != from.rounded() {
+            throw cursor.fieldFailure(
+                at: start, "\(path).from", "given \(from)", allowed: "a whole number of users")
+        }
         return Step(seconds: seconds, level: rate ?? users ?? 0, from: from, isRate: rate != nil)
+    }
+
+    /// Nobody is half a user.
+    private static func readUsers(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> Double {
+        Double(try cursor.wholeNumber(path, LoadLimits.users))
     }
 
     // MARK: Viewers, caps, HTTP

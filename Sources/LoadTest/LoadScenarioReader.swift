@@ -21,7 +21,8 @@ package enum LoadScenarioReader {
     }
 
     private static let members = [
-        "name", "seed", "targets", "popularity", "arrivals", "viewers", "warmUpSeconds", "caps",
+        "$schema", "name", "seed", "targets", "popularity", "arrivals", "viewers", "warmUpSeconds",
+        "caps",
         "http",
         "thinkTime", "bodies", "allow", "thresholds",
     ]
@@ -30,6 +31,8 @@ package enum LoadScenarioReader {
         _ cursor: inout JSONCursor, _ name: String, _ place: Int, into scenario: inout LoadScenario
     ) throws(Failure) {
         switch name {
+        // For editors.
+        case "$schema": _ = try cursor.plainText(name)
         case "name": scenario.name = try cursor.plainText(name, limit: LoadLimits.nameBytes)
         case "seed": scenario.seed = UInt64(try cursor.wholeNumber(name, LoadLimits.seed))
         case "targets":
@@ -73,10 +76,11 @@ package enum LoadScenarioReader {
             case "name": target.name = try cursor.plainText(field, limit: LoadLimits.nameBytes)
             case "weight": target.weight = try cursor.decimalNumber(field, LoadLimits.weight)
             case "sha256": target.sha256 = try readSHA256(&cursor, field)
+            case "mayFail": target.mayFail = try cursor.boolean(field)
             default:
                 throw unknown(
                     cursor, name, place, in: path,
-                    ["url", "list", "kind", "name", "weight", "sha256"])
+                    ["url", "list", "kind", "name", "weight", "sha256", "mayFail"])
             }
         }
         guard (url == nil) != (list == nil) else {

@@ -59,6 +59,7 @@ private struct Document: Encodable {
         var name: String
         var weight: Double?
         var sha256: String?
+        var mayFail: Bool?
     }
 
     struct Popularity: Encodable {
@@ -132,7 +133,8 @@ private struct Document: Encodable {
             targets.append(
                 Target(
                     url: url, kind: kind.rawValue, name: target.name,
-                    weight: isZipf ? nil : target.weight, sha256: target.sha256))
+                    weight: isZipf ? nil : target.weight, sha256: target.sha256,
+                    mayFail: target.mayFail ? true : nil))
         }
     }
 

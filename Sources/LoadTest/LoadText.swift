@@ -28,6 +28,18 @@ package enum LoadText {
         return seconds
     }
 
+    /// Seconds, 0 or more and whole in the least unit, as `duration` reads them: in the largest unit in which they
+    /// are whole.
+    package static func text(duration seconds: Double) -> String {
+        for unit in durations.reversed() {
+            let number = product(seconds, 1 / unit.factor)
+            if number == number.rounded(), number >= 1 || unit.name == "us" {
+                return "\(Int64(number))\(number == 0 ? "s" : unit.name)"
+            }
+        }
+        return "\(seconds)s"
+    }
+
     /// `500000`, `500MB`, `2GiB`, in bytes.
     package static func bytes(_ text: String) throws(LoadInputError) -> Int64 {
         let allowed = "a number of bytes: 500MB, 2GiB"
@@ -98,7 +110,7 @@ package enum LoadText {
     }
 
     /// A number, 0 or more, without sign or exponent, that a text begins with, and what follows it.
-    static func number(_ text: Substring) -> (Double, Substring)? {
+    package static func number(_ text: Substring) -> (Double, Substring)? {
         let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         guard digits.count <= 40, digits.first?.isNumber == true, let number = Double(digits)
         else { return nil }

@@ -1,5 +1,3 @@
-import Catalog
-import Glibc
 import LoadTest
 import Model
 import Runtime
@@ -52,6 +50,10 @@ enum LoadTestOptions {
             help:
                 "A host (*.cdn.example for all of a domain) or block of addresses that manifests and "
                 + "lists may lead to, beside those of the targets."),
+        CommandOption(
+            "may-fail", .flag,
+            help: "Begin although a target answers with an error or a redirect. Default: files are "
+                + "asked for once before, and must be there."),
         CommandOption(
             "seed", .integer(placeholder: "N", range: 0...9_007_199_254_740_991),
             help: "Of all that is chosen at random. Default: 1."),
@@ -119,11 +121,14 @@ enum LoadTestOptions {
             if operand.contains("://") {
                 scenario.targets = [try target(operand, arguments)]
             } else {
-                scenario = try NamedFile.read(operand) { bytes throws(Failure) in
-                    try LoadScenarioReader.read(bytes)
-                }
+                scenario = try file(operand)
                 isNew = false
             }
+        }
+        if arguments.text("kind") != nil, !isNew, arguments.texts("target").isEmpty {
+            throw UsageError(
+                "--kind is of URLs of the command line",
+                hint: "Give kind beside the url in the scenario.")
         }
         for url in arguments.texts("target") {
             scenario.targets.append(try target(url, arguments))
@@ -131,13 +136,14 @@ enum LoadTestOptions {
         scenario.targets += arguments.texts("list").map {
             LoadTarget(name: $0, source: .list($0))
         }
-        guard !scenario.targets.isEmpty else {
+        // What a scenario's file lacks is named as its field is.
+        guard !scenario.targets.isEmpty || !isNew else {
             throw UsageError(
                 "TARGET is missing",
                 hint: "Give a URL, a scenario with targets, --target URL or --list FILE.")
         }
         try setTargets(&scenario, arguments)
-        try setUser(&scenario, arguments)
+        try setUser(&scenario, arguments, isNew: isNew)
         try setLoad(&scenario, arguments, isNew: isNew)
         try setRequests(&scenario, arguments)
         try setGoals(&scenario, arguments)
@@ -145,46 +151,16 @@ enum LoadTestOptions {
         return scenario
     }
 
-    private static func target(
-        _ operand: String, _ arguments: Arguments
-    ) throws -> LoadTarget {
-        let url: WebURL
-        do throws(WebURLError) { url = try WebURL(operand) } catch {
-            throw error.failure(given: operand)
-        }
-        var kind = ListReader.defaultKind(of: url)
-        if let text = arguments.text("kind") {
-            guard let given = AssetKind(rawValue: text) else {
-                throw refusal("kind", text, "file, hls or dash")
-            }
-            kind = given
-        }
-        return LoadTarget(name: Redaction.shown(url.text), source: .url(url.text, kind))
-    }
-
-    private static func setTargets(
-        _ scenario: inout LoadScenario, _ arguments: Arguments
+    private static func setUser(
+        _ scenario: inout LoadScenario, _ arguments: Arguments, isNew: Bool
     ) throws {
-        if let exponent = arguments.number("zipf") {
-            scenario.popularity = .zipf(exponent: exponent)
-        }
-        for text in arguments.texts("allow") {
-            scenario.allow.append(
-                try checked("allow", text) { text throws(LoadInputError) in
-                    try LoadAllowance.checked(text)
-                })
-        }
-        if let seed = arguments.integer("seed") { scenario.seed = UInt64(seed) }
-    }
-
-    private static func setUser(_ scenario: inout LoadScenario, _ arguments: Arguments) throws {
         if arguments.flag("plain") {
             guard !arguments.flag("viewers") else {
                 throw UsageError(
                     "--plain and --viewers exclude each other", hint: "Leave one of them out.")
             }
             scenario.user = .requests
-        } else if arguments.flag("viewers") || asksForTitle(scenario, arguments) {
+        } else if arguments.flag("viewers") || isNew && asksForTitle(scenario) {
             if case .requests = scenario.user { scenario.user = .viewers(ViewerSettings()) }
         }
         let own = ["watch", "startup", "buffer", "bit-rate", "loop"].first {
@@ -215,11 +191,9 @@ enum LoadTestOptions {
         scenario.user = .viewers(settings)
     }
 
-    /// A URL of a title is played, unless a scenario's file says what to do.
-    private static func asksForTitle(_ scenario: LoadScenario, _ arguments: Arguments) -> Bool {
-        guard arguments.operands.first?.contains("://") == true,
-            case .url(_, let kind) = scenario.targets.first?.source
-        else { return false }
+    /// A URL of a title is played, unless a scenario's file says what to do; what is first decides.
+    private static func asksForTitle(_ scenario: LoadScenario) -> Bool {
+        guard case .url(_, let kind) = scenario.targets.first?.source else { return false }
         return kind != .file
     }
 
@@ -252,7 +226,9 @@ enum LoadTestOptions {
             scenario.stages = try stages("rate", rate, seconds, usual, LoadLimits.rate)
         } else if let users = arguments.text("users") {
             scenario.model = .closed
-            scenario.stages = try stages("users", users, seconds, usual, LoadLimits.users)
+            scenario.stages = try stages(
+                "users", users, seconds, usual,
+                0...Double(LoadLimits.users.upperBound), isWhole: true)
         } else if isNew {
             scenario.stages = [LoadStage(seconds: usual, from: 10, to: 10)]
         }
@@ -284,17 +260,24 @@ enum LoadTestOptions {
     /// One number, for `seconds` or as long as is usual, or stages.
     private static func stages(
         _ option: String, _ text: String, _ seconds: Double?, _ usual: Double,
-        _ range: ClosedRange<Double>
+        _ range: ClosedRange<Double>, isWhole: Bool = false
     ) throws -> [LoadStage] {
+        func isAllowed(_ level: Double) -> Bool {
+            range.contains(level) && (!isWhole || level == level.rounded())
+        }
+        let number = isWhole ? "whole number" : "number"
         guard !text.contains(":") else {
             let stages = try checked(option, text) { text throws(LoadInputError) in
                 try LoadText.stages(text)
             }
-            let isAllowed = stages.allSatisfy {
-                range.contains($0.to) && LoadLimits.stageSeconds.contains($0.seconds)
+            let areAllowed = stages.allSatisfy {
+                isAllowed($0.to) && LoadLimits.stageSeconds.contains($0.seconds)
             }
-            guard isAllowed, stages.count <= LoadLimits.stages else {
-                throw refusal(option, text, "up to \(LoadLimits.stages) stages of up to a week")
+            guard areAllowed, stages.count <= LoadLimits.stages else {
+                throw refusal(
+                    option, text,
+                    "up to \(LoadLimits.stages) stages of up to a week, each to a \(number) up to "
+                        + "\(Int(range.upperBound))")
             }
             guard seconds == nil else {
                 throw UsageError(
@@ -303,10 +286,12 @@ enum LoadTestOptions {
             }
             return stages
         }
-        guard let level = Double(text), range.contains(level), level > 0 else {
+        guard let (level, rest) = LoadText.number(text[...]), rest.isEmpty, isAllowed(level),
+            level > 0
+        else {
             throw refusal(
                 option, text,
-                "a number over 0, up to \(Int(range.upperBound)), or stages: 30s:100,1m:500")
+                "a \(number) over 0, up to \(Int(range.upperBound)), or stages: 30s:100,1m:500")
         }
         return [LoadStage(seconds: seconds ?? usual, from: level, to: level)]
     }
@@ -343,9 +328,6 @@ enum LoadTestOptions {
         }
         if arguments.flag("check-digests") { scenario.bodies = .checked }
         if let file = arguments.text("ca-file") { scenario.http.caFile = file }
-        if let file = scenario.http.caFile, access(file, R_OK) != 0 {
-            throw Failure("input.unreadable", "\(printable(file)): \(systemErrorText(errno))")
-        }
     }
 
     private static func setGoals(_ scenario: inout LoadScenario, _ arguments: Arguments) throws {
@@ -381,13 +363,13 @@ enum LoadTestOptions {
         guard range.contains(seconds) else {
             throw refusal(
                 option, text,
-                "\(HumanFormat.duration(seconds: range.lowerBound)) to "
-                    + HumanFormat.duration(seconds: range.upperBound))
+                "\(LoadText.text(duration: range.lowerBound)) to "
+                    + LoadText.text(duration: range.upperBound))
         }
         return seconds
     }
 
-    private static func checked<Value>(
+    static func checked<Value>(
         _ option: String, _ text: String, _ parse: (String) throws(LoadInputError) -> Value
     ) throws(UsageError) -> Value {
         do throws(LoadInputError) { return try parse(text) } catch {

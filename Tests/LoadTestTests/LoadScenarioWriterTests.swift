@@ -21,7 +21,8 @@ import Testing
         """#,
         #"""
         {"targets": [{"url": "http://h/a", "weight": 0.5, "sha256":
-            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}, "http://h/b"],
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+            {"url": "http://h/b", "mayFail": true}],
          "arrivals": {"users": 64, "seconds": 10}, "thinkTime": {"meanSeconds": 0.5},
          "bodies": "check"}
         """#,

@@ -136,6 +136,15 @@ import Testing
         #expect(abs(try LoadText.duration(text) - seconds) < 1e-12)
     }
 
+    @Test(arguments: [
+        (0.0, "0s"), (0.001, "1ms"), (0.1, "100ms"), (1, "1s"), (90, "90s"), (600, "10m"),
+        (3_600, "1h"), (604_800, "168h"), (1_000_000, "1000000s"),
+    ])
+    func writesTimesAsTheyAreRead(seconds: Double, text: String) throws {
+        #expect(LoadText.text(duration: seconds) == text)
+        #expect(try LoadText.duration(text) == seconds)
+    }
+
     @Test(arguments: ["", "30", "s", "-1s", "1 s", "1x", "1s2", "1e9s", "..s"])
     func refusesOtherTimes(text: String) {
         let error = #expect(throws: LoadInputError.self) { try LoadText.duration(text) }

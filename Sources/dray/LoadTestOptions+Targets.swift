@@ -1,0 +1,61 @@
+import Catalog
+import LoadTest
+import Model
+import Runtime
+
+/// What is asked for.
+extension LoadTestOptions {
+    /// Reads a scenario's file; `-` is stdin. The files that it names are taken from where it lies.
+    static func file(_ path: String) throws(Failure) -> LoadScenario {
+        var scenario = try NamedFile.read(path) { bytes throws(Failure) in
+            try LoadScenarioReader.read(bytes)
+        }
+        guard path != "-", let slash = path.lastIndex(of: "/") else { return scenario }
+        let folder = path[...slash]
+        for (place, target) in scenario.targets.enumerated() {
+            guard case .list(let list) = target.source, list != "-", !list.contains("://"),
+                !list.hasPrefix("/")
+            else { continue }
+            scenario.targets[place].source = .list(folder + list)
+        }
+        if let file = scenario.http.caFile, !file.hasPrefix("/") {
+            scenario.http.caFile = folder + file
+        }
+        return scenario
+    }
+
+    static func target(
+        _ operand: String, _ arguments: Arguments
+    ) throws -> LoadTarget {
+        let url: WebURL
+        do throws(WebURLError) { url = try WebURL(operand) } catch {
+            throw error.failure(given: operand)
+        }
+        var kind = ListReader.defaultKind(of: url)
+        if let text = arguments.text("kind") {
+            guard let given = AssetKind(rawValue: text) else {
+                throw refusal("kind", text, "file, hls or dash")
+            }
+            kind = given
+        }
+        return LoadTarget(name: Redaction.shown(url.text), source: .url(url.text, kind))
+    }
+
+    static func setTargets(
+        _ scenario: inout LoadScenario, _ arguments: Arguments
+    ) throws {
+        if let exponent = arguments.number("zipf") {
+            scenario.popularity = .zipf(exponent: exponent)
+        }
+        for text in arguments.texts("allow") {
+            scenario.allow.append(
+                try checked("allow", text) { text throws(LoadInputError) in
+                    try LoadAllowance.checked(text)
+                })
+        }
+        if let seed = arguments.integer("seed") { scenario.seed = UInt64(seed) }
+        if arguments.flag("may-fail") {
+            for place in scenario.targets.indices { scenario.targets[place].mayFail = true }
+        }
+    }
+}
