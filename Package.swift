@@ -137,7 +137,8 @@ let package = Package(
             swiftSettings: settings),
         tests("LoadTest", ["Catalog", "Model", "Planner", "Runtime"]),
         tests(
-            "LoadEngine", ["Catalog", "Digest", "EventLoop", "LoadTest", "Model", "Transfer"]),
+            "LoadEngine",
+            ["Catalog", "Curl", "Digest", "EventLoop", "LoadTest", "Model", "Transfer"]),
         .testTarget(
             name: "LoadReportTests",
             dependencies: ["LoadReport", "LoadTest", "Model", "Planner", "Runtime", "TestSupport"],

@@ -3,20 +3,16 @@ internal import Glibc
 package import Model
 internal import Runtime
 
-/// Looks hosts up and tries connections, before any load is sent.
+/// Looks hosts up, before any load is sent.
 package protocol HostLookup: Sendable {
     // Results, not typed throws: what comes back through a protocol with those, from an async function, is
     // not what was returned (Swift 6.3, optimized).
 
     /// A host's addresses as literals, in the resolver's order; one at least. Fails with `origin.dns`.
     func addresses(of host: String) async -> Result<[String], Failure>
-    /// Opens a connection to an address and closes it. Fails with `origin.connect`.
-    func connect(to address: String, port: Int, timeoutSeconds: Double) async -> Result<
-        Void, Failure
-    >
 }
 
-/// The system's resolver and network; calls that block run on threads of their own.
+/// The system's resolver; calls that block run on threads of their own.
 package struct SystemHostLookup: HostLookup {
     private static let queue = DispatchQueue(label: "dray.lookup", attributes: .concurrent)
 
@@ -49,45 +45,6 @@ package struct SystemHostLookup: HostLookup {
             guard !addresses.isEmpty else { throw Failure("origin.dns", "\(host) has no address") }
             return addresses
         }
-    }
-
-    package func connect(
-        to address: String, port: Int, timeoutSeconds: Double
-    ) async -> Result<Void, Failure> {
-        await Self.blocking { () throws(Failure) in
-            var hints = addrinfo()
-            hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV
-            hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-            var found: UnsafeMutablePointer<addrinfo>?
-            guard getaddrinfo(address, String(port), &hints, &found) == 0, let info = found else {
-                throw Failure("origin.connect", "\(address) is no address")
-            }
-            defer { freeaddrinfo(found) }
-            let descriptor = socket(
-                info.pointee.ai_family,
-                Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-                    | Int32(SOCK_CLOEXEC.rawValue), 0)
-            guard descriptor >= 0 else { throw Self.failure(address, port, errno) }
-            defer { close(descriptor) }
-            if Glibc.connect(descriptor, info.pointee.ai_addr, info.pointee.ai_addrlen) == 0 {
-                return
-            }
-            guard errno == EINPROGRESS else { throw Self.failure(address, port, errno) }
-            var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-            let milliseconds = Int32(min(timeoutSeconds, 3_600) * 1_000)
-            guard poll(&waiting, 1, milliseconds) > 0 else {
-                throw Self.failure(address, port, ETIMEDOUT)
-            }
-            var code: Int32 = 0
-            var length = socklen_t(MemoryLayout<Int32>.size)
-            getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
-            if code != 0 { throw Self.failure(address, port, code) }
-        }
-    }
-
-    private static func failure(_ address: String, _ port: Int, _ code: Int32) -> Failure {
-        let shown = address.contains(":") ? "[\(address)]" : address
-        return Failure("origin.connect", "\(shown):\(port): \(systemErrorText(code))")
     }
 
     private static func blocking<Value: Sendable>(

@@ -2,8 +2,8 @@ internal import Curl
 internal import EventLoop
 package import LoadTest
 package import Model
+internal import Runtime
 import Synchronization
-package import Transfer
 
 /// Sends the load of one share of a test and measures it.
 ///
@@ -14,7 +14,7 @@ package final class LoadEngine: Sendable {
         /// Threads, 1 or more.
         package var threads = 1
         package var userAgent = "dray/\(drayVersion)"
-        package var addressPolicy = AddressPolicy()
+        package var addresses = LoadAddresses()
         /// How much is received at a time, 1 KiB to 512 KiB.
         package var bufferBytes = 128 << 10
         /// How long requests that are under way at the end may take, at most, in seconds.
@@ -105,15 +105,17 @@ package final class LoadEngine: Sendable {
         }
         for (place, tally) in largestFirst {
             let object = plan.objects[Int(place)]
+            // What a share measured is stored, and served to whoever may ask.
             breakdown.add(
-                tally, url: object.url, target: plan.targets[Int(object.target)].name,
+                tally, url: redacted(url: object.url),
+                target: redacted(url: plan.targets[Int(object.target)].name),
                 rendition: object.rendition < 0 ? nil : plan.renditions[Int(object.rendition)])
         }
         return breakdown
     }
 
-    static func profile(_ http: LoadHTTP, _ options: Options) -> CurlProfile {
-        var settings = CurlProfile.Settings(userAgent: options.userAgent)
+    static func profile(_ http: LoadHTTP, userAgent: String) -> CurlProfile {
+        var settings = CurlProfile.Settings(userAgent: userAgent)
         settings.caFile = http.caFile
         settings.usesConnectionsOnce = !http.keepsAlive
         switch http.version {

@@ -2,114 +2,132 @@ internal import Catalog
 internal import Curl
 internal import LoadTest
 internal import Model
+internal import Synchronization
 internal import Transfer
 
-/// The hosts that a test's requests would go to, with their addresses.
-struct LoadHosts: Sendable {
-    private struct Host: Sendable {
-        /// The first target that names it, and where.
-        var label: String
-        var url: String
-        /// As literals; empty before it was looked up.
-        var addresses: [String] = []
+/// The hosts that a test's requests would go to, with their addresses; none is asked before it is admitted here.
+///
+/// Safe to use from any thread.
+final class LoadHosts: Sendable {
+    private struct Host {
+        /// As literals, one at least: those that may be connected to.
+        var addresses: [String]
+        /// Admitted by its name, and not by its addresses.
+        var isNamed: Bool
+
+        func has(_ isWanted: (PeerAddress) -> Bool) -> Bool {
+            addresses.contains { PeerAddress($0).map(isWanted) ?? false }
+        }
     }
+
+    private static let lookupsAtOnce = 16
 
     private let policy: AddressPolicy
     private let allowance: LoadAllowance
-    private var hosts: [String: Host] = [:]
-    private static let publicOnly = AddressPolicy(allowsPrivate: false)
+    private let blocks: [AddressBlock]
+    private let lookup: any HostLookup
+    private let hosts = Mutex<[String: Host]>([:])
 
-    init(_ policy: AddressPolicy, _ allowance: LoadAllowance) {
+    /// Fails with `input.field` for a block of addresses that is none.
+    init(
+        _ policy: AddressPolicy, _ allowance: LoadAllowance, _ lookup: any HostLookup
+    ) throws(Failure) {
         self.policy = policy
         self.allowance = allowance
-    }
-
-    mutating func add(_ url: String, _ label: String) {
-        guard let host = LoadAllowance.host(of: url), hosts[host] == nil else { return }
-        hosts[host] = Host(label: label, url: url)
-    }
-
-    /// Looks up those that were not yet.
-    ///
-    /// Fails with `input.target` for one that has no address, or one that may not be connected to.
-    mutating func lookUp(with lookup: any HostLookup, atOnce: Int) async throws(Failure) {
-        // What may not be asked is not looked up either, unless an address could admit it.
-        let waiting = hosts.filter {
-            $0.value.addresses.isEmpty
-                && (allowance.admits($0.key) || !allowance.blocks.isEmpty)
-        }.keys.sorted()
-        for start in stride(from: 0, to: waiting.count, by: atOnce) {
-            let some = waiting[start..<min(start + atOnce, waiting.count)]
-            let results = await withTaskGroup(of: (String, Result<[String], Failure>).self) {
-                group in
-                for host in some {
-                    group.addTask { (host, await lookup.addresses(of: host)) }
-                }
-                return await group.reduce(into: [String: Result<[String], Failure>]()) {
-                    $0[$1.0] = $1.1
-                }
-            }
-            for host in some { try take(results[host], of: host) }
-        }
-    }
-
-    private mutating func take(
-        _ result: Result<[String], Failure>?, of name: String
-    ) throws(Failure) {
-        guard let host = hosts[name], let result else { return }
-        let addresses: [String]
-        do throws(Failure) { addresses = try result.get() } catch {
-            throw Failure("input.target", "\(host.label): \(error.code): \(error.message)")
-        }
-        let usable = addresses.filter { PeerAddress($0).map(policy.admits) ?? false }
-        guard !usable.isEmpty else {
-            throw Failure(
-                "input.target",
-                "\(host.label): \(name) is \(addresses.first ?? ""), which may not be connected to")
-        }
-        hosts[name]?.addresses = usable
-    }
-
-    func addresses(of host: String) -> [String] { hosts[host]?.addresses ?? [] }
-
-    /// Refuses hosts that are no target's and that `allow` does not admit, by name or by all addresses.
-    func checkAllowed() throws(Failure) {
+        self.lookup = lookup
         var blocks: [AddressBlock] = []
         for text in allowance.blocks {
             do throws(Failure) { blocks.append(try AddressBlock(text)) } catch {
                 throw Failure("input.field", "field allow: \(error.message)")
             }
         }
-        for (name, host) in hosts.sorted(by: { $0.key < $1.key }) where !allowance.admits(name) {
-            let isInside =
-                !host.addresses.isEmpty
-                && host.addresses.allSatisfy { address in
-                    guard let address = PeerAddress(address) else { return false }
-                    return blocks.contains { $0.contains(address) }
-                }
-            if isInside { continue }
-            throw Failure(
-                "input.target",
-                "\(host.label) names \(Redaction.shown(host.url)): the host is no target's; allow it "
-                    + "with \"allow\": [\"\(name)\"]")
+        self.blocks = blocks
+    }
+
+    /// Looks up the hosts of some URLs, many at once. Fails for the first that may not be asked, with its label.
+    func admit(_ urls: some Sequence<(url: String, label: String)>) async throws(Failure) {
+        var known: Set<String> = []
+        var waiting: [(url: String, label: String)] = []
+        for (url, label) in urls {
+            guard let host = LoadAllowance.host(of: url), known.insert(host).inserted else {
+                continue
+            }
+            waiting.append((url, label))
         }
+        for start in stride(from: 0, to: waiting.count, by: Self.lookupsAtOnce) {
+            let places = start..<min(start + Self.lookupsAtOnce, waiting.count)
+            let failures = await withTaskGroup(of: (Int, Failure?).self) { group in
+                for place in places {
+                    let url = waiting[place].url
+                    group.addTask { (place, await self.refusal(of: url)) }
+                }
+                return await group.reduce(into: [Int: Failure]()) { $0[$1.0] = $1.1 }
+            }
+            for place in places {
+                guard let failure = failures[place] else { continue }
+                throw LoadPreflight.refusal(waiting[place].label, failure)
+            }
+        }
+    }
+
+    /// Why a URL's host may not be asked; nil where it may. A host is looked up once.
+    func refusal(of url: String) async -> Failure? {
+        guard let name = LoadAllowance.host(of: url) else { return nil }
+        if hosts.withLock({ $0[name] != nil }) { return nil }
+        let isNamed = allowance.admits(name)
+        let stranger = Failure(
+            "input.target",
+            "names \(Redaction.shown(url)): the host is no target's; allow it with "
+                + "\"allow\": [\"\(name)\"]")
+        // What may not be asked is not looked up either, unless an address could admit it.
+        guard isNamed || !blocks.isEmpty else { return stranger }
+        let found: [String]
+        switch await lookup.addresses(of: name) {
+        case .success(let addresses): found = addresses
+        case .failure(let failure): return failure
+        }
+        let host = Host(
+            addresses: found.filter { PeerAddress($0).map(policy.admits) ?? false },
+            isNamed: isNamed)
+        guard !host.addresses.isEmpty else {
+            return Failure("input.target", Self.denial(name, found.first ?? ""))
+        }
+        guard isNamed || !host.has({ address in !blocks.contains { $0.contains(address) } }) else {
+            return stranger
+        }
+        hosts.withLock { $0[name] = host }
+        return nil
+    }
+
+    private static func denial(_ host: String, _ address: String) -> String {
+        let what = host == address ? host : "\(host) is \(address), which"
+        return "\(what) may not be connected to (--allow-addresses, --deny-addresses)"
     }
 
     // MARK: What they are
 
-    /// Whether one of them has an address that is not of the public Internet.
-    var hasPrivate: Bool {
-        hosts.values.contains { $0.addresses.contains { !Self.isPublic($0) } }
+    /// What sockets are judged by from now on.
+    var addresses: LoadAddresses {
+        LoadAddresses(policy, rules: hosts.withLock { $0.mapValues(rule) })
+    }
+
+    /// What those for a URL are judged by beside the policy; nil for a host that was not admitted.
+    func rule(of url: String) -> LoadAddresses.Rule? {
+        LoadAllowance.host(of: url).flatMap { name in hosts.withLock { $0[name] } }.map(rule)
+    }
+
+    private func rule(_ host: Host) -> LoadAddresses.Rule {
+        LoadAddresses.Rule(
+            hasPublic: host.has(LoadAddresses.isPublic),
+            hasPrivate: host.has { !LoadAddresses.isPublic($0) },
+            blocks: host.isNamed ? nil : blocks)
     }
 
     /// By name, each with its first public address.
     var publicHosts: [(host: String, address: String)] {
-        hosts.sorted { $0.key < $1.key }.compactMap { name, host in
-            host.addresses.first(where: Self.isPublic).map { (name, $0) }
+        hosts.withLock { $0 }.sorted { $0.key < $1.key }.compactMap { name, host in
+            host.addresses.first { PeerAddress($0).map(LoadAddresses.isPublic) ?? false }
+                .map { (name, $0) }
         }
-    }
-
-    private static func isPublic(_ address: String) -> Bool {
-        PeerAddress(address).map(publicOnly.admits) ?? false
     }
 }

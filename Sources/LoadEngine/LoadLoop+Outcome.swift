@@ -31,14 +31,7 @@ extension LoadLoop {
             if request.isAddressDenied, code == .couldNotConnect { return "origin.addressDenied" }
             return request.easy.failureCode(of: code, url: object.url)
         }
-        switch request.easy.status {
-        case 200: if object.range != nil { return "origin.rangeIgnored" }
-        case 206: if object.range == nil { return "origin.rangeMismatch" }
-        case 201..<300: break
-        case 300..<400: return "origin.redirected"
-        case 400...: return FailureCode.origin(httpStatus: request.easy.status)
-        default: return "origin.protocol"
-        }
+        if let failure = object.failure(ofStatus: request.easy.status) { return failure }
         if let wanted = object.sha256, let digest = request.digest(),
             digest != SHA256Digest(hex: wanted)
         {

@@ -99,7 +99,7 @@ final class LoadLoop: @unchecked Sendable {
         }
         mostConnections =
             opensConnections ? max(options.viewerConnections / loops, places) : places
-        profile = LoadEngine.profile(scenario.http, options)
+        profile = LoadEngine.profile(scenario.http, userAgent: options.userAgent)
         picker = TargetPicker(
             weights: plan.targets.map(\.weight), popularity: scenario.popularity, share: share,
             seed: scenario.seed)

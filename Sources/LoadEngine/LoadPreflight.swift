@@ -6,8 +6,9 @@ package import Transfer
 
 /// Finds what a test's targets come to, and refuses what may not be asked for, before any load is sent.
 ///
-/// Lists are read, the manifests of titles fetched, many at once, the hosts of all objects looked up, and a
-/// connection tried to those that no manifest came from. Fails with `input.target`, which names the target.
+/// Lists are read, the hosts of all objects looked up, the manifests of titles fetched, many at once, and some
+/// objects asked for (`+Ask`). Nothing goes to a host that neither a target names nor `allow` admits, or follows a
+/// redirect. Fails with `input.target`, which names the target, and `input.field`.
 package struct LoadPreflight: Sendable {
     /// Reads a list's assets.
     package typealias ListReading =
@@ -16,40 +17,61 @@ package struct LoadPreflight: Sendable {
     /// What is known when a test may begin.
     package struct Outcome: Sendable {
         package var plan: LoadPlan
-        /// Private addresses only where a target has one.
-        package var addressPolicy: AddressPolicy
+        /// Of the hosts that are asked, what they were found to have.
+        package var addresses: LoadAddresses
         /// Hosts with addresses of the public Internet, by name, each with the first of them.
         package var publicHosts: [(host: String, address: String)]
     }
 
+    /// How what a preflight asks and finds out gets there.
+    package struct Means: Sendable {
+        /// For manifests: made with `transferOptions`.
+        package var engine: TransferEngine
+        package var lookup: any HostLookup = SystemHostLookup()
+        package var probe: any LoadProbe = CurlLoadProbe()
+        package var readList: ListReading
+
+        package init(engine: TransferEngine, readList: @escaping ListReading) {
+            self.engine = engine
+            self.readList = readList
+        }
+    }
+
     /// Titles whose manifests are fetched at a time.
     package static let titlesAtOnce = 32
-    private static let lookupsAtOnce = 16
     static let group = "loadtest"
 
     let scenario: LoadScenario
     let addressPolicy: AddressPolicy
-    let lookup: any HostLookup
-    let readList: ListReading
+    let means: Means
     let nowSeconds: Double
-    private let reader: TitleReader
 
     /// - Parameters:
     ///   - scenario: what `check` has passed.
-    ///   - engine: for manifests; its policy should be `addressPolicy`.
     ///   - nowSeconds: since 1970.
     package init(
-        _ scenario: LoadScenario, engine: TransferEngine, addressPolicy: AddressPolicy,
-        lookup: any HostLookup = SystemHostLookup(), nowSeconds: Double,
-        readList: @escaping ListReading
+        _ scenario: LoadScenario, _ means: Means, addressPolicy: AddressPolicy, nowSeconds: Double
     ) {
         self.scenario = scenario
+        self.means = means
         self.addressPolicy = addressPolicy
-        self.lookup = lookup
-        self.readList = readList
         self.nowSeconds = nowSeconds
-        reader = TitleReader(
-            engine: engine, group: Self.group, headers: scenario.http.headers.map(\.line))
+    }
+
+    /// Of the engine that fetches the manifests of a scenario as its load will.
+    package static func transferOptions(
+        _ http: LoadHTTP, _ addressPolicy: AddressPolicy
+    ) -> TransferEngine.Options {
+        var options = TransferEngine.Options()
+        options.loops = 1
+        options.caFile = http.caFile
+        options.addressPolicy = addressPolicy
+        switch http.version {
+        case .automatic: break
+        case .http1: options.origins.standard.http = .http1
+        case .http2: options.origins.standard.http = .http2PriorKnowledge
+        }
+        return options
     }
 
     /// One file or title.
@@ -61,6 +83,9 @@ package struct LoadPreflight: Sendable {
         var kind: AssetKind
         var weight: Double
         var sha256: String?
+        var mayFail = false
+        /// Of a list's assets the first, or a target by itself.
+        var isFirst = true
     }
 
     package func run() async throws(Failure) -> Outcome {
@@ -69,24 +94,26 @@ package struct LoadPreflight: Sendable {
         let allowance = LoadAllowance(
             hosts: Set(entries.compactMap { LoadAllowance.host(of: $0.url) }),
             entries: scenario.allow)
-        // Of the targets first: nothing is fetched from a place that may not be asked.
-        var hosts = LoadHosts(addressPolicy, allowance)
-        for entry in entries { hosts.add(entry.url, entry.label) }
-        try await hosts.lookUp(with: lookup, atOnce: Self.lookupsAtOnce)
-        try await connect(entries, hosts)
-        try await add(entries, to: &builder)
+        let hosts = try LoadHosts(addressPolicy, allowance, means.lookup)
+        try await hosts.admit(entries.lazy.map { ($0.url, $0.label) })
+        try checkVersion(of: entries.lazy.map { ($0.url, $0.label) })
+        try await add(entries, to: &builder, hosts)
         let plan = builder.plan
-        for object in plan.objects { hosts.add(object.url, entries[Int(object.target)].label) }
-        try await hosts.lookUp(with: lookup, atOnce: Self.lookupsAtOnce)
-        try hosts.checkAllowed()
+        let origins = Self.origins(of: plan)
+        let urls = origins.map { origin in
+            let object = plan.objects[origin.object]
+            return (url: object.url, label: entries[Int(object.target)].label)
+        }
+        try await hosts.admit(urls)
+        try checkVersion(of: urls)
         if scenario.bodies == .checked, !plan.objects.contains(where: { $0.sha256 != nil }) {
             throw Failure(
                 "input.field",
                 "field bodies: given \"check\", allowed where a target or its list has a sha256")
         }
-        var policy = addressPolicy
-        policy.allowsPrivate = addressPolicy.allowsPrivate && hosts.hasPrivate
-        return Outcome(plan: plan, addressPolicy: policy, publicHosts: hosts.publicHosts)
+        let addresses = hosts.addresses
+        try await ask(entries, plan, origins, addresses)
+        return Outcome(plan: plan, addresses: addresses, publicHosts: hosts.publicHosts)
     }
 
     private var playsTitles: Bool {
@@ -105,16 +132,18 @@ package struct LoadPreflight: Sendable {
                 entries.append(
                     Entry(
                         label: "\(label) (\(Redaction.shown(url)))", name: target.name, url: url,
-                        kind: kind, weight: target.weight, sha256: target.sha256))
+                        kind: kind, weight: target.weight, sha256: target.sha256,
+                        mayFail: target.mayFail))
             case .list(let path):
-                let assets = try await readList(path)
-                for asset in assets {
+                let assets = try await means.readList(path)
+                for (number, asset) in assets.enumerated() {
                     entries.append(
                         Entry(
                             label:
                                 "\(label) (\(Redaction.shown(path)): \(Redaction.shown(asset.name)))",
                             name: asset.name, url: asset.url, kind: asset.kind,
-                            weight: target.weight / Double(assets.count), sha256: asset.sha256))
+                            weight: target.weight / Double(assets.count), sha256: asset.sha256,
+                            mayFail: target.mayFail, isFirst: number == 0))
                 }
             }
             guard entries.count <= LoadPlan.mostObjects else {
@@ -131,8 +160,9 @@ package struct LoadPreflight: Sendable {
 
     /// Adds all targets in their order, reading the manifests of many titles at once.
     private func add(
-        _ entries: [Entry], to builder: inout LoadPlanBuilder
+        _ entries: [Entry], to builder: inout LoadPlanBuilder, _ hosts: LoadHosts
     ) async throws(Failure) {
+        let reader = reader(hosts)
         let titles = entries.indices.filter { entries[$0].kind != .file }
         var tracks: [Int: [TitleTrack]] = [:]
         var read = 0
@@ -142,7 +172,7 @@ package struct LoadPreflight: Sendable {
             if entries[next].kind != .file, tracks[next] == nil {
                 let some = titles[read..<min(read + Self.titlesAtOnce, titles.count)]
                 read += some.count
-                tracks = try await self.tracks(of: some.map { ($0, entries[$0]) })
+                tracks = try await self.tracks(of: some.map { ($0, entries[$0]) }, reader)
             }
             let entry = entries[next]
             do throws(Failure) {
@@ -157,16 +187,15 @@ package struct LoadPreflight: Sendable {
                     tracks[next] = []
                 }
             } catch {
-                throw Self.refusal(entry, error)
+                throw Self.refusal(entry.label, error)
             }
             next += 1
         }
     }
 
     private func tracks(
-        of entries: [(Int, Entry)]
+        of entries: [(Int, Entry)], _ reader: TitleReader
     ) async throws(Failure) -> [Int: [TitleTrack]] {
-        let reader = reader
         let now = nowSeconds
         let results = await withTaskGroup(of: (Int, Result<[TitleTrack], Failure>).self) { group in
             for (place, entry) in entries {
@@ -189,7 +218,7 @@ package struct LoadPreflight: Sendable {
             let listing = try await reader.read(entry.url, entry.kind, nowSeconds: now)
             return .success(try bounded(listing.tracks()))
         } catch {
-            return .failure(refusal(entry, error))
+            return .failure(refusal(entry.label, error))
         }
     }
 
@@ -201,55 +230,30 @@ package struct LoadPreflight: Sendable {
         return tracks
     }
 
-    static func refusal(_ entry: Entry, _ failure: Failure) -> Failure {
+    static func refusal(_ label: String, _ failure: Failure) -> Failure {
         switch failure.code {
         case "worker.cancelled": failure
-        case "input.target": Failure("input.target", "\(entry.label): \(failure.message)")
-        default: Failure("input.target", "\(entry.label): \(failure.code): \(failure.message)")
+        case "input.target": Failure("input.target", "\(label): \(failure.message)")
+        case "origin.redirected":
+            Failure(
+                "input.target",
+                "\(label): \(failure.code): \(failure.message). \(failure.code.row.hint)")
+        default: Failure("input.target", "\(label): \(failure.code): \(failure.message)")
         }
     }
 
-    // MARK: Connections
-
-    /// Tries each origin that files come from: no manifest will tell whether it is there.
-    private func connect(_ entries: [Entry], _ hosts: LoadHosts) async throws(Failure) {
-        var origins: [String: Entry] = [:]
-        for entry in entries where entry.kind == .file {
-            guard let origin = originName(of: entry.url), origins[origin] == nil else { continue }
-            origins[origin] = entry
-        }
-        let waiting = origins.sorted { $0.key < $1.key }
-        for start in stride(from: 0, to: waiting.count, by: Self.lookupsAtOnce) {
-            let some = waiting[start..<min(start + Self.lookupsAtOnce, waiting.count)]
-            let failures = await withTaskGroup(of: Failure?.self) { group in
-                for (origin, entry) in some {
-                    group.addTask { await tryConnection(origin, entry, hosts) }
-                }
-                return await group.reduce(into: [Failure]()) { if let one = $1 { $0.append(one) } }
+    /// Fetches manifests: of hosts that are admitted, from the addresses that these were found to have.
+    private func reader(_ hosts: LoadHosts) -> TitleReader {
+        TitleReader(
+            engine: means.engine, group: Self.group, headers: scenario.http.headers.map(\.line)
+        ) { request in
+            if let failure = await hosts.refusal(of: request.url) { return .failure(failure) }
+            var request = request
+            request.followsRedirects = false
+            if let rule = hosts.rule(of: request.url) {
+                request.admitsAddress = { rule.admits($0) }
             }
-            if let failure = failures.min(by: { $0.message < $1.message }) { throw failure }
+            return .success(request)
         }
-    }
-
-    private func tryConnection(
-        _ origin: String, _ entry: Entry, _ hosts: LoadHosts
-    ) async -> Failure? {
-        guard let host = LoadAllowance.host(of: entry.url) else { return nil }
-        var problem: Failure?
-        for address in hosts.addresses(of: host) {
-            let result = await lookup.connect(
-                to: address, port: Self.port(of: origin),
-                timeoutSeconds: scenario.http.connectTimeoutSeconds)
-            switch result {
-            case .success: return nil
-            case .failure(let failure): problem = failure
-            }
-        }
-        return problem.map { Self.refusal(entry, $0) }
-    }
-
-    private static func port(of origin: String) -> Int {
-        let tail = origin.split(separator: ":").last.flatMap { Int($0) }
-        return tail ?? (origin.hasPrefix("https:") ? 443 : 80)
     }
 }

@@ -66,7 +66,8 @@ final class LoadRequest: CurlEasyDelegate {
     }
 
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
-        isAddressDenied = !loop.options.addressPolicy.admits(address)
+        isAddressDenied = !loop.options.addresses.admits(
+            address, for: loop.plan.objects[object].url)
         return !isAddressDenied
     }
 

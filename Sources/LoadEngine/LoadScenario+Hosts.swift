@@ -3,27 +3,39 @@ package import LoadTest
 internal import Transfer
 
 extension LoadScenario {
-    /// Hosts of its URLs that have an address of the public Internet as this machine sees them, by name, each
-    /// with the first of them; and those that it cannot look up, which others may.
+    /// Hosts that its requests may go to and that have an address of the public Internet as this machine sees them, by
+    /// name, each with the first of them: those of its URLs, and all that `allow` admits, for what manifests name is
+    /// not known here. Hosts that cannot be looked up are named as well: others may.
     package func publicHosts(
         with lookup: any HostLookup = SystemHostLookup()
     ) async -> [(host: String, address: String)] {
         var hosts: Set<String> = []
+        var found: [(host: String, address: String)] = []
         for target in targets {
             guard case .url(let url, _) = target.source, let host = LoadAllowance.host(of: url)
             else { continue }
             hosts.insert(host)
         }
-        let policy = AddressPolicy(allowsPrivate: false)
-        var found: [(host: String, address: String)] = []
+        for entry in allow.sorted() {
+            if LoadAllowance.isAddress(entry) {
+                let isPrivate = (try? AddressBlock(entry))?.isWholly { !LoadAddresses.isPublic($0) }
+                if isPrivate != true { found.append((entry, "addresses")) }
+            } else if entry.hasPrefix("*") {
+                found.append((entry, "any of these names"))
+            } else {
+                hosts.insert(entry)
+            }
+        }
         for host in hosts.sorted() {
             switch await lookup.addresses(of: host) {
             case .success(let addresses):
-                let address = addresses.first { PeerAddress($0).map(policy.admits) ?? false }
+                let address = addresses.first {
+                    PeerAddress($0).map(LoadAddresses.isPublic) ?? false
+                }
                 if let address { found.append((host, address)) }
             case .failure: found.append((host, "not known here"))
             }
         }
-        return found
+        return found.sorted { $0.host < $1.host }
     }
 }

@@ -8,15 +8,25 @@ package struct TitleReader: Sendable {
     private let engine: TransferEngine
     private let group: String
     private let headers: [String]
+    private let prepare: Preparation?
     private let log: Logger
+
+    /// Changes or refuses a request before it is sent.
+    typealias Preparation =
+        @Sendable (TransferRequest) async -> Result<TransferRequest, Failure>
 
     /// - Parameters:
     ///   - group: what the transfers are cancelled by.
     ///   - headers: lines of every request.
     package init(engine: TransferEngine, group: String, headers: [String] = []) {
+        self.init(engine: engine, group: group, headers: headers, prepare: nil)
+    }
+
+    init(engine: TransferEngine, group: String, headers: [String], prepare: Preparation?) {
         self.engine = engine
         self.group = group
         self.headers = headers
+        self.prepare = prepare
         log = Logger(group)
     }
 
@@ -78,6 +88,12 @@ package struct TitleReader: Sendable {
         if let range = manifest.range, let length = range.length {
             request.range = TransferRequest.ByteRange(offset: range.offset, length: length)
             request.maximumBytes = length
+        }
+        if let prepare {
+            switch await prepare(request) {
+            case .success(let prepared): request = prepared
+            case .failure(let failure): return .failure(failure)
+            }
         }
         let ready = request
         let result = await withTaskCancellationHandler {

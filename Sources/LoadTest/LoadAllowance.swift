@@ -60,8 +60,8 @@ package struct LoadAllowance: Sendable, Equatable {
             given: text, allowed: "a host's name, *.example.com, or addresses: 10.0.0.0/8")
     }
 
-    /// No name of a host is of digits and dots, or has a colon or a slash.
-    private static func isAddress(_ entry: String) -> Bool {
+    /// Whether an entry is of addresses: no name of a host is of digits and dots, or has a colon or a slash.
+    package static func isAddress(_ entry: String) -> Bool {
         entry.contains("/") || entry.contains(":")
             || entry.utf8.allSatisfy { "0123456789.".utf8.contains($0) }
     }

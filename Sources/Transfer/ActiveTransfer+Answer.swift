@@ -237,6 +237,9 @@ extension ActiveTransfer {
     }
 
     private func follow(_ location: String) throws(Failure) {
+        guard request.followsRedirects else {
+            throw problem("origin.redirected", "a redirect to \(redacted(location).prefix(200))")
+        }
         guard redirects < Self.maximumRedirects else {
             throw problem("origin.redirectLimit", "more than \(Self.maximumRedirects) redirects")
         }

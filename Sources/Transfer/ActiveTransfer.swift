@@ -325,7 +325,10 @@ extension ActiveTransfer: CurlEasyDelegate {
 
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
         // A proxy is the operator's own; what is behind it this socket does not tell.
-        let isAdmitted = profile.usesProxy || loop.options.addressPolicy.admits(address)
+        let isAdmitted =
+            profile.usesProxy
+            || loop.options.addressPolicy.admits(address)
+                && request.admitsAddress?(address) ?? true
         // Several addresses may be tried: one that is admitted is enough.
         deniedAddress = !isAdmitted
         guard isAdmitted, lane.isLimited else { return isAdmitted }

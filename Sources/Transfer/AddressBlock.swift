@@ -59,6 +59,14 @@ package struct AddressBlock: Sendable, Hashable {
         }
     }
 
+    /// Whether something that is so of whole blocks, of seven bits or more, is so of all its addresses: judged by the
+    /// first and the last of them. False for a larger block.
+    package func isWholly(_ isSo: (PeerAddress) -> Bool) -> Bool {
+        guard bits >= 7 else { return false }
+        let last = bytes.indices.map { bytes[$0] | ~Self.mask(bits, $0) }
+        return [bytes, last].allSatisfy { isSo($0.count == 4 ? .v4($0) : .v6($0)) }
+    }
+
     private static let mappedPrefix: [UInt8] = Array(repeating: 0, count: 10) + [0xFF, 0xFF]
 
     /// The bits of byte `index` that lie in a prefix.

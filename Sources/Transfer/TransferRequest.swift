@@ -1,3 +1,4 @@
+package import Curl
 package import Digest
 package import Model
 package import Storage
@@ -56,6 +57,11 @@ package struct TransferRequest: Sendable {
     /// "Name: value" lines beyond those that every request has. They are for the URL's origin alone:
     /// a redirect to another one drops them.
     package var headers: [String] = []
+    /// False where what answers with a redirect is not what was asked for: `origin.redirected`.
+    package var followsRedirects = true
+    /// What it may connect to of what the engine's policy admits; nil for all of it. Called on a loop, from
+    /// inside libcurl.
+    package var admitsAddress: (@Sendable (PeerAddress) -> Bool)?
 
     package init(url: String, group: String, destination: Destination, role: SegmentRole) {
         self.url = url

@@ -20,24 +20,22 @@ struct EngineLoadShares: LoadShareRunner {
         let scenario = try LoadScenarioReader.read(Array(text.utf8))
         try scenario.check()
         try LoadScenarioWriter.checkFiles(of: scenario)
-        var transfers = TransferEngine.Options()
-        transfers.loops = 1
-        transfers.addressPolicy = addressPolicy
-        let engine = try TransferEngine(options: transfers)
+        let engine = try TransferEngine(
+            options: LoadPreflight.transferOptions(scenario.http, addressPolicy))
         defer { engine.shutdown() }
-        let preflight = LoadPreflight(
-            scenario, engine: engine, addressPolicy: addressPolicy,
-            nowSeconds: Date().timeIntervalSince1970
-        ) { path throws(Failure) in
+        let means = LoadPreflight.Means(engine: engine) { path throws(Failure) in
             throw Failure("input.field", "\(printable(path)): a worker reads no list.")
         }
+        let preflight = LoadPreflight(
+            scenario, means, addressPolicy: addressPolicy,
+            nowSeconds: Date().timeIntervalSince1970)
         let ready = try await preflight.run()
         if Task.isCancelled { throw Failure("worker.cancelled", "The load test was stopped.") }
         var options = LoadEngine.Options()
         options.threads = max(ProcessInfo.processInfo.activeProcessorCount, 1)
         options.viewerConnections = max(
             Int(OpenFiles.raiseLimit()) - Self.otherFiles, Self.otherFiles)
-        options.addressPolicy = ready.addressPolicy
+        options.addresses = ready.addresses
         return EngineLoadShare(plan: ready.plan, scenario: scenario, options: options)
     }
 }

@@ -50,6 +50,7 @@ struct ClusterLoadPlace: LoadPlace {
                     one.weight = max(
                         target.weight / Double(assets.count), LoadLimits.weight.lowerBound)
                 }
+                one.mayFail = target.mayFail
                 one.sha256 = asset.kind == .file ? asset.sha256 : nil
                 whole.targets.append(one)
             }

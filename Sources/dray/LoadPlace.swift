@@ -39,29 +39,28 @@ struct LocalLoadPlace: LoadPlace {
     private let transfer: TransferEngine
     private let lookup: any HostLookup
 
-    /// - Parameter caFile: the scenario's certificate authorities, for manifests as well.
+    /// - Parameter http: how the scenario's requests are made, for manifests as well.
     init(
-        _ options: LoadEngine.Options, caFile: String?,
+        _ options: LoadEngine.Options, _ http: LoadHTTP,
         lookup: any HostLookup = SystemHostLookup()
     ) throws(Failure) {
         self.options = options
         self.lookup = lookup
-        var transfers = TransferEngine.Options()
-        transfers.loops = 1
-        transfers.caFile = caFile
-        transfers.addressPolicy = options.addressPolicy
-        transfer = try TransferEngine(options: transfers)
+        transfer = try TransferEngine(
+            options: LoadPreflight.transferOptions(http, options.addresses.policy))
     }
 
     var generators: LoadGenerators { LoadGenerators(cores: options.threads) }
 
     func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad {
+        var means = LoadPreflight.Means(engine: transfer, readList: Self.assets)
+        means.lookup = lookup
         let preflight = LoadPreflight(
-            scenario, engine: transfer, addressPolicy: options.addressPolicy, lookup: lookup,
-            nowSeconds: Date().timeIntervalSince1970, readList: Self.assets)
+            scenario, means, addressPolicy: options.addresses.policy,
+            nowSeconds: Date().timeIntervalSince1970)
         let ready = try await preflight.run()
         var options = options
-        options.addressPolicy = ready.addressPolicy
+        options.addresses = ready.addresses
         return PreparedLoad(
             scenario: scenario, runner: LocalLoadRunner(plan: ready.plan, options: options),
             publicHosts: ready.publicHosts)

@@ -77,13 +77,27 @@ extension LoadTestCommand {
         options.threads =
             arguments.integer("threads") ?? max(ProcessInfo.processInfo.activeProcessorCount, 1)
         options.viewerConnections = max(most - 256, 256)
-        options.addressPolicy = try TransferOptions.addressPolicy(arguments, allowsPrivate: true)
+        options.addresses = LoadAddresses(
+            try TransferOptions.addressPolicy(arguments, allowsPrivate: true))
         guard scenario.http.concurrency <= max(most - 64, 64) else {
             throw LoadTestOptions.refusal(
                 "concurrency", "\(scenario.http.concurrency)",
                 "\(max(most - 64, 64)) here: this process may have \(most) files open; see ulimit -n"
             )
         }
-        return try LocalLoadPlace(options, caFile: scenario.http.caFile)
+        if let path = scenario.http.caFile { try checkAuthorities(path) }
+        return try LocalLoadPlace(options, scenario.http)
+    }
+
+    /// Refuses what no request could be made with, whatever it would be for.
+    private static func checkAuthorities(_ path: String) throws(Failure) {
+        do throws(Failure) {
+            let (bytes, _) = try SmallFile.read(path)
+            guard bytes.firstRange(of: Array("-----BEGIN".utf8)) != nil else {
+                throw Failure("input.field", "\(printable(path)): no certificate in PEM")
+            }
+        } catch {
+            throw Failure("input.field", "field http.caFile: \(error.message)")
+        }
     }
 }

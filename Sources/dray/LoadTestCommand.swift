@@ -23,8 +23,8 @@ enum LoadTestCommand {
             targets name, or --allow does, are asked; nothing goes beyond --duration, --requests and \
             --bytes; Ctrl-C ends it at once, with a report.
 
-            Exit codes: 0 done, 2 bad usage or a target that cannot be asked, of which nothing is sent \
-            then, 3 the test could not go on, 99 a threshold does not hold, 130 interrupted.
+            Exit codes: 0 done, 2 bad usage or a target that cannot be asked, and then no load is sent, \
+            3 the test could not go on, 99 a threshold does not hold, 130 interrupted.
             """,
         operands: [
             CommandOperand("TARGET", required: false, help: "A URL, a scenario's FILE, or -.")

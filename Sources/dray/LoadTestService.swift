@@ -85,7 +85,7 @@ final class LoadTestService: DrainableService {
         guard let text = PublicNotice.text(hosts, scenario, course) else { return }
         Console.note(text)
         guard !isTold else { return }
-        Console.note("it begins in 5 s; Ctrl-C now sends nothing, --yes does not wait")
+        Console.note("it begins in 5 s; Ctrl-C now sends no load, --yes does not wait")
         try await pause(PublicNotice.seconds)
         try Task.checkCancellation()
     }

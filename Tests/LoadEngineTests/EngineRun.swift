@@ -17,10 +17,12 @@ struct EngineRun {
     /// Runs `scenario` to its end, or until `stops` is true of an interval.
     init(
         _ plan: LoadPlan, _ scenario: LoadScenario, share: LoadShare = .whole, threads: Int = 2,
-        stops: (@Sendable (LoadInterval) -> Bool)? = nil
+        stops: (@Sendable (LoadInterval) -> Bool)? = nil,
+        adjust: (inout LoadEngine.Options) -> Void = { _ in }
     ) async throws {
         var options = LoadEngine.Options()
         options.threads = threads
+        adjust(&options)
         let engine = try LoadEngine(
             plan: plan, scenario: scenario, share: share, options: options)
         let handedOut = Mutex<[LoadInterval]>([])

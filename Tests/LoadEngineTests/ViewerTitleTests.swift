@@ -21,13 +21,7 @@ import Transfer
         var settings = ViewerSettings()
         settings.startupSeconds = 0.1
         scenario.user = .viewers(settings)
-        var options = TransferEngine.Options()
-        options.loops = 1
-        let engine = try TransferEngine(options: options)
-        defer { engine.shutdown() }
-        let plan = try await LoadPreflight(
-            scenario, engine: engine, addressPolicy: AddressPolicy(), nowSeconds: 0
-        ) { _ throws(Failure) in [] }.run().plan
+        let plan = try await preflight(scenario).plan
         let before = origin.requests.count
         let run = try await EngineRun(plan, scenario, threads: 1)
         return (origin.requests.dropFirst(before).map(\.path), run.counts, run.total)

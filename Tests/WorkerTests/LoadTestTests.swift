@@ -1,4 +1,5 @@
 import CoordinatorClient
+import Foundation
 import LoadTest
 import Model
 import TestSupport
@@ -104,6 +105,28 @@ import Testing
             let news = try await cluster.follow(test.id)
             #expect(news.test.failure == Failure("manifest.html", "w0: a web page"))
             #expect(news.test.started == nil && share.start == nil)
+        }
+    }
+
+    /// What a share measured is stored for a day, and served: the secrets of its URLs are not.
+    @Test func whatIsStoredOfAShareHasNoSecrets() async throws {
+        try await Cluster.with(workers: 0) { cluster in
+            cluster.origin.serve("/a", [1])
+            try cluster.startWorker()
+            var scenario = LoadScenario()
+            let url = cluster.origin.url("/a?token=S3CRET")
+            scenario.targets = [LoadTarget(name: "a?token=S3CRET", source: .url(url, .file))]
+            scenario.stages = [LoadStage(seconds: 0.5, from: 1, to: 1)]
+            let test = LoadTestSubmission(
+                id: UUID().uuidString.lowercased(), name: "secrets",
+                scenario: try LoadScenarioWriter.write(scenario), workers: 1, atLeast: 1,
+                waitSeconds: 60, durationSeconds: 0.5)
+            _ = try await cluster.client.create(test)
+            let news = try await cluster.follow(test.id)
+            #expect(news.test.failure == nil)
+            let stored = try #require(
+                try await cluster.client.loadBreakdown(of: test.id, share: 0).data)
+            #expect(stored.contains("a?…") && !stored.contains("S3CRET"), "\(stored)")
         }
     }
 

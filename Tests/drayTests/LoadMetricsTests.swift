@@ -18,7 +18,8 @@ import Testing
 
     @Test func whatWasSentIsSeenWhileItRuns() async throws {
         let load = try start([
-            origin.url("/a"), "--target", origin.url("/b"), "--rate", "100", "--duration", "10m",
+            origin.url("/a"), "--target", origin.url("/b"), "--may-fail", "--rate", "100",
+            "--duration", "10m",
             "--threshold", "error_rate < 90%", "--json",
         ])
         let port = try await MetricsPage.port(of: load)
@@ -59,6 +60,7 @@ import Testing
         origin.route(
             "/slow",
             inTurn: [
+                FaultOrigin.Response(text: "it is there"),
                 FaultOrigin.Response(text: "slow").held(at: gate), FaultOrigin.Response(text: "ok"),
             ])
         let load = try start([

@@ -20,13 +20,6 @@ import Testing
         func addresses(of host: String) async -> Result<[String], Failure> {
             .success([host, PublicLoadTests.address])
         }
-
-        func connect(
-            to address: String, port: Int, timeoutSeconds: Double
-        ) async -> Result<Void, Failure> {
-            #expect(address == "127.0.0.1")
-            return .success(())
-        }
     }
 
     /// A wait that lasts until it is let go, or cancelled.
@@ -61,7 +54,7 @@ import Testing
             ]
             scenario.stages = [LoadStage(seconds: 600, from: 2, to: 2)]
             scenario.caps.requests = 25
-            let place = try LocalLoadPlace(LoadEngine.Options(), caFile: nil, lookup: Lookup())
+            let place = try LocalLoadPlace(LoadEngine.Options(), scenario.http, lookup: Lookup())
             let service = LoadTestService(
                 scenario, .once, place, isTold: isTold,
                 LoadTestDisplay(mode: .quiet, style: TerminalStyle(environment: [:])),
@@ -92,23 +85,24 @@ import Testing
         run.interrupt()
         #expect(try await run.end() == .signalled(SIGINT, isForced: false))
         #expect(run.service.outcome == nil)
-        #expect(run.origin.acceptedConnections == 0)
+        // It was asked whether it is there.
+        #expect(run.origin.count("/a") == 1)
     }
 
     @Test func afterTheWaitItIsSent() async throws {
         let run = try Run(isTold: false)
         try await run.untilItWaits()
-        #expect(run.origin.acceptedConnections == 0)
+        #expect(run.origin.count("/a") == 1)
         run.wait.letGo()
         #expect(try await run.end() == .finished)
         #expect(run.service.outcome?.result.ending == .capped)
-        #expect(run.origin.count("/a") == 25)
+        #expect(run.origin.count("/a") == 26)
     }
 
     @Test func whoIsToldDoesNotWait() async throws {
         let run = try Run(isTold: true)
         #expect(try await run.end() == .finished)
-        #expect(run.wait.seconds.withLock(\.isEmpty) && run.origin.count("/a") == 25)
+        #expect(run.wait.seconds.withLock(\.isEmpty) && run.origin.count("/a") == 26)
     }
 }
 
@@ -133,7 +127,7 @@ extension EndToEnd {
                 load.errors == """
                     dray: this load goes to the public Internet: 93.184.216.34 (93.184.216.34); 50 \
                     requests a second for 1 min 00 s, 1,000 requests at most
-                    dray: it begins in 5 s; Ctrl-C now sends nothing, --yes does not wait
+                    dray: it begins in 5 s; Ctrl-C now sends no load, --yes does not wait
 
                     """)
             // No report is made of what never was, and the cluster has heard of nothing.
