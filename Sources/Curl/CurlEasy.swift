@@ -13,6 +13,8 @@ package protocol CurlEasyDelegate: AnyObject {
     /// Whether the request may go out, now that there is a connection for it. Asked again when
     /// libcurl repeats a request whose connection turned out dead.
     func curlMaySend(_ easy: CurlEasy) -> Bool
+    /// The first bytes of an answer are there.
+    func curlBeginsAnswer(_ easy: CurlEasy)
     /// The transfer ended and has left its multi handle; `easy` can be used again.
     func curl(_ easy: CurlEasy, finished code: CurlCode)
 }
@@ -20,6 +22,7 @@ package protocol CurlEasyDelegate: AnyObject {
 extension CurlEasyDelegate {
     package func curl(_ easy: CurlEasy, opened socket: Int32) {}
     package func curlMaySend(_ easy: CurlEasy) -> Bool { true }
+    package func curlBeginsAnswer(_ easy: CurlEasy) {}
 }
 
 /// One easy handle, used for one request after another; confined to one loop.
@@ -351,6 +354,7 @@ private let writeCallback: dray_write_callback = { bytes, size, count, user in
 private let headerCallback: dray_write_callback = { _, size, count, user in
     guard let user else { return 0 }
     let easy = Unmanaged<CurlEasy>.fromOpaque(user).takeUnretainedValue()
+    if easy.headerBytes == 0 { easy.delegate?.curlBeginsAnswer(easy) }
     easy.headerBytes += size * count
     return easy.hasTooLongHeader ? 0 : size * count
 }

@@ -47,10 +47,11 @@ extension LoadLoop {
         interval.record(total, .total)
         interval.record(microseconds(now - request.sentSeconds), .totalUncorrected)
         interval.record(microseconds(delay), .sendDelay)
-        let firstByte = easy.timings.firstByteSeconds
-        if firstByte > 0 {
-            interval.record(microseconds(firstByte), .firstByteUncorrected)
-            interval.record(microseconds(firstByte + delay), .firstByte)
+        // What ran out of time without a byte has waited for its first one at least so long.
+        if let firstByte = request.firstByteSeconds ?? (failure == "origin.timeout" ? now : nil) {
+            interval.record(
+                microseconds(firstByte - request.sentSeconds), .firstByteUncorrected)
+            interval.record(microseconds(firstByte - request.plannedSeconds), .firstByte)
         }
         if easy.openedConnection {
             interval.counts.connections += 1

@@ -26,6 +26,8 @@ final class LoadRequest: CurlEasyDelegate {
     /// In seconds of the test's clock.
     var plannedSeconds = 0.0
     var sentSeconds = 0.0
+    /// When the first byte of the answer came; nil before that.
+    private(set) var firstByteSeconds: Double?
     /// Of the body.
     private(set) var bytes: Int64 = 0
     private(set) var isAddressDenied = false
@@ -45,6 +47,7 @@ final class LoadRequest: CurlEasyDelegate {
         self.plannedSeconds = plannedSeconds
         self.sentSeconds = sentSeconds
         bytes = 0
+        firstByteSeconds = nil
         isAddressDenied = false
         body?.restart()
     }
@@ -64,6 +67,9 @@ final class LoadRequest: CurlEasyDelegate {
         body?.update(bytes)
         return .proceed
     }
+
+    /// Not libcurl's own time, which begins when libcurl turns to the request, however long after its sending.
+    func curlBeginsAnswer(_ easy: CurlEasy) { firstByteSeconds = loop.clock.seconds }
 
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
         isAddressDenied = !loop.options.addresses.admits(
