@@ -1,7 +1,7 @@
 package import LoadTest
 import Runtime
 
-/// The series of a result as CSV (RFC 4180), a second a line; latencies in microseconds.
+/// The series of a result as CSV (RFC 4180), a row of the series a line; latencies in microseconds.
 package enum LoadCSV {
     private typealias Column = (name: String, value: (LoadSecond) -> String)
 

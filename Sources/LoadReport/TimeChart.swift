@@ -11,7 +11,7 @@ struct TimeChart {
 
     var caption: String
     var series: [Series]
-    /// Seconds of the series' values.
+    /// Where each of the series' values begins.
     var seconds: [Int]
     /// Where the last of them ended: it may be a part.
     var endSeconds: Double
@@ -64,7 +64,8 @@ struct TimeChart {
             let range = part * seconds.count / parts..<(part + 1) * seconds.count / parts
             let known = values[range].compactMap(\.self)
             guard !known.isEmpty else { return nil }
-            let end = min(Double(seconds[range.upperBound - 1] + 1), endSeconds)
+            let end =
+                range.upperBound < seconds.count ? Double(seconds[range.upperBound]) : endSeconds
             let middle = (Double(seconds[range.lowerBound]) + end) / 2
             return (middle, merge(known))
         }

@@ -18,7 +18,8 @@ package struct LoadResult: Sendable {
     package var scenario = LoadScenario()
     /// Of the start, since 1970.
     package var startedSeconds = 0.0
-    /// Of what is measured: from the end of the warm-up to the end.
+    /// Of what is measured: from the end of the warm-up to the end of the load, as
+    /// `LoadScenario.measuredSeconds(atSeconds:)` has it.
     package var measuredSeconds = 0.0
     package var warmUpSeconds = 0.0
     package var ending = Ending.finished
@@ -39,10 +40,11 @@ package struct LoadResult: Sendable {
     package init() {}
 }
 
-/// One second of a test, as a row of its series.
+/// One second of a test, or some neighbours, as a row of its series.
 package struct LoadSecond: Sendable {
+    /// The first one.
     package var second: Int
-    /// How much of the second there was, and how much of that had load, 0 to 1: less at the test's end.
+    /// How much time it is of, and how much of that had load: 1 s, more of some together, less at the test's end.
     package var lengthSeconds: Double
     package var loadSeconds: Double
     package var isMeasured: Bool
@@ -55,7 +57,7 @@ package struct LoadSecond: Sendable {
     package var p95: Int64 = 0
     package var p99: Int64 = 0
     package var longest: Int64 = 0
-    /// Microseconds to the first byte.
+    /// Microseconds to the first byte; of some seconds the highest.
     package var firstByteP99: Int64 = 0
 
     package init(_ interval: LoadInterval) {
@@ -65,14 +67,33 @@ package struct LoadSecond: Sendable {
         isMeasured = interval.isMeasured
         counts = interval.counts
         errors = interval.errors
-        if let total = interval[.total] {
-            totalText = total.text
-            p50 = total.value(quantile: 0.5)
-            p95 = total.value(quantile: 0.95)
-            p99 = total.value(quantile: 0.99)
-            longest = total.maximum ?? 0
-        }
+        if let total = interval[.total] { take(total) }
         firstByteP99 = interval[.firstByte]?.value(quantile: 0.99) ?? 0
+    }
+
+    private mutating func take(_ total: Histogram) {
+        totalText = total.text
+        p50 = total.value(quantile: 0.5)
+        p95 = total.value(quantile: 0.95)
+        p99 = total.value(quantile: 0.99)
+        longest = max(longest, total.maximum ?? 0)
+    }
+
+    /// Adds what comes after it.
+    mutating func add(_ next: LoadSecond) {
+        lengthSeconds = Double(next.second - second) + next.lengthSeconds
+        loadSeconds += next.loadSeconds
+        counts.add(next.counts)
+        counts.takeLevels(of: next.counts)
+        for (code, count) in next.errors { errors[code, default: 0] += count }
+        firstByteP99 = max(firstByteP99, next.firstByteP99)
+        longest = max(longest, next.longest)
+        // Its own text is always read.
+        let parts = [totalText, next.totalText].compactMap { $0 }
+            .compactMap { try? Histogram(text: $0) }
+        guard var total = parts.first else { return }
+        for part in parts.dropFirst() { total.add(part) }
+        take(total)
     }
 }
 
@@ -123,12 +144,20 @@ package struct LoadShareReport: Sendable, Codable, Equatable {
 ///
 /// A value: used by one owner at a time.
 package struct LoadRecorder: Sendable {
-    package private(set) var result = LoadResult()
+    /// All but the series: what is handed out while it goes on, so that a second costs the same at any time.
+    package private(set) var totals = LoadResult()
+    private var series = LoadSeries()
     /// Seconds that not all shares have reported.
     private var open: [Int: LoadInterval] = [:]
     private var reported: [Int: Int] = [:]
 
     package init() {}
+
+    package var result: LoadResult {
+        var result = totals
+        result.seconds = series.evenRows
+        return result
+    }
 
     /// Takes the interval of one of `shares` for its second; answers the second's sum once all have come.
     package mutating func add(_ interval: LoadInterval, of shares: Int) -> LoadInterval? {
@@ -149,21 +178,19 @@ package struct LoadRecorder: Sendable {
     }
 
     /// Changes what is not made of intervals.
-    package mutating func update(_ change: (inout LoadResult) -> Void) { change(&result) }
+    package mutating func update(_ change: (inout LoadResult) -> Void) { change(&totals) }
 
     private mutating func close(_ second: Int) -> LoadInterval? {
         reported[second] = nil
         guard let sum = open.removeValue(forKey: second) else { return nil }
         if sum.isMeasured {
-            result.total.add(sum)
-            result.total.counts.takeLevels(of: sum.counts)
+            totals.total.add(sum)
+            totals.total.counts.takeLevels(of: sum.counts)
         } else {
-            result.warmUp.add(sum)
-            result.warmUp.counts.takeLevels(of: sum.counts)
+            totals.warmUp.add(sum)
+            totals.warmUp.counts.takeLevels(of: sum.counts)
         }
-        // Seconds come in order, but for those of a share that was late.
-        let place = result.seconds.lastIndex { $0.second < second }.map { $0 + 1 } ?? 0
-        result.seconds.insert(LoadSecond(sum), at: place)
+        series.add(LoadSecond(sum))
         return sum
     }
 }

@@ -130,7 +130,7 @@ final class LoadTestSession: Sendable {
         let end = try await runner.run(scenario, workers: workers) { [self] interval in
             let result = recorder.withLock { recorder -> LoadResult in
                 _ = recorder.add(interval, of: 1)
-                return recorder.result
+                return recorder.totals
             }
             abort(interval, result, scenario)
             follower(interval, result)
