@@ -17,8 +17,9 @@ package final class LoadEngine: Sendable {
         package var addresses = LoadAddresses()
         /// How much is received at a time, 1 KiB to 512 KiB.
         package var bufferBytes = 128 << 10
-        /// How long requests that are under way at the end may take, at most, in seconds.
-        package var drainSeconds = 30.0
+        /// Viewers of the open model that play at a time at most, 1 or more; one that is due beyond them does not
+        /// start.
+        package var mostViewers = 100_000
         /// Most connections that viewers have open, idle ones included, 1 or more.
         package var viewerConnections = 10_000
 
@@ -43,7 +44,7 @@ package final class LoadEngine: Sendable {
             loops.append(
                 try LoadLoop(
                     plan: plan, scenario: scenario, share: share.part(index, of: threads),
-                    loops: threads, options: options, budget: budget,
+                    of: LoadShare(index: index, count: threads), options: options, budget: budget,
                     onInterval: { collector.add($0) }, onEnd: { collector.end($0) }))
         }
         self.loops = loops
@@ -79,7 +80,7 @@ package final class LoadEngine: Sendable {
             elapsedSeconds: ends.map(\.seconds).max() ?? 0)
     }
 
-    /// Ends the test at once; what is under way counts as nothing.
+    /// Ends the test at once, or the wait for its last requests; what is under way is counted as unfinished.
     package func stop(_ ending: LoadResult.Ending) { for loop in loops { loop.stop(ending) } }
 
     /// How a share ended.

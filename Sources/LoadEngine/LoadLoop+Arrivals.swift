@@ -5,9 +5,7 @@ internal import Planner
 /// When the next one comes: by the plan of the open model, or by the end of the one before.
 extension LoadLoop {
     func beginArrivals() {
-        guard case .open(let process) = scenario.model else {
-            return adjustUsers(atSeconds: clock.seconds)
-        }
+        guard case .open(let process) = scenario.model else { return levelTick() }
         let schedule = ArrivalSchedule(
             stages: scenario.stages, process: process, share: share, seed: scenario.seed)
         arrivals = schedule
@@ -30,7 +28,8 @@ extension LoadLoop {
             }
             nextArrival = arrivals?.next()
             arrivedCount += 1
-            // What waited for a place is late by the server's fault.
+            if planned < blockedUntil { interval.counts.queued += 1 }
+            // What waited for a place is not late by this loop's fault.
             if now - max(planned, blockedUntil) > LoadHealth.lateSeconds {
                 interval.counts.lateSends += 1
             }
@@ -46,6 +45,11 @@ extension LoadLoop {
     private func arrive(plannedSeconds: Double) {
         let target = picker.next()
         if case .viewers(let settings) = scenario.user, let title = plan.targets[target].title {
+            guard viewers.count < mostViewers else {
+                interval.counts.viewersRefused += 1
+                interval.counts.missedSends += 1
+                return
+            }
             startViewer(title, settings, plannedSeconds: plannedSeconds)
         } else {
             send(nextObject(of: target), .arrival, plannedSeconds: plannedSeconds)
@@ -55,6 +59,7 @@ extension LoadLoop {
     /// A place is free: what waits for one comes first.
     func placeIsFree(atSeconds now: Double) {
         while active.count < places, let entry = waiting.popFirst() {
+            if case .viewer(let slot) = entry.owner, slot.isOver { continue }
             send(entry.object, entry.owner, plannedSeconds: entry.plannedSeconds)
         }
         guard isBlocked, active.count < places else { return }
@@ -75,14 +80,27 @@ extension LoadLoop {
 
     // MARK: Closed
 
-    /// Brings the number of users to what the stages say.
-    func adjustUsers(atSeconds now: Double) {
-        guard case .closed = scenario.model else { return }
+    /// How often the number of users follows the stages, in seconds.
+    private static let levelSeconds = 0.1
+
+    /// Brings the number of users to what the stages say, now and again and again.
+    func levelTick() {
+        guard phase == .running else { return }
+        adjustUsers(atSeconds: clock.seconds)
+        levelTimer?.schedule(afterSeconds: Self.levelSeconds)
+    }
+
+    private func adjustUsers(atSeconds now: Double) {
         let wanted = levels.closedUsers(atSeconds: now)
         while users < wanted, phase == .running {
             users += 1
             startUser(plannedSeconds: now)
         }
+        // A request is short, and its user leaves at its end; a title is long.
+        let leaving = min(users - wanted, viewers.count)
+        guard leaving > 0 else { return }
+        users -= leaving
+        cutOffViewers(atMost: leaving)
     }
 
     private func startUser(plannedSeconds: Double) {
@@ -97,17 +115,20 @@ extension LoadLoop {
     /// A user's request, or its title, is over: it goes on after its think time, unless there are more
     /// users than are wanted.
     func userEnded(atSeconds now: Double) {
-        guard phase == .running else { return }
-        guard users <= levels.closedUsers(atSeconds: now) else {
-            users -= 1
-            return
-        }
+        guard phase == .running, !leaves(atSeconds: now) else { return }
         let seconds = thinkSeconds()
         guard seconds > 0 else { return startUser(plannedSeconds: now) }
         loop.schedule(afterSeconds: seconds) { [unowned self] in
-            guard phase == .running else { return }
+            guard phase == .running, !leaves(atSeconds: clock.seconds) else { return }
             startUser(plannedSeconds: now + seconds)
         }
+    }
+
+    /// Whether a user who is between two requests or titles is one too many; then it is gone.
+    private func leaves(atSeconds now: Double) -> Bool {
+        guard users > levels.closedUsers(atSeconds: now) else { return false }
+        users -= 1
+        return true
     }
 
     private func thinkSeconds() -> Double {

@@ -40,6 +40,21 @@ extension LoadLoop {
         return nil
     }
 
+    /// The time of a request that is left at the end is over: it has failed, after so long at least.
+    func expire(_ request: LoadRequest) {
+        record(request, "origin.timeout", clock.seconds)
+        drop(request)
+    }
+
+    /// The test was stopped in the midst of a request: how long it would have taken, nobody knows.
+    func leaveUnfinished(_ request: LoadRequest) {
+        let seconds = clock.seconds - request.plannedSeconds
+        interval.counts.unfinished += 1
+        interval.counts.longestUnfinishedSeconds = max(
+            interval.counts.longestUnfinishedSeconds, seconds)
+        drop(request)
+    }
+
     private func record(_ request: LoadRequest, _ failure: FailureCode?, _ now: Double) {
         let easy = request.easy
         let delay = request.sentSeconds - request.plannedSeconds
@@ -58,11 +73,14 @@ extension LoadLoop {
             let connected = easy.secondsUntilSent
             if connected > 0 { interval.record(microseconds(connected), .connect) }
         }
+        let afterEnd: Int64 = now >= durationSeconds ? 1 : 0
         if let failure {
             interval.counts.failed += 1
+            interval.counts.failedAfterEnd += afterEnd
             interval.errors[failure.rawValue, default: 0] += 1
         } else {
             interval.counts.succeeded += 1
+            interval.counts.succeededAfterEnd += afterEnd
         }
         guard Double(interval.second) >= scenario.warmUpSeconds else { return }
         tallies[Int32(request.object), default: LoadTally()].record(

@@ -8,6 +8,7 @@ extension LoadLoop {
     /// Asks for an object, or has it wait for a place.
     func request(_ object: Int, _ owner: LoadRequest.Owner, plannedSeconds: Double) {
         guard active.count < places else {
+            interval.counts.queued += 1
             waiting.append(
                 RequestQueue.Entry(object: object, owner: owner, plannedSeconds: plannedSeconds))
             return
@@ -70,6 +71,9 @@ extension LoadLoop {
             return false
         }
         interval.counts.bytes += Int64(count)
+        if phase == .draining, clock.seconds >= durationSeconds {
+            interval.counts.bytesAfterEnd += Int64(count)
+        }
         return true
     }
 

@@ -13,6 +13,7 @@ extension LoadLoop {
         secondTimer = loop.makeTimer { [unowned self] in secondTick() }
         endTimer = loop.makeTimer { [unowned self] in endTick() }
         arrivalTimer = loop.makeTimer { [unowned self] in pump() }
+        levelTimer = loop.makeTimer { [unowned self] in levelTick() }
         let open = { [self] () throws(CurlError) in
             var limits = CurlMulti.Limits()
             limits.totalConnections = mostConnections
@@ -33,17 +34,14 @@ extension LoadLoop {
         guard phase == .waiting else { return }
         phase = .running
         secondTimer?.schedule(afterSeconds: 1 - clock.seconds)
-        let seconds = scenario.durationSeconds
-        if seconds.isFinite { endTimer?.schedule(afterSeconds: seconds - clock.seconds) }
+        endTimer?.schedule(afterSeconds: durationSeconds - clock.seconds)
         if isCapped { return drain(.capped) }
         beginArrivals()
     }
 
     private func secondTick() {
-        let now = clock.seconds
         flushWholeSeconds()
         guard phase != .done else { return }
-        if phase == .running { adjustUsers(atSeconds: now) }
         secondTimer?.schedule(afterSeconds: Double(interval.second + 1) - clock.seconds)
     }
 
@@ -62,30 +60,47 @@ extension LoadLoop {
         // A second that is not over yet is the last one.
         accountForViewers(toSeconds: min(boundary, clock.seconds))
         countDue(atSeconds: min(boundary, clock.seconds))
-        let cpu = Self.threadSeconds
-        interval.counts.cpuSeconds = cpu - cpuSeconds
-        cpuSeconds = cpu
+        takeCPU()
         interval.counts.inFlight = Int64(active.count)
         interval.counts.backlog = dueCount - arrivedCount + Int64(waiting.count)
         interval.counts.viewers = Int64(viewers.count)
         interval.isMeasured = Double(interval.second) >= scenario.warmUpSeconds
+        if let startup = interval[.startup] {
+            startups.count += startup.total
+            startups.sum += startup.mean * Double(startup.total)
+        }
         let whole = interval
         interval = LoadInterval(second: whole.second + 1)
         onInterval(whole)
     }
 
-    /// Its time is over: nothing new is begun.
+    /// Adds the CPU time since the last call.
+    private func takeCPU() {
+        let cpu = Self.threadSeconds
+        interval.counts.cpuSeconds += cpu - cpuSeconds
+        if isAfterEnd { interval.counts.cpuSecondsAfterEnd += cpu - cpuSeconds }
+        cpuSeconds = cpu
+        isAfterEnd = clock.seconds >= durationSeconds
+    }
+
+    /// Its time is over: nothing new is begun. Or that of the last requests is.
     private func endTick() {
         switch phase {
         case .running:
             pump()
+            takeCPU()
             drain(.finished)
-        case .draining: end(ending)
+        case .draining:
+            flushWholeSeconds()
+            for request in active { expire(request) }
+            active.removeAll()
+            end(ending)
         case .waiting, .done: return
         }
     }
 
-    /// Lets what is under way end, for a bounded time.
+    /// Lets what is under way end. Each request was sent by now, so that after the timeout of a request none is
+    /// left that has not had it.
     func drain(_ ending: LoadResult.Ending) {
         guard phase == .running else { return }
         flushWholeSeconds()
@@ -93,13 +108,19 @@ extension LoadLoop {
         countDue(atSeconds: clock.seconds)
         phase = .draining
         self.ending = ending
+        dropUnsent()
+        guard !active.isEmpty else { return end(ending) }
+        endTimer?.schedule(afterSeconds: scenario.http.timeoutSeconds)
+    }
+
+    /// What is due and was not sent never will be.
+    private func dropUnsent() {
         interval.counts.missedSends += dueCount - arrivedCount + Int64(waiting.count)
         dueCount = arrivedCount
         waiting.removeAll()
         arrivalTimer?.cancel()
+        levelTimer?.cancel()
         cutOffViewers()
-        guard !active.isEmpty else { return end(ending) }
-        endTimer?.schedule(afterSeconds: min(scenario.http.timeoutSeconds, options.drainSeconds))
     }
 
     func fail(_ failure: Failure) {
@@ -112,17 +133,17 @@ extension LoadLoop {
         let wasStarted = phase != .waiting
         if wasStarted { flushWholeSeconds() }
         loadEndSeconds = min(loadEndSeconds, clock.seconds)
-        if phase == .running { cutOffViewers() }
-        for request in active { drop(request) }
+        countDue(atSeconds: clock.seconds)
+        if phase == .running { dropUnsent() }
+        for request in active { leaveUnfinished(request) }
         active.removeAll()
-        waiting.removeAll()
         if wasStarted { flush() }
         phase = .done
         multi?.close()
         multi = nil
         idle.removeAll()
         headers = nil
-        for timer in [secondTimer, endTimer, arrivalTimer] { timer?.cancel() }
+        for timer in [secondTimer, endTimer, arrivalTimer, levelTimer] { timer?.cancel() }
         onEnd(
             LoadLoopEnd(
                 lastSecond: wasStarted ? interval.second - 1 : -1, seconds: max(clock.seconds, 0),

@@ -11,6 +11,7 @@ final class ViewerSlot {
     private(set) var isNew = true
     /// Its place among those that play; -1 when it is over.
     fileprivate var place = -1
+    var isOver: Bool { place < 0 }
 
     init(_ viewer: Viewer, loop: LoadLoop) {
         self.viewer = viewer
@@ -38,7 +39,7 @@ final class ViewerSlot {
     /// The request that it waited for is over.
     func ended(_ failure: FailureCode?, bytes: Int64, tookSeconds: Double, atSeconds now: Double) {
         isNew = false
-        guard place >= 0 else { return }
+        guard !isOver else { return }
         guard failure == nil else { return go(viewer.failed(atSeconds: now), atSeconds: now) }
         viewer.received(
             bytes: bytes, tookSeconds: tookSeconds, atSeconds: now, into: &loop.interval)
@@ -61,8 +62,13 @@ extension LoadLoop {
         for slot in viewers { slot.viewer.account(toSeconds: seconds, into: &interval) }
     }
 
-    fileprivate func viewerEnded(_ slot: ViewerSlot, isCutOff: Bool) {
-        slot.viewer.finish(atSeconds: clock.seconds, isCutOff: isCutOff, into: &interval)
+    /// - Parameter usualStartupSeconds: of one that is cut off before it began to play.
+    fileprivate func viewerEnded(
+        _ slot: ViewerSlot, isCutOff: Bool, usualStartupSeconds: Double = 0
+    ) {
+        slot.viewer.finish(
+            atSeconds: clock.seconds, isCutOff: isCutOff, usualStartupSeconds: usualStartupSeconds,
+            into: &interval)
         slot.cancel()
         let last = viewers.removeLast()
         if last !== slot {
@@ -73,8 +79,21 @@ extension LoadLoop {
         if case .closed = scenario.model, !isCutOff { userEnded(atSeconds: clock.seconds) }
     }
 
-    /// The test is over: what viewers still wait for is of no interest.
-    func cutOffViewers() {
-        while let slot = viewers.last { viewerEnded(slot, isCutOff: true) }
+    /// The test is over, or for so many of them: they leave in the midst of their titles. A request that is under
+    /// way goes on without its viewer.
+    func cutOffViewers(atMost most: Int = .max) {
+        guard !viewers.isEmpty else { return }
+        let usual = usualStartupSeconds
+        for slot in viewers.suffix(most).reversed() {
+            viewerEnded(slot, isCutOff: true, usualStartupSeconds: usual)
+        }
+    }
+
+    /// The mean start-up time so far, of this loop; 0 before there is one.
+    private var usualStartupSeconds: Double {
+        let new = interval[.startup]
+        let count = startups.count + (new?.total ?? 0)
+        let sum = startups.sum + (new.map { $0.mean * Double($0.total) } ?? 0)
+        return count > 0 ? sum / Double(count) / 1e6 : 0
     }
 }

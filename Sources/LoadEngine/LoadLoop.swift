@@ -12,7 +12,7 @@ final class LoadLoop: @unchecked Sendable {
     enum Phase {
         case waiting
         case running
-        /// Its time is over; what is under way may end.
+        /// Its time is over; what is under way may end, until each request has had its timeout.
         case draining
         case done
     }
@@ -20,11 +20,15 @@ final class LoadLoop: @unchecked Sendable {
     let loop: EventLoop
     let plan: LoadPlan
     let scenario: LoadScenario
+    /// When the load ends, on the test's clock.
+    let durationSeconds: Double
     let share: LoadShare
     let options: LoadEngine.Options
     let budget: LoadBudget
     /// Requests under way at a time, at most.
     let places: Int
+    /// Viewers of the open model at a time, at most.
+    let mostViewers: Int
     let mostConnections: Int
     /// Each viewer's first request opens a connection.
     let opensConnections: Bool
@@ -51,6 +55,8 @@ final class LoadLoop: @unchecked Sendable {
     var secondTimer: LoopTimer?
     var endTimer: LoopTimer?
     var cpuSeconds = 0.0
+    /// At the last reading of the CPU's time the end of the load was past.
+    var isAfterEnd = false
 
     // What comes next: see +Arrivals and +Viewers.
     var arrivalTimer: LoopTimer?
@@ -66,6 +72,10 @@ final class LoadLoop: @unchecked Sendable {
     var blockedUntil = 0.0
     var isBlocked = false
     var users = 0
+    /// Brings the number of users to what the stages say.
+    var levelTimer: LoopTimer?
+    /// Start-up times so far, in microseconds, without those of the interval.
+    var startups = (count: Int64(0), sum: 0.0)
     var picker: TargetPicker
     var cursors: [Int32]
     var viewers: [ViewerSlot] = []
@@ -73,8 +83,11 @@ final class LoadLoop: @unchecked Sendable {
     /// How many users there are at a time.
     let levels: ArrivalSchedule
 
+    /// - Parameters:
+    ///   - share: its part of the whole test.
+    ///   - part: its part of what this process may have.
     init(
-        plan: LoadPlan, scenario: LoadScenario, share: LoadShare, loops: Int,
+        plan: LoadPlan, scenario: LoadScenario, share: LoadShare, of part: LoadShare,
         options: LoadEngine.Options, budget: LoadBudget,
         onInterval: @escaping @Sendable (LoadInterval) -> Void,
         onEnd: @escaping @Sendable (LoadLoopEnd) -> Void
@@ -86,19 +99,22 @@ final class LoadLoop: @unchecked Sendable {
         }
         self.plan = plan
         self.scenario = scenario
+        durationSeconds = scenario.durationSeconds
         self.share = share
         self.options = options
         self.budget = budget
         self.onInterval = onInterval
         self.onEnd = onEnd
-        places = max(1, scenario.http.concurrency / loops)
+        // As users are dealt, so that where there are places for all each loop has them for its own.
+        places = max(1, Int(part.portion(of: Int64(scenario.http.concurrency))))
+        mostViewers = max(1, Int(part.portion(of: Int64(options.mostViewers))))
         if case .viewers(let settings) = scenario.user, scenario.http.keepsAlive {
             opensConnections = settings.opensConnection
         } else {
             opensConnections = false
         }
         mostConnections =
-            opensConnections ? max(options.viewerConnections / loops, places) : places
+            opensConnections ? max(options.viewerConnections / part.count, places) : places
         profile = LoadEngine.profile(scenario.http, userAgent: options.userAgent)
         picker = TargetPicker(
             weights: plan.targets.map(\.weight), popularity: scenario.popularity, share: share,
@@ -116,7 +132,7 @@ final class LoadLoop: @unchecked Sendable {
         loop.execute { [self] in begin(clock) }
     }
 
-    /// Ends it at once: what is under way is dropped, and counts as nothing.
+    /// Ends it at once: what is under way is dropped, and counted as unfinished.
     func stop(_ ending: LoadResult.Ending) {
         loop.execute { [self] in end(ending) }
     }

@@ -172,6 +172,13 @@ struct LoadFacts {
                     ? "opened, beside \(LoadFormat.count(result.warmUp.counts.connections)) in the "
                         + "warm-up" : "opened"),
         ]
+        if counts.ended > counts.endedInTime {
+            rows.append(
+                Row(
+                    name: "after the end",
+                    value: LoadFormat.count(counts.ended - counts.endedInTime),
+                    remark: "under way when the load ended; in no rate"))
+        }
         if result.warmUp.counts.ended > 0 {
             rows.append(
                 Row(

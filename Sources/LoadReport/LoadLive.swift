@@ -52,7 +52,7 @@ package struct LoadLive: Sendable {
         elapsedSeconds = max(elapsedSeconds, Double(interval.second) + interval.lengthSeconds)
         recent.append((interval.counts, interval.lengthSeconds))
         if recent.count > Self.recentSeconds { recent.removeFirst() }
-        let measured = elapsedSeconds - scenario.warmUpSeconds.rounded(.up)
+        let measured = scenario.measuredSeconds(atSeconds: elapsedSeconds)
         guard measured > 0 else { return }
         verdicts = scenario.thresholds.map { $0.judge(result.total, measuredSeconds: measured) }
             .filter { $0.measured != nil }

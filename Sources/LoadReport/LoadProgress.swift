@@ -13,7 +13,7 @@ package struct LoadProgress: Sendable {
     /// That the generators' loops have, from 1.
     package var cores: Int
     private var recent: [LoadInterval] = []
-    /// Requests that ended in each second so far, for the bars.
+    /// Requests that ended in each of the last seconds, for the bars.
     private var rates: [Double] = []
     private var result = LoadResult()
     private var now = LoadInterval(second: 0)
@@ -22,6 +22,7 @@ package struct LoadProgress: Sendable {
     /// Seconds that the figures of now are of.
     private static let recentSeconds = 5
     private static let mostThresholds = 6
+    private static let mostBars = 60
 
     /// - Parameter cores: that the generators' loops have.
     package init(_ scenario: LoadScenario, cores: Int) {
@@ -38,6 +39,7 @@ package struct LoadProgress: Sendable {
         // The part of a second in which it ends is no drop.
         if interval.lengthSeconds >= LoadSecond.leastSeconds {
             rates.append(Double(interval.counts.ended) / interval.lengthSeconds)
+            if rates.count > Self.mostBars { rates.removeFirst() }
         }
         recent.append(interval)
         if recent.count > Self.recentSeconds { recent.removeFirst() }
@@ -55,6 +57,8 @@ package struct LoadProgress: Sendable {
     }
     private var isWarmingUp: Bool { elapsedSeconds <= scenario.warmUpSeconds }
 
+    /// Nothing is sent any more; what is under way is waited for.
+    private var isEnding: Bool { elapsedSeconds > durationSeconds }
     private var isOpen: Bool { scenario.isOpen }
     private var hasViewers: Bool { scenario.hasViewers }
 
@@ -112,6 +116,7 @@ package struct LoadProgress: Sendable {
             }
         }
         if isWarmingUp { line.append("  warm-up", .yellow) }
+        if isEnding { line.append("  waits for the last", .yellow) }
         return line
     }
 
@@ -188,7 +193,7 @@ package struct LoadProgress: Sendable {
     }
 
     private func thresholdLines(_ style: TerminalStyle) -> [StyledLine] {
-        let seconds = elapsedSeconds - scenario.warmUpSeconds
+        let seconds = scenario.measuredSeconds(atSeconds: elapsedSeconds)
         guard seconds > 0 else { return [] }
         return scenario.thresholds.prefix(Self.mostThresholds).map { threshold in
             let verdict = threshold.judge(result.total, measuredSeconds: seconds)
@@ -228,7 +233,7 @@ package struct LoadProgress: Sendable {
     }
 
     private func rateLine(_ columns: Int, _ style: TerminalStyle) -> StyledLine {
-        let width = min(max(columns - 30, 10), 60)
+        let width = min(max(columns - 30, 10), Self.mostBars)
         var line = StyledLine()
         line.append("  rate        ", .dim)
         line.append(
@@ -246,6 +251,7 @@ package struct LoadProgress: Sendable {
     package var plainLine: String {
         var parts = [clock]
         if isWarmingUp { parts.append("warm-up") }
+        if isEnding { parts.append("waits for the last \(now.counts.inFlight)") }
         if let target = scenario.wanted(atSeconds: elapsedSeconds) {
             parts.append("target \(level(target.level))")
         }

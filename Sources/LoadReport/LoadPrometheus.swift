@@ -90,6 +90,10 @@ package struct LoadPrometheus {
             "late_sends_total", "Requests sent late by the generator's own fault.", counts.lateSends
         )
         counter("missed_sends_total", "Requests that were due and never sent.", counts.missedSends)
+        counter(
+            "queued_total", "Requests that waited in the generator for a place.", counts.queued)
+        counter(
+            "unfinished_total", "Requests under way when the test was stopped.", counts.unfinished)
     }
 
     mutating func viewers() {
@@ -98,6 +102,9 @@ package struct LoadPrometheus {
         counter("viewers_started_total", "Viewers that started.", counts.viewersStarted)
         counter("viewers_ended_total", "Viewers that ended.", counts.viewersEnded)
         counter("viewers_failed_total", "Viewers that could not play on.", counts.viewersFailed)
+        counter(
+            "viewers_not_started_total", "Viewers whose time was over before they played.",
+            counts.viewersNotStarted)
         counter("segments_total", "Segments that viewers received.", counts.segments)
         counter(
             "late_segments_total", "Segments that came when there was nothing left to play.",

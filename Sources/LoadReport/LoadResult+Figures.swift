@@ -8,14 +8,14 @@ extension LoadResult {
         measuredSeconds > 0 ? value / measuredSeconds : nil
     }
 
-    /// Requests that ended, a second.
-    var requestsPerSecond: Double? { perSecond(Double(total.counts.ended)) }
+    /// Requests that ended before the end of the load, a second.
+    var requestsPerSecond: Double? { perSecond(Double(total.counts.endedInTime)) }
     /// Requests of the open model; a plan of viewers is none of requests.
     var plannedPerSecond: Double? {
         guard case .open = scenario.model, !hasViewers else { return nil }
         return perSecond(Double(total.counts.planned))
     }
-    var bitsPerSecond: Double? { perSecond(Double(total.counts.bytes) * 8) }
+    var bitsPerSecond: Double? { perSecond(Double(total.counts.bytesInTime) * 8) }
 
     func figure(_ figure: LoadFigure) -> Double? {
         figure.value(in: total, measuredSeconds: measuredSeconds)
@@ -24,7 +24,7 @@ extension LoadResult {
     /// Of the generators' cores, 0 to 1.
     var cpuShare: Double? {
         let available = measuredSeconds * Double(cores)
-        return available > 0 ? total.counts.cpuSeconds / available : nil
+        return available > 0 ? total.counts.cpuSecondsInTime / available : nil
     }
 
     /// Whether the generator, not what it tested, was what limited the test.
@@ -40,7 +40,7 @@ extension LoadResult {
 
     /// What makes the figures say less than they seem to, a sentence each.
     package var warnings: [String] {
-        endingWarnings + generatorWarnings + shareWarnings + sampleWarnings
+        endingWarnings + openWarnings + generatorWarnings + shareWarnings + sampleWarnings
     }
 
     private var endingWarnings: [String] {
@@ -72,15 +72,39 @@ extension LoadResult {
                     + "\(total.counts.missedSends == 1 ? "was" : "were") due before the end "
                     + "\(total.counts.missedSends == 1 ? "was" : "were") never sent.")
         }
-        let full = seconds.count {
-            $0.isMeasured && $0.counts.backlog > 0
-                && $0.counts.inFlight >= scenario.http.concurrency
-        }
-        if full > 0 {
+        if total.counts.viewersRefused > 0 {
             warnings.append(
-                "In \(HumanFormat.count(full, "second")) requests waited because all of "
-                    + "\(HumanFormat.count(scenario.http.concurrency)) places were taken: what "
-                    + "answers did not keep up with the plan, or it needs more places.")
+                "\(HumanFormat.count(total.counts.viewersRefused, "viewer")) that were due did not "
+                    + "start: a generator has no more at a time. Ask for less, or spread the test "
+                    + "over more workers.")
+        }
+        if total.counts.queued > 0 {
+            warnings.append(
+                "\(HumanFormat.count(total.counts.queued, "request")) waited in the generator's own "
+                    + "queue because its \(HumanFormat.count(scenario.http.concurrency)) places "
+                    + "were taken, which latencies hold: what answers did not keep up with the "
+                    + "plan, or it needs more places (http.concurrency).")
+        }
+        return warnings
+    }
+
+    /// What was not over when the test was.
+    private var openWarnings: [String] {
+        var warnings: [String] = []
+        let counts = total.counts
+        if counts.unfinished > 0 {
+            warnings.append(
+                "\(HumanFormat.count(counts.unfinished, "request")) "
+                    + "\(counts.unfinished == 1 ? "was" : "were") unfinished when it was stopped, "
+                    + "the longest for \(LoadFormat.seconds(counts.longestUnfinishedSeconds)): "
+                    + "no latency and no error holds them.")
+        }
+        if counts.viewersNotStarted > 0 {
+            warnings.append(
+                "\(HumanFormat.count(counts.viewersNotStarted, "viewer")) never began to play before "
+                    + "\(counts.viewersNotStarted == 1 ? "its" : "their") time was over: the "
+                    + "start-up of those that waited longer than is usual counts with what they "
+                    + "waited.")
         }
         return warnings
     }

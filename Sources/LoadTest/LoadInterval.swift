@@ -62,10 +62,26 @@ package struct LoadCounts: Sendable, Equatable, Codable {
     package var lateSends: Int64 = 0
     /// Due before the end, and never sent.
     package var missedSends: Int64 = 0
+    /// Requests that waited in the generator because all of `LoadHTTP.concurrency` places were taken.
+    package var queued: Int64 = 0
+    /// Requests that were under way when the test was stopped; the longest since its planned time. They are in no
+    /// latency.
+    package var unfinished: Int64 = 0
+    package var longestUnfinishedSeconds = 0.0
+    /// Of those above, what ended, came and was used after the end of the load, while the last requests were
+    /// waited for: in no rate.
+    package var succeededAfterEnd: Int64 = 0
+    package var failedAfterEnd: Int64 = 0
+    package var bytesAfterEnd: Int64 = 0
+    package var cpuSecondsAfterEnd = 0.0
     package var viewersStarted: Int64 = 0
     package var viewersEnded: Int64 = 0
     /// Of those that ended: could not play to the end.
     package var viewersFailed: Int64 = 0
+    /// Of those that ended: waited for their first frame when their time was over.
+    package var viewersNotStarted: Int64 = 0
+    /// Of `missedSends`: viewers that were due while the generator had as many as it may.
+    package var viewersRefused: Int64 = 0
     package var segments: Int64 = 0
     /// Segments that came when there was nothing left to play.
     package var lateSegments: Int64 = 0
@@ -97,9 +113,18 @@ package struct LoadCounts: Sendable, Equatable, Codable {
         connections += other.connections
         lateSends += other.lateSends
         missedSends += other.missedSends
+        queued += other.queued
+        unfinished += other.unfinished
+        longestUnfinishedSeconds = max(longestUnfinishedSeconds, other.longestUnfinishedSeconds)
+        succeededAfterEnd += other.succeededAfterEnd
+        failedAfterEnd += other.failedAfterEnd
+        bytesAfterEnd += other.bytesAfterEnd
+        cpuSecondsAfterEnd += other.cpuSecondsAfterEnd
         viewersStarted += other.viewersStarted
         viewersEnded += other.viewersEnded
         viewersFailed += other.viewersFailed
+        viewersNotStarted += other.viewersNotStarted
+        viewersRefused += other.viewersRefused
         segments += other.segments
         lateSegments += other.lateSegments
         stalls += other.stalls
@@ -122,4 +147,11 @@ package struct LoadCounts: Sendable, Equatable, Codable {
 
     /// Requests that ended.
     package var ended: Int64 { succeeded + failed }
+
+    // What rates are made of: what came before the end of the load.
+
+    package var succeededInTime: Int64 { succeeded - succeededAfterEnd }
+    package var endedInTime: Int64 { ended - succeededAfterEnd - failedAfterEnd }
+    package var bytesInTime: Int64 { bytes - bytesAfterEnd }
+    package var cpuSecondsInTime: Double { max(cpuSeconds - cpuSecondsAfterEnd, 0) }
 }

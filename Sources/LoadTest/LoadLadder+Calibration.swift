@@ -6,7 +6,8 @@ extension LoadResult {
         let fetched = total.counts.succeeded
         guard fetched > 0, measuredSeconds > 0, workers > 0 else { return nil }
         var measurement = PoolMeasurement(
-            workers: workers, segmentsPerSecond: Double(fetched) / measuredSeconds)
+            workers: workers,
+            segmentsPerSecond: Double(total.counts.succeededInTime) / measuredSeconds)
         measurement.bytes = Double(total.counts.bytes)
         measurement.segmentBytes = Double(total.counts.bytes) / Double(fetched)
         measurement.cpuSeconds = total.counts.cpuSeconds > 0 ? total.counts.cpuSeconds : nil

@@ -10,6 +10,10 @@ extension LoadScenario {
         }
         try checkTargets()
         try checkArrivals()
+        guard warmUpSeconds == warmUpSeconds.rounded() else {
+            throw Self.refusal(
+                "warmUpSeconds", "given \(Self.text(warmUpSeconds))", allowed: "whole seconds")
+        }
         guard warmUpSeconds == 0 || warmUpSeconds < durationSeconds else {
             throw Self.refusal(
                 "warmUpSeconds", "given \(Self.text(warmUpSeconds))",
@@ -49,7 +53,9 @@ extension LoadScenario {
             throw Self.refusal(
                 "thinkTime", "given with a rate", allowed: "with users: a rate comes by its plan")
         }
-        let most = stages.map { max($0.from, $0.to) }.max() ?? 0
+        let most = min(
+            stages.map { max($0.from, $0.to) }.max() ?? 0, Double(LoadLimits.concurrency.upperBound)
+        )
         if case .closed = model, user == .requests, most > Double(http.concurrency) {
             throw Self.refusal(
                 "http.concurrency", "given \(http.concurrency)",

@@ -13,7 +13,7 @@ package struct LoadScenario: Sendable, Equatable {
     /// Arrivals a second (open) or users at a time (closed), one stage after another.
     package var stages: [LoadStage] = []
     package var user = LoadUser.requests
-    /// What ends before it is left out of every figure, 0 or more.
+    /// What ends before it is left out of every figure, whole seconds, 0 or more.
     package var warmUpSeconds = 0.0
     package var caps = LoadCaps()
     package var http = LoadHTTP()
@@ -29,6 +29,20 @@ package struct LoadScenario: Sendable, Equatable {
     package var durationSeconds: Double {
         let stages = stages.reduce(0) { $0 + $1.seconds }
         return min(stages, caps.durationSeconds ?? .infinity)
+    }
+
+    /// How long a test that has gone on for `seconds` has measured: from the end of the warm-up to the end of
+    /// the load, without the time in which the last requests are waited for. All rates are by it.
+    package func measuredSeconds(atSeconds seconds: Double) -> Double {
+        max(min(seconds, durationSeconds) - warmUpSeconds, 0)
+    }
+
+    /// Places enough for all users of a closed test to have a request under way, as far as that is allowed.
+    package mutating func raiseConcurrencyToUsers() {
+        guard case .closed = model else { return }
+        let most = Double(LoadLimits.concurrency.upperBound)
+        let users = stages.map { max($0.from, $0.to) }.max() ?? 0
+        http.concurrency = max(http.concurrency, Int(min(users.rounded(.up), most)))
     }
 }
 
@@ -149,7 +163,7 @@ package struct LoadHTTP: Sendable, Equatable {
     package var concurrency = 1_000
     package var headers: [RequestHeader] = []
     package var connectTimeoutSeconds = 10.0
-    /// Of one request, from when it is sent.
+    /// Of one request, from when it is sent; what the last ones are waited for at most.
     package var timeoutSeconds = 60.0
     /// A PEM file of certificate authorities in place of the system's.
     package var caFile: String?

@@ -26,8 +26,8 @@ extension LoadFigure {
         case .mean(let metric): total[metric].flatMap { $0.isEmpty ? nil : $0.mean }
         case .maximum(let metric): total[metric]?.maximum.map { Double($0) }
         case .errorRate: Self.ratio(Double(counts.failed), of: Double(counts.ended))
-        case .requestRate: Self.ratio(Double(counts.succeeded), of: measuredSeconds)
-        case .throughput: Self.ratio(Double(counts.bytes) * 8, of: measuredSeconds)
+        case .requestRate: Self.ratio(Double(counts.succeededInTime), of: measuredSeconds)
+        case .throughput: Self.ratio(Double(counts.bytesInTime) * 8, of: measuredSeconds)
         case .rebufferRatio:
             Self.ratio(counts.stalledSeconds, of: counts.stalledSeconds + counts.playedSeconds)
         case .lateSegmentRatio: Self.ratio(Double(counts.lateSegments), of: Double(counts.segments))

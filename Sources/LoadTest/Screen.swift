@@ -82,9 +82,14 @@ struct Screen: Sendable {
             interval.record(Self.microseconds(clockSeconds - since), .stall)
             stalledSinceSeconds = nil
         } else if state == .starting {
-            interval.record(Self.microseconds(clockSeconds - plannedSeconds), .startup)
+            recordStartup(clockSeconds - plannedSeconds, into: &interval)
         }
         state = .playing
+    }
+
+    /// Counts a start-up, or how long one has taken that is cut off.
+    func recordStartup(_ seconds: Double, into interval: inout LoadInterval) {
+        interval.record(Self.microseconds(seconds), .startup)
     }
 
     /// Adds what is new since the last call.

@@ -148,16 +148,25 @@ package struct Viewer: Sendable {
     /// it among those that started.
     ///
     /// Figures of playing are those of viewers that played: one that failed before is counted as failed
-    /// alone. A stall that lasts counts with its length so far.
+    /// alone. A stall that lasts counts with its length so far, and so does a start-up that has taken longer
+    /// than is usual: a shorter one says nothing of how long it would have been.
     ///
-    /// - Parameter isCutOff: the test ended first, which is no failure.
+    /// - Parameters:
+    ///   - isCutOff: the test ended first, which is no failure.
+    ///   - usualStartupSeconds: of viewers that began to play; 0 where none did.
     package mutating func finish(
-        atSeconds now: Double, isCutOff: Bool, into interval: inout LoadInterval
+        atSeconds now: Double, isCutOff: Bool, usualStartupSeconds: Double = 0,
+        into interval: inout LoadInterval
     ) {
         account(toSeconds: now, into: &interval)
         isOver = true
         interval.counts.viewersEnded += 1
         if hasFailed, !isCutOff { interval.counts.viewersFailed += 1 }
+        if isCutOff, screen.state == .starting {
+            interval.counts.viewersNotStarted += 1
+            let waited = now - plannedSeconds
+            if waited > usualStartupSeconds { screen.recordStartup(waited, into: &interval) }
+        }
         screen.finish(into: &interval)
     }
 

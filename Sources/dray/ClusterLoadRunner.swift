@@ -55,7 +55,9 @@ final class ClusterLoadRunner: LoadRunner {
             workers: wanted,
             // A step of a ladder has all of its workers, or none.
             atLeast: workers ?? options.atLeast ?? wanted ?? 1, waitSeconds: options.waitSeconds,
-            durationSeconds: scenario.durationSeconds)
+            durationSeconds: min(
+                scenario.durationSeconds + max(scenario.http.timeoutSeconds - 60, 0),
+                WireLimits.loadSeconds.upperBound))
         // Not cancelled with whoever waits for it: the test is stopped, and what it measured is told.
         let following = Task { try await self.follow(test, onInterval) }
         return try await withTaskCancellationHandler {

@@ -20,8 +20,8 @@ enum LoadTestCommand {
 
             With --rate they come by a plan, whatever becomes of the ones before; with --users each \
             waits for its answer. Latency counts from when a request was due. Only hosts that the \
-            targets name, or --allow does, are asked; nothing goes beyond --duration, --requests and \
-            --bytes; Ctrl-C ends it at once, with a report.
+            targets name, or --allow does, are asked; nothing is sent beyond --duration, --requests and \
+            --bytes, and what is under way then has its --timeout; Ctrl-C ends it at once, with a report.
 
             Exit codes: 0 done, 2 bad usage or a target that cannot be asked, and then no load is sent, \
             3 the test could not go on, 99 a threshold does not hold, 130 interrupted.

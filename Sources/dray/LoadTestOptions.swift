@@ -308,11 +308,8 @@ enum LoadTestOptions {
         if arguments.flag("no-keep-alive") { scenario.http.keepsAlive = false }
         if let places = arguments.integer("concurrency") {
             scenario.http.concurrency = places
-        } else if case .closed = scenario.model, scenario.user == .requests {
-            let users = scenario.stages.map { max($0.from, $0.to) }.max() ?? 0
-            scenario.http.concurrency = max(
-                scenario.http.concurrency,
-                Int(min(users, Double(LoadLimits.concurrency.upperBound))))
+        } else {
+            scenario.raiseConcurrencyToUsers()
         }
         if let seconds = try duration("timeout", arguments, LoadLimits.timeoutSeconds) {
             scenario.http.timeoutSeconds = seconds

@@ -104,9 +104,9 @@ final class LoadTestSession: Sendable {
             if result.ending == .interrupted { break }
         }
         let points = ladder.steps.compactMap { step -> (n: Double, x: Double)? in
-            let seconds = step.result.measuredSeconds
-            let done = Double(step.result.total.counts.succeeded)
-            return seconds > 0 && done > 0 ? (n: step.level, x: done / seconds) : nil
+            let rate = LoadFigure.requestRate.value(
+                in: step.result.total, measuredSeconds: step.result.measuredSeconds)
+            return rate.flatMap { $0 > 0 ? (n: step.level, x: $0) : nil }
         }
         ladder.fit = try? Scalability.fit(points)
         return Outcome(result: ladder.steps.last?.result ?? LoadResult(), ladder: ladder)
@@ -146,8 +146,7 @@ final class LoadTestSession: Sendable {
         result.breakdown = end.breakdown
         result.shares = end.shares
         result.cores = end.cores
-        result.measuredSeconds = max(
-            end.elapsedSeconds - scenario.warmUpSeconds.rounded(.up), 0)
+        result.measuredSeconds = scenario.measuredSeconds(atSeconds: end.elapsedSeconds)
         result.verdicts = scenario.thresholds.map {
             $0.judge(result.total, measuredSeconds: result.measuredSeconds)
         }
@@ -155,7 +154,7 @@ final class LoadTestSession: Sendable {
 
     /// Ends a run in which a threshold is broken that is to end it.
     private func abort(_ interval: LoadInterval, _ result: LoadResult, _ scenario: LoadScenario) {
-        let measured = Double(interval.second + 1) - scenario.warmUpSeconds.rounded(.up)
+        let measured = scenario.measuredSeconds(atSeconds: Double(interval.second + 1))
         let isBroken = scenario.thresholds.contains { threshold in
             guard let seconds = threshold.abortAfterSeconds, measured >= seconds, measured > 0
             else { return false }
@@ -171,6 +170,7 @@ extension LoadScenario {
         var scenario = self
         scenario.stages = [LoadStage(seconds: seconds, from: level, to: level)]
         scenario.warmUpSeconds = min(2, (seconds / 5).rounded(.down))
+        scenario.raiseConcurrencyToUsers()
         return scenario
     }
 
@@ -180,6 +180,7 @@ extension LoadScenario {
         scenario.stages = stages.map {
             LoadStage(seconds: $0.seconds, from: $0.from * factor, to: $0.to * factor)
         }
+        scenario.raiseConcurrencyToUsers()
         return scenario
     }
 }

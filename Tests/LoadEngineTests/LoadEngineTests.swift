@@ -226,6 +226,39 @@ import Testing
         #expect(abs(length - run.outcome.elapsedSeconds) < 0.1)
     }
 
+    /// Three users on two threads, with a place each: dealt in halves, one would wait for ever.
+    @Test func eachUserHasAPlaceWhereThereAreAsManyPlacesAsUsers() async throws {
+        let origin = try FaultOrigin()
+        let gate = Gate()
+        origin.route("/a", .init(200, body: Self.body).held(at: gate))
+        var scenario = LoadScenario.closed(users: 3, seconds: 2)
+        scenario.http.concurrency = 3
+        let run = try await EngineRun(LoadPlan(files: [origin.url("/a")]), scenario) { interval in
+            if interval.second == 0 {
+                #expect(interval.counts.inFlight == 3)
+                #expect(interval.counts.backlog == 0)
+                gate.open()
+            }
+            return false
+        }
+        #expect(run.counts.queued == 0)
+    }
+
+    @Test func whatWaitsForAPlaceIsCounted() async throws {
+        let origin = try FaultOrigin()
+        let gate = Gate()
+        origin.route("/a", .init(200, body: Self.body).held(at: gate))
+        var scenario = LoadScenario.open(rate: 10, seconds: 2)
+        scenario.http.concurrency = 2
+        let run = try await EngineRun(LoadPlan(files: [origin.url("/a")]), scenario) { interval in
+            if interval.second == 0 { gate.open() }
+            return false
+        }
+        // Of the first second's ten, two had a place.
+        #expect(run.counts.queued >= 8)
+        #expect(run.counts.queued <= run.counts.sent - 2)
+    }
+
     @Test func whatEndsInTheWarmUpIsMarked() async throws {
         let origin = try FaultOrigin()
         origin.serve("/a", Self.body)

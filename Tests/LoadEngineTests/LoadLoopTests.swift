@@ -21,7 +21,8 @@ import Testing
         let loops = try (0..<2).map { index in
             try LoadLoop(
                 plan: plan, scenario: scenario, share: LoadShare.whole.part(index, of: 2),
-                loops: 2, options: LoadEngine.Options(), budget: budget, onInterval: { _ in },
+                of: LoadShare(index: index, count: 2), options: LoadEngine.Options(),
+                budget: budget, onInterval: { _ in },
                 onEnd: { ended.yield($0) })
         }
         defer {

@@ -111,6 +111,54 @@ import Testing
         #expect(run.total.errors["origin.http.404"] ?? 0 >= 3)
     }
 
+    /// Where no segment comes nobody sees a picture, and nothing has failed when the test is over.
+    @Test func whoNeverBeganToPlayCountsWithTheWaitSoFar() async throws {
+        let origin = try FaultOrigin()
+        let plan = Self.plan(origin)
+        let gate = Gate()
+        origin.route("/0.m4s", .init(200, body: [1]).held(at: gate))
+        var scenario = LoadScenario.open(rate: 4, seconds: 1)
+        scenario.user = Self.scenario(users: 1, seconds: 1).user
+        scenario.stages.append(LoadStage(seconds: 1, from: 0, to: 0))
+        // Longer than the test, so that none of them fails before its end.
+        scenario.http.timeoutSeconds = 2.5
+        let run = try await EngineRun(plan, scenario)
+        gate.open()
+        #expect(run.counts.viewersNotStarted == 4)
+        #expect(run.counts.viewersEnded == 4)
+        #expect(run.counts.viewersFailed == 0)
+        let startup = try #require(run.total[.startup])
+        #expect(startup.total == 4)
+        // Due at 0, 0.25, 0.5 and 0.75 s of 2.
+        #expect((startup.maximum ?? 0) >= 1_999_000)
+        #expect((startup.minimum ?? 0) >= 1_249_000)
+        #expect(run.total.errors == ["origin.timeout": 4])
+    }
+
+    @Test func stagesThatFallHaveViewersLeaveInTheMidstOfTheirTitles() async throws {
+        let origin = try FaultOrigin()
+        let plan = Self.plan(origin, count: 50, seconds: 2)
+        var scenario = Self.scenario(users: 6, seconds: 1)
+        scenario.stages.append(LoadStage(seconds: 2, from: 2, to: 2))
+        let run = try await EngineRun(plan, scenario)
+        #expect(run.intervals.prefix(2).map(\.counts.viewers) == [6, 2])
+        #expect(run.counts.viewersStarted == 6)
+        #expect(run.counts.viewersEnded == 6)
+        #expect(run.counts.viewersFailed == 0)
+    }
+
+    @Test func viewersOfTheOpenModelAreBounded() async throws {
+        let origin = try FaultOrigin()
+        let plan = Self.plan(origin, count: 50, seconds: 2)
+        var scenario = LoadScenario.open(rate: 10, seconds: 1)
+        scenario.user = Self.scenario(users: 1, seconds: 1).user
+        let run = try await EngineRun(plan, scenario, adjust: { $0.mostViewers = 3 })
+        #expect(run.counts.planned == 10)
+        #expect(run.counts.viewersStarted == 3)
+        #expect(run.counts.viewersRefused == 7)
+        #expect(run.counts.missedSends == 7)
+    }
+
     @Test func whoStillWatchesAtTheEndIsNotAFailure() async throws {
         let origin = try FaultOrigin()
         let plan = Self.plan(origin, count: 50, seconds: 2)

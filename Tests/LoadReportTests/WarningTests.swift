@@ -44,9 +44,11 @@ import Testing
 
     @Test("requests that wait while there is room are on their way, those without room are told of")
     func places() {
-        #expect(Self.result { ($0.backlog, $0.inFlight) = (1, 63) }.warnings.isEmpty)
-        let full = Self.result { ($0.backlog, $0.inFlight) = (7, 64) }
-        #expect(full.warnings.first?.contains("In 10 seconds requests waited") == true)
+        #expect(Self.result { ($0.backlog, $0.inFlight) = (1, 64) }.warnings.isEmpty)
+        let full = Self.result { $0.queued = 7 }
+        #expect(
+            full.warnings.first?.contains(
+                "70 requests waited in the generator's own queue because its 64 places") == true)
         #expect(!full.generatorIsLimit)
     }
 
@@ -56,6 +58,31 @@ import Testing
         #expect(missed.warnings == ["30 requests that were due before the end were never sent."])
         let silent = Self.result { ($0.succeeded, $0.sent) = (0, 0) }
         #expect(silent.warnings.first?.contains("there is nothing to judge by") == true)
+    }
+
+    @Test("what the end of a test cuts off is told of")
+    func cutOff() {
+        let stopped = Self.result { ($0.unfinished, $0.longestUnfinishedSeconds) = (2, 7) }
+        #expect(
+            stopped.warnings == [
+                "20 requests were unfinished when it was stopped, the longest for 7 s: no latency "
+                    + "and no error holds them."
+            ])
+        let blank = Self.result { $0.viewersNotStarted = 1 }
+        #expect(blank.warnings.first?.contains("10 viewers never began to play") == true)
+        let crowded = Self.result { $0.viewersRefused = 1 }
+        #expect(crowded.warnings.first?.contains("10 viewers that were due did not start") == true)
+    }
+
+    @Test("the wait for the last requests is in no rate and no share of the CPU")
+    func afterTheEnd() {
+        let result = Self.result {
+            ($0.succeededAfterEnd, $0.bytes, $0.bytesAfterEnd) = (500, 1_000, 600)
+            $0.cpuSecondsAfterEnd = 0.6
+        }
+        #expect(result.requestsPerSecond == 500)
+        #expect(result.bitsPerSecond == 3_200)
+        #expect(abs((result.cpuShare ?? 0) - 0.5) < 1e-9)
     }
 
     @Test("a share is not hidden when its worker is gone")

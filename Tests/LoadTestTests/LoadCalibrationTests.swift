@@ -20,6 +20,14 @@ import Testing
         return result
     }
 
+    @Test func whatEndsAfterTheLoadMakesAPoolNoFaster() throws {
+        var result = Self.result(requests: 200)
+        result.total.counts.succeededAfterEnd = 20
+        let run = try #require(result.poolMeasurement(workers: 1))
+        #expect(run.segmentsPerSecond == 90)
+        #expect(run.segmentBytes == 1_000)
+    }
+
     @Test func aLaddersStepsAreRunsOfAPool() throws {
         var ladder = LoadLadder(kind: .scale, unit: .workers)
         ladder.steps = [(1.0, 200), (2, 390), (4, 0)].map { level, requests in

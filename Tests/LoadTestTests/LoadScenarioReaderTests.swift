@@ -210,6 +210,10 @@ import Testing
             #"{\#(one), \#(some), "warmUpSeconds": 10}"#,
             "field warmUpSeconds: given 10, allowed less than"
         ),
+        (
+            #"{\#(one), \#(some), "warmUpSeconds": 1.5}"#,
+            "field warmUpSeconds: given 1.5, allowed whole seconds"
+        ),
         (#"{\#(one), \#(some), "viewers": {}}"#, "field targets[0]: is a file, allowed titles"),
         (
             #"{\#(one), "arrivals": {"rate": 5, "seconds": 5}, "thinkTime": {"seconds": 1}}"#,
@@ -228,6 +232,25 @@ import Testing
         let scenario = try read(text)
         let error = #expect(throws: Failure.self) { try scenario.check() }
         #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
+    }
+
+    @Test(arguments: [(10, 1_000), (1_500, 1_500), (1_000_000, 100_000)])
+    func allUsersHaveAPlace(users: Int, places: Int) throws {
+        var scenario = try read(
+            #"{\#(Self.one), "arrivals": {"users": \#(users), "seconds": 5}}"#)
+        scenario.raiseConcurrencyToUsers()
+        #expect(scenario.http.concurrency == places)
+        scenario.model = .open(.constant)
+        scenario.http.concurrency = 5
+        scenario.raiseConcurrencyToUsers()
+        #expect(scenario.http.concurrency == 5)
+    }
+
+    @Test(arguments: [(0.5, 0.0), (2, 0), (3.5, 1.5), (10, 8), (70, 8)])
+    func onlyTheTimeOfTheLoadIsMeasured(elapsed: Double, measured: Double) throws {
+        var scenario = try read("{\(Self.one), \(Self.some)}")
+        scenario.warmUpSeconds = 2
+        #expect(scenario.measuredSeconds(atSeconds: elapsed) == measured)
     }
 
     @Test func aScenarioOfTheLeastIsWhole() throws {

@@ -114,6 +114,20 @@ import Testing
         #expect(verdict.holds == holds, "\(verdict.measured ?? -1)")
     }
 
+    /// What comes while the last requests are waited for has its latency, and is in no rate.
+    @Test(arguments: [
+        ("rate >= 59/s", true), ("rate > 59/s", false),
+        ("throughput >= 60Mbit/s", true), ("throughput > 60Mbit/s", false),
+        ("error_rate <= 1%", true), ("error_rate < 1%", false),
+    ])
+    func ratesAreOfTheTimeOfTheLoad(text: String, holds: Bool) throws {
+        var total = self.total()
+        total.counts.succeededAfterEnd = 400
+        total.counts.bytesAfterEnd = 50_000_000
+        let verdict = try LoadThreshold.parse(text).judge(total, measuredSeconds: 10)
+        #expect(verdict.holds == holds, "\(verdict.measured ?? -1)")
+    }
+
     /// A test that sent nothing has shown nothing.
     @Test(arguments: [
         "p99(first_byte) < 1h", "mean(total) < 1h", "max(total) < 1h", "error_rate <= 100%",

@@ -68,6 +68,21 @@ import Testing
         #expect(run.interval[.viewerRebuffering] == nil)
     }
 
+    @Test("one that is cut off before it plays counts with its wait, if that is longer than usual")
+    func neverStarts() {
+        for (usual, waits) in [(0.0, 1), (2.9, 1), (3.1, 0)] {
+            var interval = LoadInterval(second: 0)
+            var viewer = Viewer(
+                title: mediaTitle(segments: 10), settings: settings { _ in }, plannedSeconds: 4)
+            _ = viewer.next(atSeconds: 4)
+            viewer.finish(
+                atSeconds: 7, isCutOff: true, usualStartupSeconds: usual, into: &interval)
+            #expect(interval.counts.viewersNotStarted == 1)
+            #expect(interval.counts.viewersFailed == 0)
+            #expect(interval[.startup]?.count(within: 3_000_000) ?? 0 == Int64(waits))
+        }
+    }
+
     @Test("a try that works makes the failures before it forgotten")
     func recovers() {
         var failed: Set<Int> = []
