@@ -146,30 +146,20 @@ extension WorkerService {
         }
     }
 
-    /// How often the database is asked for the time until the start.
-    private static let clockReadings = 5
-
-    /// The start on this machine's clock. What is told lies between a question and its answer: of some
-    /// questions the one that took least counts, which is wrong by half of that at most.
+    /// The start on this machine's clock. On a slow way fewer questions are asked: none may be under way
+    /// when the load is due.
     private func startTime(
         _ answeredAt: UInt64, _ seconds: Double, _ part: LoadPart, of id: LoadTestID
     ) async -> UInt64 {
-        var best = (roundTrip: UInt64.max, start: Self.moment(answeredAt, seconds))
-        for _ in 0..<Self.clockReadings where !part.isOver {
+        var reading = StartReading(answeredAt: answeredAt, seconds: seconds)
+        while !part.isOver, reading.mayAsk(at: MonotonicClock.nowNanoseconds) {
             let askedAt = MonotonicClock.nowNanoseconds
             let order = try? await client.report(
                 LoadTestReport(worker: self.id, progress: .ready), of: id, retrySeconds: 0)
-            let roundTrip = MonotonicClock.nowNanoseconds - askedAt
             guard let seconds = order?.startsInSeconds, seconds.isFinite else { break }
-            if roundTrip < best.roundTrip {
-                best = (roundTrip, Self.moment(askedAt + roundTrip / 2, seconds))
-            }
+            reading.add(
+                askedAt: askedAt, answeredAt: MonotonicClock.nowNanoseconds, seconds: seconds)
         }
-        return best.start
-    }
-
-    private static func moment(_ nanoseconds: UInt64, _ seconds: Double) -> UInt64 {
-        let distance = Int64(min(max(seconds, -86_400), 86_400) * 1e9)
-        return UInt64(max(Int64(clamping: nanoseconds) + distance, 0))
+        return reading.start
     }
 }
