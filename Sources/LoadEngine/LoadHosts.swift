@@ -101,7 +101,7 @@ final class LoadHosts: Sendable {
 
     private static func denial(_ host: String, _ address: String) -> String {
         let what = host == address ? host : "\(host) is \(address), which"
-        return "\(what) may not be connected to (--allow-addresses, --deny-addresses)"
+        return "\(what) \(LoadPreflight.deniedWords)"
     }
 
     // MARK: What they are

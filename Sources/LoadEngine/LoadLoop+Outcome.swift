@@ -77,6 +77,8 @@ extension LoadLoop {
         if let failure {
             interval.counts.failed += 1
             interval.counts.failedAfterEnd += afterEnd
+            interval.counts.failedBytes += request.bytes
+            interval.record(microseconds(now - request.sentSeconds), .failedUncorrected)
             interval.errors[failure.rawValue, default: 0] += 1
         } else {
             interval.counts.succeeded += 1

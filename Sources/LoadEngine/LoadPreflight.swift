@@ -39,6 +39,9 @@ package struct LoadPreflight: Sendable {
 
     /// Titles whose manifests are fetched at a time.
     package static let titlesAtOnce = 32
+    /// How a failure ends whose host has no address that may be asked.
+    package static let deniedWords =
+        "may not be connected to (--allow-addresses, --deny-addresses)"
     static let group = "loadtest"
 
     let scenario: LoadScenario

@@ -21,9 +21,9 @@ extension LoadFacts {
                     LoadFormat.percent(result.figure(.errorRate)),
                     LoadFormat.time(result.total[.firstByte]?.value(quantile: 0.99)),
                     LoadFormat.time(result.total[.total]?.value(quantile: 0.99)),
-                    Self.remark(result),
+                    Self.remark(step),
                 ]
-            }, text: [6])
+            }, text: [6], spare: [2, 4])
     }
 
     /// What follows from all steps, a sentence each.
@@ -49,10 +49,15 @@ extension LoadFacts {
         }
     }
 
-    private static func remark(_ result: LoadResult) -> String {
+    private static func remark(_ step: LoadLadder.Step) -> String {
+        let result = step.result
         let broken = result.broken.map { printable($0.threshold.text) }
         if !broken.isEmpty { return "broken: \(broken.joined(separator: ", "))" }
         if result.generatorIsLimit { return "the generator was the limit" }
+        if step.limit == .missedSends {
+            return "never sent: \(LoadFormat.count(result.total.counts.missedSends))"
+        }
+        if !result.isWhole { return "a worker was lost" }
         return switch result.ending {
         case .finished: ""
         case .interrupted: "interrupted"
@@ -66,14 +71,33 @@ extension LoadFacts {
             let text = Self.level(level, ladder.unit)
             return ladder.unit == .arrivalsPerSecond ? text : "\(text) \(heading(ladder.unit))"
         }
+        let isOfTarget = ladder.limit == .threshold || ladder.limit == nil
+        let why = ladder.limit.map(Self.reason) ?? ""
+        let ended = ladder.isCapped ? " Its caps ended the search there." : ""
         return switch (ladder.highest, ladder.lowestBroken) {
+        case (let highest?, let broken?) where isOfTarget:
+            "All thresholds hold with \(name(highest)), and no more with \(name(broken)).\(ended)"
         case (let highest?, let broken?):
-            "All thresholds hold with \(name(highest)), and no more with \(name(broken))."
+            "All thresholds hold with \(name(highest)); with \(name(broken)) \(why): the limit of what "
+                + "was tested was not found.\(ended)"
         case (let highest?, nil):
             "All thresholds hold with \(name(highest)), the most that was tried: the limit lies beyond."
+                + ended
+        case (nil, let broken?) where isOfTarget:
+            "No load was found with which all thresholds hold; \(name(broken)) is too much.\(ended)"
         case (nil, let broken?):
-            "No load was found with which all thresholds hold; \(name(broken)) is too much."
-        case (nil, nil): "No load was tried to its end."
+            "No load was found with which all thresholds hold; with \(name(broken)) \(why).\(ended)"
+        case (nil, nil): "No load was tried to its end.\(ended)"
+        }
+    }
+
+    private static func reason(_ limit: LoadLadder.Limit) -> String {
+        switch limit {
+        case .threshold: "a threshold broke"
+        case .missedSends: "requests that were due were never sent (http.concurrency)"
+        case .generator: "the generator itself was the limit"
+        case .worker: "a worker was lost"
+        case .cap: "the caps ended it"
         }
     }
 

@@ -18,6 +18,7 @@ extension LoadFacts {
         case .firstByteUncorrected: "first byte, uncorrected"
         case .total: "total"
         case .totalUncorrected: "total, uncorrected"
+        case .failedUncorrected: "failed, uncorrected"
         case .sendDelay: "waited before sending"
         case .startup: "start-up"
         case .stall: "a stall"
@@ -48,8 +49,12 @@ extension LoadFacts {
         guard !rows.isEmpty else { return nil }
         return Table(
             title: "Latency, from the planned time; uncorrected from the sending",
-            headings: ["", "of"] + Self.quantiles.map(\.name) + ["max"], rows: rows)
+            headings: ["", "of"] + Self.quantiles.map(\.name) + ["max"], rows: rows,
+            spare: Self.spareQuantiles)
     }
+
+    /// The number, p95, p99.9 and p90 of a table of quantiles.
+    private static let spareQuantiles = [1, 4, 6, 3]
 
     var viewers: [Row] {
         guard result.hasViewers else { return [] }
@@ -92,7 +97,7 @@ extension LoadFacts {
         guard !rows.isEmpty else { return nil }
         return Table(
             title: "By viewer", headings: ["", "of"] + Self.quantiles.map(\.name) + ["max"],
-            rows: rows)
+            rows: rows, spare: Self.spareQuantiles)
     }
 
     var errors: Table? {
@@ -137,7 +142,11 @@ extension LoadFacts {
 
     private func table(_ title: String, _ tallies: [(key: String, value: LoadTally)]) -> Table {
         Table(
-            title: title, headings: ["", "requests", "failed", "bytes", "mean", "max"],
+            title: result.sharesWithoutBreakdown.isEmpty
+                ? title
+                : "\(title), without share "
+                    + result.sharesWithoutBreakdown.map { "\($0 + 1)" }.joined(separator: ", "),
+            headings: ["", "requests", "failed", "bytes", "mean", "max"],
             rows: tallies.map { name, tally in
                 [
                     LoadFormat.name(name), LoadFormat.count(tally.requests),

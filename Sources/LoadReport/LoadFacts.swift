@@ -17,6 +17,8 @@ struct LoadFacts {
         var rows: [[String]]
         /// Columns of text; the others are figures.
         var text: Set<Int> = [0]
+        /// What may be left out where there is no room, the last first.
+        var spare: [Int] = []
     }
 
     let result: LoadResult
@@ -179,6 +181,10 @@ struct LoadFacts {
                     value: LoadFormat.count(counts.ended - counts.endedInTime),
                     remark: "under way when the load ended; in no rate"))
         }
+        if result.ending == .capped {
+            rows.append(
+                Row(name: "ended", value: "capped", remark: "all that its caps allow was used up"))
+        }
         if result.warmUp.counts.ended > 0 {
             rows.append(
                 Row(
@@ -190,10 +196,17 @@ struct LoadFacts {
     }
 
     var health: [Row] {
-        [
+        let machines = result.total.machines.count
+        let busiest = result.total.busiestMachine.map { machine in
+            machines < 2
+                ? " of one machine"
+                : " of \(machines) machines; the busiest, \(LoadFormat.name(machine.name)), "
+                    + "\(LoadFormat.percent(result.busiestShare))"
+        }
+        return [
             Row(
                 name: "CPU", value: LoadFormat.percent(result.cpuShare),
-                remark: "of \(HumanFormat.count(result.cores, "core"))"),
+                remark: "of \(HumanFormat.count(result.cores, "core"))\(busiest ?? "")"),
             Row(
                 name: "late sends", value: LoadFormat.count(counts.lateSends),
                 remark: "over \(LoadFormat.seconds(LoadHealth.lateSeconds)) after they were due"),

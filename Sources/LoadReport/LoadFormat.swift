@@ -67,7 +67,8 @@ enum LoadFormat {
         switch figure {
         case .quantile(let metric, _), .mean(let metric), .maximum(let metric):
             Self.value(value, of: metric.unit)
-        case .errorRate, .rebufferRatio, .lateSegmentRatio, .failedViewerRatio, .lateSendRatio:
+        case .errorRate, .rebufferRatio, .lateSegmentRatio, .failedViewerRatio, .lateSendRatio,
+            .missedSendRatio:
             percent(value)
         case .requestRate: rate(value)
         case .throughput: bandwidth(value)

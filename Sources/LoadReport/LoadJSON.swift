@@ -41,14 +41,14 @@ package enum LoadJSON {
         let warnings: [String]
         let ladder: LoadSteps?
         let calibration: [PoolMeasurement]
+        let noCalibration: String?
 
         init(_ result: LoadResult, _ ladder: LoadLadder?) {
             self.ladder = ladder.map(LoadSteps.init)
-            // A thread here, or a worker of a cluster, is a worker of the plan.
-            let workers = result.shares.count > 1 ? result.shares.count : result.cores
-            let once = [result.poolMeasurement(workers: Double(workers))].compactMap(\.self)
-            let steps = ladder?.poolMeasurements ?? []
-            calibration = steps.isEmpty ? once : steps
+            calibration =
+                ladder?.poolMeasurements ?? [result.poolMeasurement].compactMap(\.self)
+            noCalibration =
+                ladder.map(\.calibrationRefusal) ?? result.calibrationRefusal
             name = LoadFormat.name(result.name)
             startedSeconds = result.startedSeconds
             started = timestamp(ofSeconds: result.startedSeconds)
@@ -192,9 +192,12 @@ package enum LoadJSON {
         let cores: Int
         let cpuSeconds: Double
         let cpuShare: Double?
+        /// Of the machine that was busiest.
+        let busiestShare: Double?
         let isLimit: Bool
 
         init(_ result: LoadResult) {
+            busiestShare = result.total.machines.isEmpty ? nil : result.busiestShare
             cores = result.cores
             cpuSeconds = result.total.counts.cpuSeconds
             cpuShare = result.cpuShare

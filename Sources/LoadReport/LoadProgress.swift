@@ -87,17 +87,34 @@ package struct LoadProgress: Sendable {
         now.counts.ended > 0 ? Double(now.counts.failed) / Double(now.counts.ended) : nil
     }
 
-    private var cpuShare: Double { now.counts.cpuSeconds * perSecond / Double(cores) }
+    /// Of the machine that is busiest, where machines are told apart.
+    private var cpuShare: Double {
+        guard let machine = now.busiestMachine else {
+            return now.counts.cpuSeconds * perSecond / Double(cores)
+        }
+        return machine.cpuSeconds * perSecond / Double(machine.cpus.count)
+    }
+
+    private var generatorCores: String {
+        guard let machine = now.busiestMachine, now.machines.count > 1 else {
+            return HumanFormat.count(now.machineCores ?? cores, "core")
+        }
+        return
+            "\(HumanFormat.count(machine.cpus.count, "core")) of \(LoadFormat.name(machine.name))"
+    }
 
     // MARK: Lines
 
     /// At most `rows` of at most `columns` columns, what matters most first.
     package func lines(columns: Int, rows: Int, style: TerminalStyle) -> [String] {
-        var lines = [headLine(columns, style), requestLine, latencyLine]
-        if hasViewers { lines.append(viewerLine) }
+        func flowing(_ parts: [StyledLine]) -> [StyledLine] {
+            StyledLine.flowing(parts, columns: columns, indent: 12)
+        }
+        var lines = [headLine(columns, style)] + flowing(requestParts) + latencyLines(columns)
+        if hasViewers { lines += flowing(viewerParts) }
         if let errors = errorLine { lines.append(errors) }
         lines += thresholdLines(style)
-        lines.append(generatorLine)
+        lines += flowing(generatorParts)
         lines.append(rateLine(columns, style))
         return lines.prefix(max(rows, 1)).map {
             $0.rendered(columns: columns, usesColor: style.usesColor)
@@ -134,51 +151,66 @@ package struct LoadProgress: Sendable {
         line.append(String(shape.dropFirst(past)), .dim)
     }
 
-    private var requestLine: StyledLine {
-        var line = StyledLine()
-        line.append("  requests    ", .dim)
-        line.append(Self.column(Quantity.rate(Double(now.counts.ended) * perSecond), 10))
-        line.append("  ")
-        line.append(
-            Self.column(Quantity.bandwidth(Double(now.counts.bytes) * 8 * perSecond), 11))
-        line.append("  in flight ", .dim)
-        line.append(HumanFormat.count(now.counts.inFlight))
-        if now.counts.backlog > 0 {
-            line.append("  waiting \(HumanFormat.count(now.counts.backlog))", .yellow)
-        }
-        line.append("  failed ", .dim)
-        line.append(LoadFormat.percent(errorRate), now.counts.failed > 0 ? .red : .plain)
-        return line
+    /// Of pieces with their looks.
+    private static func part(_ pieces: (text: String, look: StyledLine.Look)...) -> StyledLine {
+        pieces.reduce(into: StyledLine()) { $0.append($1.text, $1.look) }
     }
 
-    private var latencyLine: StyledLine {
-        var line = StyledLine()
-        for (title, metric) in [("  first byte  ", LoadMetric.firstByte), ("   total  ", .total)] {
-            line.append(title, .dim)
+    private var requestParts: [StyledLine] {
+        let rate = Self.column(Quantity.rate(Double(now.counts.ended) * perSecond), 10)
+        let bits = Self.column(Quantity.bandwidth(Double(now.counts.bytes) * 8 * perSecond), 11)
+        var parts = [
+            Self.part(("  requests    ", .dim), ("\(rate)  \(bits)", .plain)),
+            Self.part(("  in flight ", .dim), (HumanFormat.count(now.counts.inFlight), .plain)),
+        ]
+        if now.counts.backlog > 0 {
+            parts.append(Self.part(("  waiting \(HumanFormat.count(now.counts.backlog))", .yellow)))
+        }
+        parts.append(
+            Self.part(
+                ("  failed ", .dim),
+                (LoadFormat.percent(errorRate), now.counts.failed > 0 ? .red : .plain)))
+        return parts
+    }
+
+    /// Side by side where there is room.
+    private func latencyLines(_ columns: Int) -> [StyledLine] {
+        func line(_ title: String, _ metric: LoadMetric) -> StyledLine {
+            var line = Self.part((title, .dim))
             for (name, value) in [("p50 ", 0.5), ("  p95 ", 0.95), ("  p99 ", 0.99)] {
                 line.append(name, .dim)
                 line.append(Self.column(quantile(metric, value), 7))
             }
+            return line
         }
-        return line
+        let first = line("  first byte  ", .firstByte)
+        let both = StyledLine.flowing(
+            [first, line("   total  ", .total)], columns: columns, indent: 0)
+        return both.count == 1 ? both : [first, line("  total       ", .total)]
     }
 
-    private var viewerLine: StyledLine {
+    private var viewerParts: [StyledLine] {
         let waited = now.counts.stalledSeconds
         let whole = waited + now.counts.playedSeconds
-        var line = StyledLine()
-        line.append("  viewers     ", .dim)
-        line.append(Self.column(HumanFormat.count(now.counts.viewers), 10))
-        line.append("  start-up p95 ", .dim)
-        line.append(Self.column(quantile(.startup, 0.95), 7))
-        line.append("  rebuffering ", .dim)
-        line.append(
-            LoadFormat.percent(whole > 0 ? waited / whole : nil), waited > 0 ? .yellow : .plain)
-        line.append("  late segments ", .dim)
-        line.append(
-            HumanFormat.count(now.counts.lateSegments),
-            now.counts.lateSegments > 0 ? .yellow : .plain)
-        return line
+        return [
+            Self.part(
+                ("  viewers     ", .dim),
+                (Self.column(HumanFormat.count(now.counts.viewers), 10), .plain)),
+            Self.part(
+                ("  start-up p95 ", .dim), (Self.column(quantile(.startup, 0.95), 7), .plain)),
+            Self.part(
+                ("  rebuffering ", .dim),
+                (
+                    LoadFormat.percent(whole > 0 ? waited / whole : nil),
+                    waited > 0 ? .yellow : .plain
+                )),
+            Self.part(
+                ("  late segments ", .dim),
+                (
+                    HumanFormat.count(now.counts.lateSegments),
+                    now.counts.lateSegments > 0 ? .yellow : .plain
+                )),
+        ]
     }
 
     private var errorLine: StyledLine? {
@@ -216,20 +248,17 @@ package struct LoadProgress: Sendable {
         return verdict.holds ? .green : .red
     }
 
-    private var generatorLine: StyledLine {
+    private var generatorParts: [StyledLine] {
         let isLimit = cpuShare > LoadHealth.mostCPUShare
-        var line = StyledLine()
-        line.append("  generator   ", .dim)
-        line.append(
-            "CPU \(LoadFormat.percent(min(cpuShare, 1))) of \(HumanFormat.count(cores, "core"))",
-            isLimit ? .red : .plain)
-        if isLimit { line.append("  it is the limit", .red) }
+        let cpu = "CPU \(LoadFormat.percent(min(cpuShare, 1))) of \(generatorCores)"
+        var parts = [Self.part(("  generator   ", .dim), (cpu, isLimit ? .red : .plain))]
+        if isLimit { parts.append(Self.part(("  it is the limit", .red))) }
         for (name, count) in [
             ("late", now.counts.lateSends), ("missed", now.counts.missedSends),
         ] where count > 0 {
-            line.append("  \(name) \(HumanFormat.count(count))", .yellow)
+            parts.append(Self.part(("  \(name) \(HumanFormat.count(count))", .yellow)))
         }
-        return line
+        return parts
     }
 
     private func rateLine(_ columns: Int, _ style: TerminalStyle) -> StyledLine {

@@ -142,10 +142,12 @@ package struct LoadPrometheus {
     mutating func thresholds(_ verdicts: [LoadVerdict]) {
         guard !verdicts.isEmpty else { return }
         let holds = family("threshold_holds", "gauge", "1 when a threshold holds.")
+        var named: Set<String> = []
         for verdict in verdicts {
-            sample(
-                holds, verdict.holds ? 1 : 0,
-                "threshold=\"\(Self.escaped(printable(verdict.threshold.text)))\"")
+            let text = Self.escaped(printable(verdict.threshold.text))
+            // One that is given twice is one: two series of a name make a page that nobody reads.
+            guard named.insert(text).inserted else { continue }
+            sample(holds, verdict.holds ? 1 : 0, "threshold=\"\(text)\"")
         }
     }
 

@@ -15,6 +15,11 @@ extension LoadResult {
         guard case .open = scenario.model, !hasViewers else { return nil }
         return perSecond(Double(total.counts.planned))
     }
+    private var isOpen: Bool {
+        if case .open = scenario.model { return true }
+        return false
+    }
+
     var bitsPerSecond: Double? { perSecond(Double(total.counts.bytesInTime) * 8) }
 
     func figure(_ figure: LoadFigure) -> Double? {
@@ -27,10 +32,31 @@ extension LoadResult {
         return available > 0 ? total.counts.cpuSecondsInTime / available : nil
     }
 
+    /// Of the cores of the machine that was busiest, 0 to 1; of all where machines are not told apart.
+    var busiestShare: Double? {
+        guard let machine = total.busiestMachine else { return cpuShare }
+        let available = measuredSeconds * Double(machine.cpus.count)
+        return available > 0 ? machine.cpuSeconds / available : nil
+    }
+
     /// Whether the generator, not what it tested, was what limited the test.
     package var generatorIsLimit: Bool {
-        (cpuShare ?? 0) > LoadHealth.mostCPUShare
-            || (figure(.lateSendRatio) ?? 0) > LoadHealth.mostLateShare
+        (busiestShare ?? 0) > LoadHealth.mostCPUShare || isLate
+    }
+
+    private var isLate: Bool {
+        total.counts.lateSends >= LoadHealth.fewLateSends
+            && (figure(.lateSendRatio) ?? 0) > LoadHealth.mostLateShare
+    }
+
+    /// What keeps a step of a search from holding; nil where all thresholds hold with its load, all of which
+    /// was sent.
+    package var limit: LoadLadder.Limit? {
+        if ending == .capped { return .cap }
+        if !broken.isEmpty || ending == .aborted { return .threshold }
+        if !isWhole { return .worker }
+        if generatorIsLimit { return .generator }
+        return total.counts.missedSends > 0 ? .missedSends : nil
     }
 
     var hasViewers: Bool {
@@ -40,29 +66,31 @@ extension LoadResult {
 
     /// What makes the figures say less than they seem to, a sentence each.
     package var warnings: [String] {
-        endingWarnings + openWarnings + generatorWarnings + shareWarnings + sampleWarnings
+        endingWarnings + notes + openWarnings + generatorWarnings + shareWarnings
+            + breakdownWarnings + sampleWarnings
     }
 
     private var endingWarnings: [String] {
         switch ending {
-        case .finished: []
+        case .finished, .capped: []
         case .interrupted: ["It was interrupted: the figures are those until then."]
         case .aborted: ["A threshold ended it early: the figures are those until then."]
-        case .capped: ["It ended early: all that its caps allow was used up."]
         }
     }
 
     private var generatorWarnings: [String] {
         var warnings: [String] = []
-        if let share = cpuShare, share > LoadHealth.mostCPUShare {
+        if let share = busiestShare, share > LoadHealth.mostCPUShare {
+            let machine = total.busiestMachine
+            let place = machine.map { " on \(LoadFormat.name($0.name))" } ?? ""
             warnings.append(
-                "The generator used \(LoadFormat.percent(share)) of its "
-                    + "\(HumanFormat.count(cores, "core")): it was the limit, and latencies hold "
+                "The generator\(place) used \(LoadFormat.percent(share)) of its "
+                    + "\(HumanFormat.count(machine?.cpus.count ?? cores, "core")): it was the limit, and latencies hold "
                     + "its own delays. Ask for less, or spread the test over more workers.")
         }
-        if let late = figure(.lateSendRatio), late > LoadHealth.mostLateShare {
+        if isLate {
             warnings.append(
-                "\(LoadFormat.percent(late)) of the requests were sent over "
+                "\(LoadFormat.percent(figure(.lateSendRatio))) of the requests were sent over "
                     + "\(LoadFormat.seconds(LoadHealth.lateSeconds)) late although a place was "
                     + "free: the generator did not keep its plan.")
         }
@@ -118,13 +146,24 @@ extension LoadResult {
             case .finished: return nil
             case .running: return "\(name) has not ended: its figures are not whole."
             case .lost:
-                return "\(name) was not heard of any more\(from): its load is missing from then, "
-                    + "and so are its figures."
+                return
+                    "\(name) was not heard of any more\(from): its part of the load was not sent "
+                    + "from then on\(isOpen ? ", and counts as planned and missed" : "")."
             case .failed:
                 let why = share.message.map { ": \(printable($0))" } ?? "."
                 return "\(name) failed\(from)\(why)"
             }
         }
+    }
+
+    private var breakdownWarnings: [String] {
+        guard !sharesWithoutBreakdown.isEmpty else { return [] }
+        let numbers = sharesWithoutBreakdown.map { "\($0 + 1)" }.joined(separator: ", ")
+        let named = sharesWithoutBreakdown.count == 1 ? "share \(numbers)" : "shares \(numbers)"
+        return [
+            "The tables by URL, target and rendition are without \(named) of \(shares.count): what is "
+                + "in them was to be told at the end, and was not."
+        ]
     }
 
     private var sampleWarnings: [String] {

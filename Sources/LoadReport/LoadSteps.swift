@@ -13,6 +13,7 @@ struct LoadSteps: Encodable {
         let firstByteP99Microseconds: Int64?
         let totalP99Microseconds: Int64?
         let broken: [String]
+        let limit: String?
         let generatorIsLimit: Bool
 
         init(_ step: LoadLadder.Step) {
@@ -25,6 +26,7 @@ struct LoadSteps: Encodable {
             errorRate = result.figure(.errorRate)
             firstByteP99Microseconds = result.total[.firstByte]?.value(quantile: 0.99)
             totalP99Microseconds = result.total[.total]?.value(quantile: 0.99)
+            limit = step.limit?.rawValue
             broken = result.broken.map(\.threshold.text)
             generatorIsLimit = result.generatorIsLimit
         }
@@ -45,6 +47,8 @@ struct LoadSteps: Encodable {
     let steps: [Step]
     let highest: Double?
     let lowestBroken: Double?
+    let limit: String?
+    let isCapped: Bool
     let usl: Law?
 
     init(_ ladder: LoadLadder) {
@@ -53,6 +57,8 @@ struct LoadSteps: Encodable {
         steps = ladder.steps.map(Step.init)
         highest = ladder.highest
         lowestBroken = ladder.lowestBroken
+        limit = ladder.limit?.rawValue
+        isCapped = ladder.isCapped
         usl = ladder.fit.map { fit in
             let law = fit.scalability
             return Law(

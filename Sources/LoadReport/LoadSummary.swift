@@ -9,18 +9,29 @@ package struct LoadSummary {
     private let usesUnicode: Bool
     private var result: LoadResult { facts.result }
 
-    private static let width = 100
-    private static let bars = 60
+    private let width: Int
 
-    /// - Parameter ladder: the steps of a test that was run with one load after another.
-    package init(_ result: LoadResult, ladder: LoadLadder? = nil, usesUnicode: Bool) {
+    private static let usualColumns = 100
+    private static let fewestColumns = 40
+    private var bars: Int { min(60, width - 36) }
+
+    /// - Parameters:
+    ///   - ladder: the steps of a test that was run with one load after another.
+    ///   - columns: of the terminal that it is for, which lines keep to; nil for what is no terminal.
+    package init(
+        _ result: LoadResult, ladder: LoadLadder? = nil, usesUnicode: Bool, columns: Int? = nil
+    ) {
         facts = LoadFacts(result: result)
         self.ladder = ladder
         self.usesUnicode = usesUnicode
+        width = min(max(columns ?? Self.usualColumns, Self.fewestColumns), Self.usualColumns)
     }
 
     package var text: String {
-        var sections = ["\(facts.name): \(facts.headline)\n"]
+        var sections = [
+            TextLayout.wrapped("\(facts.name): \(facts.headline)", width: width, hangingIndent: 2)
+                + "\n"
+        ]
         let warnings = result.warnings
         if !warnings.isEmpty { sections.append(list("Beware", warnings)) }
         sections.append(rows("What was asked for", facts.asked))
@@ -36,11 +47,15 @@ package struct LoadSummary {
         if let thresholds { sections.append(thresholds) }
         if let ladder {
             let conclusions = LoadFacts.conclusions(ladder).map {
-                "  " + TextLayout.wrapped($0, width: Self.width - 2, hangingIndent: 2) + "\n"
+                "  " + TextLayout.wrapped($0, width: width - 2, hangingIndent: 2) + "\n"
             }
             sections.append(table(facts.ladder(ladder)) + conclusions.joined())
         }
-        return sections.joined(separator: "\n")
+        // What could not be made to fit is cut where one sees it.
+        return sections.joined(separator: "\n").split(
+            separator: "\n", omittingEmptySubsequences: false
+        )
+        .map { TextLayout.truncated(String($0), to: width) }.joined(separator: "\n")
     }
 
     /// Rate and slowness over time.
@@ -53,10 +68,10 @@ package struct LoadSummary {
             -> String
         {
             let bars = LoadFormat.sparkline(
-                values, columns: Self.bars, usesUnicode: usesUnicode, merge: merge)
+                values, columns: bars, usesUnicode: usesUnicode, merge: merge)
             return "  \(TextLayout.padded(name, to: 14))  \(bars)  up to \(most)\n"
         }
-        let shownRates = LoadFormat.merged(rates, to: Self.bars, LoadFormat.mean)
+        let shownRates = LoadFormat.merged(rates, to: bars, LoadFormat.mean)
         return line(
             "rate", rates, Quantity.rate(LoadFormat.most(shownRates)), LoadFormat.mean)
             + line(
@@ -73,13 +88,18 @@ package struct LoadSummary {
             guard hasRemarks else {
                 let indent = TextLayout.width(head)
                 let body = TextLayout.wrapped(
-                    row.value, width: Self.width - indent, hangingIndent: 0)
+                    row.value, width: width - indent, hangingIndent: 0)
                 return head
                     + body.split(separator: "\n").joined(
                         separator: "\n" + String(repeating: " ", count: indent)) + "\n"
             }
-            return head + TextLayout.padded(row.value, to: values, right: true)
-                + (row.remark.isEmpty ? "\n" : "  \(row.remark)\n")
+            let value = head + TextLayout.padded(row.value, to: values, right: true)
+            guard !row.remark.isEmpty else { return value + "\n" }
+            let indent = TextLayout.width(value) + 2
+            let remark = TextLayout.wrapped(row.remark, width: width - indent, hangingIndent: 0)
+            return value + "  "
+                + remark.split(separator: "\n").joined(
+                    separator: "\n" + String(repeating: " ", count: indent)) + "\n"
         }
         return title + "\n" + lines.joined()
     }
@@ -87,21 +107,40 @@ package struct LoadSummary {
     private func list(_ title: String, _ items: [String]) -> String {
         title + "\n"
             + items.map {
-                "  - " + TextLayout.wrapped($0, width: Self.width - 4, hangingIndent: 4) + "\n"
+                "  - " + TextLayout.wrapped($0, width: width - 4, hangingIndent: 4) + "\n"
             }.joined()
     }
 
     private func table(_ table: LoadFacts.Table) -> String {
+        let fitted = fitted(table)
         let text = TextLayout.table(
-            headings: table.headings,
-            alignments: table.headings.indices.map { table.text.contains($0) ? .left : .right },
-            rows: table.rows.map { row in
-                row.enumerated().map {
-                    table.text.contains($0) ? TextLayout.middleTruncated($1, to: 48) : $1
-                }
-            })
-        return table.title + "\n" + text.split(separator: "\n").map { "  \($0)\n" }.joined()
+            headings: fitted.headings,
+            alignments: fitted.headings.indices.map { fitted.text.contains($0) ? .left : .right },
+            rows: fitted.rows)
+        return fitted.title + "\n" + text.split(separator: "\n").map { "  \($0)\n" }.joined()
     }
+
+    /// Names of 48 columns at most; where that is too wide, without the columns that say least, and with
+    /// shorter names then.
+    private func fitted(_ table: LoadFacts.Table) -> LoadFacts.Table {
+        var table = table
+        func shorten(to columns: Int) {
+            for row in table.rows.indices {
+                for column in table.text where column < table.rows[row].count {
+                    table.rows[row][column] = TextLayout.middleTruncated(
+                        table.rows[row][column], to: columns)
+                }
+            }
+        }
+        shorten(to: Self.longestName)
+        while table.width > width, let column = table.spare.popLast() { table.remove(column) }
+        for columns in stride(from: Self.longestName - 1, through: Self.shortestName, by: -1)
+        where table.width > width { shorten(to: columns) }
+        return table
+    }
+
+    private static let longestName = 48
+    private static let shortestName = 12
 
     /// Each with what helps on a line of its own.
     private func failures(_ table: LoadFacts.Table) -> String {
@@ -111,7 +150,7 @@ package struct LoadSummary {
             + table.rows.map { row in
                 "  \(TextLayout.padded(row[0], to: codes))  "
                     + "\(TextLayout.padded(row[1], to: counts, right: true))  \(row[2])\n      "
-                    + TextLayout.wrapped(row[3], width: Self.width - 6, hangingIndent: 6) + "\n"
+                    + TextLayout.wrapped(row[3], width: width - 6, hangingIndent: 6) + "\n"
             }.joined()
     }
 
@@ -123,5 +162,22 @@ package struct LoadSummary {
             return "  \(mark) \(TextLayout.padded(row[1], to: names))  \(row[2])\n"
         }
         return "Thresholds\n" + lines.joined()
+    }
+}
+
+extension LoadFacts.Table {
+    /// Of a line with its indent.
+    fileprivate var width: Int {
+        headings.indices.reduce(0) { sum, column in
+            sum + 2
+                + (([headings] + rows).map { TextLayout.width($0[column]) }.max() ?? 0)
+        }
+    }
+
+    fileprivate mutating func remove(_ column: Int) {
+        headings.remove(at: column)
+        for row in rows.indices { rows[row].remove(at: column) }
+        text = Set(text.filter { $0 != column }.map { $0 > column ? $0 - 1 : $0 })
+        spare = spare.filter { $0 != column }.map { $0 > column ? $0 - 1 : $0 }
     }
 }

@@ -4,8 +4,10 @@ package import Model
 /// Puts together what the shares of a test measured, as it comes from a cluster.
 ///
 /// A value: used by one owner at a time. A second is closed when all shares that go on have reported it;
-/// of shares that are lost or have failed counts what they reported.
+/// of shares that are lost or have failed counts what they reported, and their part of the plan from then on
+/// as planned and never sent.
 package struct ClusterLoadMerge: Sendable {
+    private let scenario: LoadScenario?
     private var shares: [Share] = []
     /// Seconds that not all shares have reported.
     private var open: [Int: LoadInterval] = [:]
@@ -17,11 +19,14 @@ package struct ClusterLoadMerge: Sendable {
         /// No more than `whole` seconds will come.
         var hasEnded = false
         var whole = 0
+        /// Of one that is missing: its arrivals by the plan, from the first that did not come.
+        var missing: MissingArrivals?
 
         var mayBring: Bool { !hasEnded || next < whole }
     }
 
-    package init() {}
+    /// - Parameter scenario: what its workers were to send; nil leaves out what lost shares did not send.
+    package init(_ scenario: LoadScenario? = nil) { self.scenario = scenario }
 
     /// What to ask for next: of each share the first second that has not come.
     package var after: [Int] { shares.map(\.next) }
@@ -46,14 +51,42 @@ package struct ClusterLoadMerge: Sendable {
             else { continue }
             let interval = try Self.interval(text)
             shares[text.share].next = text.second + 1
-            shares[text.share].report.counts.add(interval.counts)
+            if interval.isMeasured {
+                shares[text.share].report.counts.add(interval.counts)
+                shares[text.share].report.counts.takeLevels(of: interval.counts)
+            }
             open[text.second, default: LoadInterval(second: text.second)].add(interval)
             open[text.second]?.isMeasured = interval.isMeasured
         }
         // Of shares that have ended nothing more comes.
         let awaited = shares.filter(\.mayBring).map(\.next).min() ?? .max
-        let whole = open.keys.filter { $0 < awaited }.sorted()
-        return whole.compactMap { open.removeValue(forKey: $0) }
+        return close(open.keys.filter { $0 < awaited })
+    }
+
+    /// Takes what there is of all seconds: nothing more comes.
+    package mutating func takeRest() -> [LoadInterval] { close(Array(open.keys)) }
+
+    private mutating func close(_ seconds: [Int]) -> [LoadInterval] {
+        seconds.sorted().compactMap { second in
+            guard var sum = open.removeValue(forKey: second) else { return nil }
+            let missing = shares.indices.reduce(0) { $0 + missingArrivals(of: $1, in: second) }
+            sum.counts.planned += missing
+            sum.counts.missedSends += missing
+            return sum
+        }
+    }
+
+    /// Arrivals of a share that is gone, due within a second; seconds come in order.
+    private mutating func missingArrivals(of share: Int, in second: Int) -> Int64 {
+        guard shares[share].report.missingFromSecond != nil, !shares[share].mayBring,
+            second >= shares[share].next, let scenario
+        else { return 0 }
+        if shares[share].missing == nil {
+            shares[share].missing = MissingArrivals(
+                scenario, LoadShare(index: share, count: shares.count),
+                fromSecond: shares[share].next)
+        }
+        return shares[share].missing?.count(until: Double(second + 1)) ?? 0
     }
 
     private mutating func update(_ status: LoadTestStatus.Share) {
@@ -89,5 +122,32 @@ package struct ClusterLoadMerge: Sendable {
                 "cluster.protocol",
                 "Second \(text.second) of share \(text.share) cannot be read: \(error)")
         }
+    }
+}
+
+/// The arrivals of a share that nobody sends.
+private struct MissingArrivals: Sendable {
+    private var schedule: ArrivalSchedule
+    private var next: Double?
+    private let end: Double
+
+    /// Nil for a load without a plan.
+    init?(_ scenario: LoadScenario, _ share: LoadShare, fromSecond second: Int) {
+        guard case .open(let process) = scenario.model else { return nil }
+        schedule = ArrivalSchedule(
+            stages: scenario.stages, process: process, share: share, seed: scenario.seed)
+        end = scenario.durationSeconds
+        next = schedule.next()
+        while let due = next, due < Double(second) { next = schedule.next() }
+    }
+
+    /// How many are due before `seconds` that were not counted.
+    mutating func count(until seconds: Double) -> Int64 {
+        var count: Int64 = 0
+        while let due = next, due < min(seconds, end) {
+            count += 1
+            next = schedule.next()
+        }
+        return count
     }
 }

@@ -57,6 +57,18 @@ package struct Histogram: Sendable, Equatable {
         maximum = [maximum, other.maximum].compactMap(\.self).max()
     }
 
+    /// What is left without all that a part of it counted; the least and the longest to their bins.
+    package func subtracting(_ part: Histogram) -> Histogram {
+        var rest = Histogram()
+        for (index, count) in counts.enumerated() where count > part.counts[index] {
+            let value = min(Self.value(ofBin: index), Self.highest)
+            rest.record(value, count: count - part.counts[index])
+        }
+        rest.clamped = max(clamped - part.clamped, 0)
+        rest.sum = max(sum - part.sum, 0)
+        return rest
+    }
+
     /// The least value of which a share `quantile` (0 to 1) is no longer, by nearest rank: the upper end of its
     /// bin, at most the maximum. 0 when nothing was recorded.
     package func value(quantile: Double) -> Int64 {
@@ -141,7 +153,7 @@ package struct Histogram: Sendable, Equatable {
         counts.enumerated().lazy.filter { $0.element > 0 }.map { index, count in
             let lowest = Self.value(ofBin: index)
             let highest = Self.highestEquivalent(ofBin: index)
-            return (lowest, Double(lowest + highest + 1) / 2, count)
+            return (lowest, Double(lowest + highest) / 2, count)
         }
     }
 

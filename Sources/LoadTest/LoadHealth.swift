@@ -6,4 +6,6 @@ package enum LoadHealth {
     package static let mostCPUShare = 0.85
     /// Of all sends, from which on late ones are worth a warning.
     package static let mostLateShare = 0.001
+    /// So many late sends happen to every generator: fewer are no sign of its limit.
+    package static let fewLateSends: Int64 = 10
 }

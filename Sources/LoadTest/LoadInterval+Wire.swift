@@ -10,6 +10,7 @@ extension LoadInterval: Codable {
         case errors
         case histograms
         case exact
+        case machines
     }
 
     /// Most different failure codes that are read.
@@ -23,6 +24,7 @@ extension LoadInterval: Codable {
         if loadSeconds != 1 { try container.encode(loadSeconds, forKey: .loadSeconds) }
         try container.encode(counts, forKey: .counts)
         if !errors.isEmpty { try container.encode(errors, forKey: .errors) }
+        if !machines.isEmpty { try container.encode(machines, forKey: .machines) }
         var texts: [String: String] = [:]
         var exact: [String: Histogram.Exact] = [:]
         for metric in LoadMetric.allCases {
@@ -42,10 +44,13 @@ extension LoadInterval: Codable {
         loadSeconds = try container.decodeIfPresent(Double.self, forKey: .loadSeconds) ?? 1
         counts = try container.decode(LoadCounts.self, forKey: .counts)
         errors = try container.decodeIfPresent([String: Int64].self, forKey: .errors) ?? [:]
+        machines =
+            try container.decodeIfPresent([String: LoadMachine].self, forKey: .machines) ?? [:]
         let texts = try container.decode([String: String].self, forKey: .histograms)
         let exact =
             try container.decodeIfPresent([String: Histogram.Exact].self, forKey: .exact) ?? [:]
-        guard second >= 0, errors.count <= Self.mostErrors, (0...1).contains(lengthSeconds),
+        guard second >= 0, errors.count <= Self.mostErrors, machines.count <= 1,
+            (0...1).contains(lengthSeconds),
             (0...1).contains(loadSeconds)
         else {
             throw DecodingError.dataCorruptedError(

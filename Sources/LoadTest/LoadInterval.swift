@@ -16,6 +16,8 @@ package struct LoadInterval: Sendable, Equatable {
     private var histograms = [Histogram?](repeating: nil, count: LoadMetric.allCases.count)
     /// Failed requests by failure code.
     package var errors: [String: Int64] = [:]
+    /// By what tells machines apart; empty where the generator is this process alone.
+    package var machines: [String: LoadMachine] = [:]
 
     package init(second: Int) { self.second = second }
 
@@ -41,6 +43,21 @@ package struct LoadInterval: Sendable, Equatable {
             histograms[metric.rawValue]?.add(histogram)
         }
         for (code, count) in other.errors { errors[code, default: 0] += count }
+        for (id, machine) in other.machines {
+            if machines[id] == nil { machines[id] = machine } else { machines[id]?.add(machine) }
+        }
+    }
+
+    /// The machine whose CPUs were busiest; nil where machines are not told apart.
+    package var busiestMachine: LoadMachine? {
+        machines.sorted { $0.key < $1.key }.map(\.value).filter { !$0.cpus.isEmpty }.max {
+            $0.cpuSeconds / Double($0.cpus.count) < $1.cpuSeconds / Double($1.cpus.count)
+        }
+    }
+
+    /// CPUs of all machines, each once; nil where machines are not told apart.
+    package var machineCores: Int? {
+        machines.isEmpty ? nil : machines.values.reduce(0) { $0 + $1.cpus.count }
     }
 }
 
@@ -55,6 +72,8 @@ package struct LoadCounts: Sendable, Equatable, Codable {
     package var failed: Int64 = 0
     /// Of bodies, of failed requests too.
     package var bytes: Int64 = 0
+    /// Of these, those of requests that failed.
+    package var failedBytes: Int64 = 0
     /// Connections opened.
     package var connections: Int64 = 0
     /// Sent more than `LoadHealth.lateSeconds` after they were due although a place was free: the generator's
@@ -110,6 +129,7 @@ package struct LoadCounts: Sendable, Equatable, Codable {
         succeeded += other.succeeded
         failed += other.failed
         bytes += other.bytes
+        failedBytes += other.failedBytes
         connections += other.connections
         lateSends += other.lateSends
         missedSends += other.missedSends

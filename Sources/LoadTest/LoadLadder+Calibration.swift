@@ -1,18 +1,47 @@
 package import Planner
 
 extension LoadResult {
-    /// What it says of `workers` workers to a plan that is calibrated with it; nil of nothing fetched.
+    /// Why a plan cannot be calibrated with it, a sentence; nil where it can.
+    ///
+    /// What a worker can do shows only where nothing but the work itself kept it waiting, to the end.
+    package var calibrationRefusal: String? {
+        if case .open = scenario.model {
+            return "its requests came at a rate, which does not show what workers could have done; "
+                + "run it with --users in place of --rate"
+        }
+        if case .viewers = scenario.user {
+            return "its viewers waited for their buffers, not for the workers; run it with --plain"
+        }
+        if scenario.think != .none {
+            return "its users rested between their requests; run it without --think"
+        }
+        if ending != .finished && ending != .capped {
+            return "it was ended before its time; let it run to its end"
+        }
+        if shares.contains(where: { $0.state != .finished }) {
+            return "it lost a worker, or one failed; run it again"
+        }
+        if total.counts.succeededInTime <= 0 || measuredSeconds <= 0 {
+            return "nothing was fetched in the time that counts"
+        }
+        return nil
+    }
+
+    /// What it says of `workers` workers to a plan that is calibrated with it; nil where it says nothing.
+    /// Requests that failed are in neither sizes nor times.
     package func poolMeasurement(workers: Double) -> PoolMeasurement? {
         let fetched = total.counts.succeeded
-        guard fetched > 0, measuredSeconds > 0, workers > 0 else { return nil }
+        guard calibrationRefusal == nil, workers > 0 else { return nil }
         var measurement = PoolMeasurement(
             workers: workers,
             segmentsPerSecond: Double(total.counts.succeededInTime) / measuredSeconds)
-        measurement.bytes = Double(total.counts.bytes)
-        measurement.segmentBytes = Double(total.counts.bytes) / Double(fetched)
+        let bytes = max(total.counts.bytes - total.counts.failedBytes, 0)
+        measurement.bytes = Double(bytes)
+        measurement.segmentBytes = Double(bytes) / Double(fetched)
         measurement.cpuSeconds = total.counts.cpuSeconds > 0 ? total.counts.cpuSeconds : nil
         // From the sending: what a request waits for its turn is no time of a transfer.
-        if let histogram = total[.totalUncorrected] {
+        if let all = total[.totalUncorrected] {
+            let histogram = total[.failedUncorrected].map(all.subtracting) ?? all
             var service = PowerSums()
             for bin in histogram.occupied {
                 service.add(bin.middle / 1e6, count: Int(bin.count))
@@ -20,6 +49,11 @@ extension LoadResult {
             measurement.service = service
         }
         return measurement
+    }
+
+    /// Of a test that ran once: a thread here, or a worker of a cluster, is a worker of the plan.
+    package var poolMeasurement: PoolMeasurement? {
+        poolMeasurement(workers: Double(shares.isEmpty ? cores : shares.count))
     }
 }
 
@@ -29,5 +63,16 @@ extension LoadLadder {
     package var poolMeasurements: [PoolMeasurement] {
         guard unit == .workers else { return [] }
         return steps.compactMap { $0.result.poolMeasurement(workers: $0.level) }
+    }
+
+    /// As of a result.
+    package var calibrationRefusal: String? {
+        guard unit == .workers else {
+            return
+                "its load was the most that its thresholds allow, not the most that workers can do; "
+                + "run it without --search"
+        }
+        guard poolMeasurements.isEmpty else { return nil }
+        return steps.last?.result.calibrationRefusal ?? "no step of it came to its end"
     }
 }

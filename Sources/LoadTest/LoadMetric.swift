@@ -9,6 +9,8 @@ package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
     case firstByteUncorrected
     case total
     case totalUncorrected
+    /// Of requests that failed: from the sending to their end, which is in `totalUncorrected` as well.
+    case failedUncorrected
     /// From the planned time to the sending.
     case sendDelay
     /// From a viewer's planned time to the first frame.
@@ -38,6 +40,7 @@ package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
         case .firstByteUncorrected: "first_byte_uncorrected"
         case .total: "total"
         case .totalUncorrected: "total_uncorrected"
+        case .failedUncorrected: "failed_uncorrected"
         case .sendDelay: "send_delay"
         case .startup: "startup"
         case .stall: "stall"
@@ -51,8 +54,8 @@ package enum LoadMetric: Int, Sendable, CaseIterable, Hashable {
 
     package var unit: Unit {
         switch self {
-        case .connect, .firstByte, .firstByteUncorrected, .total, .totalUncorrected, .sendDelay,
-            .startup, .stall:
+        case .connect, .firstByte, .firstByteUncorrected, .total, .totalUncorrected,
+            .failedUncorrected, .sendDelay, .startup, .stall:
             .microseconds
         case .viewerStalls, .viewerLateSegments, .viewerSwitches: .count
         case .viewerRebuffering: .millionths

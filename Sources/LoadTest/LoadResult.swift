@@ -31,11 +31,18 @@ package struct LoadResult: Sendable {
     package var breakdown = LoadBreakdown()
     package var verdicts: [LoadVerdict] = []
     package var shares: [LoadShareReport] = []
+    /// Of `shares`, by index: whose part of `breakdown` is not there.
+    package var sharesWithoutBreakdown: [Int] = []
+    /// What else a reader has to know of how it went, a sentence each.
+    package var notes: [String] = []
     /// Cores that the generators' loops had, all shares together.
     package var cores = 1
 
     /// Those that did not hold.
     package var broken: [LoadVerdict] { verdicts.filter { !$0.holds } }
+
+    /// False where a share of it was lost, failed, or has not ended.
+    package var isWhole: Bool { shares.allSatisfy { $0.state == .finished } }
 
     package init() {}
 }
@@ -125,7 +132,7 @@ package struct LoadShareReport: Sendable, Codable, Equatable {
     /// The worker's name; empty for this process.
     package var worker: String
     package var state: State
-    /// Of its own intervals.
+    /// Of its own intervals, of what counts.
     package var counts: LoadCounts
     /// The first second of which nothing was heard; nil for a share that is whole.
     package var missingFromSecond: Int?

@@ -143,6 +143,15 @@ package struct LoadCaps: Sendable, Equatable {
     package var bytes: Int64?
 
     package init() {}
+
+    /// What of requests and bytes is left after a run; nil where nothing is.
+    package func left(after result: LoadResult) -> LoadCaps? {
+        var left = self
+        let (warmUp, total) = (result.warmUp.counts, result.total.counts)
+        left.requests = requests.map { $0 - warmUp.sent - total.sent }
+        left.bytes = bytes.map { $0 - warmUp.bytes - total.bytes }
+        return (left.requests ?? 1) > 0 && (left.bytes ?? 1) > 0 ? left : nil
+    }
 }
 
 /// How requests are made.

@@ -34,6 +34,8 @@ extension LoadFigure {
         case .failedViewerRatio:
             Self.ratio(Double(counts.viewersFailed), of: Double(counts.viewersEnded))
         case .lateSendRatio: Self.ratio(Double(counts.lateSends), of: Double(counts.sent))
+        case .missedSendRatio:
+            Self.ratio(Double(counts.missedSends), of: Double(counts.sent + counts.missedSends))
         }
     }
 

@@ -5,6 +5,7 @@ extension LoadThreshold {
         ("error_rate", .errorRate), ("rate", .requestRate), ("throughput", .throughput),
         ("rebuffer_ratio", .rebufferRatio), ("late_segments", .lateSegmentRatio),
         ("failed_viewers", .failedViewerRatio), ("late_sends", .lateSendRatio),
+        ("missed_sends", .missedSendRatio),
     ]
     private static let statistics = ["p99", "mean", "max"]
 
@@ -87,7 +88,8 @@ extension LoadThreshold {
     private static func scale(of figure: LoadFigure) -> Scale {
         switch figure {
         case .quantile(let metric, _), .mean(let metric), .maximum(let metric): scale(of: metric)
-        case .errorRate, .rebufferRatio, .lateSegmentRatio, .failedViewerRatio, .lateSendRatio:
+        case .errorRate, .rebufferRatio, .lateSegmentRatio, .failedViewerRatio, .lateSendRatio,
+            .missedSendRatio:
             ratio(of: 1)
         case .requestRate:
             Scale(

@@ -44,4 +44,6 @@ package enum LoadFigure: Sendable, Hashable {
     case failedViewerRatio
     /// Sends that the generator itself was late with, of all, 0 to 1.
     case lateSendRatio
+    /// Requests and viewers that were due and never sent, of these and all that were sent, 0 to 1.
+    case missedSendRatio
 }

@@ -37,19 +37,33 @@ package struct Calibration: Sendable {
     }
 
     private static func runs(_ text: String) throws(PlannerError) -> [MeasuredRun] {
+        let files = try files(text)
+        for file in files {
+            guard let reason = file.noCalibration, file.calibration?.isEmpty ?? true else {
+                continue
+            }
+            throw PlannerError(
+                field: "the load test", given: "no measure of what workers can do",
+                allowed: String(reason.prefix(200)))
+        }
+        return files.flatMap(\.parts)
+    }
+
+    /// As they were given, each perhaps of several runs.
+    private static func files(_ text: String) throws(PlannerError) -> [MeasuredRun] {
         let decoder = JSONDecoder()
         let data = Data(text.utf8)
         if let runs = try? decoder.decode([MeasuredRun].self, from: data) {
-            return runs.flatMap(\.parts)
+            return runs
         }
-        if let run = try? decoder.decode(MeasuredRun.self, from: data) { return run.parts }
+        if let run = try? decoder.decode(MeasuredRun.self, from: data) { return [run] }
         var runs: [MeasuredRun] = []
         var number = 0
         for line in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
             number += 1
             if line.allSatisfy(\.isWhitespace) { continue }
             do {
-                runs += try decoder.decode(MeasuredRun.self, from: Data(line.utf8)).parts
+                runs.append(try decoder.decode(MeasuredRun.self, from: Data(line.utf8)))
             } catch {
                 throw PlannerError(
                     field: "line \(number)", given: "no measurement",
@@ -270,6 +284,8 @@ private struct MeasuredRun: Decodable {
     var segmentBytes: Double?
     /// What an object holds that is more than one measurement: a load test's result.
     var calibration: [MeasuredRun]?
+    /// Why it holds none.
+    var noCalibration: String?
 
     var parts: [MeasuredRun] { calibration?.flatMap(\.parts) ?? [self] }
 

@@ -37,6 +37,27 @@ package struct StyledLine {
 
     package init() {}
 
+    /// Columns that it takes when it is not cut.
+    package var width: Int { pieces.reduce(0) { $0 + TextLayout.width($1.text) } }
+
+    /// `parts` one behind the other; those that a line of `columns` columns has no room for begin the next one,
+    /// behind `indent` spaces.
+    package static func flowing(_ parts: [StyledLine], columns: Int, indent: Int) -> [StyledLine] {
+        var lines: [StyledLine] = []
+        for part in parts {
+            if var last = lines.last, last.width + part.width <= columns {
+                last.pieces += part.pieces
+                lines[lines.count - 1] = last
+            } else {
+                var line = StyledLine()
+                if !lines.isEmpty { line.append(String(repeating: " ", count: indent)) }
+                line.pieces += part.pieces
+                lines.append(line)
+            }
+        }
+        return lines
+    }
+
     /// Adds a piece in one look.
     package mutating func append(_ text: String, _ look: Look = .plain) {
         if !text.isEmpty { pieces.append((text, look)) }
@@ -55,11 +76,14 @@ package struct StyledLine {
 
     /// The line in at most `columns` columns, with the looks when `usesColor`.
     package func rendered(columns: Int, usesColor: Bool) -> String {
+        let isCut = width > columns
         var left = columns
         var result = ""
         for (text, look) in pieces {
             guard left > 0 else { break }
-            let shown = TextLayout.truncated(text, to: left)
+            // What is cut shows as one `…`, also where a piece ends just there.
+            let isLast = isCut && TextLayout.width(text) >= left
+            let shown = isLast ? TextLayout.truncated(text + "…", to: left) : text
             left -= TextLayout.width(shown)
             result +=
                 usesColor && look != .plain

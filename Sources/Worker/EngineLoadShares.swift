@@ -29,7 +29,7 @@ struct EngineLoadShares: LoadShareRunner {
         let preflight = LoadPreflight(
             scenario, means, addressPolicy: addressPolicy,
             nowSeconds: Date().timeIntervalSince1970)
-        let ready = try await preflight.run()
+        let ready = try await Self.admitted(preflight)
         if Task.isCancelled { throw Failure("worker.cancelled", "The load test was stopped.") }
         var options = LoadEngine.Options()
         options.threads = max(ProcessInfo.processInfo.activeProcessorCount, 1)
@@ -37,6 +37,22 @@ struct EngineLoadShares: LoadShareRunner {
             Int(OpenFiles.raiseLimit()) - Self.otherFiles, Self.otherFiles)
         options.addresses = ready.addresses
         return EngineLoadShare(plan: ready.plan, scenario: scenario, options: options)
+    }
+}
+
+extension EngineLoadShares {
+    /// As the preflight finds, with what helps where this worker may not ask an address.
+    private static func admitted(
+        _ preflight: LoadPreflight
+    ) async throws(Failure) -> LoadPreflight.Outcome {
+        do throws(Failure) {
+            return try await preflight.run()
+        } catch {
+            guard error.message.hasSuffix(LoadPreflight.deniedWords) else { throw error }
+            // What helps comes first: the end of a long message may be left out.
+            throw Failure(
+                error.code, "its --allow-addresses does not admit this: \(error.message)")
+        }
     }
 }
 
@@ -72,8 +88,12 @@ private final class EngineLoadShare: PreparedLoadShare {
             return false
         }
         if isStopped { engine.stop(.interrupted) }
-        let outcome = try await engine.run(
-            startNanoseconds: startNanoseconds, onInterval: onInterval)
+        let cpus = ThisMachine.cpus
+        let outcome = try await engine.run(startNanoseconds: startNanoseconds) { interval in
+            var interval = interval
+            interval.machines = ThisMachine.use(interval.counts.cpuSeconds, cpus)
+            onInterval(interval)
+        }
         return LoadShareEnd(
             ending: outcome.ending, elapsedSeconds: outcome.elapsedSeconds,
             breakdown: outcome.breakdown)

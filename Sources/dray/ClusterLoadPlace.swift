@@ -15,10 +15,14 @@ struct ClusterLoadPlace: LoadPlace {
         endpoints: String, token: String?, _ options: ClusterLoadRunner.Options,
         note: @escaping ClusterLoadNotes.Note
     ) throws(Failure) {
-        client = try CoordinatorClient(endpoints: endpoints, token: token)
+        client = try CoordinatorClient(
+            endpoints: endpoints, token: token, timeoutSeconds: Self.answerSeconds)
         self.options = options
         notes = ClusterLoadNotes(note)
     }
+
+    /// A coordinator that takes longer is asked again: it may stand still.
+    private static let answerSeconds = 10.0
 
     var generators: LoadGenerators { notes.generators }
 

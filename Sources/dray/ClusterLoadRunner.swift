@@ -16,6 +16,9 @@ final class ClusterLoadRunner: LoadRunner {
         var atLeast: Int?
         /// How long workers are waited for.
         var waitSeconds = 60.0
+        /// How long a test that runs is asked for where no coordinator answers. Workers keep what they
+        /// measured for as long.
+        var patienceSeconds = 60.0
     }
 
     private enum State {
@@ -24,7 +27,7 @@ final class ClusterLoadRunner: LoadRunner {
         case stopped(LoadResult.Ending)
     }
 
-    /// How long a coordinator may be away before the test is given up; it is stopped soon after that.
+    /// How long a coordinator may be away where there is nothing to lose yet, or it is to be over.
     private static let retrySeconds = 15.0
 
     private let client: CoordinatorClient
@@ -59,7 +62,7 @@ final class ClusterLoadRunner: LoadRunner {
                 scenario.durationSeconds + max(scenario.http.timeoutSeconds - 60, 0),
                 WireLimits.loadSeconds.upperBound))
         // Not cancelled with whoever waits for it: the test is stopped, and what it measured is told.
-        let following = Task { try await self.follow(test, onInterval) }
+        let following = Task { try await self.follow(test, scenario, onInterval) }
         return try await withTaskCancellationHandler {
             try await following.value
         } onCancel: {
@@ -93,7 +96,8 @@ final class ClusterLoadRunner: LoadRunner {
     // MARK: Following
 
     private func follow(
-        _ test: LoadTestSubmission, _ onInterval: @Sendable (LoadInterval) -> Void
+        _ test: LoadTestSubmission, _ scenario: LoadScenario,
+        _ onInterval: @Sendable (LoadInterval) -> Void
     ) async throws -> LoadRunEnd {
         asked.withLock { $0 = nil }
         let isStopped = state.withLock { state in
@@ -110,45 +114,94 @@ final class ClusterLoadRunner: LoadRunner {
         if asked.withLock({ $0 }) != nil {
             try await client.stopLoadTest(test.id, retrySeconds: Self.retrySeconds)
         }
-        var merge = ClusterLoadMerge()
-        var known: LoadTestState?
-        var seconds = 0
-        while true {
-            let news = try await client.follow(
-                test.id,
-                LoadTestFollow(after: merge.after, waitMilliseconds: 1_000, known: known),
-                retrySeconds: Self.retrySeconds)
-            known = news.test.state
-            for interval in try merge.take(news) {
-                seconds = max(seconds, interval.second + 1)
-                onInterval(interval)
+        var progress = Progress(merge: ClusterLoadMerge(scenario))
+        do {
+            while true {
+                let news = try await news(of: test.id, progress)
+                progress.latest = news.test
+                for interval in try progress.merge.take(news) {
+                    progress.tell(interval, onInterval)
+                }
+                onStatus(news.test)
+                if news.test.state == .ended, !news.hasMore {
+                    return try await end(news.test, progress)
+                }
             }
-            onStatus(news.test)
-            if news.test.state == .ended, !news.hasMore {
-                return try await end(news.test, merge, seconds)
+        } catch let failure as Failure {
+            // What has come is not lost for what does not.
+            for interval in progress.merge.takeRest() { progress.tell(interval, onInterval) }
+            guard progress.seconds > 0 else { throw failure }
+            return givenUp(progress, failure)
+        }
+    }
+
+    /// How far a test is that is followed.
+    private struct Progress {
+        var merge: ClusterLoadMerge
+        var latest: LoadTestStatus?
+        /// That were told of.
+        var seconds = 0
+
+        mutating func tell(
+            _ interval: LoadInterval, _ onInterval: @Sendable (LoadInterval) -> Void
+        ) {
+            seconds = max(seconds, interval.second + 1)
+            onInterval(interval)
+        }
+    }
+
+    /// Asks for as long as a coordinator may be away.
+    private func news(of id: LoadTestID, _ progress: Progress) async throws -> LoadTestNews {
+        let follow = LoadTestFollow(
+            after: progress.merge.after, waitMilliseconds: 1_000, known: progress.latest?.state)
+        let begun = ContinuousClock.now
+        while true {
+            do throws(Failure) {
+                return try await client.follow(id, follow, retrySeconds: Self.shortSeconds)
+            } catch {
+                guard error.code.isOfCoordinator else { throw error }
+                let isOver = asked.withLock { $0 != nil }
+                let patience =
+                    isOver
+                    ? min(Self.retrySeconds, options.patienceSeconds)
+                    : options.patienceSeconds
+                guard ContinuousClock.now - begun < .seconds(patience) else { throw error }
             }
         }
     }
 
-    private func end(
-        _ test: LoadTestStatus, _ merge: ClusterLoadMerge, _ seconds: Int
-    ) async throws -> LoadRunEnd {
+    /// Between two looks at whether it is to be over.
+    private static let shortSeconds = 1.0
+
+    /// What there is of a test that cannot be followed to its end.
+    private func givenUp(_ progress: Progress, _ failure: Failure) -> LoadRunEnd {
+        let asked = asked.withLock { $0 }
+        var end = LoadRunEnd(
+            ending: asked ?? .interrupted, breakdown: LoadBreakdown(),
+            shares: progress.merge.reports, elapsedSeconds: Double(progress.seconds),
+            cores: progress.latest?.loadCores ?? 0)
+        end.sharesWithoutBreakdown = end.shares.map(\.index)
+        end.failure = failure
+        return end
+    }
+
+    private func end(_ test: LoadTestStatus, _ progress: Progress) async throws -> LoadRunEnd {
         let asked = asked.withLock { $0 }
         guard test.started != nil else {
             if let failure = test.failure { throw failure }
             return Self.nothing(asked ?? .interrupted)
         }
+        let reports = progress.merge.reports
         var end = LoadRunEnd(
             ending: asked ?? (test.failure == nil ? .finished : .interrupted),
-            breakdown: LoadBreakdown(), shares: merge.reports, elapsedSeconds: 0,
-            cores: test.shares.reduce(0) { $0 + ($1.number == nil ? 0 : $1.cores) })
-        for report in merge.reports {
-            let text = try await client.loadBreakdown(
-                of: test.id, share: report.index, retrySeconds: Self.retrySeconds
-            ).data
-            guard let share = try text.map(Self.shareEnd) else {
-                // Lost: until when it went on, nobody knows.
-                end.elapsedSeconds = max(end.elapsedSeconds, Double(seconds))
+            breakdown: LoadBreakdown(), shares: reports, elapsedSeconds: 0, cores: test.loadCores)
+        end.failure = asked == nil ? test.failure : nil
+        var isThere = true
+        for report in reports {
+            guard isThere, let share = await shareEnd(report.index, of: test.id, &isThere) else {
+                // Until when it went on, nobody knows.
+                end.elapsedSeconds = max(end.elapsedSeconds, Double(progress.seconds))
+                end.sharesWithoutBreakdown.append(report.index)
                 continue
             }
             end.breakdown.add(share.breakdown)
@@ -156,6 +209,22 @@ final class ClusterLoadRunner: LoadRunner {
             if end.ending == .finished { end.ending = share.ending }
         }
         return end
+    }
+
+    /// Nil for a share that never told; `isThere` is false once no coordinator answers.
+    private func shareEnd(
+        _ index: Int, of id: LoadTestID, _ isThere: inout Bool
+    ) async -> LoadShareEnd? {
+        do throws(Failure) {
+            let text = try await client.loadBreakdown(
+                of: id, share: index, retrySeconds: min(Self.retrySeconds, options.patienceSeconds)
+            ).data
+            guard let text else { return nil }
+            return try Self.shareEnd(text)
+        } catch {
+            isThere = !error.code.isOfCoordinator
+            return nil
+        }
     }
 
     private static func shareEnd(_ text: String) throws(Failure) -> LoadShareEnd {
@@ -169,5 +238,20 @@ final class ClusterLoadRunner: LoadRunner {
     private static func nothing(_ ending: LoadResult.Ending) -> LoadRunEnd {
         LoadRunEnd(
             ending: ending, breakdown: LoadBreakdown(), shares: [], elapsedSeconds: 0, cores: 0)
+    }
+}
+
+extension LoadTestStatus {
+    /// Of all workers that have a part in it.
+    fileprivate var loadCores: Int {
+        shares.reduce(0) { $0 + ($1.number == nil ? 0 : $1.cores) }
+    }
+}
+
+extension FailureCode {
+    /// That of the moment, and not of what was asked for.
+    fileprivate var isOfCoordinator: Bool {
+        ["cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy"]
+            .contains(self)
     }
 }

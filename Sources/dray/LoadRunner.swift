@@ -25,6 +25,10 @@ struct LoadRunEnd: Sendable {
     var ending: LoadResult.Ending
     var breakdown: LoadBreakdown
     var shares: [LoadShareReport]
+    /// Of `shares`, by index: whose part of `breakdown` is not there.
+    var sharesWithoutBreakdown: [Int] = []
+    /// Why it could not be followed to its end.
+    var failure: Failure?
     /// From the start until the last request ended.
     var elapsedSeconds: Double
     /// That the generators had.

@@ -24,7 +24,7 @@ enum LoadTestCommand {
             --bytes, and what is under way then has its --timeout; Ctrl-C ends it at once, with a report.
 
             Exit codes: 0 done, 2 bad usage or a target that cannot be asked, and then no load is sent, \
-            3 the test could not go on, 99 a threshold does not hold, 130 interrupted.
+            3 the test could not go on or lost a worker, 99 a threshold does not hold, 130 interrupted.
             """,
         operands: [
             CommandOperand("TARGET", required: false, help: "A URL, a scenario's FILE, or -.")
@@ -107,6 +107,7 @@ enum LoadTestCommand {
             return code == .success ? .interrupted : code
         }
         try files.write(outcome)
+        if let failure = outcome.failure { return Console.fail(failure) }
         return outcome.exitCode
     }
 
@@ -134,9 +135,27 @@ enum LoadTestCommand {
                 "--search is without a threshold",
                 hint: "Add what must hold: --threshold 'p99(total) < 200ms'.")
         }
+        let step = try LoadTestOptions.duration("step", arguments, 1...3_600) ?? 10
+        let first = scenario.mostLevel
+        guard first > 0 else {
+            throw UsageError(
+                "--search begins with nothing", hint: "Give a rate or users over 0 to begin with.")
+        }
+        if let most = arguments.number("most"), most < first {
+            throw LoadTestOptions.refusal(
+                "most", HumanFormat.fixed(most, places: 0),
+                "\(HumanFormat.fixed(first, places: 0)), which it begins with, or more")
+        }
+        let seconds =
+            try LoadTestOptions.duration("duration", arguments, LoadLimits.capSeconds)
+            ?? scenario.caps.durationSeconds
+        if let seconds, seconds < step {
+            throw LoadTestOptions.refusal(
+                "step", HumanFormat.duration(seconds: step),
+                "up to \(HumanFormat.duration(seconds: seconds)), the time of all steps together")
+        }
         return .search(
-            stepSeconds: try LoadTestOptions.duration("step", arguments, 1...3_600) ?? 10,
-            most: arguments.number("most") ?? 1_000_000)
+            stepSeconds: step, most: arguments.number("most") ?? 1_000_000, seconds: seconds)
     }
 
     private static func workers(_ text: String) throws -> [Int] {
@@ -160,9 +179,35 @@ struct LoadTestFiles {
     /// Throws where a file cannot be written, before anything is sent.
     init(_ arguments: Arguments) throws {
         self.arguments = arguments
+        var options: [String: String] = [:]
         for option in ["html", "csv", "hdr-log", "prometheus"] {
-            if let path = arguments.text(option) { try ReportWriter.check(path, option: option) }
+            guard let path = arguments.text(option) else { continue }
+            guard path != "-" else {
+                throw LoadTestOptions.refusal(
+                    option, path, "a file's path; standard output has the summary, or --json")
+            }
+            try ReportWriter.check(path, option: option)
+            let place = Self.place(path)
+            if let place, let other = options.updateValue(option, forKey: place) {
+                throw UsageError(
+                    "--\(other) and --\(option) are one file, \(printable(path))",
+                    hint: "Give each a file of its own.")
+            }
         }
+    }
+
+    /// The same for two names of one file; nil for what is no file, `/dev/null` say.
+    private static func place(_ path: String) -> String? {
+        var isFolder: ObjCBool = false
+        let url = URL(fileURLWithPath: path)
+        if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) {
+            let type =
+                try? FileManager.default.attributesOfItem(
+                    atPath: url.resolvingSymlinksInPath().path)[.type] as? FileAttributeType
+            return type == .typeRegular ? url.resolvingSymlinksInPath().path : nil
+        }
+        return url.deletingLastPathComponent().resolvingSymlinksInPath()
+            .appendingPathComponent(url.lastPathComponent).path
     }
 
     func write(_ outcome: LoadTestSession.Outcome) throws {
@@ -181,8 +226,10 @@ struct LoadTestFiles {
             Console.write(try LoadJSON.text(result, ladder: ladder))
         } else {
             let style = TerminalStyle(environment: DrayCommand.environment)
-            Console.write(
-                LoadSummary(result, ladder: ladder, usesUnicode: style.usesUnicode).text)
+            let summary = LoadSummary(
+                result, ladder: ladder, usesUnicode: style.usesUnicode,
+                columns: LiveLines.columns(of: STDOUT_FILENO))
+            Console.write(summary.text)
         }
     }
 }

@@ -43,11 +43,20 @@ final class LoadTestService: DrainableService {
     func run() async throws {
         let task = Task { try await prepareAndRun() }
         running.withLock { $0 = task }
-        try await withTaskCancellationHandler {
-            try await task.value
-        } onCancel: {
-            task.cancel()
+        do {
+            try await withTaskCancellationHandler {
+                try await task.value
+            } onCancel: {
+                task.cancel()
+            }
+        } catch {
+            // Stopped before there was a load: that is no failure.
+            guard task.isCancelled, Self.isCancellation(error) else { throw error }
         }
+    }
+
+    private static func isCancellation(_ error: any Error) -> Bool {
+        error is CancellationError || (error as? Failure)?.code == "worker.cancelled"
     }
 
     /// Ends the load at once; workers of a cluster take a moment to say what there was of it.
@@ -79,7 +88,7 @@ final class LoadTestService: DrainableService {
         let course: PublicNotice.Course =
             switch course {
             case .once: .once
-            case .search(_, let most): .search(most: most)
+            case .search(_, let most, _): .search(most: most)
             case .scale(let workers): .scale(workers)
             }
         guard let text = PublicNotice.text(hosts, scenario, course) else { return }

@@ -1,4 +1,5 @@
 import Foundation
+import LoadReport
 import LoadTest
 import Model
 import Planner
@@ -11,7 +12,9 @@ final class LoadTestSession: Sendable {
     enum Course: Sendable, Equatable {
         case once
         /// From the scenario's own load on, a step of so many seconds for each load.
-        case search(stepSeconds: Double, most: Double)
+        /// `seconds` is the time of all steps together, nil for as long as it takes; a step that would go
+        /// beyond it is not begun.
+        case search(stepSeconds: Double, most: Double, seconds: Double? = nil)
         /// With so many workers, each with the scenario's users.
         case scale([Int])
     }
@@ -21,14 +24,27 @@ final class LoadTestSession: Sendable {
         /// Of the one run; of a search the highest load that held, of a scale the last step.
         var result: LoadResult
         var ladder: LoadLadder?
+        /// What ended it before its time; what there was until then is told all the same.
+        var failure: Failure?
 
+        /// What a failure comes to is for whoever tells of it.
         var exitCode: ExitCode {
             if result.ending == .interrupted { return .interrupted }
             if let ladder, ladder.kind == .search {
-                return ladder.highest == nil ? .thresholdBroken : .success
+                if ladder.highest != nil { return .success }
+                // Nothing of what was tested has broken where the load was never sent.
+                return ladder.steps.contains { $0.limit == .threshold }
+                    ? .thresholdBroken : .noCluster
             }
-            return result.broken.isEmpty && result.ending != .aborted ? .success : .thresholdBroken
+            guard result.broken.isEmpty, result.ending != .aborted else { return .thresholdBroken }
+            return result.isWhole ? .success : .noCluster
         }
+    }
+
+    /// A run of one load.
+    private struct Step {
+        var result: LoadResult
+        var failure: Failure?
     }
 
     /// Told of each second that is over, with all that counts up to then. From any thread; must not wait.
@@ -60,8 +76,9 @@ final class LoadTestSession: Sendable {
     func run() async throws {
         let outcome = try await withTaskCancellationHandler {
             switch course {
-            case .once: Outcome(result: try await step(scenario, workers: nil, name: nil))
-            case .search(let seconds, let most): try await search(seconds, most)
+            case .once: try await once()
+            case .search(let step, let most, let seconds):
+                try await search(step, most, seconds ?? .infinity)
             case .scale(let workers): try await scale(workers)
             }
         } onCancel: {
@@ -72,36 +89,60 @@ final class LoadTestSession: Sendable {
 
     // MARK: Courses
 
-    private func search(_ seconds: Double, _ most: Double) async throws -> Outcome {
+    private func once() async throws -> Outcome {
+        let step = try await step(scenario, workers: nil, name: nil)
+        return Outcome(result: step.result, failure: step.failure)
+    }
+
+    private func search(
+        _ stepSeconds: Double, _ most: Double, _ seconds: Double
+    ) async throws -> Outcome {
         let isOpen = scenario.model != .closed
         var ladder = LoadLadder(kind: .search, unit: isOpen ? .arrivalsPerSecond : .users)
-        let first = scenario.stages.map { max($0.from, $0.to) }.max() ?? 1
+        let first = scenario.mostLevel
         var search = LoadSearch(first: first, most: max(most, first), isWhole: !isOpen)
+        var caps: LoadCaps? = scenario.caps
+        var failure: Failure?
         while let level = search.next {
-            let one = scenario.held(at: level, seconds: seconds)
+            guard let left = caps, Double(ladder.steps.count + 1) * stepSeconds <= seconds else {
+                ladder.isCapped = true
+                break
+            }
+            var one = scenario.held(at: level, seconds: stepSeconds)
+            (one.caps.requests, one.caps.bytes) = (left.requests, left.bytes)
             let figure = HumanFormat.fixed(level, places: level < 10 ? 1 : 0)
             let text = figure + (isOpen ? "/s" : " users")
-            let result = try await step(one, workers: nil, name: text)
-            ladder.steps.append(LoadLadder.Step(level: level, result: result))
+            guard let result = try await take(one, nil, text, level, &ladder, &failure) else {
+                break
+            }
+            let limit = result.limit
+            ladder.steps[ladder.steps.count - 1].limit = limit
             guard result.ending != .interrupted else { break }
-            search.record(holds: result.broken.isEmpty && result.ending != .aborted)
+            caps = left.left(after: result)
+            // What its caps ended has shown neither.
+            if limit == .cap { caps = nil } else { search.record(holds: limit == nil) }
         }
         ladder.highest = search.highest
         ladder.lowestBroken = search.lowestBroken
         let best = ladder.steps.last { $0.level == search.highest } ?? ladder.steps.last
-        var result = best?.result ?? LoadResult()
-        if ladder.steps.last?.result.ending == .interrupted { result.ending = .interrupted }
-        return Outcome(result: result, ladder: ladder)
+        return outcome(ladder, best?.result ?? LoadResult(), failure)
     }
 
     private func scale(_ workers: [Int]) async throws -> Outcome {
         var ladder = LoadLadder(kind: .scale, unit: .workers)
+        var caps: LoadCaps? = scenario.caps
+        var failure: Failure?
         for count in workers {
-            let result = try await step(
-                scenario.multiplied(by: Double(count)), workers: count,
-                name: "\(count) worker\(count == 1 ? "" : "s")")
-            ladder.steps.append(LoadLadder.Step(level: Double(count), result: result))
-            if result.ending == .interrupted { break }
+            guard let left = caps else {
+                ladder.isCapped = true
+                break
+            }
+            var one = scenario.multiplied(by: Double(count))
+            (one.caps.requests, one.caps.bytes) = (left.requests, left.bytes)
+            let name = "\(count) worker\(count == 1 ? "" : "s")"
+            let result = try await take(one, count, name, Double(count), &ladder, &failure)
+            guard let result, result.ending != .interrupted else { break }
+            caps = left.left(after: result)
         }
         let points = ladder.steps.compactMap { step -> (n: Double, x: Double)? in
             let rate = LoadFigure.requestRate.value(
@@ -109,14 +150,58 @@ final class LoadTestSession: Sendable {
             return rate.flatMap { $0 > 0 ? (n: step.level, x: $0) : nil }
         }
         ladder.fit = try? Scalability.fit(points)
-        return Outcome(result: ladder.steps.last?.result ?? LoadResult(), ladder: ladder)
+        return outcome(ladder, ladder.steps.last?.result ?? LoadResult(), failure)
+    }
+
+    /// Runs one load and adds it to the ladder; nil where it failed. Throws where there is nothing to tell
+    /// of then.
+    private func take(
+        _ scenario: LoadScenario, _ workers: Int?, _ name: String, _ level: Double,
+        _ ladder: inout LoadLadder, _ failure: inout Failure?
+    ) async throws -> LoadResult? {
+        do {
+            let step = try await step(scenario, workers: workers, name: name)
+            failure = step.failure
+            // Of one that was cut short there is more than nothing where it is the only one.
+            guard step.failure == nil || ladder.steps.isEmpty else { return nil }
+            var result = step.result
+            if step.failure != nil { result.notes.removeAll() }
+            ladder.steps.append(LoadLadder.Step(level: level, result: result))
+            return step.failure == nil ? result : nil
+        } catch {
+            guard !ladder.steps.isEmpty else { throw error }
+            failure = error as? Failure ?? Failure("worker.internal", "\(error)")
+            return nil
+        }
+    }
+
+    private func outcome(
+        _ ladder: LoadLadder, _ result: LoadResult, _ failure: Failure?
+    ) -> Outcome {
+        var result = result
+        if ladder.steps.last?.result.ending == .interrupted { result.ending = .interrupted }
+        if ladder.isCapped {
+            result.notes.append("It ended early: all that its caps allow was used up.")
+        }
+        var failure = failure
+        if failure?.code == "worker.cancelled" {
+            result.ending = .interrupted
+            failure = nil
+        }
+        if let failure {
+            let count = ladder.steps.count
+            result.notes.append(
+                "It could not go on after \(HumanFormat.count(count, "load")): "
+                    + "\(failure.code): \(printable(failure.message))")
+        }
+        return Outcome(result: result, ladder: ladder, failure: failure)
     }
 
     // MARK: One run
 
     private func step(
         _ scenario: LoadScenario, workers: Int?, name: String?
-    ) async throws -> LoadResult {
+    ) async throws -> Step {
         onStep(name, scenario)
         let recorder = Mutex(LoadRecorder())
         recorder.withLock {
@@ -137,7 +222,7 @@ final class LoadTestSession: Sendable {
         }
         return recorder.withLock { recorder in
             recorder.update { finish(&$0, end, scenario) }
-            return recorder.result
+            return Step(result: recorder.result, failure: end.failure)
         }
     }
 
@@ -145,7 +230,14 @@ final class LoadTestSession: Sendable {
         result.ending = end.ending
         result.breakdown = end.breakdown
         result.shares = end.shares
-        result.cores = end.cores
+        result.sharesWithoutBreakdown = end.sharesWithoutBreakdown
+        if let failure = end.failure {
+            result.notes.append(
+                "It could not be followed to its end: \(failure.code): \(printable(failure.message))"
+            )
+        }
+        // Workers of one machine have its cores together.
+        result.cores = result.total.machineCores ?? end.cores
         result.measuredSeconds = scenario.measuredSeconds(atSeconds: end.elapsedSeconds)
         result.verdicts = scenario.thresholds.map {
             $0.judge(result.total, measuredSeconds: result.measuredSeconds)
@@ -158,19 +250,25 @@ final class LoadTestSession: Sendable {
         let isBroken = scenario.thresholds.contains { threshold in
             guard let seconds = threshold.abortAfterSeconds, measured >= seconds, measured > 0
             else { return false }
-            return !threshold.judge(result.total, measuredSeconds: measured).holds
+            let verdict = threshold.judge(result.total, measuredSeconds: measured)
+            // Where there is nothing to judge by yet, nothing has broken.
+            return verdict.measured != nil && !verdict.holds
         }
         if isBroken { runner.stop(.aborted) }
     }
 }
 
 extension LoadScenario {
+    /// The highest rate, or number of users, of its stages.
+    var mostLevel: Double { stages.map { max($0.from, $0.to) }.max() ?? 1 }
+
     /// The same at one load for so long, with a fifth of it, two seconds at most, to settle.
     func held(at level: Double, seconds: Double) -> LoadScenario {
         var scenario = self
         scenario.stages = [LoadStage(seconds: seconds, from: level, to: level)]
         scenario.warmUpSeconds = min(2, (seconds / 5).rounded(.down))
         scenario.raiseConcurrencyToUsers()
+        scenario.caps.durationSeconds = nil
         return scenario
     }
 

@@ -99,6 +99,41 @@ import Testing
         }
     }
 
+    @Test("a usual terminal shows all of it, a narrow one what is missing")
+    func usual() {
+        var progress = Self.progress(seconds: 12, viewers: true, cpuSeconds: 1.9, errors: 4)
+        progress.step = "400/s"
+        let wide = progress.lines(columns: 300, rows: 50, style: Self.style)
+        let usual = progress.lines(columns: 79, rows: 50, style: Self.style)
+        #expect(usual.dropFirst().allSatisfy { !$0.hasSuffix("…") }, "\(usual)")
+        for line in wide.dropFirst() where !line.contains("rate  ") {
+            for word in line.split(separator: " ") {
+                #expect(usual.contains { $0.contains(word) }, "\(word)")
+            }
+        }
+        #expect(usual.contains { $0.hasPrefix("  total       p50") })
+        for columns in 10..<120 {
+            let whole = progress.lines(columns: 300, rows: 1, style: Self.style)[0]
+            let head = progress.lines(columns: columns, rows: 1, style: Self.style)[0]
+            #expect(TextLayout.width(head) <= columns)
+            // The name and the shape of the load are made to fit.
+            #expect(head.hasSuffix("…") || head.contains("stage 2 of 2"), "\(columns) \(whole)")
+        }
+    }
+
+    @Test("the report fits as well", arguments: [40, 60, 79, 80, 100])
+    func report(columns: Int) {
+        for sample in GoldenTests.samples {
+            let text = LoadSummary(
+                sample.result, ladder: sample.ladder, usesUnicode: true, columns: columns
+            ).text
+            for line in text.split(separator: "\n") {
+                #expect(TextLayout.width(String(line)) <= columns, "\(line)")
+                if columns >= 79 { #expect(!line.hasSuffix("…"), "\(line)") }
+            }
+        }
+    }
+
     @Test("nothing has ended yet, and nothing is made up")
     func nothing() {
         let lines = LoadProgress(LoadScenario(), cores: 0).lines(

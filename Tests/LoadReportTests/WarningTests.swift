@@ -42,6 +42,87 @@ import Testing
                 == true)
     }
 
+    @Test("a test that its caps end has ended as it was asked to")
+    func capped() {
+        var result = Self.result { _ in }
+        result.ending = .capped
+        #expect(result.warnings.isEmpty)
+        #expect(LoadSummary(result, usesUnicode: true).text.contains("all that its caps allow"))
+    }
+
+    @Test("some late sends of a short test are no sign of the generator's limit")
+    func few() {
+        var recorder = LoadRecorder()
+        var interval = LoadInterval(second: 0)
+        interval.counts.sent = 20
+        interval.counts.succeeded = 20
+        interval.counts.lateSends = 3
+        _ = recorder.add(interval, of: 1)
+        recorder.update { $0.measuredSeconds = 1 }
+        #expect(!recorder.result.generatorIsLimit && recorder.result.warnings.isEmpty)
+    }
+
+    @Test("tables say whose part is not in them")
+    func tables() {
+        var result = Self.result { _ in }
+        result.shares = [
+            LoadShareReport(index: 0, worker: "edge-1", state: .finished),
+            LoadShareReport(index: 1, worker: "edge-2", state: .lost),
+        ]
+        for url in ["a", "b"] {
+            var tally = LoadTally()
+            tally.record(bytes: 1, microseconds: 1, isFailure: false)
+            result.breakdown.urls[url] = tally
+        }
+        #expect(!LoadSummary(result, usesUnicode: true).text.contains("without share"))
+        result.sharesWithoutBreakdown = [1]
+        #expect(result.warnings.contains { $0.contains("are without share 2 of 2") })
+        #expect(
+            LoadSummary(result, usesUnicode: true).text.contains(
+                "URLs, the slowest first, without share 2"))
+    }
+
+    @Test("a threshold that is given twice is one series")
+    func series() {
+        var result = Self.result { _ in }
+        let verdict = LoadVerdict(
+            threshold: LoadThreshold(
+                text: "error_rate < 1%", figure: .errorRate, comparison: .less, value: 0.01),
+            measured: 0, holds: true)
+        result.verdicts = [verdict, verdict]
+        let lines = LoadPrometheus.text(result).split(separator: "\n")
+        #expect(lines.count { $0.hasPrefix("dray_loadtest_threshold_holds{") } == 1)
+    }
+
+    /// Three workers share a machine of two cores, and have another one to themselves.
+    @Test("workers of one machine have its cores together, and the busiest is the limit")
+    func machines() {
+        var recorder = LoadRecorder()
+        for second in 0..<10 {
+            for (id, cpuSeconds) in [("a", 0.6), ("a", 0.6), ("a", 0.6), ("b", 0.1)] {
+                var interval = LoadInterval(second: second)
+                interval.counts.succeeded = 100
+                interval.counts.sent = 100
+                interval.counts.cpuSeconds = cpuSeconds
+                interval.machines[id] = LoadMachine(
+                    name: "host-\(id)", cpus: [0, 1], cpuSeconds: cpuSeconds)
+                _ = recorder.add(interval, of: 4)
+            }
+        }
+        recorder.update {
+            $0.measuredSeconds = 10
+            $0.cores = $0.total.machineCores ?? 0
+        }
+        let result = recorder.result
+        #expect(result.cores == 4 && result.generatorIsLimit)
+        #expect(result.warnings.first?.contains("on host-a used 90") == true)
+        #expect(
+            result.warnings.first?.contains("of its 2 cores: it was the limit") == true,
+            "\(result.warnings)")
+        let text = LoadSummary(result, usesUnicode: true).text
+        #expect(text.contains("of 4 cores of 2 machines; the busiest, host-a, 90"))
+    }
+
     @Test("requests that wait while there is room are on their way, those without room are told of")
     func places() {
         #expect(Self.result { ($0.backlog, $0.inFlight) = (1, 64) }.warnings.isEmpty)

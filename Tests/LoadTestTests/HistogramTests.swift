@@ -51,6 +51,29 @@ import Testing
         #expect(abs(coarse.value(quantile: 1) - 3_000_000_000) < 30_000_000)
     }
 
+    @Test func theMeanLiesWithinWhatWasRecorded() {
+        for value: Int64 in [0, 1, 374, 2_047, 2_049, 5_001, 86_399_999_999] {
+            var histogram = Histogram()
+            histogram.record(value, count: 3)
+            #expect(histogram.mean == Double(value))
+        }
+        var stalls = Histogram()
+        for count: Int64 in [0, 0, 1, 3] { stalls.record(count) }
+        #expect(stalls.mean == 1)
+    }
+
+    @Test func aPartIsTakenOutAgain() {
+        var (all, part, rest) = (Histogram(), Histogram(), Histogram())
+        for (value, count) in Self.values {
+            all.record(value, count: count)
+            part.record(value, count: count / 2)
+            rest.record(value, count: count - count / 2)
+        }
+        let left = all.subtracting(part)
+        #expect(left.counts == rest.counts && left.total == rest.total && left.clamped == 0)
+        #expect(all.subtracting(all).isEmpty)
+    }
+
     @Test func whatIsWrittenIsReadAgain() throws {
         var random = SeededRandom(seed: 7)
         for _ in 0..<50 {

@@ -43,4 +43,57 @@ import Testing
         #expect(abs(service.moments.mean / 0.02 - 1) < 0.001 && service.moments.cv2 < 1e-9)
         #expect(LoadLadder(kind: .search, unit: .users).poolMeasurements.isEmpty)
     }
+
+    /// A tenth fails soon, with a page of its own.
+    @Test func failedRequestsAreInNeitherSizesNorTimes() throws {
+        var result = Self.result(requests: 180)
+        result.total.counts.failed = 20
+        result.total.counts.bytes += 20 * 300
+        result.total.counts.failedBytes = 20 * 300
+        for _ in 0..<20 {
+            result.total.record(500, .totalUncorrected)
+            result.total.record(500, .failedUncorrected)
+        }
+        let measurement = try #require(result.poolMeasurement(workers: 1))
+        #expect(measurement.segmentBytes == 1_000 && measurement.bytes == 180_000)
+        let service = try #require(measurement.service)
+        #expect(service.count == 180 && abs(service.moments.mean / 0.02 - 1) < 0.001)
+    }
+
+    @Test func aWorkerOfAClusterIsOneWorker() {
+        var result = Self.result(requests: 200)
+        result.cores = 2
+        #expect(result.poolMeasurement?.workers == 2)
+        result.shares = [LoadShareReport(index: 0, worker: "a", state: .finished)]
+        #expect(result.poolMeasurement?.workers == 1)
+    }
+
+    /// What was not at its limit says nothing of what workers can do, and says why not.
+    @Test func onlyTestsAtTheirLimitAreMeasurements() {
+        let changes: [(String, (inout LoadResult) -> Void)] = [
+            ("--users in place of --rate", { $0.scenario.model = .open(.constant) }),
+            ("--plain", { $0.scenario.user = .viewers(ViewerSettings()) }),
+            ("without --think", { $0.scenario.think = .constant(seconds: 1) }),
+            ("before its time", { $0.ending = .interrupted }),
+            ("before its time", { $0.ending = .aborted }),
+            (
+                "lost a worker",
+                { $0.shares = [LoadShareReport(index: 0, worker: "a", state: .lost)] }
+            ),
+            ("nothing was fetched", { $0.total.counts.succeeded = 0 }),
+        ]
+        for (reason, change) in changes {
+            var result = Self.result(requests: 200)
+            #expect(result.calibrationRefusal == nil)
+            change(&result)
+            #expect(result.poolMeasurement == nil)
+            #expect(result.calibrationRefusal?.contains(reason) == true, "\(reason)")
+        }
+        // All that was to be sent was sent, as fast as it could be.
+        var capped = Self.result(requests: 200)
+        capped.ending = .capped
+        #expect(capped.poolMeasurement != nil)
+        let search = LoadLadder(kind: .search, unit: .users)
+        #expect(search.calibrationRefusal?.contains("--search") == true)
+    }
 }

@@ -23,6 +23,7 @@ import Testing
         ("throughput > 1MiB/s", .throughput, 8_388_608),
         ("late_segments < 1%", .lateSegmentRatio, 0.01),
         ("late_sends < 0.1%", .lateSendRatio, 0.001),
+        ("missed_sends <= 0", .missedSendRatio, 0),
         ("failed_viewers <= 0", .failedViewerRatio, 0),
     ])
     func readsFigureAndValue(text: String, figure: LoadFigure, value: Double) throws {
@@ -88,6 +89,7 @@ import Testing
         total.counts.failed = 10
         total.counts.bytes = 125_000_000
         total.counts.lateSends = 1
+        total.counts.missedSends = 250
         total.counts.segments = 400
         total.counts.lateSegments = 2
         total.counts.stalledSeconds = 1
@@ -107,6 +109,7 @@ import Testing
         ("rebuffer_ratio <= 1%", true), ("rebuffer_ratio < 1%", false),
         ("late_segments <= 0.5%", true), ("late_segments < 0.5%", false),
         ("late_sends <= 0.1%", true), ("late_sends < 0.1%", false),
+        ("missed_sends <= 20%", true), ("missed_sends < 20%", false),
         ("failed_viewers <= 25%", true), ("failed_viewers < 25%", false),
     ])
     func comparesWhatWasMeasured(text: String, holds: Bool) throws {
@@ -132,7 +135,8 @@ import Testing
     @Test(arguments: [
         "p99(first_byte) < 1h", "mean(total) < 1h", "max(total) < 1h", "error_rate <= 100%",
         "rate >= 0/s", "throughput >= 0bit/s", "rebuffer_ratio <= 100%", "late_segments <= 100%",
-        "late_sends <= 100%", "failed_viewers <= 100%", "p99(startup) < 1h",
+        "late_sends <= 100%", "missed_sends <= 100%", "failed_viewers <= 100%",
+        "p99(startup) < 1h",
     ])
     func whatWasNotMeasuredDoesNotHold(text: String) throws {
         let verdict = try LoadThreshold.parse(text)

@@ -118,6 +118,15 @@ import Testing
         #expect("\(error)".contains("service of measurement 1"))
     }
 
+    /// A load test that was not at its limit, and says so.
+    @Test func aLoadTestThatMeasuresNoWorkersSaysWhy() throws {
+        let json = #"{"calibration": [], "noCalibration": "run it with --users"}"#
+        for text in [json, "[\(json)]", "\(json)\n\(json)\n"] {
+            let error = try #require(throws: PlannerError.self) { try Calibration.read(text) }
+            #expect("\(error)".contains("run it with --users"))
+        }
+    }
+
     /// Runs of 1, 2 and 4 workers a percent off a straight line say nothing of a peak.
     @Test func noiseIsNotTakenForCoherency() throws {
         let found = try Calibration.read("1,76.2\n2,151.3\n4,296.9\n")

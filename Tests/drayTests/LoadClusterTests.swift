@@ -31,6 +31,12 @@ extension EndToEnd {
             let runner: ClusterLoadRunner
             let task: Task<LoadRunEnd, any Error>
             let status: Box
+            let seconds = Seconds()
+
+            /// Those that were told of.
+            final class Seconds: Sendable {
+                let value = Mutex<[LoadInterval]>([])
+            }
 
             /// The latest that was heard of it.
             final class Box: Sendable {
@@ -49,7 +55,11 @@ extension EndToEnd {
                     box.value.withLock { $0 = status }
                 }
                 self.runner = runner
-                task = Task { try await runner.run(scenario, workers: nil) { _ in } }
+                task = Task { [seconds] in
+                    try await runner.run(scenario, workers: nil) { interval in
+                        seconds.value.withLock { $0.append(interval) }
+                    }
+                }
             }
 
             func end() async throws -> LoadRunEnd {
@@ -96,6 +106,16 @@ extension EndToEnd {
             // Its twenty a second count for as long as it was heard of.
             let missing = try #require(lost.missingFromSecond)
             #expect(missing >= 2 && (1...Int64(missing) * 20 + 1).contains(lost.counts.planned))
+            #expect(end.sharesWithoutBreakdown == [lost.index])
+            // What it was to send counts as planned still, and as never sent.
+            let whole = run.seconds.value.withLock { $0 }.filter { $0.second > missing }
+            // Three processes on one machine have its cores together.
+            #expect(
+                whole.allSatisfy {
+                    $0.machines.count == 1
+                        && $0.machineCores == ProcessInfo.processInfo.activeProcessorCount
+                })
+            #expect(!whole.isEmpty && whole.allSatisfy { $0.counts.missedSends == 20 })
             try await cluster.stop()
         }
 
@@ -118,6 +138,28 @@ extension EndToEnd {
             #expect(end.breakdown.targets["object"]?.requests == 800)
             // Once more by each worker before the load.
             #expect(origin.count("/object") == 802)
+            try await cluster.stop()
+        }
+
+        /// No coordinator answers for longer than anybody waits: what has come is told all the same.
+        @Test func whatCameIsToldWhereNoCoordinatorAnswersAnyMore() async throws {
+            let origin = try FaultOrigin()
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 2, connections: 4, leaseSeconds: 60)
+            var options = Self.options(workers: 2)
+            options.patienceSeconds = 1
+            let run = try Run(
+                cluster, Self.scenario(origin, rate: 60, seconds: 600), options)
+            try await waitUntil(deadlineSeconds: 60, "two seconds of each share") {
+                run.status.shares.count { $0.nextSecond >= 2 } == 2
+            }
+            try await cluster.restartCoordinator(0, by: SIGKILL) {
+                let end = try await run.end()
+                #expect(end.failure?.code == "cluster.coordinatorUnreachable")
+                #expect(end.shares.map(\.state) == [.running, .running])
+                #expect(end.shares.allSatisfy { $0.counts.planned >= 30 })
+                #expect(end.sharesWithoutBreakdown == [0, 1] && end.elapsedSeconds >= 1)
+            }
             try await cluster.stop()
         }
 
@@ -203,8 +245,9 @@ extension EndToEnd {
                 try await denied.end()
             } throws: { error in
                 let message = (error as? Failure)?.message ?? ""
-                return message.contains("-\(cluster.workers[0].pid): ")
-                    && message.contains("may not be connected to")
+                return message.contains(
+                    "-\(cluster.workers[0].pid): its --allow-addresses does not admit this: ")
+                    && message.contains(origin.url("/object"))
             }
             var elsewhere = Self.options(workers: 1)
             elsewhere.queue = "nowhere"

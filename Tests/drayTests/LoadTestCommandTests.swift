@@ -160,11 +160,39 @@ import Testing
 
     @Test func theMostThatHoldsIsSearchedFor() async throws {
         let answer = try await dray([
-            "\(origin.url)/file", "--rate", "20", "--search", "--step", "1s", "--most", "40", "-t",
+            "\(origin.url)/file", "--users", "2", "--think", "50ms", "--search", "--step", "1s",
+            "--most", "4", "-t",
             "error_rate < 1%", "--quiet", "--json",
         ])
         try #require(answer.ending == .exited(0), "\(answer.errors)")
-        #expect(answer.output.contains("\"highest\" : 40"))
+        #expect(answer.output.contains("\"highest\" : 4"))
+    }
+
+    @Test func aSearchKeepsItsCaps() async throws {
+        let answer = try await dray([
+            "\(origin.url)/file", "--rate", "20", "--search", "--step", "1s", "-n", "50", "-t",
+            "error_rate < 1%", "--quiet", "--json",
+        ])
+        let ladder = try #require(try json(answer.output)["ladder"] as? [String: Any])
+        #expect(ladder["isCapped"] as? Bool == true, "\(answer.errors)")
+        // One more asks whether the target answers, before the load.
+        #expect(origin.requests().count { $0.target == "/file" } <= 51)
+    }
+
+    /// Its first answer never comes.
+    @Test func stoppedBeforeItBeganItHasNothingToSay() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let slow = try FaultOrigin()
+        slow.route("/t.m3u8", FaultOrigin.Response(text: "#EXTM3U\n").held(at: gate))
+        let process = try DrayProcess.start(
+            ["loadtest", slow.url("/t.m3u8")], workingDirectory: directory.path)
+        try await waitUntil(deadlineSeconds: 30, "the manifest's request") {
+            slow.count("/t.m3u8") > 0 || gate.waiting > 0
+        }
+        process.signal(SIGINT)
+        #expect(try await process.wait() == .exited(130))
+        #expect(!process.errors.contains("warning") && process.output.isEmpty, "\(process.errors)")
     }
 
     @Test func theReadyScenariosAreRead() async throws {
@@ -199,6 +227,16 @@ import Testing
             ([url, "--abort"], "--abort is of thresholds"),
             ([url, "--scale", "1,1"], "--scale: given '1,1'"),
             ([url, "--html", "no/such/place.html"], "no/such/place.html: No such file"),
+            ([url, "--html", "x", "--csv", "./x"], "--html and --csv are one file"),
+            ([url, "--csv", "-"], "--csv: given '-'"),
+            (
+                [url, "--rate", "200", "--search", "--most", "50", "-t", "error_rate < 1%"],
+                "--most: given '50'"
+            ),
+            (
+                [url, "--rate", "200", "--search", "-d", "3s", "-t", "error_rate < 1%"],
+                "--step: given '10.0 s'"
+            ),
             (["\(origin.url)/page.m3u8"], "an HTML page"),
             (["http://127.0.0.1:1/file"], "origin.connect"),
             (["missing.json"], "missing.json: No such file"),

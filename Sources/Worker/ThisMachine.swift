@@ -1,0 +1,55 @@
+import Glibc
+import LoadTest
+
+/// The machine that this process runs on, as the reports of a load test tell machines apart.
+enum ThisMachine {
+    /// The same for all processes under one kernel, in containers too; changes when it starts anew.
+    static let id: String = {
+        let text = read("/proc/sys/kernel/random/boot_id")
+        return text.isEmpty ? name : text
+    }()
+
+    static let name: String = {
+        let text = read("/proc/sys/kernel/hostname")
+        return text.isEmpty ? "?" : text
+    }()
+
+    /// CPUs that this process may run on, by the system's numbers; empty where that is not known.
+    static var cpus: Set<Int> {
+        let line = read("/proc/self/status").split(separator: "\n").first {
+            $0.hasPrefix("Cpus_allowed_list:")
+        }
+        return line.map { cpus(ofList: $0.split(separator: ":")[1]) } ?? []
+    }
+
+    /// Of `0-3,8`, those five.
+    static func cpus(ofList text: Substring) -> Set<Int> {
+        var cpus: Set<Int> = []
+        for part in text.split(whereSeparator: { $0 == "," || $0.isWhitespace }) {
+            let ends = part.split(separator: "-").compactMap { Int($0) }
+            guard let first = ends.first, let last = ends.last, first >= 0, first <= last,
+                last < mostCPUs
+            else { continue }
+            cpus.formUnion(first...last)
+        }
+        return cpus
+    }
+
+    private static let mostCPUs = 10_000
+
+    /// Without white space at its ends; empty for what cannot be read.
+    private static func read(_ path: String) -> String {
+        guard let file = fopen(path, "r") else { return "" }
+        defer { fclose(file) }
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        let count = fread(&buffer, 1, buffer.count, file)
+        var text = String(decoding: buffer.prefix(count), as: UTF8.self)[...]
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return String(text)
+    }
+
+    /// As the one machine of a second that this process measured.
+    static func use(_ cpuSeconds: Double, _ cpus: Set<Int>) -> [String: LoadMachine] {
+        [id: LoadMachine(name: name, cpus: cpus, cpuSeconds: cpuSeconds)]
+    }
+}
