@@ -79,7 +79,7 @@ extension LoadPreflight {
 
     /// The origin said so itself: what `LoadTarget.mayFail` allows.
     private static func isAnswer(_ code: FailureCode) -> Bool {
-        code == "origin.redirected" || code.rawValue.hasPrefix("origin.http.")
+        code == "origin.redirected" || code.httpStatusClass != nil
     }
 
     /// Refuses HTTP/2 without TLS where the library begins anew on a connection for each request: all but the first

@@ -162,7 +162,7 @@ private final class ProbeRun: @unchecked Sendable {
     /// A moment later all may be well.
     private static func isPassing(_ code: FailureCode) -> Bool {
         code == "origin.reset" || code == "origin.http.429"
-            || code.rawValue.hasPrefix("origin.http.5")
+            || code.httpStatusClass == 5
     }
 
     private func failure(
