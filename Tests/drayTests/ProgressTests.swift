@@ -94,7 +94,7 @@ import Testing
         line.appendBar(0.5, width: 4, style: TerminalStyle(usesColor: true, usesUnicode: true))
         #expect(
             line.rendered(columns: 6, usesColor: true)
-                == "\u{1B}[1mname\u{1B}[0m\u{1B}[36m━━\u{1B}[0m")
+                == "\u{1B}[1mname\u{1B}[0m\u{1B}[36m━…\u{1B}[0m")
         #expect(line.rendered(columns: 80, usesColor: false) == "name━━──")
     }
 
