@@ -38,7 +38,7 @@ package final class LoadEngine: Sendable {
         self.collector = collector
         let budget = LoadBudget(scenario.caps, share)
         // No thread without a place.
-        let threads = max(1, min(options.threads, scenario.http.concurrency))
+        let threads = max(1, min(options.threads, scenario.concurrency))
         var loops: [LoadLoop] = []
         for index in 0..<threads {
             loops.append(

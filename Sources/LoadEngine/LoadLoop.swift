@@ -106,7 +106,7 @@ final class LoadLoop: @unchecked Sendable {
         self.onInterval = onInterval
         self.onEnd = onEnd
         // As users are dealt, so that where there are places for all each loop has them for its own.
-        places = max(1, Int(part.portion(of: Int64(scenario.http.concurrency))))
+        places = max(1, Int(part.portion(of: Int64(scenario.concurrency))))
         mostViewers = max(1, Int(part.portion(of: Int64(options.mostViewers))))
         if case .viewers(let settings) = scenario.user, scenario.http.keepsAlive {
             opensConnections = settings.opensConnection

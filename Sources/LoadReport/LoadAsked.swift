@@ -89,7 +89,7 @@ struct LoadAsked: Encodable {
         bodies = scenario.bodies.rawValue
         httpVersion = scenario.http.version.rawValue
         keepsAlive = scenario.http.keepsAlive
-        concurrency = scenario.http.concurrency
+        concurrency = scenario.concurrency
         timeoutSeconds = scenario.http.timeoutSeconds
         caps = Caps(
             durationSeconds: scenario.caps.durationSeconds, requests: scenario.caps.requests,

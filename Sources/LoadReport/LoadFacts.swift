@@ -139,7 +139,7 @@ struct LoadFacts {
             case .http2: "HTTP/2"
             }
         let keeps = scenario.http.keepsAlive ? "connections kept" : "a connection each"
-        return "\(version), \(keeps), at most \(HumanFormat.count(scenario.http.concurrency)) at "
+        return "\(version), \(keeps), at most \(HumanFormat.count(scenario.concurrency)) at "
             + "once, given up after \(LoadFormat.seconds(scenario.http.timeoutSeconds))"
     }
 

@@ -109,7 +109,7 @@ extension LoadResult {
         if total.counts.queued > 0 {
             warnings.append(
                 "\(HumanFormat.count(total.counts.queued, "request")) waited in the generator's own "
-                    + "queue because its \(HumanFormat.count(scenario.http.concurrency)) places "
+                    + "queue because its \(HumanFormat.count(scenario.concurrency)) places "
                     + "were taken, which latencies hold: what answers did not keep up with the "
                     + "plan, or it needs more places (http.concurrency).")
         }

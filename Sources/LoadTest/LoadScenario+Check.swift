@@ -53,13 +53,11 @@ extension LoadScenario {
             throw Self.refusal(
                 "thinkTime", "given with a rate", allowed: "with users: a rate comes by its plan")
         }
-        let most = min(
-            stages.map { max($0.from, $0.to) }.max() ?? 0, Double(LoadLimits.concurrency.upperBound)
-        )
-        if case .closed = model, user == .requests, most > Double(http.concurrency) {
+        // Viewers rest between their requests; a user without a place would never have been there.
+        if let places = http.concurrency, user == .requests, placesForUsers > places {
             throw Self.refusal(
-                "http.concurrency", "given \(http.concurrency)",
-                allowed: "as many as users, \(Self.text(most)), or more")
+                "http.concurrency", "given \(places)",
+                allowed: "as many as users, \(placesForUsers), or more; left out, each has a place")
         }
     }
 

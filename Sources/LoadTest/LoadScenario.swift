@@ -37,12 +37,15 @@ package struct LoadScenario: Sendable, Equatable {
         max(min(seconds, durationSeconds) - warmUpSeconds, 0)
     }
 
-    /// Places enough for all users of a closed test to have a request under way, as far as that is allowed.
-    package mutating func raiseConcurrencyToUsers() {
-        guard case .closed = model else { return }
+    /// Requests under way at a time at most in all of a share: as `http` says, or else 1,000, and a place for each
+    /// user of a closed test as far as that is allowed.
+    package var concurrency: Int { http.concurrency ?? max(1_000, placesForUsers) }
+
+    /// Of a closed test, a place for each user as far as that is allowed; 0 of an open one.
+    package var placesForUsers: Int {
+        guard case .closed = model else { return 0 }
         let most = Double(LoadLimits.concurrency.upperBound)
-        let users = stages.map { max($0.from, $0.to) }.max() ?? 0
-        http.concurrency = max(http.concurrency, Int(min(users.rounded(.up), most)))
+        return Int(min((stages.map { max($0.from, $0.to) }.max() ?? 0).rounded(.up), most))
     }
 }
 
@@ -168,8 +171,8 @@ package struct LoadHTTP: Sendable, Equatable {
     /// False for a connection a request.
     package var keepsAlive = true
     /// Requests under way at a time at most in all of a share; one that is due beyond them waits, and its
-    /// latency counts from when it was due.
-    package var concurrency = 1_000
+    /// latency counts from when it was due. Nil for as many as `LoadScenario.concurrency` says.
+    package var concurrency: Int?
     package var headers: [RequestHeader] = []
     package var connectTimeoutSeconds = 10.0
     /// Of one request, from when it is sent; what the last ones are waited for at most.

@@ -87,7 +87,7 @@ private struct Document: Encodable {
     struct HTTP: Encodable {
         var version: String
         var keepAlive: Bool
-        var concurrency: Int
+        var concurrency: Int?
         var headers: [String: String]?
         var connectTimeoutSeconds: Double
         var timeoutSeconds: Double

@@ -79,9 +79,9 @@ extension LoadTestCommand {
         options.viewerConnections = max(most - 256, 256)
         options.addresses = LoadAddresses(
             try TransferOptions.addressPolicy(arguments, allowsPrivate: true))
-        guard scenario.http.concurrency <= max(most - 64, 64) else {
+        guard scenario.concurrency <= max(most - 64, 64) else {
             throw LoadTestOptions.refusal(
-                "concurrency", "\(scenario.http.concurrency)",
+                "concurrency", "\(scenario.concurrency)",
                 "\(max(most - 64, 64)) here: this process may have \(most) files open; see ulimit -n"
             )
         }

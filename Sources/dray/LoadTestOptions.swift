@@ -87,7 +87,7 @@ enum LoadTestOptions {
         CommandOption(
             "concurrency", .integer(placeholder: "N", range: 1...100_000),
             help: "Most requests under way at a time; one that is due beyond them waits, which its "
-                + "latency has in it. Default: 1000, or the users."),
+                + "latency has in it; as many as users at least. Default: 1000, or the users."),
         CommandOption(
             "timeout", .text(placeholder: "TIME"), help: "Of one request. Default: 60s."),
         CommandOption(
@@ -306,11 +306,7 @@ enum LoadTestOptions {
             scenario.http.version = version
         }
         if arguments.flag("no-keep-alive") { scenario.http.keepsAlive = false }
-        if let places = arguments.integer("concurrency") {
-            scenario.http.concurrency = places
-        } else {
-            scenario.raiseConcurrencyToUsers()
-        }
+        if let places = arguments.integer("concurrency") { scenario.http.concurrency = places }
         if let seconds = try duration("timeout", arguments, LoadLimits.timeoutSeconds) {
             scenario.http.timeoutSeconds = seconds
         }

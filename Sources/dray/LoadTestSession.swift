@@ -267,7 +267,7 @@ extension LoadScenario {
         var scenario = self
         scenario.stages = [LoadStage(seconds: seconds, from: level, to: level)]
         scenario.warmUpSeconds = min(2, (seconds / 5).rounded(.down))
-        scenario.raiseConcurrencyToUsers()
+        scenario.makePlacesForUsers()
         scenario.caps.durationSeconds = nil
         return scenario
     }
@@ -278,7 +278,13 @@ extension LoadScenario {
         scenario.stages = stages.map {
             LoadStage(seconds: $0.seconds, from: $0.from * factor, to: $0.to * factor)
         }
-        scenario.raiseConcurrencyToUsers()
+        scenario.makePlacesForUsers()
         return scenario
+
+    /// What was enough for the users of the scenario is for those of a step.
+    private mutating func makePlacesForUsers() {
+        guard user == .requests else { return }
+        http.concurrency = http.concurrency.map { max($0, placesForUsers) }
+    }
     }
 }

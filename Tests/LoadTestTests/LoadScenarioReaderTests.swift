@@ -220,8 +220,8 @@ import Testing
             "field thinkTime: given with a rate"
         ),
         (
-            #"{\#(one), "arrivals": {"users": 1001, "seconds": 5}}"#,
-            "field http.concurrency: given 1000, allowed as many as users, 1001, or more"
+            #"{\#(one), "arrivals": {"users": 10, "seconds": 5}, "http": {"concurrency": 9}}"#,
+            "field http.concurrency: given 9, allowed as many as users, 10, or more"
         ),
         (
             #"{"targets": [{"url": "http://a/b", "weight": 2}], \#(some), "popularity": {"zipf": 1}}"#,
@@ -238,12 +238,19 @@ import Testing
     func allUsersHaveAPlace(users: Int, places: Int) throws {
         var scenario = try read(
             #"{\#(Self.one), "arrivals": {"users": \#(users), "seconds": 5}}"#)
-        scenario.raiseConcurrencyToUsers()
-        #expect(scenario.http.concurrency == places)
-        scenario.model = .open(.constant)
+        #expect(scenario.concurrency == places)
+        try scenario.check()
+        // What is asked for is what there is, of viewers and of a rate as well.
         scenario.http.concurrency = 5
-        scenario.raiseConcurrencyToUsers()
-        #expect(scenario.http.concurrency == 5)
+        #expect(scenario.concurrency == 5)
+        #expect(throws: Failure.self) { try scenario.check() }
+        scenario.model = .open(.constant)
+        try scenario.check()
+        scenario = try read(
+            #"{"targets": ["http://h/a.mpd"], "arrivals": {"users": \#(users), "seconds": 5},"#
+                + #""viewers": {}, "http": {"concurrency": 5}}"#)
+        try scenario.check()
+        #expect(scenario.concurrency == 5)
     }
 
     @Test(arguments: [(0.5, 0.0), (2, 0), (3.5, 1.5), (10, 8), (70, 8)])

@@ -45,6 +45,52 @@ import Testing
         return interval
     }
 
+    // MARK: Steps
+
+    @Test func aStepHoldsOneLoad() throws {
+        var scenario = try Self.scenario(users: 40)
+        scenario.stages.append(LoadStage(seconds: 600, from: 40, to: 400))
+        scenario.warmUpSeconds = 60
+        scenario.caps.durationSeconds = 300
+        scenario.caps.bytes = 7
+        for (seconds, warmUp) in [(1.0, 0.0), (4.9, 0), (5, 1), (10, 2), (3_600, 2)] {
+            let step = scenario.held(at: 1_500, seconds: seconds)
+            #expect(step.stages == [LoadStage(seconds: seconds, from: 1_500, to: 1_500)])
+            #expect(step.warmUpSeconds == warmUp && step.durationSeconds == seconds)
+            #expect(step.caps.bytes == 7 && step.concurrency == 1_500)
+        }
+        #expect(scenario.mostLevel == 400)
+    }
+
+    @Test func aStepOfAScaleHasSoManyTimesTheUsers() throws {
+        var scenario = try Self.scenario(users: 3)
+        scenario.stages.append(LoadStage(seconds: 5, from: 3, to: 500))
+        scenario.warmUpSeconds = 4
+        scenario.caps.durationSeconds = 12
+        let step = scenario.multiplied(by: 4)
+        #expect(
+            step.stages == [
+                LoadStage(seconds: 10, from: 12, to: 12),
+                LoadStage(seconds: 5, from: 12, to: 2_000),
+            ])
+        #expect(step.warmUpSeconds == 4 && step.durationSeconds == 12)
+        #expect(step.concurrency == 2_000 && scenario.concurrency == 1_000)
+    }
+
+    /// What was enough for its users is raised for more; what viewers are given is what they have.
+    @Test(arguments: [(nil, 1_000, 1_000), (600, 600, 600), (500, 600, 500)] as [(Int?, Int, Int)])
+    func aStepHasPlacesForItsUsers(given: Int?, plain: Int, viewers: Int) throws {
+        var scenario = try Self.scenario(users: 300)
+        scenario.http.concurrency = given
+        #expect(scenario.multiplied(by: 2).concurrency == plain)
+        #expect(scenario.held(at: 600, seconds: 10).concurrency == plain)
+        #expect(scenario.held(at: 100, seconds: 10).concurrency == given ?? 1_000)
+        scenario.user = .viewers(ViewerSettings())
+        #expect(scenario.multiplied(by: 2).concurrency == viewers)
+        scenario.model = .open(.constant)
+        #expect(scenario.held(at: 600, seconds: 10).concurrency == viewers)
+    }
+
     // MARK: Search
 
     @Test func aSearchNamesNoLoadThatWasNeverSent() async throws {
