@@ -25,6 +25,8 @@ struct HLSParser {
     private var pendingSeconds: Double?
     /// EXT-X-BITRATE, which is for all segments behind it that are no byte ranges.
     private var kilobits: Int32 = 0
+    /// EXT-X-KEY with METHOD=NONE came after the last key.
+    private var isClear = false
     /// EXT-X-BYTERANGE of the segment that is still to come; without an offset it follows the last.
     private var pendingRange: (length: Int64, offset: Int64?)?
     /// The segment that was last, as its URI stands in `bytes`, and where its byte range ends.
@@ -314,11 +316,15 @@ struct HLSParser {
     }
 
     private mutating func takeKey(_ attributes: HLSAttributes) throws(Failure) {
-        if attributes.has("METHOD", "NONE") { return }
+        if attributes.has("METHOD", "NONE") {
+            isClear = true
+            return
+        }
         guard attributes["METHOD"] != nil else {
             throw failure("manifest.malformed", "a key has no METHOD")
         }
         if attributes["KEYFORMAT"] != nil, !attributes.has("KEYFORMAT", "identity") { return }
+        isClear = false
         try add(required("URI", in: attributes), .key)
     }
 
@@ -368,6 +374,7 @@ struct HLSParser {
         }
         var segment = ManifestSegment(reference, role, range: range, durationSeconds: seconds)
         segment.kilobits = kilobits
+        segment.isClear = isClear
         playlist.segments.append(segment)
         let urlBytes = playlist.segments.urlBytes
         if urlBytes > WireLimits.urlBytesPerAsset {

@@ -53,6 +53,8 @@ package struct ManifestSegment: Hashable, Sendable {
     var renditionPlace: Int32
     /// EXT-X-BITRATE of HLS, in 1,000 bits a second; 0 where there is none.
     var kilobits: Int32 = 0
+    /// METHOD=NONE of HLS is in force for it, and no key that is listed before.
+    package var isClear = false
     private var offset: Int64
     private var length: Int64
     private var seconds: Double

@@ -16,6 +16,7 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
         var role: SegmentRole
         var isNamed: Bool
         var mirrors: UInt8
+        var isClear: Bool
         var kilobits: Int32
     }
 
@@ -39,7 +40,7 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
             url: 0, line: reference.line, rendition: segment.renditionPlace, range: -1,
             seconds: segment.durationSeconds ?? -1, role: segment.role,
             isNamed: reference.named != nil, mirrors: UInt8(clamping: segment.mirrors.count),
-            kilobits: segment.kilobits)
+            isClear: segment.isClear, kilobits: segment.kilobits)
         if let range = segment.range {
             row.range = Int32(clamping: ranges.count)
             ranges.append(range)
@@ -68,6 +69,7 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
             range: row.range < 0 ? nil : ranges[Int(row.range)],
             durationSeconds: row.seconds < 0 ? nil : row.seconds)
         segment.kilobits = row.kilobits
+        segment.isClear = row.isClear
         let mirrors = place + (row.isNamed ? 2 : 1)
         if row.mirrors > 0 {
             segment.mirrors = (mirrors..<(mirrors + Int(row.mirrors))).map { urls[$0] }

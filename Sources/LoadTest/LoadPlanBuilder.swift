@@ -83,6 +83,7 @@ package struct LoadPlanBuilder {
             var needs = PartNeeds()
             for segment in period.segments {
                 let object = try add(segment.reference.url.text, segment.range, segment.role, place)
+                if segment.isClear { needs.takeNoKey() }
                 switch segment.role {
                 case .`init`: needs.takeInitialization(object)
                 case .key: needs.takeKey(object)

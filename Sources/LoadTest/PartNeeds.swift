@@ -1,7 +1,7 @@
 /// What the next segment of a period cannot be played without, as far as its list has been read.
 ///
 /// An initialization section counts until the next one, and so does a key, which is of the sections that are
-/// named after it too (RFC 8216, 4.3.2.4). Of indexes those that stand before the first segment: with them a
+/// named after it too, or until METHOD=NONE (RFC 8216, 4.3.2.4). Of indexes those that stand before the first segment: with them a
 /// player finds out where in a file its segments are.
 struct PartNeeds {
     private static let most = 8
@@ -26,6 +26,13 @@ struct PartNeeds {
 
     mutating func takeKey(_ object: Int32) {
         key = object
+        gather()
+    }
+
+    /// What comes is not encrypted, up to the next key; a section that was needs its own key still.
+    mutating func takeNoKey() {
+        guard key != nil else { return }
+        key = nil
         gather()
     }
 

@@ -89,6 +89,32 @@ import Transfer
         }
     }
 
+    /// An advertisement before an encrypted film: one who leaves before the film asks for no key.
+    @Test func aKeyIsAskedForWhereSomethingIsEncrypted() async throws {
+        serve(
+            "/t/main.m3u8",
+            """
+            #EXTM3U
+            #EXT-X-TARGETDURATION:1
+            #EXT-X-KEY:METHOD=AES-128,URI="k1"
+            #EXT-X-KEY:METHOD=NONE
+            #EXTINF:0.1,
+            ad.ts
+            #EXT-X-KEY:METHOD=AES-128,URI="k2"
+            #EXTINF:0.1,
+            film.ts
+            #EXT-X-KEY:METHOD=NONE
+            #EXTINF:0.1,
+            end.ts
+            #EXT-X-ENDLIST
+            """)
+        for name in ["ad.ts", "film.ts", "end.ts", "k1", "k2"] { serve("/t/\(name)", "media") }
+        let run = try await play(.hls, "/t/main.m3u8", viewers: 1)
+        #expect(
+            run.paths == ["main.m3u8", "ad.ts", "k2", "film.ts", "end.ts"].map { "/t/\($0)" })
+        #expect(run.counts.viewersFailed == 0)
+    }
+
     @Test func aTitleOfSeveralPeriodsIsAskedForWithTheSectionsOfEach() async throws {
         serve(
             "/t/main.mpd",

@@ -164,6 +164,40 @@ import Testing
         #expect(track.parts.count == 4)
     }
 
+    /// METHOD=NONE ends a key, but not that of a section which was named before it.
+    @Test func whatIsNotEncryptedNeedsNoKey() throws {
+        let text = """
+            #EXTM3U
+            #EXT-X-KEY:METHOD=AES-128,URI="k1"
+            #EXT-X-KEY:METHOD=NONE
+            #EXT-X-MAP:URI="clear.mp4"
+            #EXTINF:2,
+            1.m4s
+            #EXT-X-KEY:METHOD=AES-128,URI="k2"
+            #EXT-X-MAP:URI="film.mp4"
+            #EXTINF:2,
+            2.m4s
+            #EXT-X-KEY:METHOD=NONE
+            #EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://drm",KEYFORMAT="com.apple.streamingkeydelivery"
+            #EXTINF:2,
+            3.m4s
+            #EXT-X-MAP:URI="clear.mp4"
+            #EXTINF:2,
+            4.m4s
+            #EXT-X-KEY:METHOD=AES-128,URI="k1"
+            #EXTINF:2,
+            5.m4s
+            #EXT-X-ENDLIST
+            """
+        let plan = try plan(.hls, ["http://o/t/main": text])
+        let track = try #require(plan.targets.first?.title?.video.first)
+        #expect(
+            needs(plan, track) == [
+                ["clear.mp4"], ["k2", "film.mp4"], ["k2", "film.mp4"], ["clear.mp4"],
+                ["clear.mp4", "k1"],
+            ])
+    }
+
     /// Sections without segments are none of a player's, however many.
     @Test func sectionsWithoutSegmentsAreBounded() throws {
         var text = "#EXTM3U\n"
