@@ -52,7 +52,8 @@ package enum HTMLText {
         "<figure>\n<figcaption>\(escaped(caption))</figcaption>\n\(content)</figure>\n"
     }
 
-    /// Looks for light and dark, no font and no image from elsewhere.
+    /// Looks for light and dark, no font and no image from elsewhere. What is wider than a narrow window (a telephone's)
+    /// is moved by itself: tables whose figures stand in one line, charts whose words can be read.
     package static let style = """
         :root{color-scheme:light dark;--ground:#fff;--text:#1c2126;--soft:#5b6670;--rule:#d9dee3;\
         --panel:#f5f7f9;--bad:#b3261e;--s0:#1f6fb5;--s1:#c4570c;--s2:#23835a;--s3:#8650ad;--s4:#806b00;\
@@ -62,7 +63,7 @@ package enum HTMLText {
         --s3:#c79be8;--s4:#d8c257;--s5:#f28fbd;--s6:#a9b7c4;--s7:#b4d455}}
         *{box-sizing:border-box}
         body{margin:0 auto;max-width:64rem;padding:2rem 1.25rem 4rem;background:var(--ground);\
-        color:var(--text);font:16px/1.5 system-ui,sans-serif}
+        color:var(--text);font:16px/1.5 system-ui,sans-serif;overflow-wrap:break-word}
         h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem}
         h2{font-size:1.15rem;margin:2.5rem 0 .75rem;border-bottom:1px solid var(--rule);\
         padding-bottom:.3rem}
@@ -76,11 +77,11 @@ package enum HTMLText {
         th,td{text-align:left;vertical-align:top;padding:.35rem .75rem .35rem 0;\
         border-bottom:1px solid var(--rule)}
         th{color:var(--soft);font-weight:500}
-        th.n,td.n{text-align:right}
+        th.n,td.n{text-align:right;white-space:nowrap}
         tr.marked td{font-weight:600}
-        figure{margin:1.25rem 0}
+        figure{margin:1.25rem 0;overflow-x:auto}
         figcaption{color:var(--soft);font-size:.9rem;margin-bottom:.4rem}
-        svg{display:block;width:100%;height:auto;font:12px system-ui,sans-serif}
+        svg{display:block;width:100%;min-width:44rem;height:auto;font:12px system-ui,sans-serif}
         svg text{fill:var(--soft)}svg text.v{fill:var(--text)}
         svg .grid{stroke:var(--rule);stroke-width:1}svg .limit{stroke:var(--bad);stroke-width:1.5;\
         stroke-dasharray:5 4}

@@ -1,4 +1,5 @@
 import Foundation
+import LoadTest
 import TestSupport
 import Testing
 
@@ -33,6 +34,47 @@ import Testing
         #expect(count("<tr", in: page) == count("<tr", in: text))
         let picture = try directory.read("page.png")
         #expect(picture.starts(with: [0x89, 0x50, 0x4E, 0x47]))
+    }
+
+    /// What says in the page's own words what is wrong with it in a narrow window.
+    private static let narrow = """
+        <script>
+        const page = document.documentElement, faults = [];
+        if (page.scrollWidth > page.clientWidth) faults.push("wider than the window");
+        for (const cell of document.querySelectorAll("th.n,td.n")) {
+            const range = document.createRange();
+            range.selectNodeContents(cell);
+            const tops = new Set([...range.getClientRects()].map(line => line.top));
+            if (tops.size > 1) faults.push("broken: " + cell.textContent);
+        }
+        for (const chart of document.querySelectorAll("svg"))
+            if (chart.getScreenCTM().a * 12 < 9) faults.push("small: " + chart.ariaLabel);
+        page.dataset.faults = "[" + faults.join("; ") + "]";
+        </script></body>
+        """
+
+    @Test(
+        "in a narrow window nothing sticks out, and all can be read",
+        .enabled(if: FileManager.default.isExecutableFile(atPath: browser), "there is no chromium"),
+        arguments: GoldenTests.samples.indices)
+    func isNarrow(index: Int) async throws {
+        let directory = try TemporaryDirectory()
+        let sample = GoldenTests.samples[index]
+        var result = sample.result
+        result.name = "https://edge.example/" + String(repeating: "title", count: 30)
+        let text = LoadHTML(result, ladder: sample.ladder).text
+            .replacing("default-src 'none'", with: "default-src 'unsafe-inline'")
+            .replacing("</body>", with: Self.narrow)
+        try directory.write(text, to: "report.html")
+        let child = try ChildProcess([
+            Self.browser, "--headless", "--no-sandbox", "--disable-gpu",
+            "--disable-dev-shm-usage", "--user-data-dir=\(directory.path("profile"))",
+            "--window-size=500,900", "--host-rules=MAP * ~NOTFOUND", "--dump-dom",
+            "file://\(directory.path("report.html"))",
+        ])
+        #expect(try await child.wait() == .exited(0))
+        let faults = child.output.firstMatch(of: /data-faults="(.*?)"/)?.1
+        #expect(faults == "[]")
     }
 
     private func count(_ part: String, in text: String) -> Int {
