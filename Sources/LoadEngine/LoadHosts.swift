@@ -18,6 +18,11 @@ final class LoadHosts: Sendable {
         func has(_ isWanted: (PeerAddress) -> Bool) -> Bool {
             addresses.contains { PeerAddress($0).map(isWanted) ?? false }
         }
+
+        /// The first one.
+        var publicAddress: String? {
+            addresses.first { PeerAddress($0).map(LoadAddresses.isPublic) ?? false }
+        }
     }
 
     private static let lookupsAtOnce = 16
@@ -25,14 +30,18 @@ final class LoadHosts: Sendable {
     private let policy: AddressPolicy
     private let allowance: LoadAllowance
     private let blocks: [AddressBlock]
+    /// That may have no public address.
+    private let privateHosts: Set<String>
     private let lookup: any HostLookup
     private let hosts = Mutex<[String: Host]>([:])
 
     /// Fails with `input.field` for a block of addresses that is none.
     init(
-        _ policy: AddressPolicy, _ allowance: LoadAllowance, _ lookup: any HostLookup
+        _ policy: AddressPolicy, _ allowance: LoadAllowance, _ lookup: any HostLookup,
+        privateHosts: [String] = []
     ) throws(Failure) {
         self.policy = policy
+        self.privateHosts = Set(privateHosts)
         self.allowance = allowance
         self.lookup = lookup
         var blocks: [AddressBlock] = []
@@ -95,6 +104,12 @@ final class LoadHosts: Sendable {
         guard isNamed || !host.has({ address in !blocks.contains { $0.contains(address) } }) else {
             return stranger
         }
+        if privateHosts.contains(name), let address = host.publicAddress {
+            return Failure(
+                "input.target",
+                "\(name) is \(address) here, a public address, and is to be private "
+                    + "(privateHosts): nobody was told of it")
+        }
         hosts.withLock { $0[name] = host }
         return nil
     }
@@ -126,8 +141,7 @@ final class LoadHosts: Sendable {
     /// By name, each with its first public address.
     var publicHosts: [(host: String, address: String)] {
         hosts.withLock { $0 }.sorted { $0.key < $1.key }.compactMap { name, host in
-            host.addresses.first { PeerAddress($0).map(LoadAddresses.isPublic) ?? false }
-                .map { (name, $0) }
+            host.publicAddress.map { (name, $0) }
         }
     }
 }

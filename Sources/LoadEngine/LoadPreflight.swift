@@ -97,7 +97,8 @@ package struct LoadPreflight: Sendable {
         let allowance = LoadAllowance(
             hosts: Set(entries.compactMap { LoadAllowance.host(of: $0.url) }),
             entries: scenario.allow)
-        let hosts = try LoadHosts(addressPolicy, allowance, means.lookup)
+        let hosts = try LoadHosts(
+            addressPolicy, allowance, means.lookup, privateHosts: scenario.privateHosts)
         try await hosts.admit(entries.lazy.map { ($0.url, $0.label) })
         try checkVersion(of: entries.lazy.map { ($0.url, $0.label) })
         try await add(entries, to: &builder, hosts)

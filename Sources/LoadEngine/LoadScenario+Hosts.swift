@@ -3,14 +3,17 @@ package import LoadTest
 internal import Transfer
 
 extension LoadScenario {
-    /// Hosts that its requests may go to and that have an address of the public Internet as this machine sees them, by
-    /// name, each with the first of them: those of its URLs, and all that `allow` admits, for what manifests name is
-    /// not known here. Hosts that cannot be looked up are named as well: others may.
-    package func publicHosts(
+    /// Hosts that its requests may go to, as this machine sees them: those of its URLs, and all that `allow` admits,
+    /// for what manifests name is not known here.
+    ///
+    /// - Returns: in `open` those with an address of the public Internet, by name, each with the first of them;
+    ///   hosts that cannot be looked up are among them, for others may. In `closed` names that have none.
+    package func hosts(
         with lookup: any HostLookup = SystemHostLookup()
-    ) async -> [(host: String, address: String)] {
+    ) async -> (open: [(host: String, address: String)], closed: [String]) {
         var hosts: Set<String> = []
         var found: [(host: String, address: String)] = []
+        var closed: [String] = []
         for target in targets {
             guard case .url(let url, _) = target.source, let host = LoadAllowance.host(of: url)
             else { continue }
@@ -32,10 +35,14 @@ extension LoadScenario {
                 let address = addresses.first {
                     PeerAddress($0).map(LoadAddresses.isPublic) ?? false
                 }
-                if let address { found.append((host, address)) }
+                if let address {
+                    found.append((host, address))
+                } else if PeerAddress(host) == nil {
+                    closed.append(host)
+                }
             case .failure: found.append((host, "not known here"))
             }
         }
-        return found.sorted { $0.host < $1.host }
+        return (found.sorted { $0.host < $1.host }, closed)
     }
 }

@@ -19,6 +19,7 @@ package enum LoadLimits {
     package static let thinkSeconds = 0.0...3_600
     package static let headers = 50
     package static let allow = 1_000
+    package static let privateHosts = targets + allow
     package static let thresholds = 100
     package static let abortAfterSeconds = 0.0...86_400
     package static let nameBytes = 200

@@ -21,6 +21,8 @@ package struct LoadScenario: Sendable, Equatable {
     package var bodies = LoadBodies.discarded
     /// Hosts and address blocks that requests may go to, beside the hosts of `targets`.
     package var allow: [String] = []
+    /// Hosts that are asked where they have no public address only, in lower case.
+    package var privateHosts: [String] = []
     package var thresholds: [LoadThreshold] = []
 
     package init() {}

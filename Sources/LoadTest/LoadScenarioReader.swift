@@ -22,9 +22,7 @@ package enum LoadScenarioReader {
 
     private static let members = [
         "$schema", "name", "seed", "targets", "popularity", "arrivals", "viewers", "warmUpSeconds",
-        "caps",
-        "http",
-        "thinkTime", "bodies", "allow", "thresholds",
+        "caps", "http", "thinkTime", "bodies", "allow", "privateHosts", "thresholds",
     ]
 
     private static func readMember(
@@ -48,6 +46,13 @@ package enum LoadScenarioReader {
         case "bodies": scenario.bodies = try choice(&cursor, name, LoadBodies.self)
         case "allow":
             scenario.allow = try list(&cursor, name, most: LoadLimits.allow, readAllowed)
+        case "privateHosts":
+            scenario.privateHosts = try list(
+                &cursor, name, most: LoadLimits.privateHosts, readHost)
+        case "assets":
+            throw cursor.fieldFailure(
+                at: place, name, "is of a list",
+                allowed: "in a scenario: targets; give a list as --list FILE")
         case "thresholds":
             scenario.thresholds = try list(
                 &cursor, name, most: LoadLimits.thresholds, readThreshold)
@@ -170,6 +175,18 @@ package enum LoadScenarioReader {
             throw cursor.fieldFailure(
                 at: place, path, "given \"\(error.given)\"", allowed: error.allowed)
         }
+    }
+
+    private static func readHost(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> String {
+        let place = cursor.index
+        let host = try cursor.plainText(path, limit: 300).lowercased()
+        guard LoadAllowance.host(of: "http://\(host)/") == host else {
+            throw cursor.fieldFailure(
+                at: place, path, "given \"\(host)\"", allowed: "a host's name")
+        }
+        return host
     }
 
     private static func readThreshold(

@@ -52,6 +52,7 @@ private struct Document: Encodable {
     var thinkTime: Think?
     var bodies: String
     var allow: [String]?
+    var privateHosts: [String]?
 
     struct Target: Encodable {
         var url: String
@@ -105,6 +106,7 @@ private struct Document: Encodable {
         warmUpSeconds = scenario.warmUpSeconds
         bodies = scenario.bodies.rawValue
         allow = scenario.allow.isEmpty ? nil : scenario.allow
+        privateHosts = scenario.privateHosts.isEmpty ? nil : scenario.privateHosts
         let isZipf: Bool
         if case .zipf(let exponent) = scenario.popularity {
             popularity = Popularity(zipf: exponent)

@@ -9,12 +9,15 @@ import Synchronization
 struct ClusterLoadPlace: LoadPlace {
     private let client: CoordinatorClient
     private let options: ClusterLoadRunner.Options
+    private let isTold: Bool
     private let notes: ClusterLoadNotes
 
+    /// - Parameter isTold: a load may go to public addresses without a notice.
     init(
-        endpoints: String, token: String?, _ options: ClusterLoadRunner.Options,
+        endpoints: String, token: String?, _ options: ClusterLoadRunner.Options, isTold: Bool,
         note: @escaping ClusterLoadNotes.Note
     ) throws(Failure) {
+        self.isTold = isTold
         client = try CoordinatorClient(
             endpoints: endpoints, token: token, timeoutSeconds: Self.answerSeconds)
         self.options = options
@@ -27,12 +30,15 @@ struct ClusterLoadPlace: LoadPlace {
     var generators: LoadGenerators { notes.generators }
 
     func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad {
-        let scenario = try await Self.withoutLists(scenario)
+        var scenario = try await Self.withoutLists(scenario)
         try LoadScenarioWriter.checkFiles(of: scenario)
+        let hosts = await scenario.hosts()
+        // Workers may see other addresses than the notice is of.
+        if !isTold { scenario.privateHosts = Set(scenario.privateHosts + hosts.closed).sorted() }
         return PreparedLoad(
             scenario: scenario,
             runner: ClusterLoadRunner(client: client, options) { [notes] in notes.tell($0) },
-            publicHosts: await scenario.publicHosts())
+            publicHosts: hosts.open)
     }
 
     func close() { client.shutdown() }

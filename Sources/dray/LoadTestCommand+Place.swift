@@ -66,7 +66,8 @@ extension LoadTestCommand {
             ?? (options.workers == nil && course == .once ? 10 : 60)
         return try ClusterLoadPlace(
             endpoints: CommonOptions.coordinator ?? ClusterCall.localEndpoint,
-            token: CommonOptions.token, options, note: display.note)
+            token: CommonOptions.token, options, isTold: arguments.flag("yes"),
+            note: display.note)
     }
 
     private static func localPlace(

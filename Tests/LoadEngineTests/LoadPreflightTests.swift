@@ -282,6 +282,23 @@ func preflight(
         #expect(try await refusal(scenario).contains("field allow: '10.1.2.3/8' has bits behind"))
     }
 
+    /// Who asked for the load saw none, and was not told of any.
+    @Test func aHostThatIsToBePrivateIsRefusedAtAPublicAddress() async throws {
+        var scenario = scenario([(origin.url("/a"), .file)])
+        scenario.targets.append(
+            LoadTarget(name: "b", source: .url("http://Edge.example/b", .file)))
+        scenario.privateHosts = ["edge.example", "127.0.0.1"]
+        var lookup = FixedLookup(
+            hosts: ["127.0.0.1": ["127.0.0.1"], "edge.example": ["10.1.1.1", "10.1.1.2"]])
+        _ = try await run(scenario, lookup: lookup)
+        lookup.hosts["edge.example"] = ["10.1.1.1", "93.184.216.34"]
+        let message = try await refusal(scenario, lookup: lookup)
+        #expect(message.hasPrefix("targets[1]"))
+        #expect(message.contains("edge.example is 93.184.216.34 here, a public address"))
+        scenario.privateHosts = ["127.0.0.1"]
+        _ = try await run(scenario, lookup: lookup)
+    }
+
     @Test func anAddressThatIsNeverConnectedToIsRefused() async throws {
         let metadata = FixedLookup(hosts: ["meta.example": ["169.254.169.254"]])
         let message = try await refusal(

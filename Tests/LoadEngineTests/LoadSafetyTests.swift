@@ -164,8 +164,9 @@ import Transfer
                 "lab.example": ["10.0.0.1"], "cdn.example": ["93.184.216.34"],
                 "inside.example": ["192.168.0.1"],
             ])
-        let found = await scenario.publicHosts(with: lookup)
+        let (found, closed) = await scenario.hosts(with: lookup)
         #expect(found.map(\.host) == ["*.wide.example", "203.0.112.0/22", "cdn.example"])
+        #expect(closed == ["inside.example", "lab.example"])
         #expect(found.map(\.address) == ["any of these names", "addresses", "93.184.216.34"])
     }
 

@@ -17,7 +17,7 @@ import Testing
          "caps": {"seconds": 90, "requests": 100000, "bytes": 1000000000000},
          "http": {"version": "1.1", "keepAlive": false, "concurrency": 64, "timeoutSeconds": 7.5,
                   "headers": {"X-Test": "a b", "Authorization": "Bearer x"}},
-         "allow": ["*.example.com", "10.0.0.0/8"]}
+         "allow": ["*.example.com", "10.0.0.0/8"], "privateHosts": ["edge.test"]}
         """#,
         #"""
         {"targets": [{"url": "http://h/a", "weight": 0.5, "sha256":

@@ -106,6 +106,27 @@ import Testing
     }
 }
 
+/// Workers may see another address than the command that tells of it.
+@Suite struct ClusterHostsTests {
+    private func hosts(isTold: Bool) async throws -> [String] {
+        var scenario = LoadScenario()
+        scenario.targets = ["http://LOCALHOST:1/a", "http://127.0.0.1:1/a", "http://[::1]:1/a"]
+            .map { LoadTarget(name: "a", source: .url($0, .file)) }
+        scenario.stages = [LoadStage(seconds: 1, from: 1, to: 1)]
+        scenario.privateHosts = ["edge.test"]
+        let place = try ClusterLoadPlace(
+            endpoints: "http://127.0.0.1:1", token: nil, .init(), isTold: isTold
+        ) { _, _ in }
+        defer { place.close() }
+        return try await place.prepare(scenario).scenario.privateHosts
+    }
+
+    @Test func whatIsPrivateHereIsToBePrivateThere() async throws {
+        #expect(try await hosts(isTold: false) == ["edge.test", "localhost"])
+        #expect(try await hosts(isTold: true) == ["edge.test"])
+    }
+}
+
 extension EndToEnd {
     /// The same as it is run, on a cluster without a worker that could send anything.
     @Suite(.timeLimit(.minutes(2))) struct PublicLoadCommandTests {
