@@ -6,10 +6,8 @@ import Runtime
 /// What is asked for.
 extension LoadTestOptions {
     /// Reads a scenario's file; `-` is stdin. The files that it names are taken from where it lies.
-    static func file(_ path: String) throws(Failure) -> LoadScenario {
-        var scenario = try NamedFile.read(path) { bytes throws(Failure) in
-            try LoadScenarioReader.read(bytes)
-        }
+    static func file(_ path: String) throws -> LoadScenario {
+        var scenario = try read(path)
         guard path != "-", let slash = path.lastIndex(of: "/") else { return scenario }
         let folder = path[...slash]
         for (place, target) in scenario.targets.enumerated() {
@@ -22,6 +20,32 @@ extension LoadTestOptions {
             scenario.http.caFile = folder + file
         }
         return scenario
+    }
+
+    /// Says what TARGET is where a file is none.
+    private static func read(_ path: String) throws -> LoadScenario {
+        let bytes: [UInt8]
+        do throws(Failure) { (bytes, _) = try SmallFile.read(path) } catch {
+            guard error.code == "input.unreadable", path != "-" else { throw error }
+            throw UsageError(
+                error.message,
+                hint:
+                    "TARGET is a URL, which begins with http:// or https://, or a scenario's FILE.")
+        }
+        let file = path == "-" ? "standard input" : printable(path)
+        guard isObject(bytes) else {
+            throw UsageError(
+                "\(file): it is no scenario, which is a JSON object",
+                hint: "Give a list of files and titles as --list \(printable(path)).")
+        }
+        do throws(Failure) { return try LoadScenarioReader.read(bytes) } catch {
+            throw Failure(error.code, "\(file): \(error.message)")
+        }
+    }
+
+    private static func isObject(_ bytes: [UInt8]) -> Bool {
+        let rest = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+        return rest.first { !" \t\r\n".utf8.contains($0) } == UInt8(ascii: "{")
     }
 
     static func target(

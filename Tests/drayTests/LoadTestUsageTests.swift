@@ -123,6 +123,34 @@ import Testing
         #expect(origin.requests.isEmpty)
     }
 
+    /// What is no scenario is told what to do with it.
+    @Test(arguments: [
+        ("http://127.0.0.1:1/a\n", "it is no scenario", "as --list "),
+        ("#EXTM3U\n", "it is no scenario", "as --list "),
+        ("", "it is no scenario", "as --list "),
+        (#"["http://127.0.0.1:1/a"]"#, "it is no scenario", "as --list "),
+        (#"{"assets": ["http://127.0.0.1:1/a"]}"#, "field assets: is of a list", "--list FILE"),
+    ])
+    func aListIsNoScenario(text: String, message: String, hint: String) async throws {
+        let path = try directory.write(text, to: "list.txt")
+        let answer = try await run([path])
+        #expect(answer.ending == .exited(2), "\(answer.errors)")
+        #expect(
+            answer.errors.contains("\(path): ") && answer.errors.contains(message)
+                && answer.errors.contains(hint), "\(answer.errors)")
+    }
+
+    @Test func aURLHasAScheme() async throws {
+        for target in ["127.0.0.1:1/a", "edge.example/main.m3u8"] {
+            let answer = try await run([target])
+            #expect(answer.ending == .exited(2))
+            #expect(
+                answer.errors.hasPrefix("dray: \(target): No such file")
+                    && answer.errors.contains("begins with http:// or https://"),
+                "\(answer.errors)")
+        }
+    }
+
     /// A test that is to send so much needs no duration, and one that has its own is as long as that.
     @Test func aCapEndsTheTest() async throws {
         let answer = try await run([file, "--users", "3", "--requests", "25", "--quiet"])
