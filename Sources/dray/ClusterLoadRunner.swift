@@ -206,7 +206,8 @@ final class ClusterLoadRunner: LoadRunner {
             }
             end.breakdown.add(share.breakdown)
             end.elapsedSeconds = max(end.elapsedSeconds, share.elapsedSeconds)
-            if end.ending == .finished { end.ending = share.ending }
+            // One that could not go on has ended itself alone.
+            if end.ending == .finished, report.state == .finished { end.ending = share.ending }
         }
         return end
     }

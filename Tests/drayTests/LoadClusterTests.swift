@@ -120,6 +120,35 @@ extension EndToEnd {
         }
 
         @Test func coordinatorsMayDieInTheMidst() async throws {
+        /// Nobody has interrupted the test: its workers were taken away.
+        @Test func drainedWorkersEndNoTestOfOthers() async throws {
+            let origin = try FaultOrigin()
+            origin.route("/a", FaultOrigin.Response(text: "a"))
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 2, connections: 4, leaseSeconds: 60)
+            let load = try cluster.start([
+                "loadtest", origin.url("/a"), "--rate", "40", "--duration", "10m", "--cluster",
+                "--workers", "2", "--json", "--quiet",
+            ])
+            for worker in cluster.workers {
+                let before = origin.count("/a")
+                try await waitUntil(deadlineSeconds: 60, "load") {
+                    origin.count("/a") > before + 40
+                }
+                worker.signal(SIGTERM)
+                #expect(try await worker.wait(deadlineSeconds: 60) == .exited(0))
+            }
+            #expect(try await load.wait(deadlineSeconds: 60) == .exited(3), "\(load.errors)")
+            for worker in cluster.workers {
+                #expect(
+                    load.errors.contains("-\(worker.pid) is failed from second"), "\(load.errors)")
+            }
+            let result = try #require(
+                try JSONSerialization.jsonObject(with: Data(load.output.utf8)) as? [String: Any])
+            #expect(result["ending"] as? String == "finished")
+            try await cluster.stop()
+        }
+
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
                 coordinators: 2, workers: 2, connections: 4, leaseSeconds: 60)
