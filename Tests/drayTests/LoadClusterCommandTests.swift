@@ -19,6 +19,48 @@ extension EndToEnd {
             return Set(shares.compactMap { $0["worker"] as? String })
         }
 
+        /// They finish what they have begun, give the rest back, and go on with it when the load is over.
+        @Test func workersThatFetchTakePart() async throws {
+            let origin = try FaultOrigin()
+            origin.serve("/a", [UInt8](repeating: 7, count: 500))
+            let gate = Gate()
+            let files = (0..<60).map { "/files/\($0)" }
+            for path in files { origin.route(path, .init(200, text: path).held(at: gate)) }
+            let folder = try TemporaryDirectory("fetching")
+            let list = try folder.write(
+                files.map { origin.url($0) + "\n" }.joined(), to: "list.txt")
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 2, connections: 4, leaseSeconds: 60)
+            let client = try CoordinatorClient(endpoints: cluster.urls)
+            defer { client.shutdown() }
+            let prefetch = try cluster.start(["prefetch", list, "--to", folder.path("edge")])
+            try await waitUntil(deadlineSeconds: 60, "work for both workers") {
+                origin.activeRequests.now == 8
+            }
+            let load = try cluster.start([
+                "loadtest", origin.url("/a"), "--users", "4", "--requests", "300", "--cluster",
+                "--workers", "2", "--json",
+            ])
+            var id: LoadTestID?
+            try await waitUntil(deadlineSeconds: 60, "the workers' joining") {
+                id = try await cluster.status().loadTests?.first?.id
+                guard let id else { return false }
+                return try await client.loadTest(id).shares.map(\.state) == [.joined, .joined]
+            }
+            gate.open()
+            #expect(try await load.wait(deadlineSeconds: 60) == .exited(0), "\(load.errors)")
+            #expect(try workers(try json(load.output)).count == 2)
+            #expect(
+                try await prefetch.wait(deadlineSeconds: 60) == .exited(0), "\(prefetch.errors)")
+            // Nothing was begun in vain, and nothing was fetched in the midst of the load.
+            #expect(files.allSatisfy { origin.count($0) == 1 })
+            let paths = origin.requests.map(\.path)
+            let asked = paths.indices.filter { paths[$0] == "/a" }
+            try #require(asked.count == 302)
+            #expect(paths[asked[2]...asked[150]].allSatisfy { $0 == "/a" })
+            try await cluster.stop()
+        }
+
         @Test func ofSeveralQueuesTheNamedOnesWorkersSendIt() async throws {
             let origin = try FaultOrigin()
             origin.serve("/a", [UInt8](repeating: 7, count: 500))

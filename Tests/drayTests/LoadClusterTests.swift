@@ -171,6 +171,27 @@ extension EndToEnd {
         }
 
         /// No coordinator answers for longer than anybody waits: what has come is told all the same.
+        @Test func theDatabaseMayCrashInTheMidst() async throws {
+            let origin = try FaultOrigin()
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 2, connections: 4, leaseSeconds: 60)
+            let run = try Run(
+                cluster, Self.scenario(origin, rate: 100, seconds: 8), Self.options(workers: 2))
+            try await waitUntil(deadlineSeconds: 60, "a second of each share") {
+                run.status.shares.count { $0.nextSecond >= 1 } == 2
+            }
+            try await cluster.postgres.kill()
+            try await cluster.postgres.start()
+            let end = try await run.end()
+            #expect(end.ending == .finished && end.failure == nil)
+            #expect(end.shares.map(\.state) == [.finished, .finished])
+            #expect(end.shares.reduce(0) { $0 + $1.counts.planned } == 800)
+            #expect(end.shares.reduce(0) { $0 + $1.counts.succeeded } == 800)
+            #expect(end.breakdown.targets["object"]?.requests == 800)
+            #expect(origin.count("/object") == 802)
+            try await cluster.stop()
+        }
+
         @Test func whatCameIsToldWhereNoCoordinatorAnswersAnyMore() async throws {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
