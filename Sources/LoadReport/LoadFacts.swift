@@ -206,7 +206,7 @@ struct LoadFacts {
         return [
             Row(
                 name: "CPU", value: LoadFormat.percent(result.cpuShare),
-                remark: "of \(HumanFormat.count(result.cores, "core"))\(busiest ?? "")"),
+                remark: "of \(LoadFormat.cores(result.generatorCores))\(busiest ?? "")"),
             Row(
                 name: "late sends", value: LoadFormat.count(counts.lateSends),
                 remark: "over \(LoadFormat.seconds(LoadHealth.lateSeconds)) after they were due"),

@@ -43,6 +43,12 @@ enum LoadFormat {
 
     static func count(_ number: Int64) -> String { HumanFormat.count(number) }
 
+    /// `2 cores`, `0.5 cores`
+    static func cores(_ count: Double) -> String {
+        if let whole = Int64(exactly: count) { return HumanFormat.count(whole, "core") }
+        return "\(HumanFormat.fixed(count, places: 2)) cores"
+    }
+
     static func rate(_ perSecond: Double?) -> String {
         perSecond.map { Quantity.rate($0) } ?? none
     }

@@ -211,6 +211,6 @@ package struct LoadHTML {
     private var generatorChart: String {
         chart(
             "CPU of the generators' cores", { LoadFormat.percent($0) }, LoadFormat.mean,
-            [("in use", { $0.perSecond($0.counts.cpuSeconds / Double(max(result.cores, 1))) })])
+            [("in use", { $0.perSecond($0.counts.cpuSeconds / max(result.generatorCores, 0.01)) })])
     }
 }

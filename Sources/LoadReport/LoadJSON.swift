@@ -189,7 +189,7 @@ package enum LoadJSON {
     }
 
     private struct Generator: Encodable {
-        let cores: Int
+        let cores: Double
         let cpuSeconds: Double
         let cpuShare: Double?
         /// Of the machine that was busiest.
@@ -198,7 +198,7 @@ package enum LoadJSON {
 
         init(_ result: LoadResult) {
             busiestShare = result.total.machines.isEmpty ? nil : result.busiestShare
-            cores = result.cores
+            cores = result.generatorCores
             cpuSeconds = result.total.counts.cpuSeconds
             cpuShare = result.cpuShare
             isLimit = result.generatorIsLimit

@@ -7,7 +7,7 @@ package import LoadTest
 package struct LoadLive: Sendable {
     /// Of the start, since 1970.
     package let startedSeconds: Double
-    /// That the generators' loops have, from 1.
+    /// Loops of the generators, from 1.
     package var cores = 1
     /// How many shares of a cluster's test are in which state; empty for this process.
     package var shares: [LoadShareReport.State: Int] = [:]
@@ -22,7 +22,7 @@ package struct LoadLive: Sendable {
     private(set) var elapsedSeconds = 0.0
     /// Judged by what counts so far; those left out that there is nothing to judge by.
     private(set) var verdicts: [LoadVerdict] = []
-    private var recent: [(counts: LoadCounts, seconds: Double)] = []
+    private var recent: [(counts: LoadCounts, seconds: Double, cores: Double?)] = []
 
     /// Seconds that the figures of now are of.
     private static let recentSeconds = 5
@@ -50,7 +50,7 @@ package struct LoadLive: Sendable {
         total.add(interval)
         total.counts.takeLevels(of: interval.counts)
         elapsedSeconds = max(elapsedSeconds, Double(interval.second) + interval.lengthSeconds)
-        recent.append((interval.counts, interval.lengthSeconds))
+        recent.append((interval.counts, interval.lengthSeconds, interval.machineCores))
         if recent.count > Self.recentSeconds { recent.removeFirst() }
         let measured = scenario.measuredSeconds(atSeconds: elapsedSeconds)
         guard measured > 0 else { return }
@@ -72,11 +72,14 @@ package struct LoadLive: Sendable {
         isRunning ? scenario.wanted(atSeconds: elapsedSeconds)?.level ?? 0 : 0
     }
 
+    /// That the generators have.
+    var generatorCores: Double { recent.last?.cores ?? Double(max(cores, 1)) }
+
     /// Of the generators' cores, 0 to 1; nil where no second was heard of.
     var cpuShare: Double? {
         let seconds = recent.reduce(0) { $0 + $1.seconds }
         guard seconds > 0 else { return nil }
-        return recent.reduce(0) { $0 + $1.counts.cpuSeconds } / (seconds * Double(max(cores, 1)))
+        return recent.reduce(0) { $0 + $1.counts.cpuSeconds } / (seconds * generatorCores)
     }
 
     /// Whether the generator is what limits the test now.

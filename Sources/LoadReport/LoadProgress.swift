@@ -92,15 +92,14 @@ package struct LoadProgress: Sendable {
         guard let machine = now.busiestMachine else {
             return now.counts.cpuSeconds * perSecond / Double(cores)
         }
-        return machine.cpuSeconds * perSecond / Double(machine.cpus.count)
+        return machine.cpuSeconds * perSecond / machine.cores
     }
 
     private var generatorCores: String {
         guard let machine = now.busiestMachine, now.machines.count > 1 else {
-            return HumanFormat.count(now.machineCores ?? cores, "core")
+            return LoadFormat.cores(now.machineCores ?? Double(cores))
         }
-        return
-            "\(HumanFormat.count(machine.cpus.count, "core")) of \(LoadFormat.name(machine.name))"
+        return "\(LoadFormat.cores(machine.cores)) of \(LoadFormat.name(machine.name))"
     }
 
     // MARK: Lines

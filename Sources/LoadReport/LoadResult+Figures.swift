@@ -26,16 +26,19 @@ extension LoadResult {
         figure.value(in: total, measuredSeconds: measuredSeconds)
     }
 
+    /// Cores that the generators had: of workers on one machine together its own.
+    var generatorCores: Double { total.machineCores ?? Double(cores) }
+
     /// Of the generators' cores, 0 to 1.
     var cpuShare: Double? {
-        let available = measuredSeconds * Double(cores)
+        let available = measuredSeconds * generatorCores
         return available > 0 ? total.counts.cpuSecondsInTime / available : nil
     }
 
     /// Of the cores of the machine that was busiest, 0 to 1; of all where machines are not told apart.
     var busiestShare: Double? {
         guard let machine = total.busiestMachine else { return cpuShare }
-        let available = measuredSeconds * Double(machine.cpus.count)
+        let available = measuredSeconds * machine.cores
         return available > 0 ? machine.cpuSeconds / available : nil
     }
 
@@ -85,8 +88,9 @@ extension LoadResult {
             let place = machine.map { " on \(LoadFormat.name($0.name))" } ?? ""
             warnings.append(
                 "The generator\(place) used \(LoadFormat.percent(share)) of its "
-                    + "\(HumanFormat.count(machine?.cpus.count ?? cores, "core")): it was the limit, and latencies hold "
-                    + "its own delays. Ask for less, or spread the test over more workers.")
+                    + "\(LoadFormat.cores(machine?.cores ?? generatorCores)): it was the limit, and "
+                    + "latencies hold its own delays. Ask for less, or spread the test over more "
+                    + "workers.")
         }
         if isLate {
             warnings.append(

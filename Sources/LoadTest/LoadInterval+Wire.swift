@@ -50,8 +50,8 @@ extension LoadInterval: Codable {
         let exact =
             try container.decodeIfPresent([String: Histogram.Exact].self, forKey: .exact) ?? [:]
         guard second >= 0, errors.count <= Self.mostErrors, machines.count <= 1,
-            (0...1).contains(lengthSeconds),
-            (0...1).contains(loadSeconds)
+            machines.values.allSatisfy({ ($0.quotaCores ?? 1) > 0 }),
+            (0...1).contains(lengthSeconds), (0...1).contains(loadSeconds)
         else {
             throw DecodingError.dataCorruptedError(
                 forKey: .second, in: container, debugDescription: "no interval of a load test")

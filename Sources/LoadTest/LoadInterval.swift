@@ -50,14 +50,14 @@ package struct LoadInterval: Sendable, Equatable {
 
     /// The machine whose CPUs were busiest; nil where machines are not told apart.
     package var busiestMachine: LoadMachine? {
-        machines.sorted { $0.key < $1.key }.map(\.value).filter { !$0.cpus.isEmpty }.max {
-            $0.cpuSeconds / Double($0.cpus.count) < $1.cpuSeconds / Double($1.cpus.count)
+        machines.sorted { $0.key < $1.key }.map(\.value).filter { $0.cores > 0 }.max {
+            $0.cpuSeconds / $0.cores < $1.cpuSeconds / $1.cores
         }
     }
 
-    /// CPUs of all machines, each once; nil where machines are not told apart.
-    package var machineCores: Int? {
-        machines.isEmpty ? nil : machines.values.reduce(0) { $0 + $1.cpus.count }
+    /// CPUs of all machines, each once, as far as quotas go; nil where machines are not told apart.
+    package var machineCores: Double? {
+        machines.isEmpty ? nil : machines.values.reduce(0) { $0 + $1.cores }
     }
 }
 

@@ -35,7 +35,7 @@ package struct LoadResult: Sendable {
     package var sharesWithoutBreakdown: [Int] = []
     /// What else a reader has to know of how it went, a sentence each.
     package var notes: [String] = []
-    /// Cores that the generators' loops had, all shares together.
+    /// Loops of the generators, all shares together, each with a core where there are so many.
     package var cores = 1
 
     /// Those that did not hold.

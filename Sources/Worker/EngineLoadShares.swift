@@ -32,7 +32,7 @@ struct EngineLoadShares: LoadShareRunner {
         let ready = try await Self.admitted(preflight)
         if Task.isCancelled { throw Failure("worker.cancelled", "The load test was stopped.") }
         var options = LoadEngine.Options()
-        options.threads = max(ProcessInfo.processInfo.activeProcessorCount, 1)
+        options.threads = ThisMachine.threads
         options.viewerConnections = max(
             Int(OpenFiles.raiseLimit()) - Self.otherFiles, Self.otherFiles)
         options.addresses = ready.addresses
@@ -88,10 +88,10 @@ private final class EngineLoadShare: PreparedLoadShare {
             return false
         }
         if isStopped { engine.stop(.interrupted) }
-        let cpus = ThisMachine.cpus
+        let generator = ThisMachine.Generator()
         let outcome = try await engine.run(startNanoseconds: startNanoseconds) { interval in
             var interval = interval
-            interval.machines = ThisMachine.use(interval.counts.cpuSeconds, cpus)
+            interval.machines = generator.use(interval.counts.cpuSeconds)
             onInterval(interval)
         }
         return LoadShareEnd(

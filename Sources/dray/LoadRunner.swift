@@ -65,8 +65,14 @@ final class LocalLoadRunner: LoadRunner {
             return nil
         }
         if let stopped { engine.stop(stopped) }
-        let outcome = try await engine.run(
-            startNanoseconds: MonotonicClock.nowNanoseconds, onInterval: onInterval)
+        let generator = ThisMachine.Generator()
+        let isLimited = generator.limits(threads: engine.threads)
+        let outcome = try await engine.run(startNanoseconds: MonotonicClock.nowNanoseconds) {
+            interval in
+            var interval = interval
+            if isLimited { interval.machines = generator.use(interval.counts.cpuSeconds) }
+            onInterval(interval)
+        }
         state.withLock { if case .running = $0 { $0 = .idle } }
         return LoadRunEnd(
             ending: outcome.ending, breakdown: outcome.breakdown, shares: [],

@@ -75,8 +75,7 @@ extension LoadTestCommand {
     ) throws -> LocalLoadPlace {
         let most = Int(OpenFiles.raiseLimit())
         var options = LoadEngine.Options()
-        options.threads =
-            arguments.integer("threads") ?? max(ProcessInfo.processInfo.activeProcessorCount, 1)
+        options.threads = arguments.integer("threads") ?? ThisMachine.threads
         options.viewerConnections = max(most - 256, 256)
         options.addresses = LoadAddresses(
             try TransferOptions.addressPolicy(arguments, allowsPrivate: true))

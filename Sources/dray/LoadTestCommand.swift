@@ -45,7 +45,7 @@ enum LoadTestCommand {
     private static let courses = [
         CommandOption(
             "threads", .integer(placeholder: "N", range: 1...256),
-            help: "Threads that send. Default: one for each core."),
+            help: "Threads that send. Default: one for each core, as far as a CPU quota goes."),
         CommandOption(
             "search", .flag,
             help:

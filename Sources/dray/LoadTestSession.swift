@@ -236,8 +236,7 @@ final class LoadTestSession: Sendable {
                 "It could not be followed to its end: \(failure.code): \(printable(failure.message))"
             )
         }
-        // Workers of one machine have its cores together.
-        result.cores = result.total.machineCores ?? end.cores
+        result.cores = end.cores
         result.measuredSeconds = scenario.measuredSeconds(atSeconds: end.elapsedSeconds)
         result.verdicts = scenario.thresholds.map {
             $0.judge(result.total, measuredSeconds: result.measuredSeconds)
@@ -280,11 +279,11 @@ extension LoadScenario {
         }
         scenario.makePlacesForUsers()
         return scenario
+    }
 
     /// What was enough for the users of the scenario is for those of a step.
     private mutating func makePlacesForUsers() {
         guard user == .requests else { return }
         http.concurrency = http.concurrency.map { max($0, placesForUsers) }
-    }
     }
 }

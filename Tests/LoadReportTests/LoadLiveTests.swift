@@ -147,6 +147,14 @@ import Testing
         #expect(page["generator_is_limit"] == 0 && page["late_sends_total"] == 1)
         #expect(page["shares{state=running}"] == 6 && page["shares{state=lost}"] == 2)
         #expect(page["shares{state=failed}"] == 0)
+        // Under a quota there is less than its machine has.
+        var interval = LoadInterval(second: 16)
+        interval.counts.cpuSeconds = 2.2
+        interval.machines["m"] = LoadMachine(
+            name: "m", cpus: [0, 1, 2, 3], cpuSeconds: 2.2, quotaCores: 0.5)
+        run.live.add(interval, of: LoadResult())
+        page = try run.page()
+        #expect(page["generator_cores"] == 0.5 && page["generator_is_limit"] == 1)
     }
 
     @Test("users and viewers have figures of their own")

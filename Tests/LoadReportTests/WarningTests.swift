@@ -111,16 +111,45 @@ import Testing
         }
         recorder.update {
             $0.measuredSeconds = 10
-            $0.cores = $0.total.machineCores ?? 0
+            $0.cores = 8
         }
         let result = recorder.result
-        #expect(result.cores == 4 && result.generatorIsLimit)
+        #expect(result.generatorCores == 4 && result.generatorIsLimit)
         #expect(result.warnings.first?.contains("on host-a used 90") == true)
         #expect(
             result.warnings.first?.contains("of its 2 cores: it was the limit") == true,
             "\(result.warnings)")
         let text = LoadSummary(result, usesUnicode: true).text
         #expect(text.contains("of 4 cores of 2 machines; the busiest, host-a, 90"))
+    }
+
+    @Test("a container that has used up its CPU quota is at its limit, whatever its machine has")
+    func quota() {
+        var recorder = LoadRecorder()
+        for second in 0..<10 {
+            for id in ["a", "b"] {
+                var interval = LoadInterval(second: second)
+                interval.counts.succeeded = 100
+                interval.counts.sent = 100
+                interval.counts.cpuSeconds = id == "a" ? 0.45 : 0.1
+                interval.machines[id] = LoadMachine(
+                    name: "pod-\(id)", cpus: Set(0..<64), cpuSeconds: interval.counts.cpuSeconds,
+                    quotaCores: id == "a" ? 0.5 : 2)
+                _ = recorder.add(interval, of: 2)
+            }
+        }
+        recorder.update {
+            $0.measuredSeconds = 10
+            $0.cores = 3
+        }
+        let result = recorder.result
+        #expect(result.generatorIsLimit && result.limit == .generator)
+        #expect(
+            result.warnings.first?.contains("on pod-a used 90.0 % of its 0.50 cores: it was")
+                == true,
+            "\(result.warnings)")
+        let text = LoadSummary(result, usesUnicode: true).text
+        #expect(text.contains("of 2.50 cores of 2 machines; the busiest, pod-a, 90"), "\(text)")
     }
 
     @Test("requests that wait while there is room are on their way, those without room are told of")

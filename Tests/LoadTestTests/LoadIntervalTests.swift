@@ -18,6 +18,9 @@ import Testing
             interval.counts.succeeded = Int64(second)
             interval.counts.cpuSeconds = 0.1
             interval.errors["origin.timeout"] = 3
+            interval.machines["m"] = LoadMachine(
+                name: "m", cpus: [0, 1], cpuSeconds: 0.1,
+                quotaCores: second % 2 == 0 ? nil : 1.5)
             for metric in LoadMetric.allCases where metric.rawValue % 3 != second % 3 {
                 for _ in 0..<Int.random(in: 1...50, using: &random) {
                     // Some are longer than a day.

@@ -113,13 +113,13 @@ extension EndToEnd {
             #expect(
                 whole.allSatisfy {
                     $0.machines.count == 1
-                        && $0.machineCores == ProcessInfo.processInfo.activeProcessorCount
+                        && $0.machineCores
+                            == Double(ProcessInfo.processInfo.activeProcessorCount)
                 })
             #expect(!whole.isEmpty && whole.allSatisfy { $0.counts.missedSends == 20 })
             try await cluster.stop()
         }
 
-        @Test func coordinatorsMayDieInTheMidst() async throws {
         /// Nobody has interrupted the test: its workers were taken away.
         @Test func drainedWorkersEndNoTestOfOthers() async throws {
             let origin = try FaultOrigin()
@@ -149,6 +149,7 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
+        @Test func coordinatorsMayDieInTheMidst() async throws {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
                 coordinators: 2, workers: 2, connections: 4, leaseSeconds: 60)
@@ -170,7 +171,6 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
-        /// No coordinator answers for longer than anybody waits: what has come is told all the same.
         @Test func theDatabaseMayCrashInTheMidst() async throws {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
@@ -192,6 +192,7 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
+        /// No coordinator answers for longer than anybody waits: what has come is told all the same.
         @Test func whatCameIsToldWhereNoCoordinatorAnswersAnyMore() async throws {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(

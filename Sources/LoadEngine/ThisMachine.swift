@@ -1,8 +1,8 @@
-import Glibc
-import LoadTest
+internal import Glibc
+package import LoadTest
 
 /// The machine that this process runs on, as the reports of a load test tell machines apart.
-enum ThisMachine {
+package enum ThisMachine {
     /// The same for all processes under one kernel, in containers too; changes when it starts anew.
     static let id: String = {
         let text = read("/proc/sys/kernel/random/boot_id")
@@ -37,8 +37,15 @@ enum ThisMachine {
 
     private static let mostCPUs = 10_000
 
+    /// Loops that it has the CPU time for, 1 or more.
+    package static var threads: Int {
+        let cpus = max(cpus.count, 1)
+        guard let quota = CPUQuota.current else { return cpus }
+        return min(cpus, max(Int(min(quota.cores, 1e6).rounded(.up)), 1))
+    }
+
     /// Without white space at its ends; empty for what cannot be read.
-    private static func read(_ path: String) -> String {
+    static func read(_ path: String) -> String {
         guard let file = fopen(path, "r") else { return "" }
         defer { fclose(file) }
         var buffer = [UInt8](repeating: 0, count: 16_384)
@@ -48,8 +55,31 @@ enum ThisMachine {
         return String(text)
     }
 
-    /// As the one machine of a second that this process measured.
-    static func use(_ cpuSeconds: Double, _ cpus: Set<Int>) -> [String: LoadMachine] {
-        [id: LoadMachine(name: name, cpus: cpus, cpuSeconds: cpuSeconds)]
+    /// What a load of this process has: read when it begins.
+    package struct Generator: Sendable {
+        private let id: String
+        private let machine: LoadMachine
+
+        package init() { self.init(CPUQuota.current) }
+
+        init(_ quota: CPUQuota?) {
+            // Who has a quota has the machine's CPUs together with those under the same one only.
+            id = quota.map { "\(ThisMachine.id) \($0.group)" } ?? ThisMachine.id
+            machine = LoadMachine(
+                name: ThisMachine.name, cpus: ThisMachine.cpus, cpuSeconds: 0,
+                quotaCores: quota?.cores)
+        }
+
+        /// Whether the CPU time of so many loops is bounded by a quota.
+        package func limits(threads: Int) -> Bool {
+            machine.quotaCores.map { $0 < Double(threads) } ?? false
+        }
+
+        /// As the one machine of a second that this process measured.
+        package func use(_ cpuSeconds: Double) -> [String: LoadMachine] {
+            var machine = machine
+            machine.cpuSeconds = cpuSeconds
+            return [id: machine]
+        }
     }
 }
