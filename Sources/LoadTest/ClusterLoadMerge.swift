@@ -5,8 +5,12 @@ package import Model
 ///
 /// A value: used by one owner at a time. A second is closed when all shares that go on have reported it;
 /// of shares that are lost or have failed counts what they reported, and their part of the plan from then on
-/// as planned and never sent.
+/// as planned and never sent. No more than `mostOpen` seconds are held back for a share that goes on and
+/// reports none: what it brings of one that was told of is told by itself.
 package struct ClusterLoadMerge: Sendable {
+    /// One that is not heard of is lost long before.
+    static let mostOpen = 60
+
     private let scenario: LoadScenario?
     private var shares: [Share] = []
     /// Seconds that not all shares have reported.
@@ -46,6 +50,7 @@ package struct ClusterLoadMerge: Sendable {
                     report: LoadShareReport(index: index, worker: "", state: .running)))
         }
         for status in numbered { update(status) }
+        var early: [LoadInterval] = []
         for text in news.intervals {
             guard shares.indices.contains(text.share), text.second >= shares[text.share].next
             else { continue }
@@ -57,10 +62,11 @@ package struct ClusterLoadMerge: Sendable {
             }
             open[text.second, default: LoadInterval(second: text.second)].add(interval)
             open[text.second]?.isMeasured = interval.isMeasured
+            if open.count > Self.mostOpen { early += close(open.keys.min().map { [$0] } ?? []) }
         }
         // Of shares that have ended nothing more comes.
         let awaited = shares.filter(\.mayBring).map(\.next).min() ?? .max
-        return close(open.keys.filter { $0 < awaited })
+        return early + close(open.keys.filter { $0 < awaited })
     }
 
     /// Takes what there is of all seconds: nothing more comes.

@@ -13,8 +13,19 @@ extension LoadInterval: Codable {
         case machines
     }
 
-    /// Most different failure codes that are read.
-    private static let mostErrors = 500
+    /// Longest failure code, and longest name of a machine, that is read, in bytes.
+    private static let nameBytes = 255
+    /// Of what tells machines apart: a control group's path may be in it.
+    private static let machineBytes = 4_096
+
+    /// Whether a text could be a failure code: reports have them beside commas and line ends of their own.
+    private static func isCode(_ text: String) -> Bool {
+        text.utf8.count <= nameBytes
+            && text.utf8.allSatisfy {
+                ("a"..."z").contains(UnicodeScalar($0)) || ("A"..."Z").contains(UnicodeScalar($0))
+                    || ("0"..."9").contains(UnicodeScalar($0)) || "._-".utf8.contains($0)
+            }
+    }
 
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
@@ -49,17 +60,27 @@ extension LoadInterval: Codable {
         let texts = try container.decode([String: String].self, forKey: .histograms)
         let exact =
             try container.decodeIfPresent([String: Histogram.Exact].self, forKey: .exact) ?? [:]
-        guard second >= 0, errors.count <= Self.mostErrors, machines.count <= 1,
-            machines.values.allSatisfy({ ($0.quotaCores ?? 1) > 0 }),
-            (0...1).contains(lengthSeconds), (0...1).contains(loadSeconds)
+        guard second >= 0, (0...1).contains(lengthSeconds), (0...1).contains(loadSeconds),
+            counts.isOfOneSecond, errors.count <= Self.mostErrors,
+            errors.allSatisfy({
+                Self.isCode($0.key) && LoadCounts.ofOneSecond.contains($0.value)
+            }),
+            machines.count <= 1,
+            machines.allSatisfy({
+                $0.key.utf8.count <= Self.machineBytes && $0.value.name.utf8.count <= Self.nameBytes
+                    && $0.value.isOfOneSecond
+            })
         else {
             throw DecodingError.dataCorruptedError(
                 forKey: .second, in: container, debugDescription: "no interval of a load test")
         }
         for (name, text) in texts {
             guard let metric = LoadMetric.named(name) else { continue }
-            do {
+            do throws(HistogramError) {
                 var histogram = try Histogram(text: text)
+                guard LoadCounts.ofOneSecond.contains(histogram.total) else {
+                    throw HistogramError(detail: "it counts more than a second can have")
+                }
                 if let exact = exact[name] { try histogram.take(exact) }
                 self[metric] = histogram
             } catch {
@@ -68,5 +89,37 @@ extension LoadInterval: Codable {
                 )
             }
         }
+    }
+}
+
+extension LoadCounts {
+    /// What a second of one share may have of anything: its sums over all shares and seconds of the largest test are
+    /// within 64 bits, and 2³⁶ bytes are 550 Gbit.
+    static let ofOneSecond: ClosedRange<Int64> = 0...(1 << 36)
+
+    /// Whether it can be of a second of one share: what a worker says is not added before that is known.
+    var isOfOneSecond: Bool {
+        let whole = [
+            planned, sent, succeeded, failed, bytes, failedBytes, connections, lateSends,
+            missedSends, queued, unfinished, succeededAfterEnd, failedAfterEnd, bytesAfterEnd,
+            viewersStarted, viewersEnded, viewersFailed, viewersNotStarted, viewersRefused,
+            segments, lateSegments, stalls, switches, inFlight, backlog, viewers,
+        ]
+        let fractions = [
+            longestUnfinishedSeconds, cpuSecondsAfterEnd, playedSeconds, stalledSeconds, playedBits,
+            cpuSeconds,
+        ]
+        return whole.allSatisfy(Self.ofOneSecond.contains)
+            && fractions.allSatisfy { abs($0) <= 1e18 }
+    }
+}
+
+extension LoadMachine {
+    private static let mostCPUs = 10_000
+
+    /// Whether a share can have used it within a second.
+    fileprivate var isOfOneSecond: Bool {
+        cpus.count <= Self.mostCPUs && cpus.allSatisfy((0..<Self.mostCPUs).contains)
+            && abs(cpuSeconds) <= 1e9 && (quotaCores ?? 1) > 0 && (quotaCores ?? 1) <= 1e9
     }
 }

@@ -32,6 +32,9 @@ package struct LoadInterval: Sendable, Equatable {
         set { histograms[metric.rawValue] = newValue }
     }
 
+    /// Most different failure codes, beyond which they are `LoadBreakdown.others`, and most machines.
+    static let (mostErrors, mostMachines) = (500, 1_000)
+
     /// Adds another one, of the same second or of a later one.
     package mutating func add(_ other: LoadInterval) {
         counts.add(other.counts)
@@ -42,9 +45,20 @@ package struct LoadInterval: Sendable, Equatable {
             if histograms[metric.rawValue] == nil { histograms[metric.rawValue] = Histogram() }
             histograms[metric.rawValue]?.add(histogram)
         }
-        for (code, count) in other.errors { errors[code, default: 0] += count }
+        Self.add(other.errors, to: &errors)
         for (id, machine) in other.machines {
-            if machines[id] == nil { machines[id] = machine } else { machines[id]?.add(machine) }
+            if machines[id] != nil {
+                machines[id]?.add(machine)
+            } else if machines.count < Self.mostMachines {
+                machines[id] = machine
+            }
+        }
+    }
+
+    static func add(_ counts: [String: Int64], to errors: inout [String: Int64]) {
+        for (code, count) in counts {
+            let isKnown = errors[code] != nil || errors.count < mostErrors
+            errors[isKnown ? code : LoadBreakdown.others, default: 0] += count
         }
     }
 
@@ -83,8 +97,8 @@ package struct LoadCounts: Sendable, Equatable, Codable {
     package var missedSends: Int64 = 0
     /// Requests that waited in the generator because all of `LoadHTTP.concurrency` places were taken.
     package var queued: Int64 = 0
-    /// Requests that were under way when the test was stopped; the longest since its planned time. They are in no
-    /// latency.
+    /// Requests that were under way when the test was stopped, or that a cap of bytes cut off; the longest since
+    /// its planned time. They are in no latency.
     package var unfinished: Int64 = 0
     package var longestUnfinishedSeconds = 0.0
     /// Of those above, what ended, came and was used after the end of the load, while the last requests were

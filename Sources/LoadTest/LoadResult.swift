@@ -92,7 +92,7 @@ package struct LoadSecond: Sendable {
         loadSeconds += next.loadSeconds
         counts.add(next.counts)
         counts.takeLevels(of: next.counts)
-        for (code, count) in next.errors { errors[code, default: 0] += count }
+        LoadInterval.add(next.errors, to: &errors)
         firstByteP99 = max(firstByteP99, next.firstByteP99)
         longest = max(longest, next.longest)
         // Its own text is always read.

@@ -17,11 +17,16 @@ package struct LoadTally: Sendable, Equatable, Codable {
         longestMicroseconds = max(longestMicroseconds, microseconds)
     }
 
+    /// Of what another process says any number may come; sums end at the greatest.
     package mutating func add(_ other: LoadTally) {
-        requests += other.requests
-        failed += other.failed
-        bytes += other.bytes
-        totalMicroseconds += other.totalMicroseconds
+        func add(_ count: Int64, to sum: inout Int64) {
+            let (total, isOver) = sum.addingReportingOverflow(max(count, 0))
+            sum = isOver ? .max : total
+        }
+        add(other.requests, to: &requests)
+        add(other.failed, to: &failed)
+        add(other.bytes, to: &bytes)
+        add(other.totalMicroseconds, to: &totalMicroseconds)
         longestMicroseconds = max(longestMicroseconds, other.longestMicroseconds)
     }
 }

@@ -130,6 +130,10 @@ final class ClusterLoadRunner: LoadRunner {
         } catch let failure as Failure {
             // What has come is not lost for what does not.
             for interval in progress.merge.takeRest() { progress.tell(interval, onInterval) }
+            // Where it is there still, nobody follows it from here on.
+            if !failure.code.isOfCoordinator {
+                _ = try? await client.stopLoadTest(test.id, retrySeconds: Self.shortSeconds)
+            }
             guard progress.seconds > 0 else { throw failure }
             return givenUp(progress, failure)
         }

@@ -1,7 +1,8 @@
 import Foundation
-import LoadTest
 import Model
 import Testing
+
+@testable import LoadTest
 
 /// What is made of shares' seconds as they come, and of shares that are gone.
 @Suite struct ClusterLoadMergeTests {
@@ -27,7 +28,7 @@ import Testing
             id: "t", name: "t", queue: nil, state: isOver ? .ended : .running, workers: 3,
             atLeast: 3, created: 0, joinUntil: 0, started: 0, ended: nil, failure: nil,
             shares: shares, now: 0)
-        let intervals = try seconds.map { share, second in
+        let intervals = try seconds.sorted { $0.second < $1.second }.map { share, second in
             var interval = LoadInterval(second: second)
             interval.isMeasured = second >= 2
             interval.counts.planned = 10
@@ -81,6 +82,25 @@ import Testing
         #expect(whole.map(\.second) == [0, 1, 2, 3])
         let rest = merge.takeRest()
         #expect(rest.map(\.second) == [4] && rest.first?.counts.sent == 20)
+        #expect(merge.takeRest().isEmpty)
+    }
+
+    /// It is heard of, but not of what it sends: nobody waits for that with all that the others bring.
+    @Test func aShareThatBringsNothingHoldsNothingUpForEver() throws {
+        var merge = ClusterLoadMerge(Self.scenario())
+        let states = [(LoadShareState.running, 200), (.running, 200), (.running, 3)]
+        var sums = try merge.take(
+            try Self.news(states, Self.all(0..<2, 0..<200) + Self.all(2..<3, 0..<3)))
+        let held = ClusterLoadMerge.mostOpen
+        #expect(sums.map(\.second) == Array(0..<(200 - held)))
+        // What it brings late is told by itself, and nothing is lost.
+        sums += try merge.take(
+            try Self.news(
+                [(.finished, 200), (.finished, 200), (.finished, 200)], Self.all(2..<3, 3..<200),
+                isOver: true))
+        #expect(sums.count == 200 + 200 - held - 3)
+        #expect(sums.reduce(0) { $0 + $1.counts.sent } == 3 * 200 * 10)
+        #expect(sums.allSatisfy { $0.counts.missedSends == 0 })
         #expect(merge.takeRest().isEmpty)
     }
 }

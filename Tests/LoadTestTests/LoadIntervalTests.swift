@@ -71,4 +71,81 @@ import Testing
         var none = Histogram()
         #expect(throws: HistogramError.self) { try none.take(exact) }
     }
+
+    // MARK: What a worker may say
+
+    private static func document() throws -> [String: Any] {
+        var interval = LoadInterval(second: 3)
+        interval.counts.succeeded = 5
+        interval.counts.playedBits = 3e15
+        interval.errors["origin.timeout"] = 2
+        interval.machines["m"] = LoadMachine(name: "edge-1", cpus: [0, 1], cpuSeconds: 0.5)
+        let data = try JSONEncoder().encode(interval)
+        return try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+    }
+
+    private static func read(_ document: [String: Any]) throws -> LoadInterval {
+        try JSONDecoder().decode(
+            LoadInterval.self, from: try JSONSerialization.data(withJSONObject: document))
+    }
+
+    /// Sums of it would be beyond 64 bits, or no numbers.
+    @Test func whatASecondCannotHaveIsRefused() throws {
+        _ = try Self.read(try Self.document())
+        var huge = Histogram()
+        huge.record(1_000, count: 1 << 40)
+        let machine: [String: Any] = ["name": "edge-1", "cpus": [0], "cpuSeconds": 0.5]
+        let long = String(repeating: "x", count: 300)
+        let counts: [(String, Any)] = [
+            ("succeeded", Int64.max), ("bytes", Int64.max / 2), ("failed", -1), ("backlog", -1),
+            ("playedSeconds", 1e300), ("longestUnfinishedSeconds", -1e300),
+        ]
+        for (name, value) in counts {
+            var wrong = try Self.document()
+            var inner = try #require(wrong["counts"] as? [String: Any])
+            inner[name] = value
+            wrong["counts"] = inner
+            #expect(throws: DecodingError.self, "\(name)") { try Self.read(wrong) }
+        }
+        let members: [(String, Any)] = [
+            ("errors", ["origin.timeout": Int64.max]), ("errors", ["origin.timeout": -1]),
+            ("errors", [long: 1]), ("errors", ["a,b\r\n1": 1]),
+            ("histograms", ["total": huge.text]),
+            ("machines", [String(repeating: "x", count: 5_000): machine]),
+            ("machines", ["m": machine.merging(["name": long]) { $1 }]),
+            ("machines", ["m": machine.merging(["cpus": [1_000_000]]) { $1 }]),
+            ("machines", ["m": machine.merging(["cpuSeconds": 1e300]) { $1 }]),
+        ]
+        for (name, value) in members {
+            var wrong = try Self.document()
+            wrong[name] = value
+            #expect(throws: DecodingError.self, "\(name) \("\(value)".prefix(80))") {
+                try Self.read(wrong)
+            }
+        }
+    }
+
+    @Test func namesAndTalliesOfOthersAreBounded() throws {
+        var sum = LoadInterval(second: 0)
+        for second in 0..<3 {
+            var interval = LoadInterval(second: second)
+            for place in 0..<400 { interval.errors["made.up.\(second).\(place)"] = 1 }
+            for place in 0..<600 {
+                interval.machines["\(second) \(place)"] = LoadMachine(
+                    name: "m", cpus: [], cpuSeconds: 0)
+            }
+            sum.add(interval)
+        }
+        #expect(sum.errors.count == 501 && sum.errors.values.reduce(0, +) == 1_200)
+        #expect(sum.errors[LoadBreakdown.others] == 700 && sum.machines.count == 1_000)
+
+        var tally = LoadTally()
+        tally.record(bytes: 10, microseconds: 20, isFailure: true)
+        var lie = LoadTally()
+        lie.requests = .max
+        lie.bytes = .max
+        lie.failed = -5
+        for _ in 0..<2 { tally.add(lie) }
+        #expect(tally.requests == .max && tally.bytes == .max && tally.failed == 1)
+    }
 }

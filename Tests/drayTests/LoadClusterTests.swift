@@ -214,6 +214,44 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
+        /// What it said before is told, and the others are not left to send what nobody follows.
+        @Test func aWorkerThatTalksNonsenseEndsTheTest() async throws {
+            let origin = try FaultOrigin()
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 0, connections: 4, leaseSeconds: 60)
+            let run = try Run(
+                cluster, Self.scenario(origin, rate: 60, seconds: 600), Self.options(workers: 1))
+            let client = try CoordinatorClient(endpoints: cluster.urls)
+            defer { client.shutdown() }
+            var ids: [LoadTestID] = []
+            try await waitUntil(deadlineSeconds: 60, "the test") {
+                ids = try await client.loadTests().tests.map(\.id)
+                return !ids.isEmpty
+            }
+            let id = try #require(ids.first)
+            let worker = UUID().uuidString.lowercased()
+            _ = try await client.join(id, LoadTestJoin(worker: worker, name: "liar"))
+            var report = LoadTestReport(worker: worker, progress: .ready)
+            report.cores = 1
+            try await waitUntil(deadlineSeconds: 60, "the start") {
+                try await client.report(report, of: id).kind == .run
+            }
+            let second = String(
+                decoding: try JSONEncoder().encode(LoadInterval(second: 0)), as: UTF8.self)
+            report.intervals = [
+                .init(second: 0, data: second),
+                .init(second: 1, data: second.replacing("\"sent\":0", with: "\"sent\":-1")),
+            ]
+            _ = try await client.report(report, of: id)
+            let end = try await run.end()
+            #expect(end.failure?.code == "cluster.protocol")
+            #expect(run.seconds.value.withLock { $0.map(\.second) } == [0])
+            // Not because nobody follows it, which takes twenty seconds.
+            let test = try await client.loadTest(id)
+            #expect(test.state == .stopping && test.failure == nil)
+            try await cluster.stop()
+        }
+
         @Test func aTestThatNobodyFollowsIsStopped() async throws {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
