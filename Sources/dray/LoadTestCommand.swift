@@ -24,7 +24,8 @@ enum LoadTestCommand {
             --bytes, and what is under way then has its --timeout; Ctrl-C ends it at once, with a report.
 
             Exit codes: 0 done, 2 bad usage or a target that cannot be asked, and then no load is sent, \
-            3 the test could not go on or lost a worker, 99 a threshold does not hold, 130 interrupted.
+            3 the test could not go on or lost a worker, or a file of its report could not be written, \
+            99 a threshold does not hold, 130 interrupted.
             """,
         operands: [
             CommandOperand("TARGET", required: false, help: "A URL, a scenario's FILE, or -.")
@@ -106,9 +107,10 @@ enum LoadTestCommand {
         guard let outcome = service.outcome else {
             return code == .success ? .interrupted : code
         }
-        try files.write(outcome)
+        let unwritten = files.write(outcome)
+        for failure in unwritten { _ = Console.fail(failure) }
         if let failure = outcome.failure { return Console.fail(failure) }
-        return outcome.exitCode
+        return outcome.exitCode == .success && !unwritten.isEmpty ? .noCluster : outcome.exitCode
     }
 
     private static func course(
@@ -210,20 +212,27 @@ struct LoadTestFiles {
             .appendingPathComponent(url.lastPathComponent).path
     }
 
-    func write(_ outcome: LoadTestSession.Outcome) throws {
+    /// Writes all of it; answers what could not be written, which keeps nothing else from it: what was measured is
+    /// not to be had again.
+    func write(_ outcome: LoadTestSession.Outcome) -> [any Error] {
         let (result, ladder) = (outcome.result, outcome.ladder)
-        if let path = arguments.text("html") {
-            try WholeFile.write(LoadHTML(result, ladder: ladder).text, to: path)
+        var unwritten: [any Error] = []
+        func write(_ option: String, _ text: () throws -> String) {
+            guard let path = arguments.text(option) else { return }
+            do { try WholeFile.write(try text(), to: path) } catch { unwritten.append(error) }
         }
-        if let path = arguments.text("csv") { try WholeFile.write(LoadCSV.text(result), to: path) }
-        if let path = arguments.text("hdr-log") {
-            try WholeFile.write(try LoadHistograms.text(result), to: path)
-        }
-        if let path = arguments.text("prometheus") {
-            try WholeFile.write(LoadPrometheus.text(result), to: path)
-        }
+        write("html") { LoadHTML(result, ladder: ladder).text }
+        write("csv") { LoadCSV.text(result) }
+        write("hdr-log") { try LoadHistograms.text(result) }
+        write("prometheus") { LoadPrometheus.text(result) }
+        var json: String?
         if arguments.flag("json") {
-            Console.write(try LoadJSON.text(result, ladder: ladder))
+            do { json = try LoadJSON.text(result, ladder: ladder) } catch {
+                unwritten.append(error)
+            }
+        }
+        if let json {
+            Console.write(json)
         } else {
             let style = TerminalStyle(environment: DrayCommand.environment)
             let summary = LoadSummary(
@@ -231,5 +240,6 @@ struct LoadTestFiles {
                 columns: LiveLines.columns(of: STDOUT_FILENO))
             Console.write(summary.text)
         }
+        return unwritten
     }
 }

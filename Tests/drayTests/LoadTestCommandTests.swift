@@ -101,6 +101,22 @@ import Testing
         #expect(try json(answer.output)["ending"] as? String == "aborted")
     }
 
+    @Test func aFileThatCannotBeWrittenKeepsNothingElseFromTheReport() async throws {
+        let answer = try await dray([
+            "\(origin.url)/file", "--users", "1", "--requests", "20", "--quiet", "--json", "--html",
+            "/dev/full", "--csv", "series.csv", "--hdr-log", "log.hlog",
+        ])
+        #expect(answer.ending == .exited(3))
+        #expect(answer.errors.contains("/dev/full: "))
+        #expect(try counts(try json(answer.output))["succeeded"] as? Int == 20)
+        for file in ["series.csv", "log.hlog"] { #expect(!(try directory.read(file)).isEmpty) }
+        let broken = try await dray([
+            "\(origin.url)/file", "--users", "1", "--requests", "20", "--quiet", "--html",
+            "/dev/full", "-t", "throughput > 900Gbit/s",
+        ])
+        #expect(broken.ending == .exited(99) && broken.output.contains("✗ throughput"))
+    }
+
     @Test func interruptedItReportsWhatItHas() async throws {
         let process = try DrayProcess.start(
             [
