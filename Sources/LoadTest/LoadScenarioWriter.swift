@@ -17,6 +17,16 @@ package enum LoadScenarioWriter {
         }
     }
 
+    /// As much of a name as a scenario may have: that of a target without one is its URL.
+    package static func name(_ text: String) -> String {
+        var name = ""
+        for character in text {
+            guard name.utf8.count + character.utf8.count <= LoadLimits.nameBytes else { break }
+            name.append(character)
+        }
+        return name
+    }
+
     /// What a worker cannot read, whoever asks.
     package static func checkFiles(of scenario: LoadScenario) throws(Failure) {
         if let place = scenario.targets.firstIndex(where: \.isList) {
@@ -134,7 +144,7 @@ private struct Document: Encodable {
             guard case .url(let url, let kind) = target.source else { continue }
             targets.append(
                 Target(
-                    url: url, kind: kind.rawValue, name: target.name,
+                    url: url, kind: kind.rawValue, name: LoadScenarioWriter.name(target.name),
                     weight: isZipf ? nil : target.weight, sha256: target.sha256,
                     mayFail: target.mayFail ? true : nil))
         }

@@ -55,7 +55,8 @@ struct ClusterLoadPlace: LoadPlace {
             let assets = try await LocalLoadPlace.assets(of: path)
             for asset in assets {
                 var one = LoadTarget(
-                    name: name(of: asset), source: .url(asset.url, asset.kind))
+                    name: LoadScenarioWriter.name(printable(asset.name)),
+                    source: .url(asset.url, asset.kind))
                 if case .weights = scenario.popularity {
                     one.weight = max(
                         target.weight / Double(assets.count), LoadLimits.weight.lowerBound)
@@ -73,15 +74,6 @@ struct ClusterLoadPlace: LoadPlace {
         }
         try whole.check()
         return whole
-    }
-
-    private static func name(of asset: AssetSubmission) -> String {
-        var name = ""
-        for character in printable(asset.name) {
-            guard name.utf8.count + character.utf8.count <= LoadLimits.nameBytes else { break }
-            name.append(character)
-        }
-        return name
     }
 }
 

@@ -37,6 +37,20 @@ import Testing
         try read.check()
     }
 
+    /// A target without a name has that of its URL, which is longer than a name may be.
+    @Test(arguments: ["a", "ü", "👩‍👩‍👧‍👧"]) func longNamesAreCut(_ piece: String) throws {
+        var scenario = LoadScenario()
+        scenario.stages = [LoadStage(seconds: 1, from: 1, to: 1)]
+        let url = "http://h/" + String(repeating: "a", count: 1_000)
+        let name = "http://h/" + String(repeating: piece, count: 190) + "…"
+        scenario.targets = [LoadTarget(name: name, source: .url(url, .file))]
+        let read = try LoadScenarioReader.read(
+            Array(try LoadScenarioWriter.write(scenario).utf8))
+        let target = try #require(read.targets.first)
+        #expect(target.source == .url(url, .file))
+        #expect(name.hasPrefix(target.name) && (180...200).contains(target.name.utf8.count))
+    }
+
     @Test func whatWorkersCannotReadIsRefused() throws {
         let plain = #""arrivals":{"rate":1,"seconds":1}"#
         for (text, field) in [
