@@ -64,6 +64,8 @@ final class LoadHosts: Sendable {
             waiting.append((url, label))
         }
         for start in stride(from: 0, to: waiting.count, by: Self.lookupsAtOnce) {
+            // A resolver may take its time for each.
+            if Task.isCancelled { throw Failure.preflightCancelled }
             let places = start..<min(start + Self.lookupsAtOnce, waiting.count)
             let failures = await withTaskGroup(of: (Int, Failure?).self) { group in
                 for place in places {

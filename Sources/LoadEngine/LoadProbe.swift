@@ -95,14 +95,14 @@ private final class ProbeRun: @unchecked Sendable {
             do throws(CurlError) { try open() } catch {
                 return end(Failure("worker.internal", error.description))
             }
-            isCancelled ? end(.cancelled) : goOn()
+            isCancelled ? end(.preflightCancelled) : goOn()
         }
     }
 
     func cancel() {
         loop.execute { [self] in
             isCancelled = true
-            end(.cancelled)
+            end(.preflightCancelled)
         }
     }
 
@@ -195,7 +195,7 @@ private final class ProbeRun: @unchecked Sendable {
 }
 
 extension Failure {
-    fileprivate static let cancelled = Failure("worker.cancelled", "the preflight was cancelled")
+    static let preflightCancelled = Failure("worker.cancelled", "the preflight was cancelled")
 }
 
 /// One object's request. Confined to its loop.

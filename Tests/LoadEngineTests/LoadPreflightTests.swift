@@ -46,6 +46,25 @@ func preflight(
     return try await LoadPreflight(scenario, means, addressPolicy: policy, nowSeconds: 0).run()
 }
 
+/// A resolver that calls whoever waits for it off when it is first asked.
+private final class EndedLookup: HostLookup {
+    private let state = Mutex((count: 0, end: (@Sendable () -> Void)?.none))
+
+    var count: Int { state.withLock { $0.count } }
+
+    func addresses(of host: String) async -> Result<[String], Failure> {
+        let end = state.withLock { state -> (@Sendable () -> Void)? in
+            state.count += 1
+            defer { state.end = nil }
+            return state.end
+        }
+        end?()
+        return .success(["127.0.0.1"])
+    }
+
+    func whenAsked(_ end: @escaping @Sendable () -> Void) { state.withLock { $0.end = end } }
+}
+
 @Suite(.timeLimit(.minutes(1))) struct LoadPreflightTests {
     private let origin: FaultOrigin
 
@@ -304,5 +323,24 @@ func preflight(
         let message = try await refusal(
             scenario([("http://meta.example/a", .file)]), lookup: metadata)
         #expect(message.contains("meta.example is 169.254.169.254, which may not be connected to"))
+    }
+
+    /// Each lookup may take a resolver's time.
+    @Test func oneThatIsCancelledLooksNoMoreHostsUp() async throws {
+        let lookup = EndedLookup()
+        let scenario = scenario((0..<100).map { ("http://h\($0).test/a", .file) })
+        let (starts, start) = AsyncStream.makeStream(of: Void.self)
+        let running = Task {
+            for await _ in starts { break }
+            return try await preflight(scenario, lookup: lookup, probe: FixedProbe())
+        }
+        lookup.whenAsked { running.cancel() }
+        start.yield()
+        await #expect {
+            _ = try await running.value
+        } throws: {
+            ($0 as? Failure)?.code == "worker.cancelled"
+        }
+        #expect(lookup.count == 16)
     }
 }
