@@ -30,7 +30,7 @@ final class LoadBudget: Sendable {
     }
 
     /// Sets what is called when somebody finds nothing left.
-    func whenSpent(_ body: @escaping @Sendable () -> Void) { onSpent.withLock { $0 = body } }
+    func whenSpent(_ body: (@Sendable () -> Void)?) { onSpent.withLock { $0 = body } }
 
     /// Somebody found nothing left: the first one has all loops end.
     func spend() {

@@ -29,6 +29,7 @@ package final class LoadEngine: Sendable {
     private let plan: LoadPlan
     private let loops: [LoadLoop]
     private let collector: Collector
+    private let budget: LoadBudget
 
     package init(
         plan: LoadPlan, scenario: LoadScenario, share: LoadShare = .whole, options: Options
@@ -37,6 +38,7 @@ package final class LoadEngine: Sendable {
         let collector = Collector()
         self.collector = collector
         let budget = LoadBudget(scenario.caps, share)
+        self.budget = budget
         // No thread without a place.
         let threads = max(1, min(options.threads, scenario.concurrency))
         var loops: [LoadLoop] = []
@@ -50,10 +52,18 @@ package final class LoadEngine: Sendable {
         self.loops = loops
         let all = loops
         budget.whenSpent { for loop in all { loop.cap() } }
-        collector.expect(threads)
+        // What the others would send would be another load.
+        collector.expect(threads) { for loop in all { loop.stop(.interrupted) } }
     }
 
-    deinit { for loop in loops { loop.loop.shutdown() } }
+    deinit { close() }
+
+    private func close() {
+        // Both know the loops, which know them.
+        budget.whenSpent(nil)
+        collector.forget()
+        for loop in loops { loop.loop.shutdown() }
+    }
 
     /// Runs to the end, or until `stop`.
     ///
@@ -62,7 +72,8 @@ package final class LoadEngine: Sendable {
     ///   - onInterval: gets the sum of each second, in order, soon after its end; on a loop's thread: it must
     ///     not wait.
     ///
-    /// Fails with `worker.internal` when a loop cannot go on.
+    /// Fails with `worker.internal` when a loop cannot go on, which ends the others; what was measured until then
+    /// has been handed out.
     package func run(
         startNanoseconds: UInt64,
         onInterval: @escaping @Sendable (LoadInterval) -> Void
@@ -72,7 +83,7 @@ package final class LoadEngine: Sendable {
             collector.begin(onInterval, continuation)
             for loop in loops { loop.start(clock) }
         }
-        for loop in loops { loop.loop.shutdown() }
+        close()
         if let failure = ends.lazy.compactMap(\.failure).first { throw failure }
         let ending = ends.map(\.ending).first { $0 != .finished } ?? .finished
         return Outcome(
@@ -136,12 +147,26 @@ private final class Collector: Sendable {
         var next = 0
         var ends: [LoadLoopEnd] = []
         var onInterval: (@Sendable (LoadInterval) -> Void)?
+        var onFailure: (@Sendable () -> Void)?
         var continuation: CheckedContinuation<[LoadLoopEnd], Never>?
     }
 
     private let state = Mutex(State())
 
-    func expect(_ loops: Int) { state.withLock { $0.loops = loops } }
+    /// - Parameter onFailure: called, on the loop's thread, when one cannot go on.
+    func expect(_ loops: Int, onFailure: @escaping @Sendable () -> Void) {
+        state.withLock {
+            $0.loops = loops
+            $0.onFailure = onFailure
+        }
+    }
+
+    func forget() {
+        state.withLock {
+            $0.onFailure = nil
+            $0.onInterval = nil
+        }
+    }
 
     func begin(
         _ onInterval: @escaping @Sendable (LoadInterval) -> Void,
@@ -171,6 +196,7 @@ private final class Collector: Sendable {
             state.ends.append(end)
             Self.handOut(&state)
         }
+        if end.failure != nil { state.withLock { $0.onFailure }?() }
         finishIfEnded()
     }
 

@@ -65,18 +65,28 @@ final class LocalLoadRunner: LoadRunner {
             return nil
         }
         if let stopped { engine.stop(stopped) }
+        defer { state.withLock { if case .running = $0 { $0 = .idle } } }
         let generator = ThisMachine.Generator()
         let isLimited = generator.limits(threads: engine.threads)
-        let outcome = try await engine.run(startNanoseconds: MonotonicClock.nowNanoseconds) {
-            interval in
-            var interval = interval
-            if isLimited { interval.machines = generator.use(interval.counts.cpuSeconds) }
-            onInterval(interval)
+        let begun = MonotonicClock.nowNanoseconds
+        do throws(Failure) {
+            let outcome = try await engine.run(startNanoseconds: begun) { interval in
+                var interval = interval
+                if isLimited { interval.machines = generator.use(interval.counts.cpuSeconds) }
+                onInterval(interval)
+            }
+            return LoadRunEnd(
+                ending: outcome.ending, breakdown: outcome.breakdown, shares: [],
+                elapsedSeconds: outcome.elapsedSeconds, cores: engine.threads)
+        } catch {
+            // What was measured until then is told all the same.
+            var end = LoadRunEnd(
+                ending: .interrupted, breakdown: LoadBreakdown(), shares: [],
+                elapsedSeconds: Double(MonotonicClock.nowNanoseconds - begun) / 1e9,
+                cores: engine.threads)
+            end.failure = error
+            return end
         }
-        state.withLock { if case .running = $0 { $0 = .idle } }
-        return LoadRunEnd(
-            ending: outcome.ending, breakdown: outcome.breakdown, shares: [],
-            elapsedSeconds: outcome.elapsedSeconds, cores: engine.threads)
     }
 
     func stop(_ ending: LoadResult.Ending) {

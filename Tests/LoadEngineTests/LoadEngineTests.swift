@@ -4,6 +4,7 @@ import EventLoop
 import LoadEngine
 import LoadTest
 import Model
+import Synchronization
 import TestSupport
 import Testing
 
@@ -103,8 +104,10 @@ import Testing
         #expect(bytes.counts.bytes <= 123_456)
         #expect(bytes.counts.bytes > 100_000)
         #expect(bytes.outcome.ending == .capped)
-        // What the cap cut off failed by nobody's fault.
+        // What the cap cut off failed by nobody's fault, and is not gone without a word.
         #expect(bytes.counts.failed == 0)
+        #expect(bytes.counts.unfinished > 0)
+        #expect(bytes.counts.sent == bytes.counts.succeeded + bytes.counts.unfinished)
     }
 
     @Test func itStopsAtOnceAndReportsWhatItHas() async throws {
@@ -116,6 +119,46 @@ import Testing
         #expect(run.outcome.ending == .interrupted)
         #expect(run.counts.succeeded > 0)
         #expect(run.intervals.count <= 3)
+    }
+
+    /// A worker lives through many tests, each of which has a plan of many objects.
+    @Test func nothingOfARunIsKept() async throws {
+        final class Mark: Sendable {}
+        let origin = try FaultOrigin()
+        origin.serve("/a", Self.body)
+        weak var mark: Mark?
+        func run() async throws {
+            let held = Mark()
+            mark = held
+            let run = try await EngineRun(
+                LoadPlan(files: [origin.url("/a")]), .closed(users: 2, seconds: 0.2)
+            ) { _ in held === Mark() }
+            #expect(run.counts.succeeded > 0)
+        }
+        try await run()
+        #expect(mark == nil)
+    }
+
+    /// A URL that libcurl does not take: what is left would be another load than the one that was asked for.
+    @Test func aLoopThatCannotGoOnEndsTheOthers() async throws {
+        let origin = try FaultOrigin()
+        origin.serve("/a", Self.body)
+        let plan = LoadPlan(
+            files: [origin.url("/a"), origin.url("/" + String(repeating: "a", count: 9_000_000))])
+        var scenario = LoadScenario.closed(users: 3, seconds: 600)
+        scenario.popularity = .zipf(exponent: 5)
+        var options = LoadEngine.Options()
+        options.threads = 3
+        let engine = try LoadEngine(plan: plan, scenario: scenario, options: options)
+        let succeeded = Mutex<Int64>(0)
+        await #expect {
+            _ = try await engine.run(startNanoseconds: MonotonicClock.nowNanoseconds) { interval in
+                succeeded.withLock { $0 += interval.counts.succeeded }
+            }
+        } throws: {
+            ($0 as? Failure)?.code == "worker.internal"
+        }
+        #expect(succeeded.withLock { $0 } == Int64(origin.count("/a")))
     }
 
     @Test func failuresAreCountedByCode() async throws {
