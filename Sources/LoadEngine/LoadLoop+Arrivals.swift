@@ -30,12 +30,16 @@ extension LoadLoop {
             arrivedCount += 1
             if planned < blockedUntil { interval.counts.queued += 1 }
             // What waited for a place is not late by this loop's fault.
-            if now - max(planned, blockedUntil) > LoadHealth.lateSeconds {
-                interval.counts.lateSends += 1
-            }
+            countIfLate(plannedSeconds: max(planned, blockedUntil), atSeconds: now)
             arrive(plannedSeconds: planned)
         }
         if let next = nextArrival { arrivalTimer?.schedule(afterSeconds: next - clock.seconds) }
+    }
+
+    /// Counts what is sent now and was due then, if a place for it is free.
+    func countIfLate(plannedSeconds: Double, atSeconds now: Double) {
+        guard now - plannedSeconds > LoadHealth.lateSeconds, active.count < places else { return }
+        interval.counts.lateSends += 1
     }
 
     private var isViewers: Bool {
@@ -120,6 +124,7 @@ extension LoadLoop {
         guard seconds > 0 else { return startUser(plannedSeconds: now) }
         loop.schedule(afterSeconds: seconds) { [unowned self] in
             guard phase == .running, !leaves(atSeconds: clock.seconds) else { return }
+            countIfLate(plannedSeconds: now + seconds, atSeconds: clock.seconds)
             startUser(plannedSeconds: now + seconds)
         }
     }

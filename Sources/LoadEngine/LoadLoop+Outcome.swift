@@ -11,7 +11,8 @@ extension LoadLoop {
         let owner = request.owner
         let failure = outcome(of: request, code)
         let isCapped = failure != nil && code == .writeError
-        if !isCapped { record(request, failure, now) }
+        // Cut off by nobody's fault.
+        if isCapped { countUnfinished(request, now) } else { record(request, failure, now) }
         leave(request)
         switch owner {
         case .arrival: break
@@ -48,11 +49,14 @@ extension LoadLoop {
 
     /// The test was stopped in the midst of a request: how long it would have taken, nobody knows.
     func leaveUnfinished(_ request: LoadRequest) {
-        let seconds = clock.seconds - request.plannedSeconds
+        countUnfinished(request, clock.seconds)
+        drop(request)
+    }
+
+    private func countUnfinished(_ request: LoadRequest, _ now: Double) {
         interval.counts.unfinished += 1
         interval.counts.longestUnfinishedSeconds = max(
-            interval.counts.longestUnfinishedSeconds, seconds)
-        drop(request)
+            interval.counts.longestUnfinishedSeconds, now - request.plannedSeconds)
     }
 
     private func record(_ request: LoadRequest, _ failure: FailureCode?, _ now: Double) {

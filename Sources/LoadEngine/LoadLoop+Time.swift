@@ -62,7 +62,8 @@ extension LoadLoop {
         countDue(atSeconds: min(boundary, clock.seconds))
         takeCPU()
         interval.counts.inFlight = Int64(active.count)
-        interval.counts.backlog = dueCount - arrivedCount + Int64(waiting.count)
+        // A loop that is late may have sent what was due after the second.
+        interval.counts.backlog = max(dueCount - arrivedCount, 0) + Int64(waiting.count)
         interval.counts.viewers = Int64(viewers.count)
         interval.isMeasured = Double(interval.second) >= scenario.warmUpSeconds
         if let startup = interval[.startup] {

@@ -7,6 +7,8 @@ final class ViewerSlot {
     private unowned let loop: LoadLoop
     fileprivate var viewer: Viewer
     private var timer: LoopTimer?
+    /// When its viewer's wait is over.
+    private var dueSeconds = 0.0
     /// Nothing of it has come yet.
     private(set) var isNew = true
     /// Its place among those that play; -1 when it is over.
@@ -18,20 +20,25 @@ final class ViewerSlot {
         self.loop = loop
     }
 
-    /// Does what its viewer wants next.
-    fileprivate func go(_ action: Viewer.Action, atSeconds now: Double) {
+    /// Does what its viewer wants next, and wanted from `plannedSeconds` on.
+    fileprivate func go(_ action: Viewer.Action, plannedSeconds: Double) {
         switch action {
-        case .fetch(let object): loop.request(object, .viewer(self), plannedSeconds: now)
+        case .fetch(let object): loop.request(object, .viewer(self), plannedSeconds: plannedSeconds)
         case .wait(let until):
-            if timer == nil {
-                timer = loop.loop.makeTimer { [unowned self] in
-                    let now = self.loop.clock.seconds
-                    go(viewer.next(atSeconds: now), atSeconds: now)
-                }
-            }
-            timer?.schedule(afterSeconds: until - now)
+            if timer == nil { timer = loop.loop.makeTimer { [unowned self] in waitIsOver() } }
+            dueSeconds = until
+            timer?.schedule(afterSeconds: until - loop.clock.seconds)
         case .end: loop.viewerEnded(self, isCutOff: false)
         }
+    }
+
+    /// Goes on from when its viewer was to, however late the loop is with that.
+    private func waitIsOver() {
+        let now = loop.clock.seconds
+        let action = viewer.next(atSeconds: now)
+        let planned = min(dueSeconds, now)
+        if case .fetch = action { loop.countIfLate(plannedSeconds: planned, atSeconds: now) }
+        go(action, plannedSeconds: planned)
     }
 
     fileprivate func cancel() { timer?.cancel() }
@@ -40,10 +47,10 @@ final class ViewerSlot {
     func ended(_ failure: FailureCode?, bytes: Int64, tookSeconds: Double, atSeconds now: Double) {
         isNew = false
         guard !isOver else { return }
-        guard failure == nil else { return go(viewer.failed(atSeconds: now), atSeconds: now) }
+        guard failure == nil else { return go(viewer.failed(atSeconds: now), plannedSeconds: now) }
         viewer.received(
             bytes: bytes, tookSeconds: tookSeconds, atSeconds: now, into: &loop.interval)
-        go(viewer.next(atSeconds: now), atSeconds: now)
+        go(viewer.next(atSeconds: now), plannedSeconds: now)
     }
 }
 
@@ -55,7 +62,7 @@ extension LoadLoop {
         viewers.append(slot)
         interval.counts.viewersStarted += 1
         // From when it was due on, not from when the generator had time for it.
-        slot.go(slot.viewer.next(atSeconds: plannedSeconds), atSeconds: plannedSeconds)
+        slot.go(slot.viewer.next(atSeconds: plannedSeconds), plannedSeconds: plannedSeconds)
     }
 
     func accountForViewers(toSeconds seconds: Double) {

@@ -87,6 +87,7 @@ package struct LoadLive: Sendable {
         let sent = recent.reduce(0) { $0 + $1.counts.sent }
         let late = recent.reduce(0) { $0 + $1.counts.lateSends }
         return (cpuShare ?? 0) > LoadHealth.mostCPUShare
-            || Double(late) > Double(sent) * LoadHealth.mostLateShare
+            || late >= LoadHealth.fewLateSends
+                && Double(late) > Double(sent) * LoadHealth.mostLateShare
     }
 }

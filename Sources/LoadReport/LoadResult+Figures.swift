@@ -124,7 +124,8 @@ extension LoadResult {
     private var openWarnings: [String] {
         var warnings: [String] = []
         let counts = total.counts
-        if counts.unfinished > 0 {
+        // What its caps cut off was asked for.
+        if counts.unfinished > 0, ending != .capped {
             warnings.append(
                 "\(HumanFormat.count(counts.unfinished, "request")) "
                     + "\(counts.unfinished == 1 ? "was" : "were") unfinished when it was stopped, "

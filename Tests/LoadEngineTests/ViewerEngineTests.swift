@@ -7,7 +7,7 @@ import Testing
 /// Viewers that the engine plays titles to.
 @Suite struct ViewerEngineTests {
     /// A title of `count` segments of `seconds` each: manifest, init section, segments.
-    private static func plan(
+    static func plan(
         _ origin: FaultOrigin, count: Int = 3, seconds: Double = 0.2
     ) -> LoadPlan {
         origin.serve("/title.m3u8", Array("#EXTM3U".utf8))

@@ -139,12 +139,15 @@ import Testing
         #expect(page["generator_cores"] == 2 && page["shares{state=running}"] == nil)
         for second in 5..<10 { run.add(second: second, cpuSeconds: 1.9) }
         #expect(try run.page()["generator_is_limit"] == 1)
+        // One that is late happens to every generator.
         for second in 10..<15 { run.add(second: second, late: second == 10 ? 1 : 0) }
+        #expect(try run.page()["generator_is_limit"] == 0)
+        run.add(second: 15, late: 10)
         #expect(try run.page()["generator_is_limit"] == 1)
-        run.add(second: 15)
+        for second in 16..<21 { run.add(second: second) }
         run.live.shares = [.running: 6, .lost: 2]
         page = try run.page()
-        #expect(page["generator_is_limit"] == 0 && page["late_sends_total"] == 1)
+        #expect(page["generator_is_limit"] == 0 && page["late_sends_total"] == 11)
         #expect(page["shares{state=running}"] == 6 && page["shares{state=lost}"] == 2)
         #expect(page["shares{state=failed}"] == 0)
         // Under a quota there is less than its machine has.

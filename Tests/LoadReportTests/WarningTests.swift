@@ -44,7 +44,8 @@ import Testing
 
     @Test("a test that its caps end has ended as it was asked to")
     func capped() {
-        var result = Self.result { _ in }
+        var result = Self.result { $0.unfinished = 1 }
+        #expect(result.warnings.first?.contains("10 requests were unfinished") == true)
         result.ending = .capped
         #expect(result.warnings.isEmpty)
         #expect(LoadSummary(result, usesUnicode: true).text.contains("all that its caps allow"))
