@@ -118,7 +118,7 @@ let package = Package(
             name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: settings),
         tests("EventLoop"),
         tests("FileSystem"),
-        tests("Digest"),
+        tests("Digest", ["Runtime"]),
         tests("Curl"),
         tests("Postgres"),
         tests("HTTPServer"),

@@ -1,3 +1,4 @@
 #pragma once
 #include <openssl/evp.h>
 #include "crc32c.h"
+#include "sha256_lanes.h"

@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 /// `execute`, `isInLoop` and `shutdown` may be called from any thread. Everything else runs on the
 /// loop's thread and checks that with a precondition. Work order within a tick: ready descriptors,
-/// due timers, the mailbox, then the end-of-tick hooks.
+/// due timers, the mailbox, what waits for idleness, then the end-of-tick hooks.
 ///
 /// The loop is also a serial executor, so an actor can live on it.
 package final class EventLoop: Sendable {
@@ -36,6 +36,8 @@ package final class EventLoop: Sendable {
         /// The time the timerfd is armed for; 0 when it is not.
         var armedDeadline: UInt64 = 0
         var hooks: [() -> Void] = []
+        /// Waits for a poll that finds nothing ready.
+        var idleWork: [() -> Void] = []
         /// The empty one of two buffers that `drainMailbox` exchanges.
         var batch: [Job] = []
     }
@@ -203,6 +205,13 @@ package final class EventLoop: Sendable {
         state.hooks.append(hook)
     }
 
+    /// Runs `work` once, as soon as a look at the descriptors finds none of them ready: at the latest
+    /// before the loop would wait. Dropped when the loop is shut down before.
+    package func runWhenIdle(_ work: @escaping () -> Void) {
+        preconditionInLoop()
+        state.idleWork.append(work)
+    }
+
     func arm(_ timer: LoopTimer, deadline: UInt64) {
         preconditionInLoop()
         state.timers.remove(timer)
@@ -250,13 +259,16 @@ extension EventLoop {
                 return (box.phase == .closing && box.jobs.isEmpty, box.isSleeping)
             }
             if isClosing { break }
-            let mustWait = isIdle && !armTimer()
+            // What is added from here on waits for the next look.
+            let idleWorks = state.idleWork.count
+            let mustWait = isIdle && idleWorks == 0 && !armTimer()
             let count = epoll_wait(epoll, events, Int32(capacity), mustWait ? -1 : 0)
             for index in 0..<Int(max(count, 0)) {
                 dispatch(events[index])
             }
             fireTimers()
             drainMailbox()
+            if count <= 0 { runIdleWork(idleWorks) }
             for hook in state.hooks { hook() }
         }
         end()
@@ -314,6 +326,13 @@ extension EventLoop {
         swap(&batch, &state.batch)
     }
 
+    private func runIdleWork(_ count: Int) {
+        guard count > 0 else { return }
+        let works = state.idleWork.prefix(count)
+        state.idleWork.removeFirst(count)
+        for work in works { work() }
+    }
+
     func run(_ job: Job) {
         switch job {
         case .closure(let work): work()
@@ -328,6 +347,7 @@ extension EventLoop {
         state.timers.removeAll()
         state.registrations.removeAll()
         state.hooks.removeAll()
+        state.idleWork.removeAll()
         let isLeft = mailbox.withLock { box in
             box.phase = .closed
             box.isDraining = !box.jobs.isEmpty

@@ -48,7 +48,18 @@ extension ActiveTransfer {
     func receive() {
         if let wantedBytes, wantedBytes - received >= Self.hashedAsideBytes { digests.hashAside() }
         setResumable()
+        collectShort()
         transfer.handle(.receive)
+    }
+
+    /// Has a short body hashed with others when it is whole.
+    private func collectShort() {
+        loop.giveBack(collected.take())
+        guard let wantedBytes, wantedBytes <= CollectedBody.capacity, received == 0, leaving == nil,
+            object != nil, !lane.isLimited,
+            expected.allSatisfy({ $0.algorithm == .sha256 })
+        else { return }
+        collected = loop.unhashed?.take()
     }
 
     /// From this length on a body is hashed beside receiving it: some ten milliseconds' worth.

@@ -62,6 +62,8 @@ final class ActiveTransfer {
     var memory: [UInt8] = []
     var start: [UInt8] = []
     var digests = DigestSet()
+    /// A short body that is hashed when it is whole, in place of `digests`.
+    var collected: CollectedBody?
     /// What the list and the answer say of the whole body.
     var expected: [ExpectedDigest] = []
     /// Bytes of the body that lay there before.
@@ -191,7 +193,7 @@ final class ActiveTransfer {
             throw problem("origin.tooLarge", "more than \(maximumBytes) bytes")
         }
         try sniff(bytes)
-        digests.update(bytes)
+        if let collected { collected.append(bytes) } else { digests.update(bytes) }
         if let object {
             try object.write(bytes, at: (request.range?.offset ?? 0) + received)
         } else if let sink {
@@ -260,14 +262,17 @@ final class ActiveTransfer {
         finish(result)
     }
 
-    private func finish(_ result: TransferResult) {
+    private func finish(_ result: TransferResult) { loop.finish(self, described(result)) }
+
+    /// With what the answer and its transfer say, while the handle is this transfer's.
+    private func described(_ result: TransferResult) -> TransferResult {
         var result = result
         if !lane.origin.isEmpty { result.origin = lane.origin }
         let status = easy.status
         result.httpStatus = status > 0 ? status : nil
         result.httpVersion = easy.httpVersion
         result.timings = easy.timings
-        loop.finish(self, result)
+        return result
     }
 
     /// Ends a transfer whose object the origin has not changed.
@@ -281,7 +286,14 @@ final class ActiveTransfer {
     /// Keeps an answer whose body is complete.
     private func succeed() {
         do throws(Failure) {
-            let fetched = try check()
+            try checkWhole()
+            var fetched = makeFetched()
+            if let body = collected.take() {
+                return loop.finish(
+                    self, unhashed: body, described(TransferResult(.success(fetched))))
+            }
+            let computed = digests.finish()
+            try check(&fetched, computed.sha256, computed.others)
             finish(TransferResult(.success(fetched)))
         } catch {
             if error.code == "integrity.digestMismatch", isMixed {

@@ -1,4 +1,5 @@
 internal import Curl
+internal import Digest
 internal import EventLoop
 internal import Glibc
 package import Model
@@ -35,6 +36,8 @@ package final class TransferEngine: Sendable {
         /// The place of a body of so many bytes or more, or of unknown length, is opened by another thread
         /// than a loop's.
         package var openAsideBytes: Int64 = 1 << 20
+        /// Short bodies that are hashed at a time, 8 or 16; nil for one after the other.
+        package var digestLanes = SHA256Lanes.worthwhileCount
         /// How often timeouts are looked at.
         package var tickSeconds = 0.5
 

@@ -40,6 +40,8 @@ final class TransferLoop: @unchecked Sendable {
     /// Of this tick.
     private var toOpen: [PlaceToOpen] = []
     let meters = PausedTransfers()
+    /// Nil where one body after the other is hashed sooner.
+    let unhashed: UnhashedBodies?
     private var meterTimer: LoopTimer?
     private var meterTimerAt = Double.infinity
 
@@ -54,6 +56,7 @@ final class TransferLoop: @unchecked Sendable {
         self.profiles = profiles
         self.options = options
         free = Atomic(capacity)
+        unhashed = UnhashedBodies(lanes: options.digestLanes)
     }
 
     // MARK: From any thread
@@ -104,6 +107,7 @@ final class TransferLoop: @unchecked Sendable {
 
     func shutdown() {
         loop.execute { [self] in
+            unhashed?.hash()
             cancelActive { _ in true }
             for running in Array(active.values) { running.finishUnopened() }
             carryOut = nil
@@ -256,10 +260,39 @@ final class TransferLoop: @unchecked Sendable {
         fill()
     }
 
+    /// Hands the slot of a transfer that has all of its body to the next, and its result out when the body
+    /// is hashed.
+    func finish(_ ended: ActiveTransfer, unhashed body: CollectedBody, _ result: TransferResult) {
+        guard let unhashed else { preconditionFailure("nothing was collected without lanes") }
+        if ended.mayShareConnection { hear(ended, now: MonotonicClock.nowSeconds) }
+        guard leave(ended) else { return giveBack(body) }
+        let release = OriginScheduler.Release(
+            lane: ended.lane, transfer: ended.transfer.id, ending: ended.ending(result))
+        let isFirst = unhashed.isEmpty
+        let isEnough = unhashed.append(ended, body, result)
+        if ended.lane.isLimited {
+            perform(scheduler.release(release, on: index, now: MonotonicClock.nowSeconds))
+            settle(ended.lane)
+            fill()
+        } else {
+            fill(releasing: release)
+        }
+        if isEnough {
+            unhashed.hash()
+        } else if isFirst {
+            loop.runWhenIdle { [weak self] in self?.unhashed?.hash() }
+        }
+    }
+
+    func giveBack(_ body: CollectedBody?) {
+        if let body { unhashed?.give(body) }
+    }
+
     /// Takes a transfer off the loop; false when it has left it before.
     private func leave(_ running: ActiveTransfer) -> Bool {
         guard active.removeValue(forKey: running.transfer.id) != nil else { return false }
         meters.remove(running)
+        giveBack(running.collected.take())
         running.easy.delegate = nil
         idle.append(running.easy)
         return true

@@ -160,6 +160,32 @@ private final class Counter: Sendable {
         }
     }
 
+    @Test func idleWorkComesAfterAllThatIsReadyAndOnce() async throws {
+        try await withLoop { loop in
+            let order = Mutex<[String]>([])
+            let (near, far) = socketPair()
+            defer { close(far) }
+            await withCheckedContinuation { continuation in
+                loop.execute {
+                    var reads = 0
+                    try? loop.register(near, for: .readable) { descriptor, _ in
+                        reads += 1
+                        order.withLock { $0.append("ready") }
+                        guard reads == 3 else { return }
+                        loop.deregister(descriptor)
+                        close(descriptor)
+                    }
+                    _ = write(far, "x", 1)
+                    loop.runWhenIdle {
+                        order.withLock { $0.append("idle") }
+                        loop.runWhenIdle { continuation.resume() }
+                    }
+                }
+            }
+            #expect(order.withLock { $0 } == ["ready", "ready", "ready", "idle"])
+        }
+    }
+
     @Test func regularFileIsRefused() async throws {
         try await withLoop { loop in
             let code = await loop.run { () -> Int32 in

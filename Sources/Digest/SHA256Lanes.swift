@@ -1,0 +1,141 @@
+import CCrypto
+
+/// SHA-256 of several messages side by side, one a lane of the processor's widest registers.
+///
+/// On a processor without SHA instructions 16 lanes hash some 8 times, 8 lanes some 4 times what one
+/// message after the other does; one with SHA instructions has no use for it. Used by one thread at a
+/// time; it may move between threads.
+package final class SHA256Lanes: @unchecked Sendable {
+    /// Fewer messages are hashed sooner one by one.
+    package static let leastMessages = 3
+
+    /// How many lanes make it worth while on this processor; nil where none do.
+    package static let worthwhileCount: Int? = {
+        let lanes = Int(dray_sha256_lane_count())
+        return lanes > 0 ? lanes : nil
+    }()
+
+    /// Messages at a time, 8 or 16.
+    package let count: Int
+    // Unchecked: raw memory, of the one thread that uses the object.
+    private let state: UnsafeMutablePointer<UInt32>
+    private let places: UnsafeMutablePointer<UnsafePointer<UInt8>>
+    private let tails: UnsafeMutablePointer<UInt8>
+    private var lanes: [Lane?]
+
+    private static let blockBytes = 64
+    /// The last bytes of a message, the bit after them and its length take one block or two.
+    private static let tailBytes = 2 * blockBytes
+
+    /// A message under way.
+    private struct Lane {
+        let message: Int
+        /// Still to be added of what `places` points to.
+        var blocks: Int
+        var isTail = false
+    }
+
+    /// Nil where this processor cannot.
+    package init?(count: Int) {
+        guard dray_sha256_has_lanes(Int32(count)) != 0 else { return nil }
+        self.count = count
+        state = .allocate(capacity: 8 * count)
+        state.initialize(repeating: 0, count: 8 * count)
+        tails = .allocate(capacity: Self.tailBytes * count)
+        tails.initialize(repeating: 0, count: Self.tailBytes * count)
+        places = .allocate(capacity: count)
+        places.initialize(repeating: UnsafePointer(tails), count: count)
+        lanes = Array(repeating: nil, count: count)
+    }
+
+    deinit {
+        state.deallocate()
+        places.deallocate()
+        tails.deallocate()
+    }
+
+    /// Hashes `messages`, of any number and lengths, and calls `body` with the place of each in the list
+    /// and its digest, in the order in which they are done.
+    package func hash(
+        _ messages: [UnsafeRawBufferPointer], _ body: (Int, SHA256Digest) -> Void
+    ) {
+        var next = 0
+        func begin(_ lane: Int) {
+            lanes[lane] = nil
+            guard next < messages.count else { return }
+            start(next, messages[next], in: lane)
+            next += 1
+        }
+        for lane in 0..<count { begin(lane) }
+        while let first = lanes.firstIndex(where: { $0 != nil }) {
+            let blocks = lanes.reduce(Int.max) { least, lane in min(least, lane?.blocks ?? .max) }
+            // What an idle lane adds is of no use, but must be there to be read.
+            for lane in 0..<count where lanes[lane] == nil { places[lane] = places[first] }
+            add(blocks)
+            for lane in first..<count {
+                guard var running = lanes[lane] else { continue }
+                places[lane] += blocks * Self.blockBytes
+                running.blocks -= blocks
+                lanes[lane] = running
+                guard running.blocks == 0 else { continue }
+                guard running.isTail else {
+                    end(messages[running.message], in: lane)
+                    continue
+                }
+                body(running.message, digest(of: lane))
+                begin(lane)
+            }
+        }
+    }
+
+    private func add(_ blocks: Int) {
+        if count == 16 {
+            dray_sha256_16_lanes(state, places, blocks)
+        } else {
+            dray_sha256_8_lanes(state, places, blocks)
+        }
+    }
+
+    /// FIPS 180-4, 5.3.3.
+    private static let initial: [UInt32] = [
+        0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab,
+        0x5be0_cd19,
+    ]
+
+    private func start(_ index: Int, _ message: UnsafeRawBufferPointer, in lane: Int) {
+        for word in 0..<8 { state[word * count + lane] = Self.initial[word] }
+        lanes[lane] = Lane(message: index, blocks: message.count / Self.blockBytes)
+        if message.count < Self.blockBytes {
+            end(message, in: lane)
+        } else if let start = message.bindMemory(to: UInt8.self).baseAddress {
+            places[lane] = start
+        }
+    }
+
+    /// Pads the rest of `message` (FIPS 180-4, 5.1.1), and goes on with that.
+    private func end(_ message: UnsafeRawBufferPointer, in lane: Int) {
+        let rest = message.count % Self.blockBytes
+        let blocks = rest + 9 <= Self.blockBytes ? 1 : 2
+        let tail = UnsafeMutableRawBufferPointer(
+            start: tails + lane * Self.tailBytes, count: blocks * Self.blockBytes)
+        _ = tail.initializeMemory(as: UInt8.self, repeating: 0)
+        tail.copyMemory(from: UnsafeRawBufferPointer(rebasing: message.suffix(rest)))
+        tail[rest] = 0x80
+        tail.storeBytes(
+            of: (UInt64(message.count) * 8).bigEndian, toByteOffset: tail.count - 8, as: UInt64.self
+        )
+        places[lane] = UnsafePointer(tails + lane * Self.tailBytes)
+        lanes[lane]?.blocks = blocks
+        lanes[lane]?.isTail = true
+    }
+
+    private func digest(of lane: Int) -> SHA256Digest {
+        SHA256Digest { output in
+            for word in 0..<8 {
+                output.storeBytes(
+                    of: state[word * count + lane].bigEndian, toByteOffset: 4 * word,
+                    as: UInt32.self)
+            }
+        }
+    }
+}
