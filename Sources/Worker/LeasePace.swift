@@ -7,7 +7,7 @@ import Synchronization
 /// ones few at a time.
 final class LeasePace: Sendable {
     private struct State {
-        /// Jobs ended a second, smoothed.
+        /// Jobs ended a second: a rise counts at once, a fall by half.
         var rate = 0.0
         var ended = 0
         var since: ContinuousClock.Instant
@@ -24,15 +24,17 @@ final class LeasePace: Sendable {
 
     /// How many seconds of work a worker holds.
     private static let reserveSeconds = 0.3
+    /// How long jobs are counted for one measurement, at least.
+    private static let windowSeconds = 0.03
 
     /// Counts jobs that ended, and wakes the lease loop when it has waited for so many.
     func ended(_ count: Int, now: ContinuousClock.Instant = .now) {
         let waiter = state.withLock { state in
             state.ended += count
             let seconds = state.since.duration(to: now) / .seconds(1)
-            if seconds >= 0.05 {
+            if seconds >= Self.windowSeconds {
                 let rate = Double(state.ended) / seconds
-                state.rate = state.rate == 0 ? rate : state.rate * 0.5 + rate * 0.5
+                state.rate = max(rate, (state.rate + rate) / 2)
                 state.ended = 0
                 state.since = now
             }
