@@ -15,7 +15,8 @@ package final class LoadEngine: Sendable {
         package var threads = 1
         package var userAgent = "dray/\(drayVersion)"
         package var addresses = LoadAddresses()
-        /// How much is received at a time, 1 KiB to 512 KiB.
+        /// How much is received at a time, 1 KiB to 512 KiB a request; less where all that a loop may have under
+        /// way would be more than 16 MiB, but 32 KiB in any case.
         package var bufferBytes = 128 << 10
         /// Viewers of the open model that play at a time at most, 1 or more; one that is due beyond them does not
         /// start.

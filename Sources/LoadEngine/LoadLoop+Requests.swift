@@ -17,7 +17,7 @@ extension LoadLoop {
     }
 
     func send(_ object: Int, _ owner: LoadRequest.Owner, plannedSeconds: Double) {
-        guard let multi else { return }
+        guard !multis.isEmpty else { return }
         guard budget.takeRequest() else { return budget.spend() }
         do throws(CurlError) {
             let request = try takeRequest()
@@ -26,7 +26,8 @@ extension LoadLoop {
             request.easy.delegate = request
             request.begin(
                 owner: owner, plannedSeconds: plannedSeconds, sentSeconds: clock.seconds)
-            try multi.add(request.easy)
+            request.multi = opensConnections ? owner.multi ?? request.ownMulti : request.ownMulti
+            try multis[request.multi].add(request.easy)
             request.place = active.count
             active.append(request)
             interval.counts.sent += 1
@@ -38,7 +39,7 @@ extension LoadLoop {
     private func takeRequest() throws(CurlError) -> LoadRequest {
         if let request = idle.popLast() { return request }
         var settings = CurlEasy.Options(userAgent: options.userAgent)
-        settings.bufferBytes = options.bufferBytes
+        settings.bufferBytes = min(options.bufferBytes, max(32 << 10, (16 << 20) / places))
         let easy = try CurlEasy(options: settings)
         try easy.setProfile(profile)
         try easy.setHeaders(headers)
@@ -46,7 +47,8 @@ extension LoadLoop {
         let http = scenario.http
         try easy.setConnectTimeout(milliseconds: Int(http.connectTimeoutSeconds * 1000))
         try easy.setTotalTimeout(milliseconds: Int(http.timeoutSeconds * 1000))
-        return LoadRequest(easy: easy, loop: self, checksBodies: scenario.bodies == .checked)
+        return LoadRequest(
+            easy: easy, loop: self, multi: nextMulti(), checksBodies: scenario.bodies == .checked)
     }
 
     private func set(_ request: LoadRequest, for object: Int) throws(CurlError) {
@@ -78,7 +80,7 @@ extension LoadLoop {
     }
 
     func drop(_ request: LoadRequest) {
-        multi?.remove(request.easy)
+        if !multis.isEmpty { multis[request.multi].remove(request.easy) }
         request.easy.delegate = nil
         request.owner = .arrival
     }

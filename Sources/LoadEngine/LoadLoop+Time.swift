@@ -16,8 +16,9 @@ extension LoadLoop {
         levelTimer = loop.makeTimer { [unowned self] in levelTick() }
         let open = { [self] () throws(CurlError) in
             var limits = CurlMulti.Limits()
-            limits.totalConnections = mostConnections
-            multi = try CurlMulti(loop: loop, limits: limits)
+            limits.totalConnections = (mostConnections + multiCount - 1) / multiCount
+            for _ in 0..<multiCount { multis.append(try CurlMulti(loop: loop, limits: limits)) }
+            viewersOfMulti = Array(repeating: 0, count: multiCount)
             let lines = scenario.http.headers.map(\.line)
             if !lines.isEmpty { headers = try CurlHeaders(lines) }
         }
@@ -140,8 +141,8 @@ extension LoadLoop {
         active.removeAll()
         if wasStarted { flush() }
         phase = .done
-        multi?.close()
-        multi = nil
+        for multi in multis { multi.close() }
+        multis = []
         idle.removeAll()
         headers = nil
         for timer in [secondTimer, endTimer, arrivalTimer, levelTimer] { timer?.cancel() }

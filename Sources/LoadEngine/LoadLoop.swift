@@ -44,7 +44,13 @@ final class LoadLoop: @unchecked Sendable {
     /// Told so, perhaps before it began: another loop may be that quick.
     var isCapped = false
     var failure: Failure?
-    var multi: CurlMulti?
+    /// Each with connections of its own: libcurl looks through all that a multi handle has to a host before
+    /// it sends a request by one of them. Empty before the start and after the end.
+    var multis: [CurlMulti] = []
+    /// Viewers whose connections each of them has.
+    var viewersOfMulti: [Int] = []
+    let multiCount: Int
+    private(set) var requestsMade = 0
     let profile: CurlProfile
     var headers: CurlHeaders?
     var idle: [LoadRequest] = []
@@ -115,6 +121,17 @@ final class LoadLoop: @unchecked Sendable {
         }
         mostConnections =
             opensConnections ? max(options.viewerConnections / part.count, places) : places
+        // Requests of HTTP/2 that are nobody's go by as few connections as they have room in.
+        let mayShare =
+            scenario.http.version == .http2
+            || scenario.http.version == .automatic
+                && plan.objects.contains { !$0.url.hasPrefix("http://") }
+        multiCount =
+            mayShare && !opensConnections
+            ? 1
+            : min(
+                (mostConnections + Self.connectionsOfMulti - 1) / Self.connectionsOfMulti,
+                max(Self.mostMultis / part.count, 1))
         profile = LoadEngine.profile(scenario.http, userAgent: options.userAgent)
         picker = TargetPicker(
             weights: plan.targets.map(\.weight), popularity: scenario.popularity, share: share,
@@ -124,6 +141,16 @@ final class LoadLoop: @unchecked Sendable {
             stages: scenario.stages, process: .constant, share: share, seed: scenario.seed)
         // So that shares do not ask for the same at the same time.
         cursors = plan.targets.map { Int32($0.objects.count * share.index / share.count) }
+    }
+
+    private static let connectionsOfMulti = 64
+    /// Of a process: each has two descriptors of its own.
+    private static let mostMultis = 64
+
+    /// Which of `multis` the next new handle is for.
+    func nextMulti() -> Int {
+        defer { requestsMade += 1 }
+        return requestsMade % multiCount
     }
 
     // MARK: From any thread

@@ -16,6 +16,11 @@ final class LoadRequest: CurlEasyDelegate {
         var opensConnection: Bool {
             if case .viewer(let slot) = self { slot.isNew } else { false }
         }
+
+        /// Where a viewer has its connections; nil for any other.
+        var multi: Int? {
+            if case .viewer(let slot) = self { slot.multi } else { nil }
+        }
     }
 
     let easy: CurlEasy
@@ -33,12 +38,17 @@ final class LoadRequest: CurlEasyDelegate {
     private(set) var isAddressDenied = false
     /// Its place among those under way.
     var place = -1
+    /// Which of the loop's multi handles has its connection, where its owner has none.
+    let ownMulti: Int
+    /// Which of them it was sent by.
+    var multi = 0
     private let body: CheckedBody?
     private var opensConnection = false
 
-    init(easy: CurlEasy, loop: LoadLoop, checksBodies: Bool) {
+    init(easy: CurlEasy, loop: LoadLoop, multi: Int, checksBodies: Bool) {
         self.easy = easy
         self.loop = loop
+        ownMulti = multi
         body = checksBodies ? CheckedBody() : nil
     }
 
