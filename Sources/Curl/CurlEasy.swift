@@ -367,10 +367,7 @@ private let openSocketCallback: dray_open_socket_callback = { user, _, address i
         return dray_bad_socket()
     }
     let socket = dray_open_socket(address)
-    if socket != dray_bad_socket() {
-        easy.multi?.opened(socket)
-        delegate?.curl(easy, opened: socket)
-    }
+    if socket != dray_bad_socket() { delegate?.curl(easy, opened: socket) }
     return socket
 }
 

@@ -17,11 +17,6 @@ package final class CurlMulti {
     /// Told of each connection's socket before it is closed, from inside libcurl: it must not add
     /// or remove handles. Set before the first transfer.
     package var onClose: ((Int32) -> Void)?
-    /// Open sockets whose end is told of.
-    private var sockets: Set<Int32> = []
-    /// Of these, those that libcurl does not wait for between two requests. They stay registered: to take a
-    /// socket off and put it on again would cost two system calls a request.
-    private var resting: Set<Int32> = []
 
     package struct Limits: Sendable {
         /// Connections open at a time, idle ones included; more transfers wait inside libcurl.
@@ -64,7 +59,7 @@ package final class CurlMulti {
         loop.preconditionInLoop()
         precondition(!isClosed && easies[easy.handle] == nil)
         easy.begin()
-        try easy.reportClosing(to: self)
+        if onClose != nil { try easy.reportClosing(to: self) }
         let code = curl_multi_add_handle(handle, easy.handle)
         guard code == CURLM_OK else {
             throw CurlError(.failedInit, String(cString: curl_multi_strerror(code)))
@@ -127,14 +122,9 @@ package final class CurlMulti {
 
     fileprivate func watch(_ socket: Int32, _ what: Int32) {
         guard what != CURL_POLL_REMOVE else {
-            if sockets.contains(socket), loop.isRegistered(socket) {
-                resting.insert(socket)
-            } else {
-                loop.deregister(socket)
-            }
+            loop.deregister(socket)
             return
         }
-        resting.remove(socket)
         var interest: Interest = []
         if what & CURL_POLL_IN != 0 { interest.insert(.readable) }
         if what & CURL_POLL_OUT != 0 { interest.insert(.writable) }
@@ -151,23 +141,11 @@ package final class CurlMulti {
         }
     }
 
-    fileprivate func closes(_ socket: Int32) {
-        onClose?(socket)
-        sockets.remove(socket)
-        // Its number may be another's from now on.
-        if resting.remove(socket) != nil { loop.deregister(socket) }
-    }
-
-    /// Takes note of a socket of which `closes` will tell.
-    func opened(_ socket: Int32) { sockets.insert(socket) }
-
     private func ready(_ socket: Int32, _ readiness: Readiness) {
-        // Closed by the other side, say: libcurl looks before it uses the connection again.
-        guard resting.remove(socket) == nil else { return loop.deregister(socket) }
         var events: Int32 = 0
         if readiness.contains(.readable) { events |= CURL_CSELECT_IN }
         if readiness.contains(.writable) { events |= CURL_CSELECT_OUT }
-        if readiness.contains(.error) || readiness.contains(.hangUp) { events |= CURL_CSELECT_ERR }
+        if !readiness.isDisjoint(with: [.error, .hangUp]) { events |= CURL_CSELECT_ERR }
         socketAction(socket, events)
     }
 
@@ -195,7 +173,7 @@ private let socketCallback: dray_socket_callback = { _, socket, what, user, _ in
 let closeSocketCallback: dray_close_socket_callback = { user, socket in
     if let user {
         let multi = Unmanaged<CurlMulti>.fromOpaque(user).takeUnretainedValue()
-        multi.closes(socket)
+        multi.onClose?(socket)
     }
     return close(socket)
 }
