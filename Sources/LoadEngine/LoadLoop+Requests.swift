@@ -26,7 +26,7 @@ extension LoadLoop {
             request.easy.delegate = request
             request.begin(
                 owner: owner, plannedSeconds: plannedSeconds, sentSeconds: clock.seconds)
-            request.multi = opensConnections ? owner.multi ?? request.ownMulti : request.ownMulti
+            request.multi = multi(for: request, owner)
             try multis[request.multi].add(request.easy)
             request.place = active.count
             active.append(request)
@@ -34,6 +34,13 @@ extension LoadLoop {
         } catch {
             fail(Failure("worker.internal", error.description))
         }
+    }
+
+    /// Where the request's connections are, or one that has room where those have not.
+    private func multi(for request: LoadRequest, _ owner: LoadRequest.Owner) -> Int {
+        let wanted = opensConnections ? owner.multi ?? request.ownMulti : request.ownMulti
+        guard multis[wanted].activeCount >= connectionsOfMulti else { return wanted }
+        return multis.indices.min { multis[$0].activeCount < multis[$1].activeCount } ?? wanted
     }
 
     private func takeRequest() throws(CurlError) -> LoadRequest {

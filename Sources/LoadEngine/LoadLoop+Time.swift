@@ -16,7 +16,7 @@ extension LoadLoop {
         levelTimer = loop.makeTimer { [unowned self] in levelTick() }
         let open = { [self] () throws(CurlError) in
             var limits = CurlMulti.Limits()
-            limits.totalConnections = (mostConnections + multiCount - 1) / multiCount
+            limits.totalConnections = connectionsOfMulti
             for _ in 0..<multiCount { multis.append(try CurlMulti(loop: loop, limits: limits)) }
             viewersOfMulti = Array(repeating: 0, count: multiCount)
             let lines = scenario.http.headers.map(\.line)

@@ -50,6 +50,8 @@ final class LoadLoop: @unchecked Sendable {
     /// Viewers whose connections each of them has.
     var viewersOfMulti: [Int] = []
     let multiCount: Int
+    /// Each of them has so many at most.
+    var connectionsOfMulti: Int { (mostConnections + multiCount - 1) / multiCount }
     private(set) var requestsMade = 0
     let profile: CurlProfile
     var headers: CurlHeaders?
@@ -120,18 +122,24 @@ final class LoadLoop: @unchecked Sendable {
             opensConnections = false
         }
         mostConnections =
-            opensConnections ? max(options.viewerConnections / part.count, places) : places
+            opensConnections
+            ? max((options.viewerConnections - 3 * Self.mostMultis) / part.count, places) : places
         // Requests of HTTP/2 that are nobody's go by as few connections as they have room in.
         let mayShare =
             scenario.http.version == .http2
             || scenario.http.version == .automatic
                 && plan.objects.contains { !$0.url.hasPrefix("http://") }
+        var owners = mostViewers
+        if case .closed = scenario.model {
+            owners = Int(part.portion(of: Int64(scenario.placesForUsers)))
+        }
         multiCount =
             mayShare && !opensConnections
             ? 1
-            : min(
-                (mostConnections + Self.connectionsOfMulti - 1) / Self.connectionsOfMulti,
-                max(Self.mostMultis / part.count, 1))
+            : max(
+                min(
+                    min(mostConnections, owners) / Self.usualConnectionsOfMulti,
+                    Self.mostMultis / part.count), 1)
         profile = LoadEngine.profile(scenario.http, userAgent: options.userAgent)
         picker = TargetPicker(
             weights: plan.targets.map(\.weight), popularity: scenario.popularity, share: share,
@@ -143,8 +151,8 @@ final class LoadLoop: @unchecked Sendable {
         cursors = plan.targets.map { Int32($0.objects.count * share.index / share.count) }
     }
 
-    private static let connectionsOfMulti = 64
-    /// Of a process: each has two descriptors of its own.
+    private static let usualConnectionsOfMulti = 64
+    /// Of a process with fewer threads: each has two descriptors of its own.
     private static let mostMultis = 64
 
     /// Which of `multis` the next new handle is for.

@@ -42,6 +42,8 @@ final class TransferLoop: @unchecked Sendable {
     let meters = PausedTransfers()
     /// Nil where one body after the other is hashed sooner.
     let unhashed: UnhashedBodies?
+    /// They will be hashed when the loop has nothing else to do.
+    private var isHashAwaited = false
     private var meterTimer: LoopTimer?
     private var meterTimerAt = Double.infinity
 
@@ -107,7 +109,6 @@ final class TransferLoop: @unchecked Sendable {
 
     func shutdown() {
         loop.execute { [self] in
-            unhashed?.hash()
             cancelActive { _ in true }
             for running in Array(active.values) { running.finishUnopened() }
             carryOut = nil
@@ -268,7 +269,6 @@ final class TransferLoop: @unchecked Sendable {
         guard leave(ended) else { return giveBack(body) }
         let release = OriginScheduler.Release(
             lane: ended.lane, transfer: ended.transfer.id, ending: ended.ending(result))
-        let isFirst = unhashed.isEmpty
         let isEnough = unhashed.append(ended, body, result)
         if ended.lane.isLimited {
             perform(scheduler.release(release, on: index, now: MonotonicClock.nowSeconds))
@@ -279,8 +279,12 @@ final class TransferLoop: @unchecked Sendable {
         }
         if isEnough {
             unhashed.hash()
-        } else if isFirst {
-            loop.runWhenIdle { [weak self] in self?.unhashed?.hash() }
+        } else if !isHashAwaited {
+            isHashAwaited = true
+            loop.runWhenIdle { [weak self] in
+                self?.isHashAwaited = false
+                self?.unhashed?.hash()
+            }
         }
     }
 
@@ -326,6 +330,8 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     private func cancelActive(where matches: (Transfer) -> Bool) {
+        // All of their bodies has come.
+        unhashed?.hash()
         for running in Array(active.values) where matches(running.transfer) {
             running.end(.cancelled)
         }
@@ -334,6 +340,8 @@ final class TransferLoop: @unchecked Sendable {
     // MARK: Time
 
     private func tick() {
+        // A loop may have something to do for long.
+        unhashed?.hash()
         let now = MonotonicClock.nowSeconds
         for running in active.values where running.mayShareConnection && running.hasAdvanced() {
             hear(running, now: now)

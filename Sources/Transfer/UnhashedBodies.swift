@@ -27,7 +27,8 @@ final class CollectedBody {
 /// Short bodies of one loop that are hashed several at a time, where this processor gains by that.
 ///
 /// A body whose transfer has ended waits here, without its slot and its connection, until there are as
-/// many as there are lanes or the loop has nothing else to do. Confined to its loop.
+/// many as there are lanes or the loop has nothing else to do, and no longer than until its next tick. Confined to
+/// its loop.
 final class UnhashedBodies {
     /// Bodies that are collected or wait at a time, 4 MiB; what comes besides is hashed as it arrives.
     private static let most = 32
@@ -64,8 +65,6 @@ final class UnhashedBodies {
         waiting.append((transfer, body, result))
         return waiting.count >= lanes.count
     }
-
-    var isEmpty: Bool { waiting.isEmpty }
 
     /// Hashes what waits, and ends its transfers.
     func hash() {

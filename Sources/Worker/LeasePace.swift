@@ -7,7 +7,7 @@ import Synchronization
 /// ones few at a time.
 final class LeasePace: Sendable {
     private struct State {
-        /// Jobs ended a second: a rise counts at once, a fall by half.
+        /// Jobs ended a second: a rise counts at once, though not any, a fall by half.
         var rate = 0.0
         var ended = 0
         var since: ContinuousClock.Instant
@@ -24,6 +24,8 @@ final class LeasePace: Sendable {
 
     /// How many seconds of work a worker holds.
     private static let reserveSeconds = 0.3
+    /// Jobs a second that are believed of a worker of which nothing is known.
+    private static let surelyPossible = 2_000.0
     /// How long jobs are counted for one measurement, at least.
     private static let windowSeconds = 0.03
 
@@ -33,7 +35,9 @@ final class LeasePace: Sendable {
             state.ended += count
             let seconds = state.since.duration(to: now) / .seconds(1)
             if seconds >= Self.windowSeconds {
-                let rate = Double(state.ended) / seconds
+                // Files that lie there already end many at once, and say little of those to come.
+                let most = max(4 * state.rate, Self.surelyPossible)
+                let rate = min(Double(state.ended) / seconds, most)
                 state.rate = max(rate, (state.rate + rate) / 2)
                 state.ended = 0
                 state.since = now
