@@ -5,7 +5,7 @@ import CCrypto
 /// On a processor without SHA instructions 16 lanes hash some 8 times, 8 lanes some 4 times what one
 /// message after the other does; one with SHA instructions has no use for it. Used by one thread at a
 /// time; it may move between threads.
-package final class SHA256Lanes: @unchecked Sendable {
+package final class SHA256Lanes {
     /// Fewer messages are hashed sooner one by one.
     package static let leastMessages = 3
 
@@ -17,7 +17,6 @@ package final class SHA256Lanes: @unchecked Sendable {
 
     /// Messages at a time, 8 or 16.
     package let count: Int
-    // Unchecked: raw memory, of the one thread that uses the object.
     private let state: UnsafeMutablePointer<UInt32>
     private let places: UnsafeMutablePointer<UnsafePointer<UInt8>>
     private let tails: UnsafeMutablePointer<UInt8>
