@@ -74,14 +74,15 @@ extension DASHManifest {
         ) throws(Failure) -> ManifestSegment {
             let all = buffer.indices
             let url: WebURL
-            let named: WebURL?
+            var named: WebURL?
             do throws(WebURLError) {
                 url = try base.resolve(buffer, all)
-                if edgeBuffer.isEmpty {
-                    named = try namingBase?.resolve(buffer, all)
-                } else {
+                if !edgeBuffer.isEmpty {
                     named = try (namingBase ?? base).resolve(edgeBuffer, edgeBuffer.indices)
+                } else if namingBase != nil {
+                    named = try namingBase?.resolve(buffer, all)
                 }
+                if named == url { named = nil }
             } catch {
                 throw failure(
                     error.refusal,
@@ -90,10 +91,10 @@ extension DASHManifest {
             guard url != manifest else {
                 throw failure("manifest.malformed", "it names the manifest itself")
             }
-            let reference = ManifestReference(
-                url: url, named: named == url ? nil : named, line: 0)
             var segment = ManifestSegment(
-                reference, role, rendition: rendition, range: range, durationSeconds: seconds)
+                ManifestReference(url: url, named: named, line: 0), role, rendition: rendition,
+                range: range, durationSeconds: seconds)
+            if others.isEmpty { return segment }
             for other in others {
                 // A reference that is a whole URL leads to one place.
                 guard let mirror = try? other.resolve(buffer, all), mirror != url else { continue }
@@ -107,8 +108,9 @@ extension DASHManifest {
             _ source: Source, _ role: SegmentRole, seconds: Double? = nil,
             _ body: (ManifestSegment) throws(Failure) -> Void
         ) throws(Failure) {
-            buffer = Array((source.url ?? "").utf8)
-            edgeBuffer = []
+            buffer.removeAll(keepingCapacity: true)
+            if let url = source.url { buffer.append(contentsOf: url.utf8) }
+            edgeBuffer.removeAll(keepingCapacity: true)
             try body(try segment(role, source.range, seconds))
         }
 

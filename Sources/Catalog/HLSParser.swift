@@ -1,3 +1,4 @@
+internal import Glibc
 import Model
 
 /// One reading of a playlist: a pass over its lines; a value that lives as long as the call.
@@ -31,8 +32,8 @@ struct HLSParser {
     private var pendingRange: (length: Int64, offset: Int64?)?
     /// The segment that was last, as its URI stands in `bytes`, and where its byte range ends.
     private var lastSegment: (uri: Range<Int>, end: Int64?)?
-    /// The reference that was added last, as it stands in `bytes`: that of byte ranges of one object.
-    private var lastReference: (uri: Range<Int>, reference: ManifestReference)?
+    /// The URI that was added last, as it stands in `bytes`: that of byte ranges of one object.
+    private var lastURI: Range<Int>?
 
     init(
         bytes: [UInt8], url: WebURL, named: WebURL?, imports: [String: String]?,
@@ -83,8 +84,7 @@ struct HLSParser {
     mutating func run() throws(Failure) -> HLSPlaylist {
         var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
         while start < bytes.count {
-            var end = start
-            while end < bytes.count, bytes[end] != ASCII.lineFeed { end += 1 }
+            let end = lineEnd(from: start)
             line += 1
             if end - start > HLSPlaylist.lineBytes {
                 throw failure(
@@ -101,6 +101,16 @@ struct HLSParser {
             start = end + 1
         }
         return try finish()
+    }
+
+    private func lineEnd(from start: Int) -> Int {
+        bytes.withUnsafeBytes { all in
+            let rest = UnsafeRawBufferPointer(rebasing: all[start...])
+            guard let first = rest.baseAddress,
+                let found = memchr(first, Int32(ASCII.lineFeed), rest.count)
+            else { return bytes.count }
+            return start + (UnsafeRawPointer(found) - first)
+        }
     }
 
     private mutating func finish() throws(Failure) -> HLSPlaylist {
@@ -184,7 +194,16 @@ struct HLSParser {
     }
 
     private func isSame(_ left: Range<Int>, _ right: Range<Int>) -> Bool {
-        left.count == right.count && bytes[left].elementsEqual(bytes[right])
+        guard left.count == right.count else { return false }
+        // From the end: names in a row begin alike.
+        var place = left.count
+        while place > 0 {
+            place -= 1
+            guard bytes[left.lowerBound + place] == bytes[right.lowerBound + place] else {
+                return false
+            }
+        }
+        return true
     }
 
     private mutating func takeTag(_ text: Range<Int>) throws(Failure) {
@@ -360,22 +379,24 @@ struct HLSParser {
         _ text: Range<Int>, _ role: SegmentRole, _ range: SegmentRange? = nil,
         _ seconds: Double? = nil, _ kilobits: Int32 = 0
     ) throws(Failure) {
-        var reference: ManifestReference
-        if let lastReference, isSame(lastReference.uri, text) {
-            reference = lastReference.reference
-            reference.line = Int32(line)
-        } else {
-            reference = try self.reference(text)
-            lastReference = (text, reference)
-        }
         if playlist.segments.count >= WireLimits.segmentsPerAsset {
             throw failure(
                 "manifest.tooMany", "more than \(WireLimits.segmentsPerAsset) segments are listed")
         }
-        var segment = ManifestSegment(reference, role, range: range, durationSeconds: seconds)
-        segment.kilobits = kilobits
-        segment.isClear = isClear
-        playlist.segments.append(segment)
+        if let lastURI, isSame(lastURI, text) {
+            playlist.segments.appendOfSameObject(facts(role, range, seconds, kilobits))
+        } else if namingBase == nil, let queryStart = base.plainQueryStart(bytes, text) {
+            playlist.segments.append(
+                facts(role, range, seconds, kilobits), at: base, bytes, text,
+                queryStart: queryStart)
+        } else {
+            var segment = ManifestSegment(
+                try reference(text), role, range: range, durationSeconds: seconds)
+            segment.kilobits = kilobits
+            segment.isClear = isClear
+            playlist.segments.append(segment)
+        }
+        lastURI = text
         let urlBytes = playlist.segments.urlBytes
         if urlBytes > WireLimits.urlBytesPerAsset {
             throw failure(
@@ -383,5 +404,13 @@ struct HLSParser {
                 "the URLs of the first \(playlist.segments.count) segments come to \(urlBytes) bytes; "
                     + "\(WireLimits.urlBytesPerAsset) are taken of a title")
         }
+    }
+
+    private func facts(
+        _ role: SegmentRole, _ range: SegmentRange?, _ seconds: Double?, _ kilobits: Int32
+    ) -> ManifestSegments.Facts {
+        ManifestSegments.Facts(
+            role: role, line: Int32(line), range: range, seconds: seconds, kilobits: kilobits,
+            isClear: isClear)
     }
 }

@@ -34,27 +34,69 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
     package var startIndex: Int { 0 }
     package var endIndex: Int { rows.count }
 
+    /// What a manifest says of a segment, but for its URL; of no rendition.
+    struct Facts {
+        var role: SegmentRole
+        var line: Int32
+        var range: SegmentRange?
+        var seconds: Double?
+        var kilobits: Int32
+        var isClear: Bool
+    }
+
     mutating func append(_ segment: ManifestSegment) {
         let reference = segment.reference
-        var row = Row(
-            url: 0, line: reference.line, rendition: segment.renditionPlace, range: -1,
-            seconds: segment.durationSeconds ?? -1, role: segment.role,
-            isNamed: reference.named != nil, mirrors: UInt8(clamping: segment.mirrors.count),
-            isClear: segment.isClear, kilobits: segment.kilobits)
-        if let range = segment.range {
-            row.range = Int32(clamping: ranges.count)
-            ranges.append(range)
-        }
+        let mirrors = segment.mirrors.prefix(Int(UInt8.max))
+        let url: UInt32
         if let last, let before = rows.last, last.reference.url == reference.url,
             last.reference.named == reference.named, last.mirrors == segment.mirrors
         {
-            row.url = before.url
+            url = before.url
         } else {
-            row.url = UInt32(clamping: urls.count)
+            url = UInt32(clamping: urls.count)
             urls.append(reference.url)
             if let named = reference.named { urls.append(named) }
-            for mirror in segment.mirrors.prefix(Int(row.mirrors)) { urls.append(mirror) }
+            for mirror in mirrors { urls.append(mirror) }
             last = (reference, segment.mirrors)
+        }
+        append(
+            Facts(
+                role: segment.role, line: reference.line, range: segment.range,
+                seconds: segment.durationSeconds, kilobits: segment.kilobits,
+                isClear: segment.isClear), url)
+        rows[rows.count - 1].rendition = segment.renditionPlace
+        rows[rows.count - 1].isNamed = reference.named != nil
+        rows[rows.count - 1].mirrors = UInt8(mirrors.count)
+    }
+
+    /// Appends an object by the plain reference in `text` of `bytes`, without a text of its URL.
+    ///
+    /// - Parameter queryStart: what `ReferenceBase.plainQueryStart(_:_:)` says of the reference.
+    mutating func append(
+        _ facts: Facts, at base: ReferenceBase, _ bytes: [UInt8], _ text: Range<Int>,
+        queryStart: Int
+    ) {
+        append(facts, UInt32(clamping: urls.count))
+        urls.append(base, bytes, text, queryStart: queryStart)
+        last = nil
+    }
+
+    /// Appends a segment of the same object as the last; there is one.
+    mutating func appendOfSameObject(_ facts: Facts) {
+        let before = rows[rows.count - 1]
+        append(facts, before.url)
+        rows[rows.count - 1].isNamed = before.isNamed
+        rows[rows.count - 1].mirrors = before.mirrors
+    }
+
+    private mutating func append(_ facts: Facts, _ url: UInt32) {
+        var row = Row(
+            url: url, line: facts.line, rendition: -1, range: -1, seconds: facts.seconds ?? -1,
+            role: facts.role, isNamed: false, mirrors: 0, isClear: facts.isClear,
+            kilobits: facts.kilobits)
+        if let range = facts.range {
+            row.range = Int32(clamping: ranges.count)
+            ranges.append(range)
         }
         rows.append(row)
     }

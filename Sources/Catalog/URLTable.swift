@@ -30,15 +30,50 @@ struct URLTable: Sendable {
 
     mutating func append(_ url: WebURL) {
         var text = url.text
-        text.withUTF8 { append($0, url) }
+        text.withUTF8 { text in
+            append(Pieces(text, nil), pathStart: url.pathStart, queryStart: url.queryStart)
+        }
     }
 
-    private mutating func append(_ text: UnsafeBufferPointer<UInt8>, _ url: WebURL) {
+    /// Appends the URL that the base's folder and a plain reference come to.
+    ///
+    /// - Parameter queryStart: what `ReferenceBase.plainQueryStart(_:_:)` says of the reference.
+    mutating func append(
+        _ base: ReferenceBase, _ reference: [UInt8], _ range: Range<Int>, queryStart: Int
+    ) {
+        base.folder.withUnsafeBufferPointer { folder in
+            reference.withUnsafeBufferPointer { reference in
+                append(
+                    Pieces(folder, UnsafeBufferPointer(rebasing: reference[range])),
+                    pathStart: base.url.pathStart,
+                    queryStart: folder.count + queryStart - range.lowerBound)
+            }
+        }
+    }
+
+    /// A text in one piece or in two.
+    private struct Pieces {
+        let first: UnsafeBufferPointer<UInt8>
+        let second: UnsafeBufferPointer<UInt8>?
+        let count: Int
+
+        init(_ first: UnsafeBufferPointer<UInt8>, _ second: UnsafeBufferPointer<UInt8>?) {
+            self.first = first
+            self.second = second
+            count = first.count + (second?.count ?? 0)
+        }
+
+        subscript(place: Int) -> UInt8 {
+            place < first.count ? first[place] : second.unsafelyUnwrapped[place - first.count]
+        }
+    }
+
+    private mutating func append(_ text: Pieces, pathStart: Int, queryStart: Int) {
         totalBytes += text.count
         let isFirst = entries.count % Self.groupSize == 0
         let (head, tail) = isFirst ? (0, 0) : shared(with: text)
-        let rest = text[head..<(text.count - tail)]
-        if blocks.isEmpty || blocks[blocks.count - 1].count + rest.count > Self.blockBytes {
+        let end = text.count - tail
+        if blocks.isEmpty || blocks[blocks.count - 1].count + end - head > Self.blockBytes {
             var block: [UInt8] = []
             // The first grows, as most titles are small.
             if !blocks.isEmpty { block.reserveCapacity(Self.blockBytes) }
@@ -48,13 +83,20 @@ struct URLTable: Sendable {
         entries.append(
             Entry(
                 block: UInt32(blocks.count - 1), start: UInt16(blocks[blocks.count - 1].count),
-                head: UInt16(head), tail: UInt16(tail), length: UInt16(rest.count),
-                pathStart: UInt16(url.pathStart), queryStart: UInt16(url.queryStart)))
-        blocks[blocks.count - 1].append(contentsOf: rest)
+                head: UInt16(head), tail: UInt16(tail), length: UInt16(end - head),
+                pathStart: UInt16(pathStart), queryStart: UInt16(queryStart)))
+        let inFirst = text.first.count
+        if head < inFirst {
+            blocks[blocks.count - 1].append(contentsOf: text.first[head..<min(end, inFirst)])
+        }
+        if let second = text.second, end > inFirst {
+            blocks[blocks.count - 1].append(
+                contentsOf: second[(max(head, inFirst) - inFirst)..<(end - inFirst)])
+        }
     }
 
     /// With how much of the first of its group one that comes next begins, and ends.
-    private func shared(with text: UnsafeBufferPointer<UInt8>) -> (head: Int, tail: Int) {
+    private func shared(with text: Pieces) -> (head: Int, tail: Int) {
         let first = entries[entries.count - entries.count % Self.groupSize]
         return blocks[Int(first.block)].withUnsafeBufferPointer { block in
             let start = Int(first.start)

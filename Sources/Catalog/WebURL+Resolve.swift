@@ -16,21 +16,21 @@ extension WebURL {
 ///
 /// Spaces, which packagers write into names as they are, are percent-encoded as players do (xs:anyURI and the
 /// URL Standard have them so); around a reference they are none of it.
-struct ReferenceBase: Sendable {
+final class ReferenceBase: Sendable {
     /// Most folders above the root.
     private static let mostClimbed = 2
 
     let url: WebURL
     private let bytes: [UInt8]
-    /// After the last slash of the path.
-    private let folderEnd: Int
+    /// What stands before a relative path: the URL up to the last slash of its path.
+    let folder: [UInt8]
 
     init(_ url: WebURL) {
         self.url = url
         bytes = [UInt8](url.text.utf8)
         var end = url.queryStart
         while end > url.pathStart, bytes[end - 1] != ASCII.slash { end -= 1 }
-        folderEnd = end
+        folder = Array(bytes[..<end])
     }
 
     /// Resolves the reference in `range` of `reference`.
@@ -54,7 +54,7 @@ struct ReferenceBase: Sendable {
         } else if reference[range.lowerBound] == ASCII.slash {
             absolute += bytes[..<url.pathStart]
         } else {
-            absolute += bytes[..<folderEnd]
+            absolute += folder
         }
         given = absolute.count
         absolute += reference[range]
@@ -95,10 +95,13 @@ struct ReferenceBase: Sendable {
             offset: 0)
     }
 
-    /// The common case, without a parse: a relative path of plain characters and no dot segment.
-    private func resolvePlain(_ reference: [UInt8], _ range: Range<Int>) -> WebURL? {
+    /// Where in `reference` the query of the URL starts that `folder` and the reference as it is written
+    /// come to, the range's end when there is none; nil when it takes a parse.
+    ///
+    /// The common case: a relative path of plain characters and no dot segment.
+    func plainQueryStart(_ reference: [UInt8], _ range: Range<Int>) -> Int? {
         guard let first = range.first, ASCII.isAlphanumeric(reference[first]),
-            folderEnd + range.count <= WireLimits.urlBytes
+            folder.count + range.count <= WireLimits.urlBytes
         else { return nil }
         var queryStart = range.upperBound
         var index = range.lowerBound
@@ -121,13 +124,18 @@ struct ReferenceBase: Sendable {
             if !ASCII.isIn(.query, reference[index]) { return nil }
             index += 1
         }
-        let text = String(unsafeUninitializedCapacity: folderEnd + range.count) { out in
-            let place = out[..<folderEnd].initialize(fromContentsOf: bytes[..<folderEnd])
+        return queryStart
+    }
+
+    private func resolvePlain(_ reference: [UInt8], _ range: Range<Int>) -> WebURL? {
+        guard let queryStart = plainQueryStart(reference, range) else { return nil }
+        let text = String(unsafeUninitializedCapacity: folder.count + range.count) { out in
+            let place = out[..<folder.count].initialize(fromContentsOf: folder)
             return out[place...].initialize(fromContentsOf: reference[range])
         }
         return WebURL(
             text: text, pathStart: url.pathStart,
-            queryStart: folderEnd + queryStart - range.lowerBound)
+            queryStart: folder.count + queryStart - range.lowerBound)
     }
 
     /// True when the reference starts with a scheme and so is absolute.

@@ -172,18 +172,25 @@ package final class XMLFeed {
         calls.initialized = dray_xml_sax2_magic
         calls.startElementNs = { context, name, _, namespace, _, _, count, _, attributes in
             guard let name else { return }
-            Reading.of(context)?.start(
-                XMLElement(
-                    name: name, namespace: namespace, attributes: attributes, count: Int(count)))
+            Reading.with(context) {
+                $0.start(
+                    XMLElement(
+                        name: name, namespace: namespace, attributes: attributes, count: Int(count))
+                )
+            }
         }
-        calls.endElementNs = { context, _, _, _ in Reading.of(context)?.end() }
-        calls.characters = { Reading.of($0)?.text($1, $2) }
-        calls.cdataBlock = { Reading.of($0)?.text($1, $2) }
+        calls.endElementNs = { context, _, _, _ in Reading.with(context) { $0.end() } }
+        calls.characters = { context, text, count in
+            Reading.with(context) { $0.text(text, count) }
+        }
+        calls.cdataBlock = { context, text, count in
+            Reading.with(context) { $0.text(text, count) }
+        }
         calls.internalSubset = { context, _, _, _ in
-            Reading.of(context)?.refuse("it has a document type declaration")
+            Reading.with(context) { $0.refuse("it has a document type declaration") }
         }
         calls.serror = { context, error in
-            Reading.of(context)?.note(error?.pointee)
+            Reading.with(context) { $0.note(error?.pointee) }
         }
         return calls
     }
@@ -203,8 +210,10 @@ private final class Reading {
 
     init(_ handler: any XMLHandler) { self.handler = handler }
 
-    static func of(_ context: UnsafeMutableRawPointer?) -> Reading? {
-        context.map { Unmanaged<Reading>.fromOpaque($0).takeUnretainedValue() }
+    /// Whoever parses holds it, so nothing is counted for the call.
+    static func with(_ context: UnsafeMutableRawPointer?, _ body: (Reading) -> Void) {
+        guard let context else { return }
+        Unmanaged<Reading>.fromOpaque(context)._withUnsafeGuaranteedRef(body)
     }
 
     var line: Int { Int(parser?.pointee.input?.pointee.line ?? 1) }
