@@ -25,6 +25,18 @@ struct ClusterLimitTests {
                 limits: limits == OriginLimits() ? nil : limits))
     }
 
+    /// The longest time in which a coordinator answered nothing, as when the machine has no time for it.
+    private struct Silence {
+        private var since = MonotonicClock.nowSeconds
+        private(set) var longestSeconds = 0.0
+
+        mutating func end() {
+            let now = MonotonicClock.nowSeconds
+            longestSeconds = max(longestSeconds, now - since)
+            since = now
+        }
+    }
+
     /// One answer in the middle is a 429 with Retry-After. No request may come while that holds. The
     /// origin cannot know which requests were on their way when it said so: what counts is what comes
     /// after every worker has been told, which is looked up in the workers, and how long that took.
@@ -39,6 +51,7 @@ struct ClusterLimitTests {
             var assets: [AssetSubmission] = []
             for number in 0..<500 {
                 origin.route("/d/\(number)") { request in
+                    // The origin's own delay: what its answer takes.
                     usleep(150_000)
                     return request.serve(body)
                 }
@@ -57,8 +70,11 @@ struct ClusterLimitTests {
             }
             let catalog = try await cluster.submit(assets)
 
+            var silence = Silence()
             try await waitUntil(deadlineSeconds: 120, "the 429") {
-                answeredAt.withLock { $0 } != nil
+                _ = try await cluster.client.status(of: catalog)
+                silence.end()
+                return answeredAt.withLock { $0 } != nil
             }
             try await waitUntil(deadlineSeconds: 10, "every worker knows") {
                 workers.allSatisfy { $0.service.engine.isAnyCooling }
@@ -66,7 +82,11 @@ struct ClusterLimitTests {
             let allKnow = MonotonicClock.nowSeconds
             let answered = try #require(answeredAt.withLock { $0 })
             #expect(allKnow - answered < cooldown / 2, "\(allKnow - answered) s")
-            let ended = try await cluster.end(of: catalog, deadlineSeconds: 180)
+            try await waitUntil(deadlineSeconds: 180, "the catalog's end") {
+                defer { silence.end() }
+                return try await cluster.client.status(of: catalog).state.isTerminal
+            }
+            let ended = try await cluster.end(of: catalog)
 
             #expect(ended.values.allSatisfy { $0.state == .completed })
             #expect((4...connections).contains(origin.connections.peak))
@@ -75,8 +95,11 @@ struct ClusterLimitTests {
             let within = times.filter { $0 > allKnow - answered + 0.1 && $0 < cooldown }
             #expect(within.isEmpty, "\(within)")
             #expect(times.contains { $0 < 0 } && times.contains { $0 > cooldown })
-            // One was refused; of the others hardly any lost its share on the way.
-            #expect((502...520).contains(origin.requests.count))
+            // One was refused. The others are asked for once, but for those whose lease or share ran out
+            // on the way: of leases of six seconds that takes some during which no coordinator answered.
+            #expect(origin.requests.count >= 502)
+            let repeated = origin.requests.count - 502
+            #expect(repeated <= 18 || silence.longestSeconds > 1, "\(silence)")
             // And more than one worker had a part in it.
             let status = try await cluster.client.clusterStatus()
             #expect(status.workers.count == 8)
