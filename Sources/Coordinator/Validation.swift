@@ -194,57 +194,6 @@ enum Validation {
             "sha256=…,md5=… in lower-case hex digits, at most \(FurtherDigests.mostStated)")
     }
 
-    static func check(_ heartbeat: Heartbeat) throws(Failure) {
-        try uuid(heartbeat.worker, "worker")
-        try text(heartbeat.name, "name", 1...200)
-        try range(heartbeat.leases.count, "leases", 0...WireLimits.leasesPerHeartbeat)
-        for (index, lease) in heartbeat.leases.enumerated() {
-            try uuid(lease, "leases[\(index)]")
-        }
-        try range(heartbeat.activeTransfers, "activeTransfers", 0...1_000_000)
-        if let trouble = heartbeat.trouble {
-            try text(trouble.code.rawValue, "trouble.code", 1...100)
-            try text(trouble.message, "trouble.message", 0...WireLimits.reasonCharacters)
-        }
-        if let done = heartbeat.done { try check(done) }
-        try check(origins: heartbeat.origins ?? [])
-        let shares = heartbeat.siteShares ?? []
-        try range(shares.count, "siteShares", 0...WireLimits.sitesPerHeartbeat)
-        let sites = heartbeat.sites ?? []
-        try range(sites.count, "sites", 0...WireLimits.sitesPerHeartbeat)
-        for sighting in sites where (sighting.availableBytes ?? 0) < 0 {
-            throw wrong("sites", "\(sighting.availableBytes ?? 0) bytes", "0 or more")
-        }
-        try range(heartbeat.progress.count, "progress", 0...10_000)
-        for (asset, progress) in heartbeat.progress {
-            let isSane =
-                Int64(asset).map { $0 > 0 } == true && progress.receivedBytes >= 0
-                && (progress.receivedBytes...max(progress.receivedBytes, mostBytes))
-                    .contains(progress.expectedBytes)
-                && (0...progress.expectedBytes).contains(progress.partBytes ?? 0)
-                && (1...1_000_000).contains(progress.transfers)
-            guard isSane else {
-                throw wrong(
-                    "progress.\(asset)",
-                    "\(progress.receivedBytes) of \(progress.expectedBytes) bytes in "
-                        + "\(progress.transfers) transfers",
-                    "an asset's number; bytes from 0, no more than expected; 1 transfer or more")
-            }
-        }
-    }
-
-    private static func check(_ done: WorkDone) throws(Failure) {
-        let amounts = [
-            Double(done.fetches), Double(done.bytes), done.busySeconds, done.seconds,
-            done.seconds2, done.seconds3, done.seconds4, done.cpuSeconds ?? 0,
-        ]
-        if let wrong = amounts.first(where: { !($0 >= 0 && $0 <= 1e60) }) {
-            throw Self.wrong("done", "\(wrong)", "amounts of 0 and more")
-        }
-        try range(done.connections, "done.connections", 1...1_000_000)
-        try range(done.cores, "done.cores", 1...1_000_000)
-    }
-
     /// A parameter of a query that says yes or no; nil when it is not there.
     static func flag(_ text: String?, _ field: String) throws(Failure) -> Bool? {
         guard let text else { return nil }
@@ -259,27 +208,6 @@ enum Validation {
             throw wrong("limit", text, "1 to \(WireLimits.pageRows)")
         }
         return rows
-    }
-
-    private static func check(origins: [OriginReport]) throws(Failure) {
-        try range(origins.count, "origins", 0...WireLimits.originsPerHeartbeat)
-        var names: Set<String> = []
-        for (index, report) in origins.enumerated() {
-            var field: String { "origins[\(index)]" }
-            guard originName(of: report.origin) == report.origin,
-                names.insert(report.origin).inserted
-            else {
-                throw wrong("\(field).origin", report.origin, "scheme://host[:port], named once")
-            }
-            try range(report.concurrency, "\(field).concurrency", 1...1_000_000)
-            try range(report.active, "\(field).active", 0...1_000_000)
-            try range(report.waiting, "\(field).waiting", 0...1_000_000)
-            try length(report.bytesPerSecond, "\(field).bytesPerSecond")
-            guard ["raised", "lowered", "held"].contains(report.decision) else {
-                throw wrong("\(field).decision", report.decision, "raised, lowered, held")
-            }
-            try text(report.reason, "\(field).reason", 0...WireLimits.reasonCharacters)
-        }
     }
 
     private static func check(_ outcomes: [OriginOutcome], _ field: String) throws(Failure) {
@@ -361,7 +289,7 @@ enum Validation {
     }
 
     /// Longest object, in bytes: 16 TiB. Sums over a catalog then stay within 64 bits.
-    private static let mostBytes: Int64 = 16 << 40
+    static let mostBytes: Int64 = 16 << 40
 
     static func length(_ value: Int64?, _ field: @autoclosure () -> String) throws(Failure) {
         guard let value, !(0...mostBytes).contains(value) else { return }

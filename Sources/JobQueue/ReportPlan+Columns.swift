@@ -1,0 +1,139 @@
+import Model
+
+/// What a plan is made of: rows as the statements take them.
+extension ReportPlan {
+    /// Fetches that ended: parallel columns for one statement.
+    struct Settled {
+        var lanes: [Int64] = []
+        var jobs: [Int64] = []
+        var done: [Bool] = []
+        var bytes: [Int64?] = []
+        var digests: [String?] = []
+        var adopted: [Bool] = []
+        var codes: [String?] = []
+        var messages: [String?] = []
+        var verified: [Bool] = []
+        var validators: [String?] = []
+    }
+
+    /// Jobs to be tried again: parallel columns for one statement.
+    struct Retried {
+        var lanes: [Int64] = []
+        var jobs: [Int64] = []
+        var seconds: [Double] = []
+        /// The tries that count so far.
+        var attempts: [Int64] = []
+        /// Whether it is a retry, or a job given back untouched.
+        var counts: [Bool] = []
+        /// What they wait for, where that is not just time.
+        var codes: [String?] = []
+        var messages: [String?] = []
+        /// Whether they wait until their own origin is no longer left alone.
+        var awaitOwnOrigins: [Bool] = []
+
+        mutating func add(
+            _ job: Int64, of lane: Int64, seconds: Double, attempts: Int64, counts: Bool = true,
+            waitingFor failure: Failure? = nil, awaitsOwnOrigin: Bool = false
+        ) {
+            awaitOwnOrigins.append(awaitsOwnOrigin)
+            lanes.append(lane)
+            jobs.append(job)
+            self.seconds.append(seconds)
+            self.attempts.append(max(attempts, 0))
+            self.counts.append(counts)
+            codes.append(failure?.code.rawValue)
+            messages.append(failure?.message)
+        }
+    }
+
+    /// What is booked on origins: parallel columns. An origin is that of a lane, or has a name when it is
+    /// another one.
+    struct OriginRows {
+        var lanes: [Int64] = []
+        var names: [String?] = []
+        /// failures and cooldowns: why.
+        var codes: [String?] = []
+        /// cooldowns: for how long.
+        var seconds: [Double] = []
+
+        mutating func add(
+            _ lane: Int64, _ name: String?, code: FailureCode? = nil, seconds: Double = 0
+        ) {
+            lanes.append(lane)
+            names.append(name)
+            codes.append(code?.rawValue)
+            self.seconds.append(seconds)
+        }
+    }
+
+    /// What origins did, each booked on the one that did it.
+    struct Origins {
+        /// They served something.
+        var well = OriginRows()
+        /// They failed in a way that speaks against them.
+        var failed = OriginRows()
+        /// They asked to be left alone.
+        var cooling = OriginRows()
+
+        var isEmpty: Bool {
+            well.lanes.isEmpty && failed.lanes.isEmpty && cooling.lanes.isEmpty
+        }
+
+        /// - Parameter name: nil for the lane's own origin.
+        mutating func failed(
+            _ lane: Int64, _ name: String?, _ code: FailureCode, retryAfter: Double?
+        ) {
+            if let retryAfter, retryAfter > 0 {
+                cooling.add(lane, name, code: code, seconds: min(retryAfter, 3_600))
+            }
+            if code.speaksAgainstOrigin { failed.add(lane, name, code: code) }
+        }
+    }
+
+    /// Sites that cannot be written, by a lane of each: parallel columns, a lane once.
+    struct SiteFailures {
+        var lanes: [Int64] = []
+        var codes: [String?] = []
+        var messages: [String?] = []
+
+        mutating func add(_ lane: Int64, _ failure: Failure) {
+            guard !lanes.contains(lane) else { return }
+            lanes.append(lane)
+            codes.append(failure.code.rawValue)
+            messages.append(failure.message)
+        }
+    }
+
+    /// Directories whose digests are written, or were given up: parallel columns.
+    struct Sums {
+        var lanes: [Int64] = []
+        var jobs: [Int64] = []
+        var attempts: [Int64] = []
+        var failed: [Int64] = []
+    }
+
+    /// Refreshes that ended, their switches with them: parallel columns, and what is to be done before for those that
+    /// found something.
+    struct Refreshes {
+        var lanes: [Int64] = []
+        var jobs: [Int64] = []
+        var outcomes: [RefreshOutcome] = []
+        var codes: [String?] = []
+        var messages: [String?] = []
+        /// - segments: of a title that lists others than before.
+        var found: [(job: HeldJob, segments: Int?)] = []
+
+        mutating func add(
+            _ job: HeldJob, _ outcome: RefreshOutcome, segments: Int? = nil,
+            failure: Failure? = nil
+        ) {
+            lanes.append(job.lane)
+            jobs.append(job.id.rawValue)
+            outcomes.append(outcome)
+            codes.append(failure?.code.rawValue)
+            messages.append(failure?.message)
+            // One that is unchanged may be called otherwise by now.
+            if outcome != .failed { found.append((job, segments)) }
+        }
+    }
+}
