@@ -17,15 +17,9 @@ import Testing
         let directory = try TemporaryDirectory()
         let sample = GoldenTests.samples[index]
         let text = LoadHTML(sample.result, ladder: sample.ladder).text
-        try directory.write(text, to: "report.html")
-        let child = try ChildProcess([
-            Self.browser, "--headless", "--no-sandbox", "--disable-gpu",
-            "--disable-dev-shm-usage", "--user-data-dir=\(directory.path("profile"))",
-            "--enable-logging=stderr", "--window-size=1100,3200", "--host-rules=MAP * ~NOTFOUND",
-            "--screenshot=\(directory.path("page.png"))", "--dump-dom",
-            "file://\(directory.path("report.html"))",
-        ])
-        #expect(try await child.wait() == .exited(0))
+        let child = try await open(
+            text, in: directory, windowSize: "1100,3200",
+            ["--enable-logging=stderr", "--screenshot=\(directory.path("page.png"))"])
         let page = child.output
         // What a browser refuses or cannot parse it says on its console.
         #expect(!child.errors.contains("CONSOLE"), "\(child.errors)")
@@ -65,16 +59,25 @@ import Testing
         let text = LoadHTML(result, ladder: sample.ladder).text
             .replacing("default-src 'none'", with: "default-src 'unsafe-inline'")
             .replacing("</body>", with: Self.narrow)
-        try directory.write(text, to: "report.html")
-        let child = try ChildProcess([
-            Self.browser, "--headless", "--no-sandbox", "--disable-gpu",
-            "--disable-dev-shm-usage", "--user-data-dir=\(directory.path("profile"))",
-            "--window-size=500,900", "--host-rules=MAP * ~NOTFOUND", "--dump-dom",
-            "file://\(directory.path("report.html"))",
-        ])
-        #expect(try await child.wait() == .exited(0))
+        let child = try await open(text, in: directory, windowSize: "500,900")
         let faults = child.output.firstMatch(of: /data-faults="(.*?)"/)?.1
         #expect(faults == "[]")
+    }
+
+    /// The browser that has opened the page and said what became of it.
+    private func open(
+        _ text: String, in directory: TemporaryDirectory, windowSize: String,
+        _ options: [String] = []
+    ) async throws -> ChildProcess {
+        try directory.write(text, to: "report.html")
+        let child = try ChildProcess(
+            [
+                Self.browser, "--headless", "--no-sandbox", "--disable-gpu",
+                "--disable-dev-shm-usage", "--user-data-dir=\(directory.path("profile"))",
+                "--window-size=\(windowSize)", "--host-rules=MAP * ~NOTFOUND", "--dump-dom",
+            ] + options + ["file://\(directory.path("report.html"))"])
+        #expect(try await child.wait() == .exited(0))
+        return child
     }
 
     private func count(_ part: String, in text: String) -> Int {

@@ -23,6 +23,15 @@ import Testing
         return recorder.result
     }
 
+    /// That of the workers edge-1, edge-2 and so on.
+    private static func result(shares: [LoadShareReport.State]) -> LoadResult {
+        var result = result { _ in }
+        result.shares = shares.enumerated().map { index, state in
+            LoadShareReport(index: index, worker: "edge-\(index + 1)", state: state)
+        }
+        return result
+    }
+
     @Test("a test that went as planned has no warning")
     func none() {
         let result = Self.result { $0.lateSends = 1 }
@@ -65,11 +74,7 @@ import Testing
 
     @Test("tables say whose part is not in them")
     func tables() {
-        var result = Self.result { _ in }
-        result.shares = [
-            LoadShareReport(index: 0, worker: "edge-1", state: .finished),
-            LoadShareReport(index: 1, worker: "edge-2", state: .lost),
-        ]
+        var result = Self.result(shares: [.finished, .lost])
         for url in ["a", "b"] {
             var tally = LoadTally()
             tally.record(bytes: 1, microseconds: 1, isFailure: false)
@@ -198,12 +203,7 @@ import Testing
 
     @Test("a share is not hidden when its worker is gone")
     func shares() {
-        var result = Self.result { _ in }
-        result.shares = [
-            LoadShareReport(index: 0, worker: "edge-1", state: .finished),
-            LoadShareReport(index: 1, worker: "edge-2", state: .lost),
-            LoadShareReport(index: 2, worker: "edge-3", state: .failed),
-        ]
+        var result = Self.result(shares: [.finished, .lost, .failed])
         result.shares[1].missingFromSecond = 4
         result.shares[2].message = "no connection"
         #expect(result.warnings.count == 2)

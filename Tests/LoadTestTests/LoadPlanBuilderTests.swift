@@ -45,6 +45,12 @@ import Testing
         track.segments.map { urls(plan, Array(track.needs(ofPart: $0.part))) }
     }
 
+    /// The plan of a playlist of segments, and its one track.
+    private func media(_ text: String) throws -> (plan: LoadPlan, track: MediaTitle.Track) {
+        let plan = try plan(.hls, ["http://o/t/main": text])
+        return (plan, try #require(plan.targets.first?.title?.video.first))
+    }
+
     private static let main = """
         #EXTM3U
         #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="de",LANGUAGE="de",URI="de.m3u8"
@@ -153,8 +159,7 @@ import Testing
             5.m4s
             #EXT-X-ENDLIST
             """
-        let plan = try plan(.hls, ["http://o/t/main": text])
-        let track = try #require(plan.targets.first?.title?.video.first)
+        let (plan, track) = try media(text)
         #expect(
             needs(plan, track) == [
                 ["clear.mp4"], ["k1", "film.mp4"], ["k1", "film.mp4"], ["k1", "film.mp4", "k2"],
@@ -189,8 +194,7 @@ import Testing
             5.m4s
             #EXT-X-ENDLIST
             """
-        let plan = try plan(.hls, ["http://o/t/main": text])
-        let track = try #require(plan.targets.first?.title?.video.first)
+        let (plan, track) = try media(text)
         #expect(
             needs(plan, track) == [
                 ["clear.mp4"], ["k2", "film.mp4"], ["k2", "film.mp4"], ["clear.mp4"],
@@ -203,8 +207,7 @@ import Testing
         var text = "#EXTM3U\n"
         for place in 0..<20_000 { text += "#EXT-X-MAP:URI=\"\(place).mp4\"\n" }
         text += "#EXTINF:2,\n1.m4s\n#EXT-X-ENDLIST\n"
-        let plan = try plan(.hls, ["http://o/t/main": text])
-        let track = try #require(plan.targets.first?.title?.video.first)
+        let (plan, track) = try media(text)
         #expect(needs(plan, track)[0].count == 8)
         #expect(needs(plan, track)[0].last == "19999.mp4")
     }

@@ -74,6 +74,28 @@ extension EndToEnd {
             return options
         }
 
+        /// 800 requests by two workers, of which each has been heard of for a second.
+        private static func runOfEightSeconds(
+            _ cluster: ProcessCluster, _ origin: FaultOrigin
+        ) async throws -> Run {
+            let run = try Run(
+                cluster, scenario(origin, rate: 100, seconds: 8), options(workers: 2))
+            try await waitUntil(deadlineSeconds: 60, "a second of each share") {
+                run.status.shares.count { $0.nextSecond >= 1 } == 2
+            }
+            return run
+        }
+
+        /// Nothing of `runOfEightSeconds` is lost, and nothing counts twice.
+        private static func expectWhole(_ end: LoadRunEnd, _ origin: FaultOrigin) {
+            #expect(end.shares.map(\.state) == [.finished, .finished])
+            #expect(end.shares.reduce(0) { $0 + $1.counts.planned } == 800)
+            #expect(end.shares.reduce(0) { $0 + $1.counts.succeeded } == 800)
+            #expect(end.breakdown.targets["object"]?.requests == 800)
+            // Once more by each worker before the load.
+            #expect(origin.count("/object") == 802)
+        }
+
         @Test func aKilledWorkerIsNamedAndTheOthersGoOn() async throws {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
@@ -153,21 +175,11 @@ extension EndToEnd {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
                 coordinators: 2, workers: 2, connections: 4, leaseSeconds: 60)
-            let run = try Run(
-                cluster, Self.scenario(origin, rate: 100, seconds: 8), Self.options(workers: 2))
-            try await waitUntil(deadlineSeconds: 60, "a second of each share") {
-                run.status.shares.count { $0.nextSecond >= 1 } == 2
-            }
+            let run = try await Self.runOfEightSeconds(cluster, origin)
             for index in 0..<2 { try await cluster.restartCoordinator(index, by: SIGKILL) }
             let end = try await run.end()
             #expect(end.ending == .finished && end.cores > 0)
-            #expect(end.shares.map(\.state) == [.finished, .finished])
-            // Nothing of it is lost, and nothing counts twice.
-            #expect(end.shares.reduce(0) { $0 + $1.counts.planned } == 800)
-            #expect(end.shares.reduce(0) { $0 + $1.counts.succeeded } == 800)
-            #expect(end.breakdown.targets["object"]?.requests == 800)
-            // Once more by each worker before the load.
-            #expect(origin.count("/object") == 802)
+            Self.expectWhole(end, origin)
             try await cluster.stop()
         }
 
@@ -175,20 +187,12 @@ extension EndToEnd {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
                 coordinators: 1, workers: 2, connections: 4, leaseSeconds: 60)
-            let run = try Run(
-                cluster, Self.scenario(origin, rate: 100, seconds: 8), Self.options(workers: 2))
-            try await waitUntil(deadlineSeconds: 60, "a second of each share") {
-                run.status.shares.count { $0.nextSecond >= 1 } == 2
-            }
+            let run = try await Self.runOfEightSeconds(cluster, origin)
             try await cluster.postgres.kill()
             try await cluster.postgres.start()
             let end = try await run.end()
             #expect(end.ending == .finished && end.failure == nil)
-            #expect(end.shares.map(\.state) == [.finished, .finished])
-            #expect(end.shares.reduce(0) { $0 + $1.counts.planned } == 800)
-            #expect(end.shares.reduce(0) { $0 + $1.counts.succeeded } == 800)
-            #expect(end.breakdown.targets["object"]?.requests == 800)
-            #expect(origin.count("/object") == 802)
+            Self.expectWhole(end, origin)
             try await cluster.stop()
         }
 
