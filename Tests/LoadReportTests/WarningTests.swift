@@ -100,18 +100,22 @@ import Testing
         #expect(lines.count { $0.hasPrefix("dray_loadtest_threshold_holds{") } == 1)
     }
 
-    /// Three workers share a machine of two cores, and have another one to themselves.
+    /// Three workers share a machine of two cores, of which two are bound to one of them each; a fourth has
+    /// another machine to itself.
     @Test("workers of one machine have its cores together, and the busiest is the limit")
     func machines() {
         var recorder = LoadRecorder()
         for second in 0..<10 {
-            for (id, cpuSeconds) in [("a", 0.6), ("a", 0.6), ("a", 0.6), ("b", 0.1)] {
+            let workers: [(id: String, cpus: Set<Int>, cpuSeconds: Double)] = [
+                ("a", [0], 0.6), ("a", [0, 1], 0.6), ("a", [1], 0.6), ("b", [0, 1], 0.1),
+            ]
+            for (id, cpus, cpuSeconds) in workers {
                 var interval = LoadInterval(second: second)
                 interval.counts.succeeded = 100
                 interval.counts.sent = 100
                 interval.counts.cpuSeconds = cpuSeconds
                 interval.machines[id] = LoadMachine(
-                    name: "host-\(id)", cpus: [0, 1], cpuSeconds: cpuSeconds)
+                    name: "host-\(id)", cpus: cpus, cpuSeconds: cpuSeconds)
                 _ = recorder.add(interval, of: 4)
             }
         }
