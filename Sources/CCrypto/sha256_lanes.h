@@ -71,6 +71,10 @@ static inline int dray_sha256_has_lanes(int lanes) {
     }                                                                                           \
     s[0] += a, s[1] += b, s[2] += c, s[3] += d, s[4] += e, s[5] += f, s[6] += g, s[7] += h;
 
+// One function for each width of the registers, each for the processors that have it. What they share are
+// the macros above; what is left differs in all of its parts: a register takes in a block or half of one,
+// and which words are exchanged has to be written out, because clang wants constants.
+
 /// Adds `blocks` blocks of 64 bytes of each of 16 messages to their states: `state` has word 0 of all
 /// lanes, then word 1 and so on, 128 in all; `messages` where each goes on.
 __attribute__((target("avx512f,avx512bw"))) static inline void dray_sha256_16_lanes(
