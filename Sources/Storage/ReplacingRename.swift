@@ -114,7 +114,8 @@ extension ReplacingRename {
         }
     }
 
-    /// One that fails is worth another: another's file hangs on it.
+    /// One that fails is worth another: another's file hangs on it. Nothing tells when the file system can do
+    /// it again; the thread is one of storage's, which may block.
     private func exchangeInSpiteOfErrors() throws(SystemError) {
         for _ in 1..<Self.mostTries {
             do throws(SystemError) { return try exchange() } catch { usleep(1_000) }

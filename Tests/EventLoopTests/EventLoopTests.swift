@@ -384,6 +384,7 @@ private actor Resident {
             var places = [loop.isInLoop]
             places.append(await Resident(loop).isOnLoop())
             places.append(loop.isInLoop)
+            // What is tested: a timer of the runtime's wakes it.
             try? await Task.sleep(for: .milliseconds(1))
             places.append(loop.isInLoop)
             return places

@@ -68,7 +68,7 @@ import Testing
     @Test func handlersThatObeyCancellationAnswerThemselves() async throws {
         let arrived = Gate()
         let server = try HTTPServer.start(.init()) { _ in
-            // Announces itself, then waits until the task is cancelled.
+            // Announces itself, then waits until the task is cancelled: nobody sleeps for an hour.
             async let announced: Void = arrived.pass()
             try? await Task.sleep(for: .seconds(3600))
             await arrived.open()

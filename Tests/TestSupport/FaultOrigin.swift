@@ -235,6 +235,7 @@ private final class Core: Sendable {
                 return false
             case .drip(let bytes, let seconds):
                 while bytes.withUnsafeBytes({ Socket.send($0, to: descriptor) }) {
+                    // The origin's own pace, which the test asked for.
                     Thread.sleep(forTimeInterval: seconds)
                 }
                 return false

@@ -35,6 +35,7 @@ func blockUntil(
         guard clock.now < deadline else {
             throw DeadlinePassed("\(what) did not hold within \(deadlineSeconds) s")
         }
+        // Between two looks, up to the deadline.
         usleep(5_000)
     }
 }

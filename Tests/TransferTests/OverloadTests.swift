@@ -49,6 +49,7 @@ struct OverloadTests {
         let body = sample(20_000)
         origin.route("/a") { [unowned origin] request in
             if origin.activeRequests.now > 6 { return FaultOrigin.Response(503) }
+            // The origin's own delay: what its answer takes.
             usleep(10_000)
             return request.serve(body)
         }

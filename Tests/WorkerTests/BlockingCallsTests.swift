@@ -26,7 +26,8 @@ struct BlockingCallsTests {
                 }
             }
             group.addTask {
-                // Several suspensions, each of which has to come back to one of the tasks' threads.
+                // Several suspensions, each of which has to come back to one of the tasks' threads:
+                // by a timer, because a yield may never leave its own.
                 for _ in 0..<10 { try? await Task.sleep(for: .milliseconds(1)) }
                 tasksHaveRun.set()
             }
