@@ -2,6 +2,7 @@ internal import Catalog
 internal import Curl
 package import LoadTest
 package import Model
+internal import Synchronization
 package import Transfer
 
 /// Finds what a test's targets come to, and refuses what may not be asked for, before any load is sent.
@@ -37,8 +38,12 @@ package struct LoadPreflight: Sendable {
         }
     }
 
-    /// Titles whose manifests are fetched at a time.
+    /// Titles whose manifests are fetched at a time, at most.
     package static let titlesAtOnce = 32
+    /// How many are before it is known how long they are.
+    static let titlesAtFirst = 4
+    /// Segments that those fetched at a time may list together.
+    static let segmentsAtOnce = 8 * LoadPlan.mostObjects
     /// How a failure ends whose host has no address that may be asked.
     package static let deniedWords =
         "may not be connected to (--allow-addresses, --deny-addresses)"
@@ -171,12 +176,16 @@ package struct LoadPreflight: Sendable {
         var tracks: [Int: [TitleTrack]] = [:]
         var read = 0
         var next = 0
+        var atOnce = Self.titlesAtFirst
         while next < entries.count {
             // As many as are read at once are held at once.
             if entries[next].kind != .file, tracks[next] == nil {
-                let some = titles[read..<min(read + Self.titlesAtOnce, titles.count)]
+                let some = titles[read..<min(read + atOnce, titles.count)]
                 read += some.count
                 tracks = try await self.tracks(of: some.map { ($0, entries[$0]) }, reader)
+                let longest = tracks.values.map(Self.segments(of:)).max() ?? 0
+                let mayBe = min(2 * atOnce, LoadPlan.mostObjects / max(longest, 1))
+                atOnce = max(1, min(mayBe, Self.titlesAtOnce))
             }
             let entry = entries[next]
             do throws(Failure) {
@@ -201,9 +210,12 @@ package struct LoadPreflight: Sendable {
         of entries: [(Int, Entry)], _ reader: TitleReader
     ) async throws(Failure) -> [Int: [TitleTrack]] {
         let now = nowSeconds
+        let listed = ListedSegments()
         let results = await withTaskGroup(of: (Int, Result<[TitleTrack], Failure>).self) { group in
             for (place, entry) in entries {
-                group.addTask { (place, await Self.tracks(of: entry, reader, nowSeconds: now)) }
+                group.addTask {
+                    (place, await Self.tracks(of: entry, reader, nowSeconds: now, listed))
+                }
             }
             return await group.reduce(into: [Int: Result<[TitleTrack], Failure>]()) {
                 $0[$1.0] = $1.1
@@ -216,11 +228,19 @@ package struct LoadPreflight: Sendable {
     }
 
     private static func tracks(
-        of entry: Entry, _ reader: TitleReader, nowSeconds now: Double
+        of entry: Entry, _ reader: TitleReader, nowSeconds now: Double,
+        _ listed: ListedSegments
     ) async -> Result<[TitleTrack], Failure> {
         do throws(Failure) {
             let listing = try await reader.read(entry.url, entry.kind, nowSeconds: now)
-            return .success(try bounded(listing.tracks()))
+            let tracks = try bounded(listing.tracks())
+            let count = segments(of: tracks)
+            guard listed.add(count) <= segmentsAtOnce else {
+                throw Failure(
+                    "input.target",
+                    "it and the titles next to it list more than \(segmentsAtOnce) segments")
+            }
+            return .success(tracks)
         } catch {
             return .failure(refusal(entry.label, error))
         }
@@ -228,10 +248,14 @@ package struct LoadPreflight: Sendable {
 
     /// Passes no more than a plan can have.
     private static func bounded(_ tracks: [TitleTrack]) throws(Failure) -> [TitleTrack] {
-        guard tracks.reduce(0, { $0 + $1.segments.count }) <= LoadPlan.mostObjects else {
+        guard segments(of: tracks) <= LoadPlan.mostObjects else {
             throw Failure("input.target", "it has more than \(LoadPlan.mostObjects) segments")
         }
         return tracks
+    }
+
+    private static func segments(of tracks: [TitleTrack]) -> Int {
+        tracks.reduce(0) { $0 + $1.segments.count }
     }
 
     static func refusal(_ label: String, _ failure: Failure) -> Failure {
@@ -260,4 +284,12 @@ package struct LoadPreflight: Sendable {
             return .success(request)
         }
     }
+}
+
+/// What the titles that are read at a time have come to. From any thread.
+private final class ListedSegments: Sendable {
+    private let count = Atomic(0)
+
+    /// The sum, with these.
+    func add(_ segments: Int) -> Int { count.add(segments, ordering: .relaxed).newValue }
 }

@@ -4,6 +4,8 @@ import Gzip
 /// Why bytes are not a histogram; one clause.
 package struct HistogramError: Error, Hashable, Sendable {
     package var detail: String
+
+    package init(detail: String) { self.detail = detail }
 }
 
 /// HdrHistogram's V2 encodings: a header of 40 bytes, then the counts as ZigZag LEB128 numbers, of which a

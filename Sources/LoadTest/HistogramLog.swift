@@ -44,19 +44,23 @@ package enum HistogramLog {
             + "\(decimals(most)),\(interval.histogram.text)\n"
     }
 
-    /// The intervals of a log; the error names the line.
-    package static func read(_ text: String) throws(HistogramError) -> [HistogramInterval] {
-        var intervals: [HistogramInterval] = []
-        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-        for (index, line) in lines.enumerated() {
+    /// Calls `body` with the intervals of a log, or of several one after another; the error names the line.
+    package static func read(
+        _ text: String, _ body: (HistogramInterval) -> Void
+    ) throws(HistogramError) {
+        var rest = text[...]
+        var number = 0
+        while !rest.isEmpty {
+            let line = rest.prefix { !$0.isNewline }
+            rest = rest[line.endIndex...].dropFirst()
+            number += 1
             guard !line.isEmpty, !line.hasPrefix("#"), !line.hasPrefix("\"") else { continue }
             do throws(HistogramError) {
-                intervals.append(try interval(line))
+                body(try interval(line))
             } catch {
-                throw HistogramError(detail: "line \(index + 1): \(error.detail)")
+                throw HistogramError(detail: "line \(number): \(error.detail)")
             }
         }
-        return intervals
     }
 
     private static func interval(_ line: Substring) throws(HistogramError) -> HistogramInterval {

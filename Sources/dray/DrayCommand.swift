@@ -36,7 +36,7 @@ enum DrayCommand {
             QueueCommand.command, CatalogCommand.command, AssetsCommand.command,
             OriginsCommand.command,
             SiteCommand.command, PlanCommand.command,
-            LoadTestCommand.command, BenchmarkCommand.command,
+            LoadTestCommand.command, HistogramCommand.command, BenchmarkCommand.command,
         ])
 
     static func run(_ words: [String]) async -> ExitCode {

@@ -36,8 +36,11 @@ final class LoadTestSession: Sendable {
                 return ladder.steps.contains { $0.limit == .threshold }
                     ? .thresholdBroken : .noCluster
             }
-            guard result.broken.isEmpty, result.ending != .aborted else { return .thresholdBroken }
-            return result.isWhole ? .success : .noCluster
+            let results = ladder?.steps.map(\.result) ?? [result]
+            guard results.allSatisfy({ $0.broken.isEmpty && $0.ending != .aborted }) else {
+                return .thresholdBroken
+            }
+            return results.allSatisfy(\.isWhole) ? .success : .noCluster
         }
     }
 
@@ -141,7 +144,10 @@ final class LoadTestSession: Sendable {
             (one.caps.requests, one.caps.bytes) = (left.requests, left.bytes)
             let name = "\(count) worker\(count == 1 ? "" : "s")"
             let result = try await take(one, count, name, Double(count), &ladder, &failure)
-            guard let result, result.ending != .interrupted else { break }
+            // What a break is to end, more load does not go on with.
+            guard let result, result.ending != .interrupted, result.ending != .aborted else {
+                break
+            }
             caps = left.left(after: result)
         }
         let points = ladder.steps.compactMap { step -> (n: Double, x: Double)? in

@@ -61,7 +61,8 @@ import Testing
     @Test("a histogram log's seconds add up to the whole, without the warm-up")
     func histogramLog() throws {
         let result = SampleResult.requests()
-        let intervals = try HistogramLog.read(try LoadHistograms.text(result))
+        var intervals: [HistogramInterval] = []
+        try HistogramLog.read(try LoadHistograms.text(result)) { intervals.append($0) }
         var sum = Histogram()
         for interval in intervals where interval.tag == nil { sum.add(interval.histogram) }
         let whole = try #require(intervals.first { $0.tag == "total" })
@@ -110,6 +111,38 @@ import Testing
         }
         let found = output.split(separator: " ").compactMap { Int64($0.filter(\.isNumber)) }
         #expect(found == [total.total] + expected)
+    }
+
+    @Test(
+        "what HdrHistogram's own package writes is read",
+        .enabled(
+            if: hasReader,
+            "needs python3, or DRAY_TEST_PYTHON, with hdrhistogram: pip install hdrhistogram"))
+    func histogramLogFromElsewhere() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path("python.hlog")
+        let script = """
+            import sys
+            from hdrh.histogram import HdrHistogram
+            from hdrh.log import HistogramLogWriter
+            with open(sys.argv[1], "w") as file:
+                writer = HistogramLogWriter(file)
+                writer.output_log_format_version()
+                for part in range(3):
+                    histogram = HdrHistogram(1, 86400000000, 3)
+                    for value in range(part * 1000 + 1, part * 1000 + 1001):
+                        histogram.record_value(value)
+                    histogram.set_start_time_stamp(part * 1000)
+                    histogram.set_end_time_stamp(part * 1000 + 1000)
+                    writer.output_interval_histogram(histogram)
+            """
+        _ = try await ChildProcess.run([Self.python, "-c", script, path])
+        var whole = Histogram()
+        try HistogramLog.read(try String(contentsOfFile: path, encoding: .utf8)) {
+            whole.add($0.histogram)
+        }
+        #expect(whole.total == 3_000 && whole.maximum.map { $0 / 10 } == 300)
+        #expect(whole.value(quantile: 0.5) / 10 == 150)
     }
 }
 

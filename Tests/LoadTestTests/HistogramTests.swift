@@ -172,12 +172,13 @@ import Testing
             + intervals.map(HistogramLog.line).joined()
         #expect(text.contains("#[StartTime: 1700000000.250 (seconds since epoch)]\n"))
         #expect(text.contains("\nTag=first_byte,1.500,0.250,0.000,"))
-        let read = try HistogramLog.read(text.replacing("\n", with: "\r\n"))
+        var read: [HistogramInterval] = []
+        try HistogramLog.read(text.replacing("\n", with: "\r\n")) { read.append($0) }
         #expect(read.map(\.tag) == [nil, "first_byte"])
         #expect(read.map(\.startSeconds) == [0, 1.5])
         #expect(read.map(\.histogram.counts) == intervals.map(\.histogram.counts))
         #expect {
-            try HistogramLog.read(text + "1,2,3,x\n")
+            try HistogramLog.read(text + "1,2,3,x\n") { _ in }
         } throws: { ($0 as? HistogramError)?.detail == "line 7: it is not base64" }
     }
 }

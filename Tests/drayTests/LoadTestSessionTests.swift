@@ -173,6 +173,38 @@ import Testing
         #expect(outcome.result.warnings.contains { $0.contains("all that its caps allow") })
     }
 
+    // MARK: Scale
+
+    /// The last step speaks for itself alone.
+    @Test func whatBrokeInAnEarlierStepOfAScaleIsNoSuccess() async throws {
+        let slowAtFirst = ScriptedRunner { scenario, workers in
+            .init(Self.answered(workers == 1 ? 10 : 4_000))
+        }
+        let broken = try await Self.outcome(
+            try Self.scenario(users: 1, threshold: "rate > 20/s"), .scale([1, 2]), slowAtFirst)
+        #expect(broken.result.broken.isEmpty && broken.exitCode == .thresholdBroken)
+
+        let loses = ScriptedRunner { scenario, workers in
+            var answer = ScriptedRunner.Answer(Self.answered(40))
+            answer.shares = [
+                LoadShareReport(index: 0, worker: "a", state: workers == 2 ? .lost : .finished)
+            ]
+            return answer
+        }
+        let lost = try await Self.outcome(try Self.scenario(users: 1), .scale([1, 2, 4]), loses)
+        #expect(lost.ladder?.steps.count == 3 && lost.exitCode == .noCluster)
+    }
+
+    @Test func aBreakThatEndsTheTestEndsTheScale() async throws {
+        let runner = ScriptedRunner { _, workers in
+            .init(Self.answered(40), workers == 2 ? .aborted : .finished)
+        }
+        let outcome = try await Self.outcome(
+            try Self.scenario(users: 1), .scale([1, 2, 4, 8]), runner)
+        #expect(outcome.ladder?.steps.map(\.level) == [1, 2])
+        #expect(outcome.exitCode == .thresholdBroken)
+    }
+
     // MARK: Failures
 
     @Test func whatFailsLaterLeavesTheStepsThatAreDone() async throws {

@@ -1,0 +1,70 @@
+import Foundation
+import LoadTest
+import TestSupport
+import Testing
+
+@testable import LoadReport
+
+/// What `dray histogram` makes of logs.
+@Suite struct HistogramReportTests {
+    private func log(_ intervals: [(tag: String?, values: [Int64])]) -> String {
+        HistogramLog.header(startSeconds: 1_700_000_000, comment: "a test")
+            + intervals.enumerated().map { second, interval in
+                var histogram = Histogram()
+                for value in interval.values { histogram.record(value) }
+                return HistogramLog.line(
+                    HistogramInterval(
+                        tag: interval.tag, startSeconds: Double(second), lengthSeconds: 1,
+                        histogram: histogram))
+            }.joined()
+    }
+
+    private struct Answer: Decodable {
+        struct Entry: Decodable, Equatable {
+            var tag: String?
+            var intervals: Int
+            var values: Int64
+            var minimumMicroseconds: Int64?
+            var maximumMicroseconds: Int64?
+            var percentilesMicroseconds: [String: Int64]
+        }
+        var tags: [Entry]
+    }
+
+    private func entries(_ text: String) throws -> [Answer.Entry] {
+        let json = try HistogramReport(text).json()
+        return try JSONDecoder().decode(Answer.self, from: Data(json.utf8)).tags
+    }
+
+    @Test func logsOneAfterAnotherAreOneWhole() throws {
+        let one = log([("connect", [7]), (nil, Array(1...500)), (nil, Array(501...600))])
+        let two = log([(nil, Array(601...1_000)), ("connect", [9, 9])])
+        let found = try entries(one + two)
+        #expect(found.map(\.tag) == [nil, "connect"])
+        #expect(found[0].intervals == 3 && found[0].values == 1_000)
+        #expect(found[0].minimumMicroseconds == 1 && found[0].maximumMicroseconds == 1_000)
+        #expect(
+            found[0].percentilesMicroseconds == [
+                "50": 500, "90": 900, "99": 990, "99.9": 999, "99.99": 1_000,
+            ])
+        #expect(found[1].values == 3 && found[1].percentilesMicroseconds["50"] == 9)
+        let table = try HistogramReport(one + two).text
+        #expect(table.split(separator: "\n").count == 3 && table.contains("connect"))
+    }
+
+    @Test func whatIsNoLogIsRefusedByItsLine() throws {
+        let good = log([(nil, [1, 2, 3])])
+        #expect(throws: HistogramError(detail: "no interval is in it")) {
+            try HistogramReport("#[a comment]\n")
+        }
+        #expect {
+            try HistogramReport(good + "<html>\n")
+        } throws: { ($0 as? HistogramError)?.detail.hasPrefix("line 6: ") == true }
+        let tags = (0...HistogramReport.mostTags).map {
+            (tag: "t\($0)" as String?, values: [Int64(1)])
+        }
+        #expect(throws: HistogramError(detail: "more than 1000 tags")) {
+            try HistogramReport(log(tags))
+        }
+    }
+}
