@@ -27,13 +27,13 @@ struct HLSParser {
     /// EXT-X-BITRATE, which is for all segments behind it that are no byte ranges.
     private var kilobits: Int32 = 0
     /// EXT-X-KEY with METHOD=NONE came after the last key.
-    private var isClear = false
+    var isClear = false
     /// EXT-X-BYTERANGE of the segment that is still to come; without an offset it follows the last.
     private var pendingRange: (length: Int64, offset: Int64?)?
     /// The segment that was last, as its URI stands in `bytes`, and where its byte range ends.
     private var lastSegment: (uri: Range<Int>, end: Int64?)?
     /// The URI that was added last, as it stands in `bytes`: that of byte ranges of one object.
-    private var lastURI: Range<Int>?
+    var lastURI: Range<Int>?
 
     init(
         bytes: [UInt8], url: WebURL, named: WebURL?, imports: [String: String]?,
@@ -193,7 +193,7 @@ struct HLSParser {
         return SegmentRange(offset: offset, length: length)
     }
 
-    private func isSame(_ left: Range<Int>, _ right: Range<Int>) -> Bool {
+    func isSame(_ left: Range<Int>, _ right: Range<Int>) -> Bool {
         guard left.count == right.count else { return false }
         // From the end: names in a row begin alike.
         var place = left.count
@@ -359,58 +359,5 @@ struct HLSParser {
         }
         throw failure(
             "manifest.malformed", "EXT-X-BYTERANGE is not length or length@offset")
-    }
-
-    // MARK: References
-
-    private mutating func addChild(
-        _ text: Range<Int>, _ rendition: HLSPlaylist.Rendition, _ track: Rendition
-    ) throws(Failure) {
-        let reference = try reference(text)
-        // Several variants commonly share a rendition; the bound is on what is listed at all.
-        if playlist.children.count >= 10_000 {
-            throw failure("manifest.tooMany", "more than 10000 entries name a playlist")
-        }
-        playlist.children.append(
-            HLSPlaylist.Child(reference: reference, rendition: rendition, track: track))
-    }
-
-    private mutating func add(
-        _ text: Range<Int>, _ role: SegmentRole, _ range: SegmentRange? = nil,
-        _ seconds: Double? = nil, _ kilobits: Int32 = 0
-    ) throws(Failure) {
-        if playlist.segments.count >= WireLimits.segmentsPerAsset {
-            throw failure(
-                "manifest.tooMany", "more than \(WireLimits.segmentsPerAsset) segments are listed")
-        }
-        if let lastURI, isSame(lastURI, text) {
-            playlist.segments.appendOfSameObject(facts(role, range, seconds, kilobits))
-        } else if namingBase == nil, let queryStart = base.plainQueryStart(bytes, text) {
-            playlist.segments.append(
-                facts(role, range, seconds, kilobits), at: base, bytes, text,
-                queryStart: queryStart)
-        } else {
-            var segment = ManifestSegment(
-                try reference(text), role, range: range, durationSeconds: seconds)
-            segment.kilobits = kilobits
-            segment.isClear = isClear
-            playlist.segments.append(segment)
-        }
-        lastURI = text
-        let urlBytes = playlist.segments.urlBytes
-        if urlBytes > WireLimits.urlBytesPerAsset {
-            throw failure(
-                "manifest.tooMany",
-                "the URLs of the first \(playlist.segments.count) segments come to \(urlBytes) bytes; "
-                    + "\(WireLimits.urlBytesPerAsset) are taken of a title")
-        }
-    }
-
-    private func facts(
-        _ role: SegmentRole, _ range: SegmentRange?, _ seconds: Double?, _ kilobits: Int32
-    ) -> ManifestSegments.Facts {
-        ManifestSegments.Facts(
-            role: role, line: Int32(line), range: range, seconds: seconds, kilobits: kilobits,
-            isClear: isClear)
     }
 }
