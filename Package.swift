@@ -58,6 +58,7 @@ let package = Package(
         library("HTTPServer", ["CMicroHTTPD"]),
         library("XML", ["CLibXML2"]),
         library("Gzip", ["CZlib"]),
+        library("HTTP1"),
 
         library("Runtime", ["CLinux", "EventLoop"]),
         library("Model"),
@@ -71,7 +72,7 @@ let package = Package(
         library(
             "LoadEngine",
             [
-                "Catalog", "Curl", "Digest", "EventLoop", "LoadTest", "Model", "Planner",
+                "Catalog", "Curl", "Digest", "EventLoop", "HTTP1", "LoadTest", "Model", "Planner",
                 "Transfer",
             ]),
         library("Storage", ["Model", "FileSystem", "Digest"]),

@@ -23,6 +23,9 @@ package final class LoadEngine: Sendable {
         package var mostViewers = 100_000
         /// Most connections that viewers have open, idle ones included, 1 or more.
         package var viewerConnections = 10_000
+        package var lookup: any HostLookup = SystemHostLookup()
+        /// Has libcurl carry all requests, those as well that are carried without it, to compare both.
+        package var usesLibcurlAlone = false
 
         package init() {}
     }
@@ -42,12 +45,13 @@ package final class LoadEngine: Sendable {
         self.budget = budget
         // No thread without a place.
         let threads = max(1, min(options.threads, scenario.concurrency))
+        let routes = options.usesLibcurlAlone ? HTTP1Routes() : HTTP1Routes(plan, scenario.http)
         var loops: [LoadLoop] = []
         for index in 0..<threads {
             loops.append(
                 try LoadLoop(
                     plan: plan, scenario: scenario, share: share.part(index, of: threads),
-                    of: LoadShare(index: index, count: threads), options: options, budget: budget,
+                    of: LoadShare(index: index, count: threads), options: options, budget: budget, routes: routes,
                     onInterval: { collector.add($0) }, onEnd: { collector.end($0) }))
         }
         self.loops = loops

@@ -1,18 +1,25 @@
-internal import Curl
 internal import Digest
 internal import LoadTest
 internal import Model
-internal import Transfer
 
 /// What became of a request, and what is counted of it.
 extension LoadLoop {
-    func ended(_ request: LoadRequest, _ code: CurlCode) {
+    func ended(_ request: LoadRequest, _ end: LoadRequestEnd) {
         let now = clock.seconds
         let owner = request.owner
-        let failure = outcome(of: request, code)
-        let isCapped = failure != nil && code == .writeError
-        // Cut off by nobody's fault.
-        if isCapped { countUnfinished(request, now) } else { record(request, failure, now) }
+        var failure: FailureCode?
+        switch end {
+        case .answered:
+            failure = self.failure(ofAnswerTo: request)
+            record(request, failure, now)
+        case .failed(let code):
+            failure = code
+            record(request, failure, now)
+        case .cutOff:
+            // By nobody's fault.
+            failure = "worker.cancelled"
+            countUnfinished(request, now)
+        }
         leave(request)
         switch owner {
         case .arrival: break
@@ -23,16 +30,12 @@ extension LoadLoop {
                 atSeconds: now)
         }
         if isBlocked || waiting.count > 0 { placeIsFree(atSeconds: clock.seconds) }
-        if phase == .draining, active.isEmpty { end(ending) }
+        if phase == .draining, active.isEmpty { self.end(ending) }
     }
 
-    private func outcome(of request: LoadRequest, _ code: CurlCode) -> FailureCode? {
+    private func failure(ofAnswerTo request: LoadRequest) -> FailureCode? {
         let object = plan.objects[request.object]
-        guard code == .ok else {
-            if request.isAddressDenied, code == .couldNotConnect { return "origin.addressDenied" }
-            return request.easy.failureCode(of: code, url: object.url)
-        }
-        if let failure = object.failure(ofStatus: request.easy.status) { return failure }
+        if let failure = object.failure(ofStatus: request.status) { return failure }
         if let wanted = object.sha256, let digest = request.digest(),
             digest != SHA256Digest(hex: wanted)
         {
@@ -43,8 +46,8 @@ extension LoadLoop {
 
     /// The time of a request that is left at the end is over: it has failed, after so long at least.
     func expire(_ request: LoadRequest) {
-        record(request, "origin.timeout", clock.seconds)
         drop(request)
+        record(request, "origin.timeout", clock.seconds)
     }
 
     /// The test was stopped in the midst of a request: how long it would have taken, nobody knows.
@@ -60,7 +63,6 @@ extension LoadLoop {
     }
 
     private func record(_ request: LoadRequest, _ failure: FailureCode?, _ now: Double) {
-        let easy = request.easy
         let delay = request.sentSeconds - request.plannedSeconds
         let total = microseconds(now - request.plannedSeconds)
         interval.record(total, .total)
@@ -72,9 +74,9 @@ extension LoadLoop {
                 microseconds(firstByte - request.sentSeconds), .firstByteUncorrected)
             interval.record(microseconds(firstByte - request.plannedSeconds), .firstByte)
         }
-        if easy.openedConnection {
+        if request.openedConnection {
             interval.counts.connections += 1
-            let connected = easy.secondsUntilSent
+            let connected = request.connectSeconds
             if connected > 0 { interval.record(microseconds(connected), .connect) }
         }
         let afterEnd: Int64 = now >= durationSeconds ? 1 : 0

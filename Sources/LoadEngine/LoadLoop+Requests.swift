@@ -1,4 +1,3 @@
-internal import Catalog
 internal import Curl
 internal import LoadTest
 internal import Model
@@ -17,62 +16,48 @@ extension LoadLoop {
     }
 
     func send(_ object: Int, _ owner: LoadRequest.Owner, plannedSeconds: Double) {
-        guard !multis.isEmpty else { return }
+        guard let transport = transport(ofObject: object) else { return }
         guard budget.takeRequest() else { return budget.spend() }
-        do throws(CurlError) {
-            let request = try takeRequest()
-            if request.object != object { try set(request, for: object) }
-            if opensConnections { try request.setOpensConnection(owner.opensConnection) }
-            request.easy.delegate = request
-            request.begin(
-                owner: owner, plannedSeconds: plannedSeconds, sentSeconds: clock.seconds)
-            request.multi = multi(for: request, owner)
-            try multis[request.multi].add(request.easy)
+        let request =
+            idle.popLast() ?? LoadRequest(loop: self, checksBodies: scenario.bodies == .checked)
+        request.begin(
+            object, owner, plannedSeconds: plannedSeconds, sentSeconds: clock.seconds)
+        do throws(Failure) {
+            try transport.send(
+                request, opensConnection: opensConnections && owner.opensConnection)
             request.place = active.count
             active.append(request)
             interval.counts.sent += 1
         } catch {
-            fail(Failure("worker.internal", error.description))
+            fail(error)
         }
     }
 
-    /// Where the request's connections are, or one that has room where those have not.
-    private func multi(for request: LoadRequest, _ owner: LoadRequest.Owner) -> Int {
-        let wanted = opensConnections ? owner.multi ?? request.ownMulti : request.ownMulti
-        guard multis[wanted].activeCount >= connectionsOfMulti else { return wanted }
-        return multis.indices.min { multis[$0].activeCount < multis[$1].activeCount } ?? wanted
+    /// What carries requests for an object; nil before the start and after the end.
+    private func transport(ofObject object: Int) -> (any LoadTransport)? {
+        if routes.origin(ofObject: object) != nil { http1 } else { curl }
     }
 
-    private func takeRequest() throws(CurlError) -> LoadRequest {
-        if let request = idle.popLast() { return request }
-        var settings = CurlEasy.Options(userAgent: options.userAgent)
-        settings.bufferBytes = min(options.bufferBytes, max(32 << 10, (16 << 20) / places))
-        let easy = try CurlEasy(options: settings)
-        try easy.setProfile(profile)
-        try easy.setHeaders(headers)
-        try easy.setGet()
-        let http = scenario.http
-        try easy.setConnectTimeout(milliseconds: Int(http.connectTimeoutSeconds * 1000))
-        try easy.setTotalTimeout(milliseconds: Int(http.timeoutSeconds * 1000))
-        return LoadRequest(
-            easy: easy, loop: self, multi: nextMulti(), checksBodies: scenario.bodies == .checked)
-    }
-
-    private func set(_ request: LoadRequest, for object: Int) throws(CurlError) {
-        let wanted = plan.objects[object]
-        let hadRange = request.object >= 0 && plan.objects[request.object].range != nil
-        request.object = -1
-        try request.easy.setURL(wanted.url)
-        if let range = wanted.range {
-            let last = range.length.map { "\(range.offset + $0 - 1)" } ?? ""
-            try request.easy.setRange("\(range.offset)-\(last)")
-        } else if hadRange {
-            try request.easy.setRange(nil)
+    func openTransports() throws(CurlError) {
+        let hasBoth = routes.leavesSome && !routes.origins.isEmpty
+        let connections = hasBoth ? max(mostConnections / 2, places) : mostConnections
+        if !routes.origins.isEmpty {
+            http1 = HTTP1Transport(
+                self, routes,
+                HTTP1Transport.Settings(
+                    http: scenario.http, userAgent: options.userAgent, connections: connections,
+                    lookup: options.lookup, usesOldestFirst: opensConnections))
         }
-        request.object = object
+        guard routes.leavesSome else { return }
+        let bufferBytes = min(options.bufferBytes, max(32 << 10, (16 << 20) / places))
+        curl = try CurlTransport(
+            self,
+            CurlTransport.Settings(
+                http: scenario.http, userAgent: options.userAgent, bufferBytes: bufferBytes,
+                connections: connections, multis: multis, opensConnections: opensConnections))
     }
 
-    /// Whether bytes of a body may be received. Called from inside libcurl.
+    /// Whether bytes of a body may be received. Called from inside a transport.
     func takes(_ count: Int) -> Bool {
         guard phase != .done else { return false }
         guard budget.take(bytes: count) else {
@@ -87,8 +72,7 @@ extension LoadLoop {
     }
 
     func drop(_ request: LoadRequest) {
-        if !multis.isEmpty { multis[request.multi].remove(request.easy) }
-        request.easy.delegate = nil
+        transport(ofObject: request.object)?.drop(request)
         request.owner = .arrival
     }
 
@@ -99,7 +83,6 @@ extension LoadLoop {
             active[request.place] = last
             last.place = request.place
         }
-        request.easy.delegate = nil
         request.owner = .arrival
         idle.append(request)
     }

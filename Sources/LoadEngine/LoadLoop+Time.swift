@@ -14,16 +14,8 @@ extension LoadLoop {
         endTimer = loop.makeTimer { [unowned self] in endTick() }
         arrivalTimer = loop.makeTimer { [unowned self] in pump() }
         levelTimer = loop.makeTimer { [unowned self] in levelTick() }
-        let open = { [self] () throws(CurlError) in
-            var limits = CurlMulti.Limits()
-            limits.totalConnections = connectionsOfMulti
-            for _ in 0..<multiCount { multis.append(try CurlMulti(loop: loop, limits: limits)) }
-            viewersOfMulti = Array(repeating: 0, count: multiCount)
-            let lines = scenario.http.headers.map(\.line)
-            if !lines.isEmpty { headers = try CurlHeaders(lines) }
-        }
         do throws(CurlError) {
-            try open()
+            try openTransports()
         } catch {
             return fail(Failure("worker.internal", error.description))
         }
@@ -141,10 +133,10 @@ extension LoadLoop {
         active.removeAll()
         if wasStarted { flush() }
         phase = .done
-        for multi in multis { multi.close() }
-        multis = []
+        http1?.close()
+        curl?.close()
+        (http1, curl) = (nil, nil)
         idle.removeAll()
-        headers = nil
         for timer in [secondTimer, endTimer, arrivalTimer, levelTimer] { timer?.cancel() }
         onEnd(
             LoadLoopEnd(

@@ -14,7 +14,7 @@ final class ViewerSlot {
     /// Its place among those that play; -1 when it is over.
     fileprivate var place = -1
     var isOver: Bool { place < 0 }
-    /// Which of the loop's multi handles has its connection.
+    /// Which of libcurl's multi handles has its connection.
     let multi: Int
 
     init(_ viewer: Viewer, loop: LoadLoop, multi: Int) {
@@ -59,11 +59,9 @@ final class ViewerSlot {
 
 extension LoadLoop {
     func startViewer(_ title: MediaTitle, _ settings: ViewerSettings, plannedSeconds: Double) {
-        let least = viewersOfMulti.indices.min { viewersOfMulti[$0] < viewersOfMulti[$1] } ?? 0
         let slot = ViewerSlot(
             Viewer(title: title, settings: settings, plannedSeconds: plannedSeconds), loop: self,
-            multi: least)
-        viewersOfMulti[least] += 1
+            multi: curl?.viewerComes() ?? 0)
         slot.place = viewers.count
         viewers.append(slot)
         interval.counts.viewersStarted += 1
@@ -83,7 +81,7 @@ extension LoadLoop {
             atSeconds: clock.seconds, isCutOff: isCutOff, usualStartupSeconds: usualStartupSeconds,
             into: &interval)
         slot.cancel()
-        viewersOfMulti[slot.multi] -= 1
+        curl?.viewerLeaves(slot.multi)
         let last = viewers.removeLast()
         if last !== slot {
             viewers[slot.place] = last

@@ -1,4 +1,3 @@
-internal import Curl
 internal import EventLoop
 internal import LoadTest
 internal import Model
@@ -44,17 +43,12 @@ final class LoadLoop: @unchecked Sendable {
     /// Told so, perhaps before it began: another loop may be that quick.
     var isCapped = false
     var failure: Failure?
-    /// Each with connections of its own: libcurl looks through all that a multi handle has to a host before
-    /// it sends a request by one of them. Empty before the start and after the end.
-    var multis: [CurlMulti] = []
-    /// Viewers whose connections each of them has.
-    var viewersOfMulti: [Int] = []
-    let multiCount: Int
-    /// Each of them has so many at most.
-    var connectionsOfMulti: Int { (mostConnections + multiCount - 1) / multiCount }
-    private(set) var requestsMade = 0
-    let profile: CurlProfile
-    var headers: CurlHeaders?
+    let routes: HTTP1Routes
+    /// What carries requests: nil where the plan has none for it, before the start and after the end.
+    var http1: HTTP1Transport?
+    var curl: CurlTransport?
+    /// Handles that libcurl's connections are dealt over.
+    let multis: Int
     var idle: [LoadRequest] = []
     var active: [LoadRequest] = []
     var waiting = RequestQueue()
@@ -96,7 +90,7 @@ final class LoadLoop: @unchecked Sendable {
     ///   - part: its part of what this process may have.
     init(
         plan: LoadPlan, scenario: LoadScenario, share: LoadShare, of part: LoadShare,
-        options: LoadEngine.Options, budget: LoadBudget,
+        options: LoadEngine.Options, budget: LoadBudget, routes: HTTP1Routes,
         onInterval: @escaping @Sendable (LoadInterval) -> Void,
         onEnd: @escaping @Sendable (LoadLoopEnd) -> Void
     ) throws(Failure) {
@@ -111,6 +105,7 @@ final class LoadLoop: @unchecked Sendable {
         self.share = share
         self.options = options
         self.budget = budget
+        self.routes = routes
         self.onInterval = onInterval
         self.onEnd = onEnd
         // As users are dealt, so that where there are places for all each loop has them for its own.
@@ -133,14 +128,13 @@ final class LoadLoop: @unchecked Sendable {
         if case .closed = scenario.model {
             owners = Int(part.portion(of: Int64(scenario.placesForUsers)))
         }
-        multiCount =
+        multis =
             mayShare && !opensConnections
             ? 1
             : max(
                 min(
                     min(mostConnections, owners) / Self.usualConnectionsOfMulti,
                     Self.mostMultis / part.count), 1)
-        profile = LoadEngine.profile(scenario.http, userAgent: options.userAgent)
         picker = TargetPicker(
             weights: plan.targets.map(\.weight), popularity: scenario.popularity, share: share,
             seed: scenario.seed)
@@ -154,12 +148,6 @@ final class LoadLoop: @unchecked Sendable {
     private static let usualConnectionsOfMulti = 64
     /// Of a process with fewer threads: each has two descriptors of its own.
     private static let mostMultis = 64
-
-    /// Which of `multis` the next new handle is for.
-    func nextMulti() -> Int {
-        defer { requestsMade += 1 }
-        return requestsMade % multiCount
-    }
 
     // MARK: From any thread
 

@@ -1,10 +1,9 @@
 internal import Curl
 internal import Digest
 internal import LoadTest
-internal import Transfer
 
-/// One request of a load test; used for one after another, with its easy handle. Confined to its loop.
-final class LoadRequest: CurlEasyDelegate {
+/// One request of a load test; used for one after another. Confined to its loop.
+final class LoadRequest {
     /// Who waits for its end.
     enum Owner {
         /// An arrival of the open model: nobody.
@@ -23,71 +22,90 @@ final class LoadRequest: CurlEasyDelegate {
         }
     }
 
-    let easy: CurlEasy
     private unowned let loop: LoadLoop
-    /// Place in the plan of what its handle is set for; -1 at first.
-    var object = -1
+    /// Place in the plan.
+    private(set) var object = 0
     var owner = Owner.arrival
     /// In seconds of the test's clock.
-    var plannedSeconds = 0.0
-    var sentSeconds = 0.0
+    private(set) var plannedSeconds = 0.0
+    private(set) var sentSeconds = 0.0
     /// When the first byte of the answer came; nil before that.
     private(set) var firstByteSeconds: Double?
     /// Of the body.
     private(set) var bytes: Int64 = 0
-    private(set) var isAddressDenied = false
     /// Its place among those under way.
     var place = -1
-    /// Which of the loop's multi handles has its connection, where its owner has none.
-    let ownMulti: Int
-    /// Which of them it was sent by.
-    var multi = 0
     private let body: CheckedBody?
-    private var opensConnection = false
 
-    init(easy: CurlEasy, loop: LoadLoop, multi: Int, checksBodies: Bool) {
-        self.easy = easy
+    // What its transport says of it.
+
+    /// The last address that it might have gone to may not be asked.
+    private(set) var isAddressDenied = false
+    /// Of its answer; 0 before that.
+    var status = 0
+    /// It opened a connection of its own.
+    var openedConnection = false
+    /// From its sending until that was there, with its handshakes; 0 where it was not.
+    var connectSeconds = 0.0
+
+    // What its transports keep for it.
+
+    var curl: CurlExchange?
+    var connection: HTTP1Connection?
+
+    init(loop: LoadLoop, checksBodies: Bool) {
         self.loop = loop
-        ownMulti = multi
         body = checksBodies ? CheckedBody() : nil
     }
 
-    func begin(owner: Owner, plannedSeconds: Double, sentSeconds: Double) {
+    func begin(_ object: Int, _ owner: Owner, plannedSeconds: Double, sentSeconds: Double) {
+        self.object = object
         self.owner = owner
         self.plannedSeconds = plannedSeconds
         self.sentSeconds = sentSeconds
         bytes = 0
         firstByteSeconds = nil
         isAddressDenied = false
+        status = 0
+        openedConnection = false
+        connectSeconds = 0
         body?.restart()
-    }
-
-    func setOpensConnection(_ opens: Bool) throws(CurlError) {
-        guard opens != opensConnection else { return }
-        try easy.setOpensConnection(opens)
-        opensConnection = opens
     }
 
     /// Of the body that came; nil where none is checked.
     func digest() -> SHA256Digest? { body?.finish() }
 
-    func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
-        guard loop.takes(bytes.count) else { return .abort }
-        self.bytes += Int64(bytes.count)
-        body?.update(bytes)
-        return .proceed
-    }
+    /// The bytes of the body matter, and not their number alone.
+    var checksBody: Bool { body != nil }
 
-    /// Not libcurl's own time, which begins when libcurl turns to the request, however long after its sending.
-    func curlBeginsAnswer(_ easy: CurlEasy) { firstByteSeconds = loop.clock.seconds }
+    // MARK: From its transport
 
-    func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
+    /// Whether a connection for it may be opened to an address.
+    func admits(_ address: PeerAddress) -> Bool {
         isAddressDenied = !loop.options.addresses.admits(
             address, for: loop.plan.objects[object].url)
         return !isAddressDenied
     }
 
-    func curl(_ easy: CurlEasy, finished code: CurlCode) { loop.ended(self, code) }
+    func beginsAnswer() {
+        if firstByteSeconds == nil { firstByteSeconds = loop.clock.seconds }
+    }
+
+    /// Whether it takes a part of the body: to refuse one ends it.
+    func receives(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard receives(bytes.count) else { return false }
+        body?.update(bytes)
+        return true
+    }
+
+    /// The same of one that is not checked.
+    func receives(_ count: Int) -> Bool {
+        guard loop.takes(count) else { return false }
+        bytes += Int64(count)
+        return true
+    }
+
+    func ended(_ end: LoadRequestEnd) { loop.ended(self, end) }
 }
 
 /// A hash of the bytes of one body after another.

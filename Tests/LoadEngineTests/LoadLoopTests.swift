@@ -22,7 +22,7 @@ import Testing
             try LoadLoop(
                 plan: plan, scenario: scenario, share: LoadShare.whole.part(index, of: 2),
                 of: LoadShare(index: index, count: 2), options: LoadEngine.Options(),
-                budget: budget, onInterval: { _ in },
+                budget: budget, routes: HTTP1Routes(plan, scenario.http), onInterval: { _ in },
                 onEnd: { ended.yield($0) })
         }
         defer {

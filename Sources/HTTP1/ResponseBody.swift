@@ -1,0 +1,154 @@
+/// How far the body of an answer has come, and what of its bytes is data (RFC 9112, 6 and 7.1).
+package struct ResponseBody: Sendable, Equatable {
+    private enum State: Sendable, Equatable {
+        case done
+        case length
+        case untilClose
+        // Of a chunked body.
+        case size
+        /// What follows the size in its line.
+        case sizeEnd
+        case data
+        /// The line end behind a chunk's data.
+        case dataEnd
+        case trailer
+    }
+
+    private var state: State
+    /// Of the data that comes next.
+    private var remaining: Int64 = 0
+    /// Digits of a chunk's size.
+    private var digits = 0
+    /// Of the line of a chunk's size, or of all trailers.
+    private var framingBytes = 0
+    /// Of a trailer.
+    private var lineBytes = 0
+
+    /// Most bytes of the line of a chunk's size, and of all trailers.
+    package static let (longestLine, longestTrailers) = (4_096, 65_536)
+
+    package static let none = ResponseBody(.done)
+    package static let untilClose = ResponseBody(.untilClose)
+    package static let chunked = ResponseBody(.size)
+
+    /// - Parameter count: 0 or more.
+    package static func length(_ count: Int64) -> ResponseBody {
+        var body = ResponseBody(count > 0 ? .length : .done)
+        body.remaining = count
+        return body
+    }
+
+    private init(_ state: State) { self.state = state }
+
+    package var isDone: Bool { state == .done }
+
+    /// It ends with its connection.
+    package var endsByClose: Bool { state == .untilClose }
+
+    /// So many bytes that come next are data and nothing else.
+    package var plainBytes: Int64 {
+        switch state {
+        case .length, .data: remaining
+        case .untilClose: .max
+        case .done, .size, .sizeEnd, .dataEnd, .trailer: 0
+        }
+    }
+
+    /// Goes on behind some of `plainBytes`.
+    package mutating func skip(_ count: Int) {
+        switch state {
+        case .length:
+            remaining -= Int64(count)
+            if remaining == 0 { state = .done }
+        case .data:
+            remaining -= Int64(count)
+            if remaining == 0 { state = .dataEnd }
+        case .done, .untilClose, .size, .sizeEnd, .dataEnd, .trailer: break
+        }
+    }
+
+    /// Takes the data that `bytes` begin with from them, and all that stands before it.
+    ///
+    /// Empty where there is none, at the end or because it has not come; what follows the end stays in `bytes`.
+    package mutating func next(
+        _ bytes: inout UnsafeRawBufferPointer
+    ) throws(ResponseHead.Flaw) -> UnsafeRawBufferPointer {
+        var place = 0
+        defer { bytes = UnsafeRawBufferPointer(rebasing: bytes[place...]) }
+        while place < bytes.count, !isDone {
+            let plain = plainBytes
+            guard plain == 0 else {
+                let count = Int(min(plain, Int64(bytes.count - place)))
+                let data = UnsafeRawBufferPointer(rebasing: bytes[place..<(place + count)])
+                skip(count)
+                place += count
+                return data
+            }
+            try frame(bytes[place])
+            place += 1
+        }
+        return UnsafeRawBufferPointer(start: nil, count: 0)
+    }
+
+    // MARK: Chunks
+
+    private mutating func frame(_ byte: UInt8) throws(ResponseHead.Flaw) {
+        framingBytes += 1
+        switch state {
+        case .size: try size(byte)
+        case .sizeEnd:
+            guard framingBytes <= Self.longestLine else { throw .malformed }
+            if byte == lf { sizeIsOver() }
+        case .dataEnd:
+            // CR LF, or LF alone.
+            if byte == lf {
+                begin(.size)
+            } else {
+                guard byte == cr, framingBytes == 1 else { throw .malformed }
+            }
+        case .trailer:
+            guard framingBytes <= Self.longestTrailers else { throw .malformed }
+            if byte == lf {
+                if lineBytes == 0 { state = .done }
+                lineBytes = 0
+            } else if byte != cr {
+                lineBytes += 1
+            }
+        case .done, .length, .untilClose, .data: break
+        }
+    }
+
+    private mutating func size(_ byte: UInt8) throws(ResponseHead.Flaw) {
+        if let digit = Self.hexDigit(byte) {
+            guard remaining <= .max >> 4, digits < 16 else { throw .malformed }
+            digits += 1
+            remaining = remaining << 4 | Int64(digit)
+            return
+        }
+        guard digits > 0 else { throw .malformed }
+        switch byte {
+        case lf: sizeIsOver()
+        case cr, space, tab, UInt8(ascii: ";"): state = .sizeEnd
+        default: throw .malformed
+        }
+    }
+
+    private mutating func sizeIsOver() { begin(remaining > 0 ? .data : .trailer) }
+
+    private mutating func begin(_ next: State) {
+        state = next
+        digits = 0
+        framingBytes = 0
+        lineBytes = 0
+        if next == .size { remaining = 0 }
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case zero...zero + 9: byte - zero
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

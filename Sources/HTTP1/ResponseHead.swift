@@ -1,0 +1,188 @@
+internal import Glibc
+
+/// What the head of an HTTP/1 answer says of its body and its connection (RFC 9112).
+///
+/// Stricter than most clients: what two readers could take for different answers is malformed. Lines may end in LF
+/// alone.
+package struct ResponseHead: Sendable, Equatable {
+    /// 100 to 999.
+    package var status: Int
+    /// How its body ends; of a 1xx there is none, and another head follows.
+    package var body: ResponseBody
+    /// Whether the connection can carry another request when the body is over.
+    package var keepsConnection: Bool
+
+    /// Why an answer cannot be read.
+    package enum Flaw: Error, Sendable, Equatable {
+        case malformed
+        /// A transfer coding other than chunked.
+        case unknownCoding
+    }
+
+    package var isInterim: Bool { status < 200 && status != 101 }
+
+    /// Whether an answer may begin so, with as few bytes as there are.
+    package static func mayBegin(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        zip(bytes, "HTTP/1.".utf8).allSatisfy { $0 == $1 }
+    }
+
+    /// The length of the head that `bytes` begin with, its empty line included; nil where that has not come.
+    ///
+    /// - Parameter start: bytes that were searched before, 0 or more.
+    package static func length(in bytes: UnsafeRawBufferPointer, from start: Int = 0) -> Int? {
+        // The line end before the empty line may have been among them.
+        var place = max(start - 2, 0)
+        while let end = lineEnd(in: bytes, from: place) {
+            place = end + 1
+            if place < bytes.count, bytes[place] == lf { return place + 1 }
+            if place + 1 < bytes.count, bytes[place] == cr, bytes[place + 1] == lf {
+                return place + 2
+            }
+        }
+        return nil
+    }
+
+    /// Reads a head whose `length` is that of `bytes`.
+    package init(_ bytes: UnsafeRawBufferPointer) throws(Flaw) {
+        guard let base = bytes.baseAddress, memchr(base, 0, bytes.count) == nil else {
+            throw .malformed
+        }
+        var lines = Lines(bytes)
+        guard let first = lines.next() else { throw .malformed }
+        let isOld = try Self.isOld(first)
+        status = try Self.status(first)
+        var fields = Fields()
+        while let line = lines.next(), !line.isEmpty { try fields.add(line) }
+        guard fields.length == nil || !fields.isChunked else { throw .malformed }
+        if status < 200 || status == 204 || status == 304 {
+            body = .none
+        } else if fields.isChunked {
+            body = .chunked
+        } else if let length = fields.length {
+            body = .length(length)
+        } else {
+            body = .untilClose
+        }
+        keepsConnection =
+            !fields.closes && !body.endsByClose && status != 101
+            && (!isOld || fields.keepsAlive && !fields.isChunked)
+    }
+
+    // MARK: The status line
+
+    /// HTTP/1.0, and not 1.1.
+    private static func isOld(_ line: Slice<UnsafeRawBufferPointer>) throws(Flaw) -> Bool {
+        if line.starts(with: "HTTP/1.1 ".utf8) { return false }
+        guard line.starts(with: "HTTP/1.0 ".utf8) else { throw .malformed }
+        return true
+    }
+
+    private static func status(_ line: Slice<UnsafeRawBufferPointer>) throws(Flaw) -> Int {
+        let rest = line.dropFirst(9)
+        let digits = rest.prefix(3)
+        let status = digits.reduce(0) { $0 * 10 + Int($1) - Int(zero) }
+        guard digits.count == 3, digits.allSatisfy(isDigit), status >= 100,
+            rest.dropFirst(3).first.map({ $0 == space }) ?? true
+        else { throw .malformed }
+        return status
+    }
+
+    // MARK: Lines
+
+    private static func lineEnd(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        guard let base = bytes.baseAddress, start < bytes.count,
+            let found = memchr(base + start, Int32(lf), bytes.count - start)
+        else { return nil }
+        return UnsafeRawPointer(found) - base
+    }
+
+    /// Those of a head, without their ends.
+    private struct Lines {
+        private let bytes: UnsafeRawBufferPointer
+        private var place = 0
+
+        init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+        mutating func next() -> Slice<UnsafeRawBufferPointer>? {
+            guard let end = lineEnd(in: bytes, from: place) else { return nil }
+            defer { place = end + 1 }
+            return bytes[place..<(end > place && bytes[end - 1] == cr ? end - 1 : end)]
+        }
+    }
+
+    /// What of a head's fields matters.
+    private struct Fields {
+        var length: Int64?
+        var isChunked = false
+        var closes = false
+        var keepsAlive = false
+
+        /// A line that is continued begins with a blank, and has no name.
+        mutating func add(_ line: Slice<UnsafeRawBufferPointer>) throws(Flaw) {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
+                line[..<colon].allSatisfy({ $0 > space && $0 < 0x7F }), !line.contains(cr)
+            else { throw .malformed }
+            let value = trimmed(line[(colon + 1)...])
+            switch colon - line.startIndex {
+            case 14 where isSame(line[..<colon], "content-length"):
+                let number = try Self.number(value)
+                guard length == nil || length == number else { throw .malformed }
+                length = number
+            case 17 where isSame(line[..<colon], "transfer-encoding"):
+                for coding in Self.parts(value) where !isSame(coding, "identity") {
+                    guard isSame(coding, "chunked"), !isChunked else { throw .unknownCoding }
+                    isChunked = true
+                }
+            case 10 where isSame(line[..<colon], "connection"):
+                for option in Self.parts(value) {
+                    if isSame(option, "close") { closes = true }
+                    if isSame(option, "keep-alive") { keepsAlive = true }
+                }
+            default: break
+            }
+        }
+
+        private static func number(
+            _ digits: Slice<UnsafeRawBufferPointer>
+        ) throws(Flaw) -> Int64 {
+            guard !digits.isEmpty, digits.allSatisfy(isDigit) else { throw .malformed }
+            var number: Int64 = 0
+            for digit in digits {
+                let (tens, isOver) = number.multipliedReportingOverflow(by: 10)
+                let (sum, isOverToo) = tens.addingReportingOverflow(Int64(digit - zero))
+                guard !isOver, !isOverToo else { throw .malformed }
+                number = sum
+            }
+            return number
+        }
+
+        private static func parts(
+            _ value: Slice<UnsafeRawBufferPointer>
+        ) -> some Sequence<Slice<UnsafeRawBufferPointer>> {
+            value.split(separator: UInt8(ascii: ",")).lazy.map(trimmed)
+        }
+    }
+}
+
+let (cr, lf, space, tab, zero): (UInt8, UInt8, UInt8, UInt8, UInt8) = (13, 10, 32, 9, 48)
+
+private func isDigit(_ byte: UInt8) -> Bool { (zero...zero + 9).contains(byte) }
+
+/// Without blanks at its ends.
+private func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+    var bytes = bytes
+    while let first = bytes.first, first == space || first == tab { bytes.removeFirst() }
+    while let last = bytes.last, last == space || last == tab { bytes.removeLast() }
+    return bytes
+}
+
+/// Without regard to case; `lower` is in lower case.
+private func isSame(_ bytes: Slice<UnsafeRawBufferPointer>, _ lower: StaticString) -> Bool {
+    guard bytes.count == lower.utf8CodeUnitCount else { return false }
+    return lower.withUTF8Buffer { lower in
+        zip(bytes, lower).allSatisfy { byte, wanted in
+            byte == wanted
+                || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) && byte + 32 == wanted
+        }
+    }
+}

@@ -1,0 +1,134 @@
+internal import EventLoop
+internal import HTTP1
+internal import Model
+
+/// An answer as it comes.
+extension HTTP1Transport {
+    /// Most times that a socket is read from before the others have their turn.
+    private static let mostReads = 16
+    /// How much is dropped at a time: so exact is a cap of bytes, and so soon is seen that one is used up.
+    private static let mostDiscarded: Int64 = 256 << 10
+    /// Read at first, and between chunks; what of the body comes with it is copied in vain.
+    private static let headBytes = 4 << 10
+    /// Of all heads of an answer.
+    private static let mostHeadBytes = 64 << 10
+
+    func receive(_ connection: HTTP1Connection) {
+        for _ in 0..<Self.mostReads {
+            guard let request = connection.request else { return }
+            let plain = connection.body?.plainBytes ?? 0
+            let wanted: Int
+            let received: HTTP1Socket.Received
+            if plain > 0, !request.checksBody {
+                wanted = Int(min(plain, Self.mostDiscarded))
+                received = HTTP1Socket.discard(wanted, from: connection.socket)
+            } else {
+                wanted = request.checksBody ? input.count : Self.headBytes
+                received = HTTP1Socket.receive(
+                    UnsafeMutableRawBufferPointer(rebasing: input[..<wanted]),
+                    from: connection.socket)
+            }
+            switch received {
+            case .bytes(let count):
+                if plain > 0, !request.checksBody {
+                    guard request.receives(count) else { return end(connection, .cutOff) }
+                    connection.body?.skip(count)
+                    if connection.body?.isDone == true { return isWhole(connection, rest: 0) }
+                } else {
+                    take(UnsafeRawBufferPointer(rebasing: input[..<count]), connection, request)
+                }
+                // The socket is empty, as a rule.
+                if count < wanted { return }
+            case .end: return isClosed(connection)
+            case .nothingYet: return
+            case .failed: return lost(connection)
+            }
+        }
+    }
+
+    private func isClosed(_ connection: HTTP1Connection) {
+        guard connection.hasAnswer else { return lost(connection) }
+        if connection.body?.endsByClose == true {
+            end(connection, .answered)
+        } else {
+            end(connection, .failed("origin.truncated"))
+        }
+    }
+
+    private func isWhole(_ connection: HTTP1Connection, rest: Int) {
+        // What nobody asked for would be taken for the next answer.
+        end(connection, .answered, keeps: connection.keepsConnection && rest == 0)
+    }
+
+    // MARK: What is looked at
+
+    private func take(
+        _ bytes: UnsafeRawBufferPointer, _ connection: HTTP1Connection, _ request: LoadRequest
+    ) {
+        connection.hasAnswer = true
+        request.beginsAnswer()
+        do throws(ResponseHead.Flaw) {
+            guard connection.body == nil else {
+                return try takeBody(bytes, connection, request)
+            }
+            guard !connection.head.isEmpty else {
+                return try takeHead(bytes, searched: 0, connection, request)
+            }
+            let searched = connection.head.count
+            var head: [UInt8] = []
+            swap(&head, &connection.head)
+            head.append(contentsOf: bytes)
+            let result = head.withUnsafeBytes { head in
+                Result { () throws(ResponseHead.Flaw) in
+                    try takeHead(head, searched: searched, connection, request)
+                }
+            }
+            try result.get()
+        } catch {
+            end(
+                connection,
+                .failed(error == .unknownCoding ? "origin.encoding" : "origin.protocol"))
+        }
+    }
+
+    /// Reads all heads that have come, and the body behind them.
+    private func takeHead(
+        _ bytes: UnsafeRawBufferPointer, searched: Int, _ connection: HTTP1Connection,
+        _ request: LoadRequest
+    ) throws(ResponseHead.Flaw) {
+        var (rest, searched) = (bytes, searched)
+        while !rest.isEmpty {
+            guard ResponseHead.mayBegin(rest) else { throw .malformed }
+            guard let length = ResponseHead.length(in: rest, from: searched) else {
+                guard connection.headBytes + rest.count <= Self.mostHeadBytes else {
+                    throw .malformed
+                }
+                connection.head = Array(rest)
+                return
+            }
+            searched = 0
+            connection.headBytes += length
+            guard connection.headBytes <= Self.mostHeadBytes else { throw .malformed }
+            let head = try ResponseHead(UnsafeRawBufferPointer(rebasing: rest[..<length]))
+            rest = UnsafeRawBufferPointer(rebasing: rest[length...])
+            guard !head.isInterim else { continue }
+            request.status = head.status
+            connection.keepsConnection = head.keepsConnection
+            connection.body = head.body
+            return try takeBody(rest, connection, request)
+        }
+    }
+
+    private func takeBody(
+        _ bytes: UnsafeRawBufferPointer, _ connection: HTTP1Connection, _ request: LoadRequest
+    ) throws(ResponseHead.Flaw) {
+        guard var body = connection.body else { return }
+        var rest = bytes
+        while !rest.isEmpty, !body.isDone {
+            let data = try body.next(&rest)
+            guard data.isEmpty || request.receives(data) else { return end(connection, .cutOff) }
+        }
+        connection.body = body
+        if body.isDone { isWhole(connection, rest: rest.count) }
+    }
+}
