@@ -26,7 +26,7 @@ let fuzzing: [Target] =
     ? []
     : [
         .executableTarget(
-            name: "Fuzz", dependencies: ["Catalog", "Gzip", "Model"], path: "Tests/Fuzz",
+            name: "Fuzz", dependencies: ["Catalog", "Gzip", "HTTP1", "Model"], path: "Tests/Fuzz",
             exclude: ["corpus"],
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
     ]
@@ -125,6 +125,7 @@ let package = Package(
         tests("HTTPServer"),
         tests("XML"),
         tests("Gzip"),
+        tests("HTTP1"),
         tests("Runtime"),
         tests("Model", ["Runtime"]),
         tests("Catalog", ["Model"]),

@@ -38,7 +38,9 @@ final class CurlTransport: LoadTransport {
         viewers = Array(repeating: 0, count: settings.multis)
         var limits = CurlMulti.Limits()
         limits.totalConnections = connectionsOfMulti
-        for _ in 0..<settings.multis { multis.append(try CurlMulti(loop: loop.loop, limits: limits)) }
+        for _ in 0..<settings.multis {
+            multis.append(try CurlMulti(loop: loop.loop, limits: limits))
+        }
     }
 
     /// Each of them has so many at most.

@@ -79,8 +79,16 @@ struct HTTP1IdleList {
     }
 
     mutating func remove(_ connection: HTTP1Connection) {
-        if let older = connection.older { older.newer = connection.newer } else { oldest = connection.newer }
-        if let newer = connection.newer { newer.older = connection.older } else { newest = connection.older }
+        if let older = connection.older {
+            older.newer = connection.newer
+        } else {
+            oldest = connection.newer
+        }
+        if let newer = connection.newer {
+            newer.older = connection.older
+        } else {
+            newest = connection.older
+        }
         connection.older = nil
         connection.newer = nil
     }

@@ -51,7 +51,8 @@ package final class LoadEngine: Sendable {
             loops.append(
                 try LoadLoop(
                     plan: plan, scenario: scenario, share: share.part(index, of: threads),
-                    of: LoadShare(index: index, count: threads), options: options, budget: budget, routes: routes,
+                    of: LoadShare(index: index, count: threads), options: options, budget: budget,
+                    routes: routes,
                     onInterval: { collector.add($0) }, onEnd: { collector.end($0) }))
         }
         self.loops = loops

@@ -1,5 +1,6 @@
 import Catalog
 import Gzip
+import HTTP1
 import Model
 
 /// What `scripts/fuzz TARGET` runs: each is given one input, and stops the process when Dray answers
@@ -12,6 +13,7 @@ enum FuzzTargets {
             "m3u8": { title($0, .hls) },
             "mpd": { title($0, .dash) },
             "sidx": index,
+            "http1": http1,
             "origins": { _ = try? OriginSettingsReader.read($0) },
             "url": url,
         ]
@@ -158,8 +160,83 @@ enum FuzzTargets {
         }
     }
 
+    // MARK: Answers
+
+    /// An answer comes to the same whether it comes whole or byte for byte.
+    private static func http1(_ bytes: [UInt8]) {
+        let (whole, split) = (answer(bytes, piece: max(bytes.count, 1)), answer(bytes, piece: 1))
+        require(whole == split, "an answer is read alike: \(whole), \(split)")
+    }
+
+    private struct Answer: Equatable {
+        var status = 0
+        var data: [UInt8] = []
+        var isDone = false
+        var flaw: ResponseHead.Flaw?
+    }
+
+    private static func answer(_ bytes: [UInt8], piece: Int) -> Answer {
+        var answer = Answer()
+        var body: ResponseBody?
+        var head: [UInt8] = []
+        var start = 0
+        do throws(ResponseHead.Flaw) {
+            while start < bytes.count, body?.isDone != true {
+                let end = min(start + piece, bytes.count)
+                if body == nil {
+                    let searched = head.count
+                    head += bytes[start..<end]
+                    let length = head.withUnsafeBytes {
+                        ResponseHead.length(in: $0, from: searched)
+                    }
+                    guard let length else {
+                        start = end
+                        continue
+                    }
+                    let read = try ResponseHead(head[..<length])
+                    answer.status = read.status
+                    body = read.body
+                    start += length - searched
+                    head = []
+                } else {
+                    try body?.take(bytes[start..<end], &answer.data)
+                    start = end
+                }
+            }
+        } catch {
+            answer.flaw = error
+        }
+        answer.isDone = body?.isDone == true
+        return answer
+    }
+
     private static func require(_ holds: Bool, _ what: @autoclosure () -> String) {
         // An optimised build says nothing of why a precondition fails.
         if !holds { fatalError("broken: \(what())") }
+    }
+}
+
+extension ResponseHead {
+    fileprivate init(_ bytes: ArraySlice<UInt8>) throws(Flaw) {
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(Flaw) in try ResponseHead(bytes) }
+        }
+        self = try result.get()
+    }
+}
+
+extension ResponseBody {
+    fileprivate mutating func take(
+        _ bytes: ArraySlice<UInt8>, _ data: inout [UInt8]
+    ) throws(ResponseHead.Flaw) {
+        var (body, taken) = (self, data)
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(ResponseHead.Flaw) in
+                var bytes = bytes
+                while !bytes.isEmpty, !body.isDone { taken += try body.next(&bytes) }
+            }
+        }
+        (self, data) = (body, taken)
+        try result.get()
     }
 }
