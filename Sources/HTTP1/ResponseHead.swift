@@ -90,10 +90,7 @@ package struct ResponseHead: Sendable, Equatable {
     // MARK: Lines
 
     private static func lineEnd(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
-        guard let base = bytes.baseAddress, start < bytes.count,
-            let found = memchr(base + start, Int32(lf), bytes.count - start)
-        else { return nil }
-        return UnsafeRawPointer(found) - base
+        place(of: lf, in: bytes[min(start, bytes.count)...])
     }
 
     /// Those of a head, without their ends.
@@ -119,8 +116,9 @@ package struct ResponseHead: Sendable, Equatable {
 
         /// A line that is continued begins with a blank, and has no name.
         mutating func add(_ line: Slice<UnsafeRawBufferPointer>) throws(Flaw) {
-            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
-                line[..<colon].allSatisfy({ $0 > space && $0 < 0x7F }), !line.contains(cr)
+            guard let colon = place(of: UInt8(ascii: ":"), in: line), colon > line.startIndex,
+                line[..<colon].allSatisfy({ $0 > space && $0 < 0x7F }),
+                place(of: cr, in: line) == nil
             else { throw .malformed }
             let value = trimmed(line[(colon + 1)...])
             switch colon - line.startIndex {
@@ -164,7 +162,18 @@ package struct ResponseHead: Sendable, Equatable {
     }
 }
 
-let (cr, lf, space, tab, zero): (UInt8, UInt8, UInt8, UInt8, UInt8) = (13, 10, 32, 9, 48)
+let cr: UInt8 = 13
+let lf: UInt8 = 10
+let space: UInt8 = 32
+let tab: UInt8 = 9
+let zero: UInt8 = 48
+
+private func place(of byte: UInt8, in bytes: Slice<UnsafeRawBufferPointer>) -> Int? {
+    guard let base = bytes.base.baseAddress,
+        let found = memchr(base + bytes.startIndex, Int32(byte), bytes.count)
+    else { return nil }
+    return UnsafeRawPointer(found) - base
+}
 
 private func isDigit(_ byte: UInt8) -> Bool { (zero...zero + 9).contains(byte) }
 

@@ -33,10 +33,11 @@ extension HTTP1Transport {
         guard !peers[origin].isLookingUp else { return }
         peers[origin].isLookingUp = true
         let host = peers[origin].host
-        let (lookup, loop) = (settings.lookup, loop)
-        Task {
+        let lookup = settings.lookup
+        // A resolver may take longer than the test.
+        Task { [weak loop] in
             let found = await lookup.addresses(of: host)
-            loop.loop.execute { [weak loop] in loop?.http1?.found(found, origin: origin) }
+            loop?.loop.execute { [weak loop] in loop?.http1?.found(found, origin: origin) }
         }
     }
 

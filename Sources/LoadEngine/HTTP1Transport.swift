@@ -60,8 +60,8 @@ final class HTTP1Transport: LoadTransport {
             return peer
         }
         input = .allocate(byteCount: Self.inputBytes, alignment: 16)
-        timer = loop.loop.makeTimer { [unowned self] in lookForTimeouts() }
-        endTimer = loop.loop.makeTimer { [unowned self] in tellEnds() }
+        timer = loop.loop.makeTimer { [weak self] in self?.lookForTimeouts() }
+        endTimer = loop.loop.makeTimer { [weak self] in self?.tellEnds() }
     }
 
     deinit { input.deallocate() }
@@ -160,8 +160,9 @@ final class HTTP1Transport: LoadTransport {
         request.ended(end)
     }
 
-    /// The same from the loop's next tick on.
+    /// The same in the loop's next tick; nothing more is heard of the connection until then.
     func endLater(_ connection: HTTP1Connection, _ code: FailureCode) {
+        closeSocket(of: connection)
         ended.append((connection, code))
         endTimer?.schedule(afterSeconds: 0)
     }
@@ -206,13 +207,14 @@ final class HTTP1Transport: LoadTransport {
         connection.socket = -1
     }
 
+    /// What is registered keeps this alive, until it is closed: its end may come in the midst of an answer.
     func watch(_ connection: HTTP1Connection, for interest: Interest) {
         do {
             if loop.loop.isRegistered(connection.socket) {
                 try loop.loop.modify(connection.socket, for: interest)
             } else {
                 try loop.loop.register(connection.socket, for: interest) {
-                    [unowned(unsafe) self, connection] _, _ in ready(connection)
+                    [self, connection] _, _ in ready(connection)
                 }
             }
         } catch {
@@ -246,14 +248,18 @@ final class HTTP1Transport: LoadTransport {
         timer?.schedule(afterSeconds: seconds - loop.clock.seconds)
     }
 
+    private func requestEnd(_ connection: HTTP1Connection) -> Double {
+        (connection.request?.sentSeconds ?? .infinity) + settings.http.timeoutSeconds
+    }
+
     private func lookForTimeouts() {
         let now = loop.clock.seconds
         nextLookSeconds = .infinity
         var earliest = Double.infinity
         var late: [HTTP1Connection] = []
         for connection in connections {
-            guard let request = connection.request else { continue }
-            var end = request.sentSeconds + settings.http.timeoutSeconds
+            guard connection.request != nil else { continue }
+            var end = requestEnd(connection)
             switch connection.state {
             case .lookingUp: end = min(end, connection.connectEndSeconds)
             case .connecting: end = min(end, connection.attemptEndSeconds)
@@ -262,8 +268,10 @@ final class HTTP1Transport: LoadTransport {
             if end <= now { late.append(connection) } else { earliest = min(earliest, end) }
         }
         if earliest < .infinity { look(atSeconds: max(earliest, now + coarseness)) }
-        for connection in late where connection.state != .closed {
-            if connection.state == .connecting, !connection.addresses.isEmpty {
+        for connection in late where connection.request != nil {
+            if connection.state == .connecting, now < connection.connectEndSeconds,
+                !connection.addresses.isEmpty, now < requestEnd(connection)
+            {
                 connect(connection)
             } else {
                 end(connection, .failed("origin.timeout"))
