@@ -34,10 +34,12 @@ extension HTTP1Transport {
         peers[origin].isLookingUp = true
         let host = peers[origin].host
         let lookup = settings.lookup
-        // A resolver may take longer than the test.
-        Task { [weak loop] in
+        // On the loop's thread, for others may keep those of tasks from it. A resolver may take longer than the test.
+        let executor = EventLoopTaskExecutor(loop.loop)
+        Task(executorPreference: executor) { [weak loop] in
             let found = await lookup.addresses(of: host)
             loop?.loop.execute { [weak loop] in loop?.http1?.found(found, origin: origin) }
+            withExtendedLifetime(executor) {}
         }
     }
 
