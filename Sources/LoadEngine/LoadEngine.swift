@@ -23,6 +23,8 @@ package final class LoadEngine: Sendable {
         package var mostViewers = 100_000
         /// Most connections that viewers have open, idle ones included, 1 or more.
         package var viewerConnections = 10_000
+        /// Requests that may be under way at a time, as far as files may be open, 1 or more.
+        package var mostRequests = Int.max
         package var lookup: any HostLookup = SystemHostLookup()
         /// Has libcurl carry all requests, those as well that are carried without it, to compare both.
         package var usesLibcurlAlone = false
@@ -35,6 +37,7 @@ package final class LoadEngine: Sendable {
     private let collector: Collector
     private let budget: LoadBudget
 
+    /// Fails with `input.field` where the share may have more requests under way than `options.mostRequests`.
     package init(
         plan: LoadPlan, scenario: LoadScenario, share: LoadShare = .whole, options: Options
     ) throws(Failure) {
@@ -43,8 +46,15 @@ package final class LoadEngine: Sendable {
         self.collector = collector
         let budget = LoadBudget(scenario.caps, share)
         self.budget = budget
-        // No thread without a place.
-        let threads = max(1, min(options.threads, scenario.concurrency))
+        let requests = scenario.mostRequests(of: share)
+        guard requests <= options.mostRequests else {
+            throw Failure(
+                "input.field",
+                "field http.concurrency: given \(requests), allowed up to \(options.mostRequests) here, as "
+                    + "far as files may be open; see ulimit -n")
+        }
+        // No thread without a request: its core would stand idle.
+        let threads = max(1, min(options.threads, requests))
         let routes = options.usesLibcurlAlone ? HTTP1Routes() : HTTP1Routes(plan, scenario.http)
         var loops: [LoadLoop] = []
         for index in 0..<threads {

@@ -43,6 +43,12 @@ package struct LoadScenario: Sendable, Equatable {
     /// user of a closed test as far as that is allowed.
     package var concurrency: Int { http.concurrency ?? max(1_000, placesForUsers) }
 
+    /// Requests that a share has under way at a time at most: of a closed test, no more than it has users.
+    package func mostRequests(of share: LoadShare) -> Int {
+        guard case .closed = model else { return concurrency }
+        return min(concurrency, max(1, Int(share.portion(of: Int64(placesForUsers)))))
+    }
+
     /// Of a closed test, a place for each user as far as that is allowed; 0 of an open one.
     package var placesForUsers: Int {
         guard case .closed = model else { return 0 }

@@ -13,7 +13,7 @@ import Transfer
 struct EngineLoadShares: LoadShareRunner {
     let addressPolicy: AddressPolicy
 
-    /// What of the files that the process may have open is not for viewers' connections.
+    /// What of the files that the process may have open is not for connections.
     private static let otherFiles = 256
 
     func prepare(_ text: String) async throws -> any PreparedLoadShare {
@@ -33,8 +33,9 @@ struct EngineLoadShares: LoadShareRunner {
         if Task.isCancelled { throw Failure("worker.cancelled", "The load test was stopped.") }
         var options = LoadEngine.Options()
         options.threads = ThisMachine.threads
-        options.viewerConnections = max(
-            Int(OpenFiles.raiseLimit()) - Self.otherFiles, Self.otherFiles)
+        let files = Int(OpenFiles.raiseLimit())
+        options.viewerConnections = max(files - Self.otherFiles, Self.otherFiles)
+        options.mostRequests = max(files - Self.otherFiles, 1)
         options.addresses = ready.addresses
         return EngineLoadShare(plan: ready.plan, scenario: scenario, options: options)
     }

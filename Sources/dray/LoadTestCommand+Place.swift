@@ -79,10 +79,12 @@ extension LoadTestCommand {
         options.viewerConnections = max(most - 256, 256)
         options.addresses = LoadAddresses(
             try TransferOptions.addressPolicy(arguments, allowsPrivate: true))
-        guard scenario.concurrency <= max(most - 64, 64) else {
+        options.mostRequests = max(most - 64, 64)
+        let requests = scenario.mostRequests(of: .whole)
+        guard requests <= options.mostRequests else {
             throw LoadTestOptions.refusal(
-                "concurrency", "\(scenario.concurrency)",
-                "\(max(most - 64, 64)) here: this process may have \(most) files open; see ulimit -n"
+                "concurrency", "\(requests)",
+                "\(options.mostRequests) here: this process may have \(most) files open; see ulimit -n"
             )
         }
         if let path = scenario.http.caFile { try checkAuthorities(path) }

@@ -161,6 +161,36 @@ import Testing
         #expect(succeeded.withLock { $0 } == Int64(origin.count("/a")))
     }
 
+    /// Else the origin would be blamed for connections that this process cannot open.
+    @Test func noMoreIsBegunThanFilesMayBeOpenFor() throws {
+        var options = LoadEngine.Options()
+        options.mostRequests = 20
+        let plan = LoadPlan(files: ["http://127.0.0.1:1/file"])
+        #expect {
+            try LoadEngine(
+                plan: plan, scenario: .closed(users: 21, seconds: 1), options: options)
+        } throws: { ($0 as? Failure)?.message.contains("given 21, allowed up to 20") == true }
+        _ = try LoadEngine(
+            plan: plan, scenario: .closed(users: 20, seconds: 1), options: options)
+        // Of a share it is what the share sends.
+        _ = try LoadEngine(
+            plan: plan, scenario: .closed(users: 41, seconds: 1),
+            share: LoadShare(index: 2, count: 3), options: options)
+    }
+
+    /// What a core that has nothing to send does not use would hide that the others are the limit.
+    @Test func noThreadIsWithoutAUser() throws {
+        var options = LoadEngine.Options()
+        options.threads = 4
+        let plan = LoadPlan(files: ["http://127.0.0.1:1/file"])
+        let one = try LoadEngine(
+            plan: plan, scenario: .closed(users: 1, seconds: 1), options: options)
+        #expect(one.threads == 1)
+        let many = try LoadEngine(
+            plan: plan, scenario: .closed(users: 5, seconds: 1), options: options)
+        #expect(many.threads == 4)
+    }
+
     @Test func failuresAreCountedByCode() async throws {
         let origin = try FaultOrigin()
         origin.route("/missing", .init(404, text: "no"))
