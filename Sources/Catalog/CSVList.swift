@@ -22,7 +22,8 @@ final class CSVList: ListDecoder {
         case digest(String)
 
         static let names =
-            "url, name, filename, kind, bytes, size, mirrors, sha256, sha512, sha1, md5, crc32c"
+            "url, name, filename, kind, bytes, size, mirrors, sha256, sha512, sha1, md5, "
+            + "crc64nvme, crc32, crc32c"
 
         init?(_ text: String) {
             switch text.lowercased() {

@@ -8,7 +8,8 @@ import Model
 /// refused, as a misspelt one would otherwise be lost in silence.
 struct JSONAsset {
     static let fields =
-        "url, name, kind, bytes, sha256, sha512, sha1, md5, crc32c, mirrors, sidecars"
+        "url, name, kind, bytes, sha256, sha512, sha1, md5, crc64nvme, crc32, "
+        + "crc32c, mirrors, sidecars"
 
     private var url: WebURL?
     private var name: String?

@@ -3,7 +3,9 @@ import Model
 /// Reads the sidecars of an asset of a JSON list: `[{"url": "…", "required": true | false, "bytes": 0…,
 /// "sha256": "…", …}, "…"]`, of which only `url` is required, or strings, their URLs.
 struct JSONSidecar {
-    private static let fields = "url, required, bytes, sha256, sha512, sha1, md5, crc32c"
+    private static let fields =
+        "url, required, bytes, sha256, sha512, sha1, md5, crc64nvme, crc32, "
+        + "crc32c"
 
     private var url: WebURL?
     private var urlStart: Int

@@ -43,7 +43,7 @@ enum FormatDetector {
 
     /// Nil when more of the list is needed. `held` is its start, without a byte order mark.
     ///
-    /// Throws `input.malformed` for text in UTF-16.
+    /// Throws `input.malformed` for text in UTF-16, and for what is no text.
     static func family(of held: [UInt8], isWhole: Bool) throws(Failure) -> Family? {
         let isAll = isWhole || held.count >= sampleBytes
         if held.starts(with: [0xFF, 0xFE]) || held.starts(with: [0xFE, 0xFF]) {
@@ -63,12 +63,17 @@ enum FormatDetector {
         case ASCII.openBrace:
             let isAsset = namesAnAsset(held, first)
             return isAsset.map { $0 ? .ndjson : .json } ?? (isAll ? .json : nil)
-        default: return text(held, first, isAll: isAll)
+        default:
+            guard !held.contains(0) else {
+                throw Failure("input.malformed", "the list is not text, allowed text in UTF-8")
+            }
+            return text(held, first, isAll: isAll)
         }
     }
 
     private static let assetFields: Set<String> = [
-        "url", "kind", "bytes", "sha256", "sha512", "sha1", "md5", "crc32c", "mirrors",
+        "url", "kind", "bytes", "sha256", "sha512", "sha1", "md5", "crc64nvme", "crc32",
+        "crc32c", "mirrors",
     ]
 
     /// Whether the object at `start` is an asset and no catalog; nil when that is not seen yet.

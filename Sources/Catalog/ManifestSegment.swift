@@ -143,3 +143,10 @@ package enum LiveManifests: Hashable, Sendable {
     /// It is taken for what it lists at this time, in seconds since 1970.
     case snapshot(atSeconds: Double)
 }
+
+extension Rendition {
+    /// Of bits a second, to the nearest.
+    package static func kilobits(_ bits: Int64) -> Int64 {
+        bits / 1_000 + (bits % 1_000 >= 500 ? 1 : 0)
+    }
+}

@@ -133,7 +133,7 @@ extension TrackSelection {
         var words: [String] = []
         if let language = track.language { words.append(String(language.prefix(35))) }
         if let height = track.height { words.append("\(height) lines") }
-        if let bits = track.bandwidth { words.append("\(bits / 1_000) kbit/s") }
+        if let bits = track.bandwidth { words.append("\(Rendition.kilobits(bits)) kbit/s") }
         if let codecs = track.codecs { words.append(String(codecs.prefix(60))) }
         return words.isEmpty ? "one that says nothing of itself" : words.joined(separator: " ")
     }

@@ -62,17 +62,22 @@ package enum ThisMachine {
 
         package init() { self.init(CPUQuota.current) }
 
-        init(_ quota: CPUQuota?) {
+        init(_ quota: CPUQuota?, cpus: Set<Int> = ThisMachine.cpus) {
             // Who has a quota has the machine's CPUs together with those under the same one only.
             id = quota.map { "\(ThisMachine.id) \($0.group)" } ?? ThisMachine.id
             machine = LoadMachine(
-                name: ThisMachine.name, cpus: ThisMachine.cpus, cpuSeconds: 0,
-                quotaCores: quota?.cores)
+                name: ThisMachine.name, cpus: cpus, cpuSeconds: 0, quotaCores: quota?.cores)
         }
 
-        /// Whether the CPU time of so many loops is bounded by a quota.
+        /// Whether so many loops have less CPU time than they could use: fewer CPUs, or a quota.
         package func limits(threads: Int) -> Bool {
-            machine.quotaCores.map { $0 < Double(threads) } ?? false
+            machine.cores > 0 && machine.cores < Double(threads)
+        }
+
+        /// CPUs that so many loops can use at once, 1 or more; a part of one counts as one.
+        package func cores(threads: Int) -> Int {
+            guard limits(threads: threads) else { return max(threads, 1) }
+            return max(Int(machine.cores.rounded(.up)), 1)
         }
 
         /// As the one machine of a second that this process measured.

@@ -104,8 +104,11 @@ package struct TitleReader: Sendable {
             engine.cancelAll(group: group)
         }
         return result.outcome.mapError { failure in
-            failure.code == "origin.tooLarge"
-                ? Failure("manifest.tooLarge", failure.message) : failure
+            switch failure.code {
+            case "content.unexpectedType": Failure("manifest.html", failure.message)
+            case "origin.tooLarge": Failure("manifest.tooLarge", failure.message)
+            default: failure
+            }
         }
     }
 }

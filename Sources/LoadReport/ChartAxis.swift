@@ -11,8 +11,12 @@ struct ChartAxis {
 
     /// - Parameters:
     ///   - lowest: the least value over 0, for powers of ten.
+    ///   - isWhole: for what is counted: no line between two numbers.
     ///   - lower: where the bottom is drawn, and `upper` where the top is.
-    init(lowest: Double, highest: Double, isLogarithmic: Bool, lower: Double, upper: Double) {
+    init(
+        lowest: Double, highest: Double, isLogarithmic: Bool, isWhole: Bool = false, lower: Double,
+        upper: Double
+    ) {
         self.isLogarithmic = isLogarithmic && lowest > 0 && highest.isFinite
         self.lower = lower
         self.upper = upper
@@ -22,7 +26,8 @@ struct ChartAxis {
             ticks = stride(from: first, through: last, by: 1).map { pow(10, $0) }
         } else {
             let top = Self.roundTop(highest)
-            ticks = [0, 0.25, 0.5, 0.75, 1].map { $0 * top }
+            let all = [0, 0.25, 0.5, 0.75, 1].map { $0 * top }
+            ticks = isWhole ? all.filter { $0 == $0.rounded() || $0 == top } : all
         }
     }
 
@@ -37,8 +42,18 @@ struct ChartAxis {
     func grid(left: Double, right: Double, _ format: (Double) -> String) -> String {
         ticks.map {
             SVG.line(left, y($0), right, y($0), "grid")
-                + SVG.label(left - 8, y($0) + 4, format($0), anchor: "end")
+                + SVG.label(left - 8, y($0) + 4, Self.short(format($0)), anchor: "end")
         }.joined()
+    }
+
+    /// Without zeros at the end of a fraction: what stands beside it is exact as well.
+    static func short(_ text: String) -> String {
+        let number = text.prefix { $0.isNumber || $0 == "." || $0 == "," }
+        guard number.contains(".") else { return text }
+        var kept = number
+        while kept.last == "0" { kept.removeLast() }
+        if kept.last == "." { kept.removeLast() }
+        return String(kept + text.dropFirst(number.count))
     }
 
     /// The least round number that is no less: 1, 2, 4 or 8 times a power of ten.

@@ -150,7 +150,7 @@ extension LoadFacts {
             rows: tallies.map { name, tally in
                 [
                     LoadFormat.name(name), LoadFormat.count(tally.requests),
-                    LoadFormat.count(tally.failed), Quantity.bytes(Double(tally.bytes)),
+                    LoadFormat.count(tally.failed), LoadFormat.bytes(tally.bytes),
                     LoadFormat.time(microseconds: tally.mean),
                     LoadFormat.time(tally.longestMicroseconds),
                 ]
@@ -183,7 +183,7 @@ extension LoadFacts {
                     share.worker.isEmpty ? "this process" : LoadFormat.name(share.worker),
                     share.state.rawValue, LoadFormat.count(share.counts.ended),
                     LoadFormat.count(share.counts.failed),
-                    Quantity.bytes(Double(share.counts.bytes)),
+                    LoadFormat.bytes(share.counts.bytes),
                 ]
             }, text: [1, 2])
     }

@@ -79,17 +79,32 @@ struct LoadFacts {
         }
     }
 
-    private func level(_ value: Double) -> String {
-        isOpen ? Quantity.rate(value) : Quantity.digits(value)
+    /// With what it counts where that is no rate of requests.
+    private func level(_ value: Double, isNamed: Bool = true) -> String {
+        let isRate = isOpen && !result.hasViewers
+        let text = isOpen ? Quantity.rate(value) : Quantity.digits(value)
+        guard isNamed, !isRate else { return text }
+        if isOpen { return "\(text) viewers" }
+        return text + (result.hasViewers ? " viewer" : " user") + (value == 1 ? "" : "s")
+    }
+
+    /// Of a load that only its caps end.
+    private func isEndless(_ seconds: Double) -> Bool {
+        seconds >= LoadLimits.stageSeconds.upperBound
+            && (scenario.caps.requests != nil || scenario.caps.bytes != nil)
     }
 
     private var stages: String {
         let most = 6
-        let texts = scenario.stages.prefix(most).map { stage in
-            stage.from == stage.to || stage.seconds == 0
-                ? "\(level(stage.to)) for \(LoadFormat.seconds(stage.seconds))"
-                : "\(level(stage.from)) to \(level(stage.to)) in "
-                    + LoadFormat.seconds(stage.seconds)
+        let texts = scenario.stages.prefix(most).map { stage -> String in
+            if stage.seconds == 0 { return "\(level(stage.to)) at once" }
+            if stage.from == stage.to {
+                return isEndless(stage.seconds)
+                    ? "\(level(stage.to)) until its caps are reached"
+                    : "\(level(stage.to)) for \(LoadFormat.seconds(stage.seconds))"
+            }
+            return "\(level(stage.from, isNamed: false)) to \(level(stage.to)) in "
+                + LoadFormat.seconds(stage.seconds)
         }
         let rest = scenario.stages.count - texts.count
         return texts.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
@@ -101,7 +116,7 @@ struct LoadFacts {
         }
         var parts = [
             "a viewer: plays with \(LoadFormat.seconds(viewer.startupSeconds)) buffered, buffers "
-                + LoadFormat.seconds(max(viewer.bufferSeconds, viewer.startupSeconds))
+                + LoadFormat.seconds(viewer.bufferSeconds)
         ]
         if let watch = viewer.watchSeconds { parts.append("watches \(LoadFormat.seconds(watch))") }
         if viewer.loops { parts.append("again and again") }
@@ -167,7 +182,7 @@ struct LoadFacts {
                 remark: LoadFormat.percent(result.figure(.errorRate))),
             Row(
                 name: "throughput", value: LoadFormat.bandwidth(result.bitsPerSecond),
-                remark: "\(Quantity.bytes(Double(counts.bytes))) in all"),
+                remark: "\(LoadFormat.bytes(counts.bytes)) in all"),
             Row(
                 name: "connections", value: LoadFormat.count(counts.connections),
                 remark: result.warmUp.counts.connections > 0

@@ -7,11 +7,16 @@ enum LoadFormat {
     static let none = "–"
 
     /// `850 µs`, `12.3 ms`, `1.27 s`, `2 min 05 s`
-    static func time(microseconds: Double) -> String {
+    ///
+    /// - Parameter isMeasured: `4.00 ms`, not `4 ms`: beside `4.01 ms` it is as exact.
+    static func time(microseconds: Double, isMeasured: Bool = true) -> String {
         guard microseconds.isFinite, microseconds >= 0 else { return none }
+        func digits(_ value: Double) -> String {
+            isMeasured ? Quantity.measured(value) : Quantity.digits(value)
+        }
         if microseconds < 999.5 { return "\(Quantity.digits(microseconds.rounded())) µs" }
-        if microseconds < 999_500 { return "\(Quantity.digits(microseconds / 1_000)) ms" }
-        if microseconds < 59_950_000 { return "\(Quantity.digits(microseconds / 1_000_000)) s" }
+        if microseconds < 999_500 { return "\(digits(microseconds / 1_000)) ms" }
+        if microseconds < 59_950_000 { return "\(digits(microseconds / 1_000_000)) s" }
         return HumanFormat.duration(seconds: microseconds / 1_000_000)
     }
 
@@ -22,7 +27,9 @@ enum LoadFormat {
     /// `30 s`, `1.5 s`, `2 min 30 s`: as short as what was asked for.
     static func seconds(_ value: Double) -> String {
         guard value.isFinite, value >= 0 else { return none }
-        if value > 0, value < 0.999_5 { return time(microseconds: value * 1_000_000) }
+        if value > 0, value < 0.999_5 {
+            return time(microseconds: value * 1_000_000, isMeasured: false)
+        }
         return value < 59.95
             ? "\(value == value.rounded() ? "\(Int(value))" : Quantity.digits(value)) s"
             : HumanFormat.duration(seconds: value)
@@ -32,7 +39,10 @@ enum LoadFormat {
     static func percent(_ share: Double?) -> String {
         guard let share, share.isFinite else { return none }
         let percent = share * 100
-        if percent == percent.rounded(), percent <= 100 { return "\(Int(max(percent, 0))) %" }
+        let whole = percent.rounded()
+        if abs(percent - whole) < 1e-9, whole <= 100, whole > 0 || percent <= 0 {
+            return "\(Int(max(whole, 0))) %"
+        }
         if percent < 0.001 { return "under 0.001 %" }
         if share < 1, percent > 99.99 { return "over 99.99 %" }
         if percent < 9.995 || (share < 1 && percent > 99) {
@@ -50,11 +60,14 @@ enum LoadFormat {
     }
 
     static func rate(_ perSecond: Double?) -> String {
-        perSecond.map { Quantity.rate($0) } ?? none
+        perSecond.map { "\(Quantity.measured($0))/s" } ?? none
     }
 
+    /// Of a count that was measured: `15.0 MB`.
+    static func bytes(_ count: Int64) -> String { Quantity.bytes(Double(count), isMeasured: true) }
+
     static func bandwidth(_ bitsPerSecond: Double?) -> String {
-        bitsPerSecond.map { Quantity.bandwidth($0) } ?? none
+        bitsPerSecond.map { Quantity.bandwidth($0, isMeasured: true) } ?? none
     }
 
     /// In the unit of a metric.

@@ -132,7 +132,7 @@ package struct LoadHTML {
 
     private func chart(
         _ caption: String, _ format: @escaping (Double) -> String,
-        _ merge: @escaping ([Double]) -> Double, isLogarithmic: Bool = false,
+        _ merge: @escaping ([Double]) -> Double, isLogarithmic: Bool = false, isWhole: Bool = false,
         _ series: [(name: String, value: (LoadSecond) -> Double?)]
     ) -> String {
         TimeChart(
@@ -143,7 +143,7 @@ package struct LoadHTML {
             seconds: result.seconds.map(\.second),
             endSeconds: result.seconds.last.map { Double($0.second) + $0.lengthSeconds } ?? 0,
             warmUpSeconds: result.warmUpSeconds, drainStartSeconds: result.drainStartSeconds,
-            format: format, isLogarithmic: isLogarithmic, merge: merge
+            format: format, isLogarithmic: isLogarithmic, isWhole: isWhole, merge: merge
         ).text
     }
 
@@ -160,6 +160,7 @@ package struct LoadHTML {
                 [("bodies", { $0.perSecond(Double($0.counts.bytes) * 8) })])
             + chart(
                 "Under way at the end of each second", { Quantity.digits($0) }, LoadFormat.most,
+                isWhole: true,
                 [
                     ("requests", { $0.tellsRates ? Double($0.counts.inFlight) : nil }),
                     (
@@ -192,9 +193,11 @@ package struct LoadHTML {
     private var viewerCharts: String {
         chart(
             "Viewers at the end of each second", { Quantity.digits($0) }, LoadFormat.mean,
+            isWhole: true,
             [("viewers", { $0.tellsRates ? Double($0.counts.viewers) : nil })])
             + chart(
                 "Stalls and late segments a second", { Quantity.digits($0) }, LoadFormat.mean,
+                isWhole: true,
                 [
                     ("stalls", { $0.perSecond(Double($0.counts.stalls)) }),
                     ("late segments", { $0.perSecond(Double($0.counts.lateSegments)) }),
@@ -204,7 +207,7 @@ package struct LoadHTML {
 
     private var errorChart: String {
         chart(
-            "Failed requests a second", { Quantity.rate($0) }, LoadFormat.mean,
+            "Failed requests a second", { Quantity.rate($0) }, LoadFormat.mean, isWhole: true,
             [("failed", { $0.perSecond(Double($0.counts.failed)) })])
     }
 

@@ -7,7 +7,7 @@ package import LoadTest
 package struct LoadLive: Sendable {
     /// Of the start, since 1970.
     package let startedSeconds: Double
-    /// Loops of the generators, from 1.
+    /// CPUs that the generators can use at once, from 1.
     package var cores = 1
     /// How many shares of a cluster's test are in which state; empty for this process.
     package var shares: [LoadShareReport.State: Int] = [:]

@@ -10,7 +10,7 @@ package struct LoadProgress: Sendable {
     package var step: String?
 
     private let scenario: LoadScenario
-    /// That the generators' loops have, from 1.
+    /// CPUs that the generators can use at once, from 1.
     package var cores: Int
     private var recent: [LoadInterval] = []
     /// Requests that ended in each of the last seconds, for the bars.
@@ -24,7 +24,7 @@ package struct LoadProgress: Sendable {
     private static let mostThresholds = 6
     private static let mostBars = 60
 
-    /// - Parameter cores: that the generators' loops have.
+    /// - Parameter cores: CPUs that the generators can use at once.
     package init(_ scenario: LoadScenario, cores: Int) {
         self.scenario = scenario
         self.cores = max(cores, 1)
@@ -136,7 +136,8 @@ package struct LoadProgress: Sendable {
         return line
     }
 
-    /// The load over the whole test; what is past stands out.
+    /// The load over the whole test, with a mark where it is now. One load for all of it, whose shape says
+    /// nothing, is a bar that fills.
     private func appendStages(to line: inout StyledLine, width: Int, _ style: TerminalStyle) {
         guard width > 0, durationSeconds.isFinite, durationSeconds > 0 else { return }
         let levels = (0..<width).map { column in
@@ -146,8 +147,16 @@ package struct LoadProgress: Sendable {
         let shape = LoadFormat.sparkline(
             levels, columns: width, usesUnicode: style.usesUnicode, merge: LoadFormat.most)
         let past = Int(min(elapsedSeconds / durationSeconds, 1) * Double(width))
+        let isEven = levels.allSatisfy { $0 == levels.first }
+        let (mark, left) = style.usesUnicode ? ("│", "░") : ("|", ".")
         line.append(String(shape.prefix(past)), past == width ? .green : .cyan)
-        line.append(String(shape.dropFirst(past)), .dim)
+        guard past < width else { return }
+        if isEven {
+            line.append(String(repeating: left, count: width - past), .dim)
+        } else {
+            line.append(mark)
+            line.append(String(shape.dropFirst(past + 1)), .dim)
+        }
     }
 
     /// Of pieces with their looks.
@@ -156,8 +165,9 @@ package struct LoadProgress: Sendable {
     }
 
     private var requestParts: [StyledLine] {
-        let rate = Self.column(Quantity.rate(Double(now.counts.ended) * perSecond), 10)
-        let bits = Self.column(Quantity.bandwidth(Double(now.counts.bytes) * 8 * perSecond), 11)
+        let rate = Self.column(LoadFormat.rate(Double(now.counts.ended) * perSecond), 10)
+        let bits = Self.column(
+            LoadFormat.bandwidth(Double(now.counts.bytes) * 8 * perSecond), 11)
         var parts = [
             Self.part(("  requests    ", .dim), ("\(rate)  \(bits)", .plain)),
             Self.part(("  in flight ", .dim), (HumanFormat.count(now.counts.inFlight), .plain)),
@@ -283,8 +293,8 @@ package struct LoadProgress: Sendable {
         if let target = scenario.wanted(atSeconds: elapsedSeconds) {
             parts.append("target \(level(target.level))")
         }
-        parts.append("\(Quantity.rate(Double(now.counts.ended) * perSecond)) answered")
-        parts.append(Quantity.bandwidth(Double(now.counts.bytes) * 8 * perSecond))
+        parts.append("\(LoadFormat.rate(Double(now.counts.ended) * perSecond)) answered")
+        parts.append(LoadFormat.bandwidth(Double(now.counts.bytes) * 8 * perSecond))
         parts.append("p99 \(quantile(.total, 0.99))")
         if hasViewers { parts.append(HumanFormat.count(now.counts.viewers, "viewer")) }
         if now.counts.failed > 0 { parts.append("\(LoadFormat.percent(errorRate)) failed") }

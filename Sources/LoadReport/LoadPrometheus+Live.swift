@@ -50,7 +50,7 @@ extension LoadPrometheus {
         single(
             "generator_cpu_seconds_total", "counter", "CPU time of the generators' loops.",
             live.total.counts.cpuSeconds)
-        gauge("generator_cores", "Cores that the generators' loops have.", live.generatorCores)
+        gauge("generator_cores", "Cores that the generators can use.", live.generatorCores)
         gauge(
             "generator_cpu_ratio",
             "CPU time of the generators of what their cores have, of the last five seconds.",

@@ -26,15 +26,6 @@ extension LoadResult {
         figure.value(in: total, measuredSeconds: measuredSeconds)
     }
 
-    /// Cores that the generators had: of workers on one machine together its own.
-    var generatorCores: Double { total.machineCores ?? Double(cores) }
-
-    /// Of the generators' cores, 0 to 1.
-    var cpuShare: Double? {
-        let available = measuredSeconds * generatorCores
-        return available > 0 ? total.counts.cpuSecondsInTime / available : nil
-    }
-
     /// Of the cores of the machine that was busiest, 0 to 1; of all where machines are not told apart.
     var busiestShare: Double? {
         guard let machine = total.busiestMachine else { return cpuShare }

@@ -22,6 +22,8 @@ struct TimeChart {
     var format: (Double) -> String
     /// Powers of ten evenly spaced: what is usual stays visible beside a peak.
     var isLogarithmic = false
+    /// What is counted has no line between two numbers.
+    var isWhole = false
     /// What neighbours become where there are more seconds than can be drawn apart.
     var merge: ([Double]) -> Double
 
@@ -37,8 +39,8 @@ struct TimeChart {
         let highest = drawn.flatMap { $0.1.map(\.value) }.filter(\.isFinite).max() ?? 0
         let lowest = drawn.flatMap { $0.1.map(\.value) }.filter { $0 > 0 }.min() ?? 0
         let axis = ChartAxis(
-            lowest: lowest, highest: highest, isLogarithmic: isLogarithmic, lower: Self.lower,
-            upper: Self.upper)
+            lowest: lowest, highest: highest, isLogarithmic: isLogarithmic, isWhole: isWhole,
+            lower: Self.lower, upper: Self.upper)
         var content = warmUp + drain
         content += axis.grid(left: Self.left, right: SVG.width - Self.right, format)
         content += clock

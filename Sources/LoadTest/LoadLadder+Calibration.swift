@@ -51,9 +51,18 @@ extension LoadResult {
         return measurement
     }
 
-    /// Of a test that ran once: a thread here, or a worker of a cluster, is a worker of the plan.
+    /// Of a test that ran once: a thread here, as far as it has a core, or a worker of a cluster, is a
+    /// worker of the plan.
     package var poolMeasurement: PoolMeasurement? {
-        poolMeasurement(workers: Double(shares.isEmpty ? cores : shares.count))
+        guard shares.isEmpty else { return poolMeasurement(workers: Double(shares.count)) }
+        return poolMeasurement(workers: max(min(Double(cores), generatorCores), 1))
+    }
+
+    /// Whether so many workers shared cores, so that it shows what these can do: of threads here always
+    /// where there are more than cores, of a cluster's workers where they used these up.
+    package func showsCores(of workers: Double) -> Bool {
+        guard workers > max(generatorCores, 1) else { return false }
+        return shares.isEmpty || (cpuShare ?? 0) > LoadHealth.mostCPUShare
     }
 }
 
@@ -62,7 +71,20 @@ extension LoadLadder {
     /// `calibration`, where `dray plan --calibrate` finds them.
     package var poolMeasurements: [PoolMeasurement] {
         guard unit == .workers else { return [] }
-        return steps.compactMap { $0.result.poolMeasurement(workers: $0.level) }
+        return steps.compactMap {
+            $0.result.showsCores(of: $0.level)
+                ? nil : $0.result.poolMeasurement(workers: $0.level)
+        }
+    }
+
+    /// A sentence of the steps that are left out because their workers shared cores; nil where none did.
+    package var sharedCores: String? {
+        let shared = unit == .workers ? steps.filter { $0.result.showsCores(of: $0.level) } : []
+        guard let last = shared.last else { return nil }
+        let levels = shared.map { "\(Int($0.level))" }.joined(separator: ", ")
+        let cores = last.result.generatorCores
+        let text = Int(exactly: cores).map(String.init) ?? "\((cores * 100).rounded() / 100)"
+        return "of \(levels) workers had \(text) core\(cores == 1 ? "" : "s") together"
     }
 
     /// As of a result.
@@ -73,6 +95,11 @@ extension LoadLadder {
                 + "run it without --search"
         }
         guard poolMeasurements.isEmpty else { return nil }
+        if let sharedCores, steps.allSatisfy({ $0.result.showsCores(of: $0.level) }) {
+            return
+                "its steps \(sharedCores), which shows what these can do and not what workers can; "
+                + "run it with as many workers as cores at most"
+        }
         return steps.last?.result.calibrationRefusal ?? "no step of it came to its end"
     }
 }

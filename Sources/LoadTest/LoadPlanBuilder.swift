@@ -43,7 +43,8 @@ package struct LoadPlanBuilder {
         manifest: String, tracks: [TitleTrack], name: String, weight: Double
     ) throws(Failure) {
         let start = begin(name, weight)
-        let first = try add(manifest, nil, .playlist)
+        // A player reads the playlists; who measures what segments take does not.
+        let first = playsTitles ? try add(manifest, nil, .playlist) : 0
         var choice = PlayedTracks(tracks)
         // Who makes requests alone asks for what a player would.
         if choice.video.isEmpty { choice = PlayedTracks(everything: tracks) }
@@ -51,7 +52,7 @@ package struct LoadPlanBuilder {
         for periods in choice.video { ladder.append(try add(periods)) }
         var audio: MediaTitle.Track?
         if !choice.audio.isEmpty { audio = try add(choice.audio) }
-        guard plan.objects.count > Int(start) + 1 else {
+        guard plan.objects.count > Int(start) + (playsTitles ? 1 : 0) else {
             throw Failure("input.target", "the title lists no segment")
         }
         end(from: start)
@@ -76,7 +77,7 @@ package struct LoadPlanBuilder {
         var track = MediaTitle.Track(
             name: name, bitsPerSecond: rendition.bandwidth ?? rendition.averageBandwidth ?? 0,
             setup: [], segments: [])
-        if let playlist = periods.first?.playlist {
+        if playsTitles, let playlist = periods.first?.playlist {
             track.setup.append(try add(playlist.text, nil, .playlist, place))
         }
         for period in periods {
@@ -114,7 +115,7 @@ package struct LoadPlanBuilder {
         if let height = rendition.height { words.append("\(height)p") }
         if let language = rendition.language { words.append(Redaction.shown(language)) }
         if let bits = rendition.bandwidth ?? rendition.averageBandwidth {
-            words.append("\(bits / 1_000) kbit/s")
+            words.append("\(Rendition.kilobits(bits)) kbit/s")
         }
         if words.count == 1, !rendition.id.isEmpty { words.append(Redaction.shown(rendition.id)) }
         return words.joined(separator: " ")

@@ -35,8 +35,17 @@ package struct LoadResult: Sendable {
     package var sharesWithoutBreakdown: [Int] = []
     /// What else a reader has to know of how it went, a sentence each.
     package var notes: [String] = []
-    /// Loops of the generators, all shares together, each with a core where there are so many.
+    /// CPUs that the generators could use at once, all shares together; a part of one counts as one.
     package var cores = 1
+
+    /// Cores that the generators had: of workers on one machine together its own.
+    package var generatorCores: Double { total.machineCores ?? Double(cores) }
+
+    /// Of the generators' cores, 0 to 1.
+    package var cpuShare: Double? {
+        let available = measuredSeconds * generatorCores
+        return available > 0 ? total.counts.cpuSecondsInTime / available : nil
+    }
 
     /// Those that did not hold.
     package var broken: [LoadVerdict] { verdicts.filter { !$0.holds } }

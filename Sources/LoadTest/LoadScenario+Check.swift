@@ -27,7 +27,14 @@ extension LoadScenario {
                 "targets[\(place)].weight", "given beside zipf",
                 allowed: "without it: zipf goes by the order of the targets")
         }
-        guard case .viewers = user else { return }
+        guard case .viewers(let viewers) = user else { return }
+        guard viewers.bufferSeconds >= viewers.startupSeconds else {
+            throw Self.refusal(
+                "viewers.bufferSeconds",
+                "a buffer of \(Self.text(viewers.bufferSeconds)) s is less than the "
+                    + "\(Self.text(viewers.startupSeconds)) s that playing starts with",
+                allowed: "one that holds them")
+        }
         for (place, target) in targets.enumerated() {
             guard case .url(_, .file) = target.source else { continue }
             throw Self.refusal(

@@ -21,7 +21,7 @@ package enum LoadText {
         repeat {
             guard let (number, tail) = number(rest),
                 let unit = durations.first(where: { $0.name == tail.prefix { $0.isLetter } })
-            else { throw LoadInputError(given: text, allowed: "a time: 250ms, 30s, 5m, 1h30m") }
+            else { throw LoadInputError(given: text, allowed: "a time: 250ms, 30s, 5m, 1h30m, 2d") }
             seconds += number * unit.factor
             rest = tail.dropFirst(unit.name.count)
         } while !rest.isEmpty
@@ -86,7 +86,7 @@ package enum LoadText {
     static let durations = [
         Unit(name: "us", factor: 1e-6), Unit(name: "µs", factor: 1e-6),
         Unit(name: "ms", factor: 1e-3), Unit(name: "s", factor: 1), Unit(name: "m", factor: 60),
-        Unit(name: "h", factor: 3_600),
+        Unit(name: "h", factor: 3_600), Unit(name: "d", factor: 86_400),
     ]
     static let bytes = [
         Unit(name: "B", factor: 1), Unit(name: "kB", factor: 1e3), Unit(name: "MB", factor: 1e6),

@@ -35,12 +35,14 @@ extension FailureCode {
         // 1xx: what the caller gave.
         row(100, "input.usage", .never, "Run the command with --help for what it takes."),
         row(101, "input.unreadable", .never, "Check that the file exists and can be read."),
-        row(102, "input.malformed", .never, "Correct the line and column that the message names."),
+        row(
+            102, "input.malformed", .never,
+            "Correct the input where the message says that it is wrong."),
         row(103, "input.empty", .never, "Name at least one asset."),
         row(104, "input.duplicate", .never, "Give assets names, and files keys, of their own."),
         row(105, "input.url", .never, "Use an http or https URL without control characters."),
         row(106, "input.field", .never, "Give the field a value in the range that is named."),
-        row(107, "input.tooLarge", .never, "Split the input; the limit is in the message."),
+        row(107, "input.tooLarge", .never, "Make the input smaller; the limit is in the message."),
         row(108, "input.destination", .never, "Name a place that can be written."),
         row(110, "input.notFound", .never, "Check the name or number; `dray status` lists them."),
         row(111, "input.method", .never, "Use one of the methods that the answer allows."),
@@ -138,7 +140,7 @@ extension FailureCode {
             504, "storage.pathConflict", .never,
             "Two URLs are stored under one name, or one's file is another's folder; keep one of them."
         ),
-        row(505, "storage.pathRefused", .never, "The path would leave the site; check the URL."),
+        row(505, "storage.pathRefused", .never, "The site cannot have that path; check the URL."),
         row(506, "storage.unreachable", .never, "The worker does not know this kind of storage."),
         row(
             507, "storage.quota", .siteFault,

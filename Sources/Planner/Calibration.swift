@@ -67,7 +67,9 @@ package struct Calibration: Sendable {
             } catch {
                 throw PlannerError(
                     field: "line \(number)", given: "no measurement",
-                    allowed: "give JSON of dray benchmark, an array of such, or one a line")
+                    allowed:
+                        "give JSON of dray benchmark or dray loadtest --scale, an array of such, or "
+                        + "one a line")
             }
         }
         return runs
@@ -86,7 +88,9 @@ package struct Calibration: Sendable {
         guard !values.isEmpty else {
             throw PlannerError(
                 field: "the file", given: "without a measurement that a plan can use",
-                allowed: "give JSON of dray benchmark transfer, dray benchmark queue or pool runs")
+                allowed:
+                    "give JSON of dray benchmark transfer, dray benchmark queue, dray loadtest "
+                    + "--scale or pool runs")
         }
     }
 

@@ -21,6 +21,11 @@ package struct ThroughputTable: Sendable {
                 number == 1 && line.first == "\u{FEFF}" ? line.dropFirst() : line)
             guard let first = cells.first, !first.hasPrefix("#") else { continue }
             guard let chosen = columns else {
+                guard !first.hasPrefix("<") else {
+                    throw PlannerError(
+                        field: "the table", given: "HTML or XML",
+                        allowed: "give CSV: a line with N and X for each measurement")
+                }
                 columns = try Self.columns(cells, line: number)
                 if Double(first) != nil {
                     points.append(try Self.point(cells, columns ?? (0, 1), line: number))

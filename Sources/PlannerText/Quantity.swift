@@ -3,16 +3,23 @@ import Runtime
 /// Figures of a plan as people read them: three significant digits, powers of 1,000.
 package enum Quantity {
     /// `4.66 Mbit/s`
-    package static func bandwidth(_ bitsPerSecond: Double) -> String {
-        scaled(bitsPerSecond, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s"])
+    ///
+    /// - Parameter isMeasured: `5.00 Mbit/s`, not `5 Mbit/s`.
+    package static func bandwidth(_ bitsPerSecond: Double, isMeasured: Bool = false) -> String {
+        scaled(
+            bitsPerSecond, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s"], isMeasured)
     }
 
     /// `12.8 TB`
-    package static func bytes(_ count: Double) -> String {
-        scaled(count, ["B", "kB", "MB", "GB", "TB", "PB", "EB"])
+    ///
+    /// - Parameter isMeasured: `5.00 MB`, not `5 MB`.
+    package static func bytes(_ count: Double, isMeasured: Bool = false) -> String {
+        scaled(count, ["B", "kB", "MB", "GB", "TB", "PB", "EB"], isMeasured)
     }
 
-    private static func scaled(_ value: Double, _ units: [String]) -> String {
+    private static func scaled(
+        _ value: Double, _ units: [String], _ isMeasured: Bool
+    ) -> String {
         guard value.isFinite else { return "–" }
         var value = value
         var unit = 0
@@ -20,7 +27,7 @@ package enum Quantity {
             value /= 1_000
             unit += 1
         }
-        return "\(digits(value)) \(units[unit])"
+        return "\(isMeasured && unit > 0 ? measured(value) : digits(value)) \(units[unit])"
     }
 
     /// `56.2/s`
@@ -34,6 +41,14 @@ package enum Quantity {
         if value == value.rounded() { return String(Int(value)) }
         if size < 0.01, size > 0 { return small(value) }
         return HumanFormat.fixed(value, places: size >= 9.995 ? 1 : size >= 0.995 ? 2 : 3)
+    }
+
+    /// As `digits`, but a whole number has its zeros too: it is as exact as the others.
+    package static func measured(_ value: Double) -> String {
+        guard value.isFinite, value == value.rounded(), value != 0, abs(value) < 99.95 else {
+            return digits(value)
+        }
+        return HumanFormat.fixed(value, places: abs(value) >= 9.995 ? 1 : 2)
     }
 
     /// Under a hundredth: two digits, or that it is next to nothing.

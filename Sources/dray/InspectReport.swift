@@ -155,7 +155,8 @@ struct InspectReport {
                 let isKnown = sum.segments > 0
                 return [
                     printable(track.id), kind, track.language.map(printable) ?? "–", picture,
-                    track.bandwidth.map { "\(HumanFormat.count($0 / 1_000)) kbit/s" } ?? "–",
+                    track.bandwidth.map { "\(HumanFormat.count(Rendition.kilobits($0))) kbit/s" }
+                        ?? "–",
                     track.codecs.map(printable) ?? "–",
                     isKnown ? HumanFormat.count(sum.segments) : "–",
                     isKnown ? HumanFormat.duration(seconds: sum.durationSeconds) : "–",

@@ -19,7 +19,7 @@ protocol LoadPlace: Sendable {
 
 /// What sends the load of a test.
 struct LoadGenerators: Sendable, Equatable {
-    /// That their loops have, from 1.
+    /// CPUs that they can use at once, from 1.
     var cores = 1
     /// Of a cluster: how many shares are in which state.
     var shares: [LoadShareReport.State: Int] = [:]
@@ -38,6 +38,7 @@ struct LocalLoadPlace: LoadPlace {
     private let options: LoadEngine.Options
     private let transfer: TransferEngine
     private let lookup: any HostLookup
+    private let cores: LocalLoadCores
 
     /// - Parameter http: how the scenario's requests are made, for manifests as well.
     init(
@@ -46,11 +47,12 @@ struct LocalLoadPlace: LoadPlace {
     ) throws(Failure) {
         self.options = options
         self.lookup = lookup
+        cores = LocalLoadCores(ThisMachine.Generator().cores(threads: options.threads))
         transfer = try TransferEngine(
             options: LoadPreflight.transferOptions(http, options.addresses.policy))
     }
 
-    var generators: LoadGenerators { LoadGenerators(cores: options.threads) }
+    var generators: LoadGenerators { LoadGenerators(cores: cores.count) }
 
     func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad {
         var means = LoadPreflight.Means(engine: transfer, readList: Self.assets)
@@ -62,7 +64,8 @@ struct LocalLoadPlace: LoadPlace {
         var options = options
         options.addresses = ready.addresses
         return PreparedLoad(
-            scenario: scenario, runner: LocalLoadRunner(plan: ready.plan, options: options),
+            scenario: scenario,
+            runner: LocalLoadRunner(plan: ready.plan, options: options, cores: cores),
             publicHosts: ready.publicHosts)
     }
 

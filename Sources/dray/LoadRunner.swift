@@ -31,7 +31,7 @@ struct LoadRunEnd: Sendable {
     var failure: Failure?
     /// From the start until the last request ended.
     var elapsedSeconds: Double
-    /// That the generators had.
+    /// CPUs that the generators could use at once.
     var cores: Int
 }
 
@@ -45,11 +45,14 @@ final class LocalLoadRunner: LoadRunner {
 
     private let plan: LoadPlan
     private let options: LoadEngine.Options
+    private let cores: LocalLoadCores
     private let state = Mutex(State.idle)
 
-    init(plan: LoadPlan, options: LoadEngine.Options) {
+    /// - Parameter cores: told of those of each run when it begins.
+    init(plan: LoadPlan, options: LoadEngine.Options, cores: LocalLoadCores) {
         self.plan = plan
         self.options = options
+        self.cores = cores
     }
 
     func run(
@@ -67,7 +70,10 @@ final class LocalLoadRunner: LoadRunner {
         if let stopped { engine.stop(stopped) }
         defer { state.withLock { if case .running = $0 { $0 = .idle } } }
         let generator = ThisMachine.Generator()
-        let isLimited = generator.limits(threads: engine.threads)
+        let busy = scenario.mostBusy(ofLoops: engine.threads)
+        let isLimited = generator.limits(threads: busy)
+        let cores = generator.cores(threads: busy)
+        self.cores.count = cores
         let begun = MonotonicClock.nowNanoseconds
         do throws(Failure) {
             let outcome = try await engine.run(startNanoseconds: begun) { interval in
@@ -77,13 +83,13 @@ final class LocalLoadRunner: LoadRunner {
             }
             return LoadRunEnd(
                 ending: outcome.ending, breakdown: outcome.breakdown, shares: [],
-                elapsedSeconds: outcome.elapsedSeconds, cores: engine.threads)
+                elapsedSeconds: outcome.elapsedSeconds, cores: cores)
         } catch {
             // What was measured until then is told all the same.
             var end = LoadRunEnd(
                 ending: .interrupted, breakdown: LoadBreakdown(), shares: [],
                 elapsedSeconds: Double(MonotonicClock.nowNanoseconds - begun) / 1e9,
-                cores: engine.threads)
+                cores: cores)
             end.failure = error
             return end
         }
@@ -100,5 +106,25 @@ final class LocalLoadRunner: LoadRunner {
             return engine
         }
         engine?.stop(ending)
+    }
+}
+
+/// CPUs that the load of this process can use at once, from 1. Safe to use from any thread.
+final class LocalLoadCores: Sendable {
+    private let value: Mutex<Int>
+
+    init(_ count: Int) { value = Mutex(count) }
+
+    var count: Int {
+        get { value.withLock(\.self) }
+        set { value.withLock { $0 = newValue } }
+    }
+}
+
+extension LoadScenario {
+    /// How many of so many loops can be at work at once: a user is in one of them.
+    fileprivate func mostBusy(ofLoops loops: Int) -> Int {
+        guard model == .closed else { return loops }
+        return min(loops, max(Int(min(mostLevel, 1e6).rounded(.up)), 1))
     }
 }

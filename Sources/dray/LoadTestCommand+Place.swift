@@ -36,18 +36,19 @@ extension LoadTestCommand {
             for option in ["queue", "workers", "at-least", "wait"]
             where arguments.text(option) != nil {
                 throw UsageError(
-                    "--\(option) is of --cluster", hint: "Add --cluster, or leave it out.")
+                    "--\(option) needs --cluster", hint: "Add --cluster, or leave it out.")
             }
             return try localPlace(arguments, scenario)
         }
         guard arguments.integer("threads") == nil else {
             throw UsageError(
-                "--threads is of this process", hint: "Workers use all of their cores.")
+                "--threads is for a load of this process", hint: "Workers use all of their cores.")
         }
         for option in ["allow-addresses", "deny-addresses"]
         where !arguments.texts(option).isEmpty {
             throw UsageError(
-                "--\(option) is of this process", hint: "Give it to the workers instead.")
+                "--\(option) is for a load of this process", hint: "Give it to the workers instead."
+            )
         }
         var options = ClusterLoadRunner.Options()
         options.queue = arguments.text("queue")

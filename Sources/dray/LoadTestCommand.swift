@@ -60,8 +60,9 @@ enum LoadTestCommand {
             help: "With --search: the rate or users not to go beyond. Default: 1000000."),
         CommandOption(
             "scale", .text(placeholder: "LIST"),
-            help: "Run it with 1,2,4,8 workers, each with the users that are given, and fit the "
-                + "Universal Scalability Law."),
+            help:
+                "Run it with 1,2,4,8 workers, without --cluster threads, each with the users that "
+                + "are given, and fit the Universal Scalability Law."),
         CommandOption(
             "yes", .flag, help: "Do not wait before a load goes to a public address."),
     ]
@@ -86,6 +87,12 @@ enum LoadTestCommand {
     // MARK: Running
 
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
+        do { return try await runAsAsked(arguments) } catch {
+            throw LoadTestOptions.inOptions(error, arguments)
+        }
+    }
+
+    private static func runAsAsked(_ arguments: Arguments) async throws -> ExitCode {
         let scenario = try LoadTestOptions.scenario(arguments)
         let course = try course(arguments, scenario)
         let files = try LoadTestFiles(arguments)
@@ -98,7 +105,8 @@ enum LoadTestCommand {
         let place = try place(arguments, scenario, course, display)
         let metrics = LoadMetrics(scenario) { place.generators }
         let service = LoadTestService(
-            scenario, course, place, isTold: arguments.flag("yes"), display, metrics)
+            scenario, course, place, isTold: arguments.flag("yes"), display, metrics,
+            told: { LoadTestOptions.inOptions($0, arguments) })
         let watched = listen.map { [LoadMetricsService($0, isQuiet: isQuiet, metrics)] }
         // Workers that are lost are waited for before the rest is told.
         let code = await runServices(
@@ -118,7 +126,7 @@ enum LoadTestCommand {
     ) throws -> LoadTestSession.Course {
         let isSearch = arguments.flag("search")
         if !isSearch, let option = ["step", "most"].first(where: { arguments.text($0) != nil }) {
-            throw UsageError("--\(option) is of --search", hint: "Add --search, or leave it out.")
+            throw UsageError("--\(option) needs --search", hint: "Add --search, or leave it out.")
         }
         if let text = arguments.text("scale") {
             guard !isSearch else {
@@ -127,14 +135,14 @@ enum LoadTestCommand {
             }
             guard scenario.model == .closed else {
                 throw UsageError(
-                    "--scale is of users", hint: "A rate is the same for any number of workers.")
+                    "--scale needs --users", hint: "A rate is the same for any number of workers.")
             }
             return .scale(try workers(text))
         }
         guard isSearch else { return .once }
         guard !scenario.thresholds.isEmpty else {
             throw UsageError(
-                "--search is without a threshold",
+                "--search needs --threshold",
                 hint: "Add what must hold: --threshold 'p99(total) < 200ms'.")
         }
         let step = try LoadTestOptions.duration("step", arguments, 1...3_600) ?? 10

@@ -27,7 +27,7 @@ final class LoadTestDisplay: Sendable {
 
     /// Takes a second that is over, with all that counts up to then.
     ///
-    /// - Parameter cores: that the generators' loops have, from 1.
+    /// - Parameter cores: CPUs that the generators can use at once, from 1.
     func show(_ interval: LoadInterval, _ result: LoadResult, cores: Int) {
         progress.withLock { progress in
             progress?.cores = cores

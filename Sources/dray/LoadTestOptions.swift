@@ -18,7 +18,7 @@ enum LoadTestOptions {
         CommandOption(
             "duration", short: "d", .text(placeholder: "TIME"),
             help:
-                "How long, 30s, 5m, 1h; of a scenario's stages the first so much. Default: what the "
+                "How long, 30s, 5m, 1h; of stages the first so much. Default: what the "
                 + "stages take, or until --requests or --bytes are reached, or else 10s."),
         CommandOption(
             "requests", short: "n", .integer(placeholder: "N", range: 1...1_000_000_000_000),
@@ -63,7 +63,8 @@ enum LoadTestOptions {
             "viewers", .flag,
             help: "Each that comes is a viewer who plays a title. Default: for HLS and DASH."),
         CommandOption(
-            "plain", .flag, help: "Ask for the segments of titles as fast as they come instead."),
+            "plain", .flag,
+            help: "Ask for the segments of titles as fast as they come instead, without playlists."),
         CommandOption(
             "watch", .text(placeholder: "TIME"),
             help: "How much of a title is watched. Default: all of it."),
@@ -127,7 +128,7 @@ enum LoadTestOptions {
         }
         if arguments.text("kind") != nil, !isNew, arguments.texts("target").isEmpty {
             throw UsageError(
-                "--kind is of URLs of the command line",
+                "--kind is for URLs of the command line",
                 hint: "Give kind beside the url in the scenario.")
         }
         for url in arguments.texts("target") {
@@ -136,8 +137,12 @@ enum LoadTestOptions {
         scenario.targets += arguments.texts("list").map {
             LoadTarget(name: $0, source: .list($0))
         }
-        // What a scenario's file lacks is named as its field is.
-        guard !scenario.targets.isEmpty || !isNew else {
+        guard !scenario.targets.isEmpty else {
+            if let operand, !isNew {
+                throw UsageError(
+                    "\(printable(operand)): field targets: is missing",
+                    hint: "Add --target URL or --list FILE, or give the scenario targets.")
+            }
             throw UsageError(
                 "TARGET is missing",
                 hint: "Give a URL, a scenario with targets, --target URL or --list FILE.")
@@ -168,7 +173,7 @@ enum LoadTestOptions {
         }
         guard case .viewers(var settings) = scenario.user else {
             if let own {
-                throw UsageError("--\(own) is of viewers", hint: "Add --viewers, or leave it out.")
+                throw UsageError("--\(own) needs viewers", hint: "Add --viewers, or leave it out.")
             }
             return
         }
@@ -235,7 +240,7 @@ enum LoadTestOptions {
         if let seconds { limit(&scenario, toSeconds: seconds) }
         if arguments.flag("poisson") {
             guard case .open = scenario.model else {
-                throw UsageError("--poisson is of a rate", hint: "Add --rate, or leave it out.")
+                throw UsageError("--poisson needs --rate", hint: "Add --rate, or leave it out.")
             }
             scenario.model = .open(.poisson)
         }
@@ -279,11 +284,6 @@ enum LoadTestOptions {
                     "up to \(LoadLimits.stages) stages of up to a week, each to a \(number) up to "
                         + "\(Int(range.upperBound))")
             }
-            guard seconds == nil else {
-                throw UsageError(
-                    "--duration and stages exclude each other",
-                    hint: "The stages say how long it takes.")
-            }
             return stages
         }
         guard let (level, rest) = LoadText.number(text[...]), rest.isEmpty, isAllowed(level),
@@ -315,7 +315,11 @@ enum LoadTestOptions {
                 throw UsageError(
                     "--header is given too often", hint: "Give at most \(LoadLimits.headers).")
             }
-            let header = try RequestHeader(line: line)
+            let header: RequestHeader
+            do throws(Failure) { header = try RequestHeader(line: line) } catch {
+                throw UsageError(
+                    "--header: \(printable(error.message))", hint: "Write 'Name: value'.")
+            }
             scenario.http.headers.removeAll { $0.name.lowercased() == header.name.lowercased() }
             scenario.http.headers.append(header)
         }
@@ -336,7 +340,7 @@ enum LoadTestOptions {
         }
         guard arguments.flag("abort") else { return }
         guard !scenario.thresholds.isEmpty else {
-            throw UsageError("--abort is of thresholds", hint: "Add --threshold RULE.")
+            throw UsageError("--abort needs --threshold", hint: "Add --threshold RULE.")
         }
         for place in scenario.thresholds.indices {
             scenario.thresholds[place].abortAfterSeconds =

@@ -14,6 +14,7 @@ final class LoadTestService: DrainableService {
     private let display: LoadTestDisplay
     private let metrics: LoadMetrics
     private let pause: Pause
+    private let told: @Sendable (any Error) -> any Error
     private let running = Mutex<Task<Void, any Error>?>(nil)
     private let found = Mutex<LoadTestSession.Outcome?>(nil)
 
@@ -23,10 +24,12 @@ final class LoadTestService: DrainableService {
     /// - Parameters:
     ///   - isTold: there is no wait before a load goes to a public address.
     ///   - pause: that wait.
+    ///   - told: an error of the scenario, as it is told.
     init(
         _ scenario: LoadScenario, _ course: LoadTestSession.Course, _ place: any LoadPlace,
         isTold: Bool, _ display: LoadTestDisplay, _ metrics: LoadMetrics,
-        pause: @escaping Pause = { try await Task.sleep(for: .seconds($0)) }
+        pause: @escaping Pause = { try await Task.sleep(for: .seconds($0)) },
+        told: @escaping @Sendable (any Error) -> any Error = { $0 }
     ) {
         self.scenario = scenario
         self.course = course
@@ -35,6 +38,7 @@ final class LoadTestService: DrainableService {
         self.display = display
         self.metrics = metrics
         self.pause = pause
+        self.told = told
     }
 
     /// What was measured; nil when it did not come to that.
@@ -63,7 +67,8 @@ final class LoadTestService: DrainableService {
     func drain() async { running.withLock { $0 }?.cancel() }
 
     private func prepareAndRun() async throws {
-        let ready = try await place.prepare(scenario)
+        let ready: PreparedLoad
+        do { ready = try await place.prepare(scenario) } catch { throw told(error) }
         try Task.checkCancellation()
         try await tell(ready.publicHosts)
         let session = LoadTestSession(

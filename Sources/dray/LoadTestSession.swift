@@ -156,7 +156,13 @@ final class LoadTestSession: Sendable {
             return rate.flatMap { $0 > 0 ? (n: step.level, x: $0) : nil }
         }
         ladder.fit = try? Scalability.fit(points)
-        return outcome(ladder, ladder.steps.last?.result ?? LoadResult(), failure)
+        var last = ladder.steps.last?.result ?? LoadResult()
+        if let shared = ladder.sharedCores {
+            last.notes.append(
+                "Steps \(shared): they show what these can do, not more workers, and no plan is "
+                    + "calibrated with them.")
+        }
+        return outcome(ladder, last, failure)
     }
 
     /// Runs one load and adds it to the ladder; nil where it failed. Throws where there is nothing to tell

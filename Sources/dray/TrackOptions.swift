@@ -93,6 +93,11 @@ enum TrackOptions {
         return rate
     }
 
+    /// Of the form of a language tag (RFC 5646), or as manifests write one: `pt_BR`.
+    private static func isLanguage(_ text: String) -> Bool {
+        text.wholeMatch(of: /[A-Za-z]{1,8}([-_][A-Za-z0-9]{1,8})*/) != nil
+    }
+
     /// A list by commas; empty for `none`.
     private static func names(
         _ name: String, _ arguments: Arguments
@@ -113,6 +118,11 @@ enum TrackOptions {
         guard isValid, (1...50).contains(names.count) else {
             throw UsageError(
                 "--\(name) is '\(printable(text))'", hint: "Separate several by commas.")
+        }
+        guard name == "codecs" || names.allSatisfy(isLanguage) else {
+            throw UsageError(
+                "--\(name) is '\(printable(text))'",
+                hint: "Name languages by their codes: en, de, pt-BR.")
         }
         return names
     }

@@ -358,6 +358,15 @@ import Testing
         }
     }
 
+    @Test("what is no text is not taken for a list")
+    func binary() {
+        #expect {
+            try ListReaderTests.read(Array("\u{7F}ELF\u{2}".utf8) + [1, 1, 0, 0, 10, 32, 7])
+        } throws: {
+            ($0 as? Failure)?.message == "the list is not text, allowed text in UTF-8"
+        }
+    }
+
     @Test("a list of another form than was asked for is refused", arguments: ListFormat.allCases)
     func otherForm(format: ListFormat) throws {
         for golden in Self.goldens {

@@ -108,7 +108,7 @@ import Testing
 
     @Test func bytesThatAreNoTextAreRefused() throws {
         let binary: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0x00]
-        #expect { try Self.read(binary) } throws: { ($0 as? Failure)?.code == "input.url" }
+        #expect { try Self.read(binary) } throws: { ($0 as? Failure)?.code == "input.malformed" }
     }
 
     @Test func aLargeListKeepsItsOrder() throws {

@@ -211,7 +211,7 @@ private final class EndedLookup: HostLookup {
         serve("/live.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na.ts\n")
         serve("/empty.mpd", "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\"></MPD>")
         for (path, code) in [
-            ("/page.m3u8", "html"), ("/plain.m3u8", "html"),
+            ("/page.m3u8", "manifest.html"), ("/plain.m3u8", "html"),
             ("/broken.m3u8", "manifest.malformed"),
             ("/live.m3u8", "manifest.live"), ("/missing.m3u8", "origin.http.404"),
             ("/empty.mpd", "lists no segment"),

@@ -81,6 +81,18 @@ import Testing
         #expect(none.key == ThisMachine.id && none.value.cores == Double(ThisMachine.cpus.count))
         let generator = ThisMachine.Generator(CPUQuota(cores: 1.5, group: ""))
         #expect(generator.limits(threads: 2) && !generator.limits(threads: 1))
-        #expect(!ThisMachine.Generator(nil).limits(threads: 1_000))
+        #expect(generator.cores(threads: 4) == min(2, ThisMachine.cpus.count))
+    }
+
+    /// More threads than CPUs are no more cores: `taskset` leaves one of many.
+    @Test func theCPUsThatItMayUseAreItsCores() throws {
+        let one = ThisMachine.Generator(nil, cpus: [3])
+        #expect(one.limits(threads: 4) && !one.limits(threads: 1))
+        #expect(one.cores(threads: 4) == 1)
+        #expect(one.use(0.9).first?.value.cores == 1)
+        let some = ThisMachine.Generator(CPUQuota(cores: 2.5, group: ""), cpus: [0, 1, 2, 3])
+        #expect(some.cores(threads: 8) == 3 && some.cores(threads: 2) == 2)
+        let unknown = ThisMachine.Generator(nil, cpus: [])
+        #expect(!unknown.limits(threads: 8) && unknown.cores(threads: 8) == 8)
     }
 }

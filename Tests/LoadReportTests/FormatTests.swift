@@ -222,6 +222,36 @@ import Testing
         #expect((180...190).contains(count - slow))
     }
 
+    @Test("what was measured is told to three digits, whole or not")
+    func digits() {
+        #expect(LoadFormat.time(microseconds: 4_000) == "4.00 ms")
+        #expect(LoadFormat.time(microseconds: 15_000_000) == "15.0 s")
+        #expect(LoadFormat.bytes(15_000_000) == "15.0 MB" && LoadFormat.bytes(15) == "15 B")
+        #expect(LoadFormat.rate(40) == "40.0/s" && LoadFormat.rate(0) == "0/s")
+        // What was asked for is as it was said.
+        #expect(LoadFormat.seconds(0.004) == "4 ms" && LoadFormat.seconds(15) == "15 s")
+        #expect(LoadFormat.percent(0.75 * 0.4) == "30 %")
+    }
+
+    @Test("an axis has lines at round values, of what is counted at whole ones")
+    func axis() {
+        func labels(_ highest: Double, isWhole: Bool, _ format: (Double) -> String) -> [String] {
+            ChartAxis(
+                lowest: 0, highest: highest, isLogarithmic: false, isWhole: isWhole, lower: 1,
+                upper: 0
+            ).ticks.map { ChartAxis.short(format($0)) }
+        }
+        #expect(labels(1, isWhole: true) { "\(Int($0))" } == ["0", "1"])
+        #expect(labels(9, isWhole: true) { "\(Int($0))" } == ["0", "5", "10"])
+        #expect(labels(3, isWhole: true) { "\(Int($0))" } == ["0", "1", "2", "3", "4"])
+        #expect(
+            labels(0.35, isWhole: false) { LoadFormat.percent($0) }
+                == ["0 %", "10 %", "20 %", "30 %", "40 %"])
+        #expect(
+            labels(9, isWhole: false) { LoadFormat.rate($0) }
+                == ["0/s", "2.5/s", "5/s", "7.5/s", "10/s"])
+    }
+
     @Test("a name with quotes and line breaks stays one label")
     func escapes() throws {
         var result = SampleResult.requests()

@@ -55,11 +55,26 @@ import Testing
         #expect(lines[0].contains("evening  0:12 of 0:20"))
         #expect(lines[0].contains("100/s  stage 2 of 2"))
         #expect(!lines[0].contains("warm-up"))
-        #expect(lines[1].contains("40/s") && lines[1].contains("8 Mbit/s"))
+        #expect(lines[1].contains("40.0/s") && lines[1].contains("8.00 Mbit/s"))
         #expect(lines[1].contains("in flight 7") && lines[1].contains("failed 0 %"))
-        #expect(lines[2].contains("p99    9 ms"))
+        #expect(lines[2].contains("p99 9.00 ms"))
         #expect(lines.contains { $0.contains("CPU 25 % of 2 cores") })
         #expect(lines.allSatisfy { TextLayout.width($0) <= 100 })
+    }
+
+    @Test("the time that is left is seen without colours, of an even load as well")
+    func position() throws {
+        var style = Self.style
+        style.usesColor = false
+        let staged = Self.progress(seconds: 12).lines(columns: 100, rows: 20, style: style)[0]
+        let mark = try #require(staged.firstIndex(of: "│"))
+        #expect(staged[mark...].contains("█") && staged[..<mark].contains("▁"))
+        var scenario = LoadScenario()
+        scenario.stages = [LoadStage(seconds: 20, from: 5, to: 5)]
+        var even = LoadProgress(scenario, cores: 1)
+        even.add(LoadInterval(second: 4), of: LoadResult())
+        let line = even.lines(columns: 60, rows: 20, style: style)[0]
+        #expect(line.count { $0 == "█" } == 3 && line.count { $0 == "░" } == 9)
     }
 
     @Test("thresholds are judged by all that counts so far, and those without a figure not at all")
@@ -85,8 +100,8 @@ import Testing
         #expect(lines[1].contains("failed 10 %"))
         #expect(
             progress.plainLine
-                == "evening: 0:12 of 0:20, target 100/s viewers, 40/s answered, 8 Mbit/s, "
-                + "p99 9 ms, 12 viewers, 10 % failed, the generator's CPU is the limit")
+                == "evening: 0:12 of 0:20, target 100/s viewers, 40.0/s answered, 8.00 Mbit/s, "
+                + "p99 9.00 ms, 12 viewers, 10 % failed, the generator's CPU is the limit")
     }
 
     @Test("it fits into any terminal", arguments: [20, 61, 200])

@@ -155,7 +155,7 @@ import Testing
         let result = recorder.result
         #expect(result.generatorIsLimit && result.limit == .generator)
         #expect(
-            result.warnings.first?.contains("on pod-a used 90.0 % of its 0.50 cores: it was")
+            result.warnings.first?.contains("on pod-a used 90 % of its 0.50 cores: it was")
                 == true,
             "\(result.warnings)")
         let text = LoadSummary(result, usesUnicode: true).text

@@ -5,7 +5,7 @@ import Testing
 /// What a load test says to a plan.
 @Suite struct LoadCalibrationTests {
     /// A second in which so many requests took 20 ms each, the half of them 60 ms from when they were due.
-    private static func result(requests: Int64) -> LoadResult {
+    private static func result(requests: Int64, cores: Int = 1) -> LoadResult {
         var interval = LoadInterval(second: 0)
         interval.counts.succeeded = requests
         interval.counts.bytes = requests * 1_000
@@ -17,6 +17,7 @@ import Testing
         var result = LoadResult()
         result.total = interval
         result.measuredSeconds = 2
+        result.cores = cores
         return result
     }
 
@@ -31,8 +32,9 @@ import Testing
     @Test func aLaddersStepsAreRunsOfAPool() throws {
         var ladder = LoadLadder(kind: .scale, unit: .workers)
         ladder.steps = [(1.0, 200), (2, 390), (4, 0)].map { level, requests in
-            LoadLadder.Step(level: level, result: Self.result(requests: Int64(requests)))
+            LoadLadder.Step(level: level, result: Self.result(requests: Int64(requests), cores: 4))
         }
+        #expect(ladder.sharedCores == nil)
         let runs = ladder.poolMeasurements
         #expect(runs.map(\.workers) == [1, 2] && runs.map(\.segmentsPerSecond) == [100, 195])
         let first = try #require(runs.first)
@@ -42,6 +44,48 @@ import Testing
         // Of a transfer, not of the wait for it; to the width of a bin.
         #expect(abs(service.moments.mean / 0.02 - 1) < 0.001 && service.moments.cv2 < 1e-9)
         #expect(LoadLadder(kind: .search, unit: .users).poolMeasurements.isEmpty)
+    }
+
+    /// What two cores can do is no measure of three workers.
+    @Test func threadsWithoutACoreOfTheirOwnAreNoWorkers() throws {
+        var ladder = LoadLadder(kind: .scale, unit: .workers)
+        ladder.steps = [1, 2, 3, 4].map { level in
+            var result = Self.result(requests: 200, cores: min(level, 2))
+            if level > 2 {
+                result.total.machines = [
+                    "m": LoadMachine(name: "m", cpus: [0, 1], cpuSeconds: 0.5)
+                ]
+            }
+            return LoadLadder.Step(level: Double(level), result: result)
+        }
+        #expect(ladder.poolMeasurements.map(\.workers) == [1, 2])
+        #expect(ladder.sharedCores == "of 3, 4 workers had 2 cores together")
+        #expect(ladder.calibrationRefusal == nil)
+        ladder.steps.removeFirst(2)
+        #expect(ladder.poolMeasurements.isEmpty)
+        #expect(ladder.calibrationRefusal?.contains("had 2 cores together") == true)
+        // A test that ran once, with more threads than cores, is of as many workers as cores.
+        #expect(ladder.steps[1].result.poolMeasurement?.workers == 2)
+    }
+
+    /// Workers that share a machine wait for what they ask as those on machines of their own do, until its
+    /// CPU is used up.
+    @Test func workersOfAClusterShareCoresWhereTheyUseThemUp() throws {
+        func step(cpuSeconds: Double) -> LoadLadder {
+            var result = Self.result(requests: 200)
+            result.shares = (0..<3).map {
+                LoadShareReport(index: $0, worker: "w\($0)", state: .finished)
+            }
+            result.total.counts.cpuSeconds = cpuSeconds
+            result.total.machines = [
+                "m": LoadMachine(name: "m", cpus: [0, 1], cpuSeconds: cpuSeconds)
+            ]
+            var ladder = LoadLadder(kind: .scale, unit: .workers)
+            ladder.steps = [LoadLadder.Step(level: 3, result: result)]
+            return ladder
+        }
+        #expect(step(cpuSeconds: 1).poolMeasurements.count == 1)
+        #expect(step(cpuSeconds: 3.9).poolMeasurements.isEmpty)
     }
 
     /// A tenth fails soon, with a page of its own.

@@ -136,6 +136,14 @@ import Testing
         #expect(plan.objects.map(\.role) == [.playlist, .key, .`init`, .media, .key, .media])
     }
 
+    /// Requests alone measure segments, and what these need.
+    @Test func withoutViewersNoPlaylistIsAskedFor() throws {
+        let plan = try plan(.hls, Self.hls, plays: false)
+        #expect(plan.targets[0].objects == 0..<plan.objects.count && plan.targets[0].title == nil)
+        #expect(!plan.objects.isEmpty && !plan.objects.contains { $0.role == .playlist })
+        #expect(plan.objects.contains { $0.role == .key })
+    }
+
     /// A key counts for the sections and segments after it until the next one, a section until the next one.
     @Test func eachSegmentNeedsTheSectionAndTheKeyThatAreInForce() throws {
         let text = """
@@ -283,7 +291,7 @@ import Testing
         #expect(error?.message.contains("length of segments") == true)
         let plan = try self.plan(.dash, ["http://o/t/main": text], plays: false)
         #expect(plan.targets[0].title == nil)
-        #expect(plan.objects.map(\.url) == ["http://o/t/main", "http://o/t/a.mp4"])
+        #expect(plan.objects.map(\.url) == ["http://o/t/a.mp4"])
     }
 
     @Test func renditionsOfSeveralTitlesAreTalliedTogether() throws {

@@ -149,6 +149,7 @@ import Testing
 @Suite struct LoadTextTests {
     @Test(arguments: [
         ("30s", 30.0), ("250ms", 0.25), ("1h30m", 5_400), ("1.5m", 90), ("0s", 0), ("80us", 80e-6),
+        ("2d", 172_800),
     ])
     func readsTimes(text: String, seconds: Double) throws {
         #expect(abs(try LoadText.duration(text) - seconds) < 1e-12)
@@ -156,7 +157,7 @@ import Testing
 
     @Test(arguments: [
         (0.0, "0s"), (0.001, "1ms"), (0.1, "100ms"), (1, "1s"), (90, "90s"), (600, "10m"),
-        (3_600, "1h"), (604_800, "168h"), (1_000_000, "1000000s"),
+        (3_600, "1h"), (604_800, "7d"), (1_000_000, "1000000s"),
     ])
     func writesTimesAsTheyAreRead(seconds: Double, text: String) throws {
         #expect(LoadText.text(duration: seconds) == text)

@@ -207,6 +207,7 @@ import Testing
         (["m", "--base", "http://h/", "--live", "edge"], "--live is 'edge'"),
         (["missing", "--base", "http://h/"], "missing: "),
         (["ftp://h/m"], "must start with http"),
+        (["m", "--base", "http://h/", "--audio", "x!!"], "--audio is 'x!!'"),
     ])
     func badUsageIsTold(arguments: [String], message: String) async throws {
         let answer = try await inspect(arguments)

@@ -314,8 +314,8 @@ extension EndToEnd {
             #expect(long.output.contains("\"interrupted\""))
 
             for (options, word) in [
-                (["--workers", "2"], "--workers is of --cluster"),
-                (["--cluster", "--threads", "2"], "--threads is of this process"),
+                (["--workers", "2"], "--workers needs --cluster"),
+                (["--cluster", "--threads", "2"], "--threads is for a load of this process"),
                 (["--cluster", "--workers", "1", "--at-least", "2"], "--at-least"),
                 (["--cluster", "--workers", "201"], "--workers"),
             ] {

@@ -68,6 +68,41 @@ import Testing
         }
     }
 
+    /// The CPUs that it may use, not its threads, are what it is at the limit of, and what a plan takes.
+    @Test func threadsBeyondTheCPUsAreNoCores() async throws {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let cpu = try #require(status.firstMatch(of: /Cpus_allowed_list:\s*([0-9]+)/)?.1)
+        func run(_ options: [String]) async throws -> [String: Any] {
+            let process = try ChildProcess(
+                ["taskset", "-c", String(cpu), try DrayProcess.binary(), "loadtest"]
+                    + ["\(origin.url)/file", "-d", "1s", "--json", "--quiet"] + options)
+            try #require(try await process.wait() == .exited(0), "\(process.errors)")
+            return try json(process.output)
+        }
+        let one = try #require(
+            try await run(["-c", "16", "--threads", "4"])["generator"] as? [String: Any])
+        #expect(one["cores"] as? Double == 1)
+        let share = try #require(one["cpuShare"] as? Double)
+        #expect(share > 0.05 && share < 1.1)
+        let scale = try await run(["-c", "4", "--scale", "1,2"])
+        #expect((scale["generator"] as? [String: Any])?["cores"] as? Double == 1)
+        let runs = try #require(scale["calibration"] as? [[String: Any]])
+        #expect(runs.map { $0["workers"] as? Double } == [1])
+        #expect(
+            (scale["warnings"] as? [String])?.contains {
+                $0.hasPrefix("Steps of 2 workers had 1 core together")
+            } == true)
+    }
+
+    /// Stages take the first so much of what they say.
+    @Test func stagesAreCutShortByDuration() async throws {
+        let answer = try await dray([
+            "\(origin.url)/file", "--rate", "1s:20,1h:20", "-d", "2s", "--json", "--quiet",
+        ])
+        try #require(answer.ending == .exited(0), "\(answer.errors)")
+        #expect(try json(answer.output)["measuredSeconds"] as? Double == 2)
+    }
+
     @Test func viewersPlayATitle() async throws {
         let answer = try await dray([
             "\(origin.url)/title.m3u8", "--users", "2", "--watch", "2s", "--duration", "4s",
@@ -234,13 +269,13 @@ import Testing
             ([url, "--rate", "-1"], "--rate: given '-1'"),
             ([url, "--rate", "nan"], "--rate: given 'nan'"),
             ([url, "--rate", "1", "--users", "1"], "--rate and --users exclude each other"),
-            ([url, "--poisson"], "--poisson is of a rate"),
+            ([url, "--poisson"], "--poisson needs --rate"),
             ([url, "--viewers"], "viewers play them"),
-            ([url, "--watch", "3s"], "--watch is of viewers"),
+            ([url, "--watch", "3s"], "--watch needs viewers"),
             ([url, "--duration", "0s"], "--duration: given '0s'"),
             ([url, "-t", "p99(nothing) < 3ms"], "--threshold: given 'p99(nothing)'"),
-            ([url, "--search"], "--search is without a threshold"),
-            ([url, "--abort"], "--abort is of thresholds"),
+            ([url, "--search"], "--search needs --threshold"),
+            ([url, "--abort"], "--abort needs --threshold"),
             ([url, "--scale", "1,1"], "--scale: given '1,1'"),
             ([url, "--html", "no/such/place.html"], "no/such/place.html: No such file"),
             ([url, "--html", "x", "--csv", "./x"], "--html and --csv are one file"),

@@ -323,7 +323,7 @@ private final class ScriptedRunner: LoadRunner {
         for interval in answer.intervals { onInterval(interval) }
         var end = LoadRunEnd(
             ending: answer.ending, breakdown: LoadBreakdown(), shares: answer.shares,
-            elapsedSeconds: scenario.durationSeconds, cores: 1)
+            elapsedSeconds: scenario.durationSeconds, cores: workers ?? 1)
         end.sharesWithoutBreakdown = answer.sharesWithoutBreakdown
         end.failure = answer.failure
         return end

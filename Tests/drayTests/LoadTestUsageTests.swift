@@ -67,6 +67,15 @@ import Testing
             "field arrivals.rate: given -5"
         ),
         (#"{"targets": ["URL"]}"#, "field arrivals: is missing"),
+        (#"{"arrivals": {"rate": 5, "seconds": 1}}"#, "Add --target URL"),
+        (
+            #"{"targets": ["URL"], "warmUpSeconds": 3, "arrivals": {"rate": 5, "seconds": 3}}"#,
+            "--warm-up goes before what the scenario says"
+        ),
+        (
+            #"{"targets": ["URL"], "viewers": {"bufferSeconds": 1}, "arrivals": {"rate": 5, "seconds": 1}}"#,
+            "field viewers.bufferSeconds: a buffer of 1 s is less than the 2 s"
+        ),
         (#"{"targets": ["PAGE"], "arrivals": {"rate": 5, "seconds": 1}}"#, "targets[0] ("),
         (
             #"{"targets": ["URL", "http://127.0.0.1:1/a"], "arrivals": {"rate": 5, "seconds": 1}}"#,
@@ -100,14 +109,23 @@ import Testing
         (["--rate", "5", "--duration", "5"], "--duration: given '5'"),
         (["--rate", "1m:5,x"], "--rate: given '1m:5,x'"),
         (["--users", "2000000"], "--users: given '2000000'"),
-        (["--poisson"], "--poisson is of a rate"),
-        (["--watch", "5s"], "--watch is of viewers"),
+        (["--poisson"], "--poisson needs --rate"),
+        (["--watch", "5s"], "--watch needs viewers"),
         (["--viewers"], "field targets[0]: is a file"),
-        (["--rate", "5", "--think", "1s"], "field thinkTime: given with a rate"),
+        (["--rate", "5", "--think", "1s"], "--think: given with a rate"),
         (["--threshold", "p99(total) < 5"], "--threshold: given '5'"),
-        (["--abort"], "--abort is of thresholds"),
-        (["--duration", "2s", "--warm-up", "2s"], "field warmUpSeconds: given 2"),
-        (["--duration", "0s"], "Allowed: 1ms to 168h"),
+        (
+            ["--viewers", "--buffer", "1s", "--startup", "5s"],
+            "--buffer: a buffer of 1 s is less than the 5 s"
+        ),
+        (["--viewers", "--startup", "40s"], "--startup: a buffer of 30 s is less than the 40 s"),
+        (["--check-digests"], "--check-digests has nothing to check"),
+        (["--users", "20", "--concurrency", "5"], "--concurrency: given 5"),
+        (["--ca-file", "none.pem"], "--ca-file: none.pem: No such file"),
+        (["--header", "foo"], "--header: a header is written as 'Name: value'"),
+        (["--abort"], "--abort needs --threshold"),
+        (["--duration", "2s", "--warm-up", "2s"], "--warm-up: given 2"),
+        (["--duration", "0s"], "Allowed: 1ms to 7d"),
         (["--timeout", "0s"], "Allowed: 1ms to 1h"),
         (["--users", "0x10"], "--users: given '0x10'"),
         (["--users", "1.5"], "--users: given '1.5'"),
@@ -201,7 +219,7 @@ import Testing
             #"{"targets": ["\#(file)"], "arrivals": {"users": 1, "seconds": 1}}"#, to: "s.json")
         let answer = try await run([path, "--kind", "hls"])
         #expect(answer.ending == .exited(2))
-        #expect(answer.errors.contains("--kind is of URLs of the command line"))
+        #expect(answer.errors.contains("--kind is for URLs of the command line"))
     }
 
     /// A scenario names its files from where it lies itself, and an editor its schema.
