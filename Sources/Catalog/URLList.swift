@@ -217,7 +217,7 @@ final class URLList: ListDecoder {
             throw Failure(
                 "input.field",
                 "line \(line): field \(name): requests are the same for all of an origin, allowed "
-                    + "in the file of --origins only")
+                    + "in the file of --origin-settings only")
         case "parameterized-uri" where value == "true":
             throw ListField.failure(line, name, given: value, allowed: "false")
         default:
