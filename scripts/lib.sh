@@ -133,7 +133,7 @@ build_release() {
         [ -n "$newer" ] || return 0
     fi
     require_swift
-    note "building dray (release) ..."
+    note "building dray (release); the first build takes some three minutes ..."
     mkdir -p "$repository/.build"
     # Dated before the build, so that an edit while it runs leads to another one.
     touch "$stamp.next"

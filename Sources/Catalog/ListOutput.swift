@@ -8,6 +8,8 @@ package struct ListCounts: Hashable, Sendable {
     package var titles = 0
     /// Assets of kind `file`.
     package var files = 0
+    /// Of all entries: those that name an asset again have the same ones.
+    package var sidecars = 0
     /// Of the files whose length the list gives.
     package var knownBytes: Int64 = 0
     /// Files that have a digest to be checked with.
@@ -66,6 +68,7 @@ final class ListOutput {
                 "line \(line): a list holds at most \(ListReader.entries) assets")
         }
         counts.assets += 1
+        counts.sidecars += asset.sidecars?.count ?? 0
         count(
             asset.bytes ?? 0, isTitle: asset.kind != .file,
             hasDigest: asset.sha256 != nil || asset.digests != nil, times: 1)

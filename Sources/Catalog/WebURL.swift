@@ -91,6 +91,6 @@ package struct WebURLError: Error, Hashable, Sendable {
 
     /// The failure of a URL in a list or on the command line.
     package func failure(given: String) -> Failure {
-        Failure("input.url", "\(detail), given \(Redaction.shown(given))")
+        Failure("input.url", "the URL \(detail), given \(Redaction.shown(given))")
     }
 }

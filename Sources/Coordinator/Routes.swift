@@ -172,8 +172,7 @@ struct Routes: Sendable {
 
     private func start(_ request: HTTPRequest, _ catalog: CatalogID) async throws -> HTTPResponse {
         let start: CatalogStart = try Self.body(of: request)
-        try await queue.start(catalog, generation: start.generation)
-        return HTTPResponse(status: 204)
+        return try Self.json(try await queue.start(catalog, generation: start.generation))
     }
 
     private func files(

@@ -20,11 +20,12 @@ extension CoordinatorClient {
     }
 
     /// Makes the jobs of what was submitted. A second start changes nothing, and waits for the first.
+    @discardableResult
     package func start(
         _ catalog: CatalogID, _ start: CatalogStart, retrySeconds: Double? = nil
-    ) async throws(Failure) {
+    ) async throws(Failure) -> CatalogStarted {
         try await post(
-            "/v1/catalogs/\(catalog)/start", start,
+            "/v1/catalogs/\(catalog)/start", start, or: CatalogStarted(),
             call: Call(retrySeconds: retrySeconds, isOfCatalog: true))
     }
 

@@ -73,12 +73,15 @@ package final class CoordinatorClient: Sendable {
         do {
             let url = try CurlURL(text)
             guard url.isHTTP, url.query == nil else {
-                throw Failure("input.url", "\(redacted(text)): a coordinator has an http(s) URL")
+                throw Failure(
+                    "input.url",
+                    "the coordinator's URL \(redacted(text)) is not one of http or https without a query"
+                )
             }
         } catch let failure as Failure {
             throw failure
         } catch {
-            throw Failure("input.url", "\(redacted(text)): \(error)")
+            throw Failure("input.url", "the coordinator's URL \(redacted(text)): \(error)")
         }
         return text
     }
@@ -120,6 +123,14 @@ package final class CoordinatorClient: Sendable {
         call: Call = Call()
     ) async throws(Failure) -> Answer {
         try Self.decode(try await answer(path, body: Self.encode(body), call: call), path)
+    }
+
+    /// POST `body` to `path` and decode the answer; `other` where an older coordinator's holds nothing of it.
+    package func post<Answer: Decodable & Sendable>(
+        _ path: String, _ body: some Encodable & Sendable, or other: Answer, call: Call
+    ) async throws(Failure) -> Answer {
+        let answer = try await answer(path, body: Self.encode(body), call: call)
+        return (try? WireJSON.decode(from: answer)) ?? other
     }
 
     /// POST `body` to `path`; what the answer holds does not matter.

@@ -1,13 +1,14 @@
 package import Model
 import Postgres
+import Runtime
 
 /// Work that is selected by catalog, asset or failure code, and cancelled, tried again, or put before
 /// or after other work.
 extension JobQueue {
     /// Does what `action` says to everything it selects, one catalog a transaction.
     ///
-    /// Throws `input.notFound` for a catalog or an asset that is not there, and `input.field` for a
-    /// name that several sites have, or a catalog that is just being submitted again.
+    /// Throws `input.notFound` for a catalog or an asset that is not there, `input.ambiguous` for a
+    /// name that several sites have, and `input.field` for a catalog that is just being submitted again.
     package func apply(_ action: SelectionAction) async throws(Failure) -> SelectionAnswer {
         var answer = SelectionAnswer(assets: 0, jobs: 0)
         for catalog in try await catalogs(action) {
@@ -26,23 +27,41 @@ extension JobQueue {
         return [try await catalog(reference)]
     }
 
-    /// The one catalog that is meant. Throws `input.notFound`, and `input.field` for a name that several
-    /// sites have.
+    /// The one catalog that is meant. Throws `input.notFound`, and `input.ambiguous` for a name that
+    /// several sites have.
     func catalog(_ reference: CatalogReference) async throws(Failure) -> CatalogID {
         let found = try await catalogs(reference, failureCode: nil)
         if let id = reference.id, found.isEmpty { throw Self.unknown(id) }
         let name = (reference.name ?? "").prefix(100)
         guard let first = found.first else {
-            throw Failure("input.notFound", "There is no catalog \(name).")
+            throw Failure("input.notFound", try await absence(of: name, reference))
         }
         guard found.count == 1 else {
-            let numbers = found.map(\.description).joined(separator: ", ")
             throw Failure(
-                "input.field",
-                "catalog: several sites have one named \(name): give its number, "
-                    + "one of \(numbers).")
+                "input.ambiguous",
+                "Several sites have a catalog \(name): numbers \(Self.list(found)). Its site says which "
+                    + "(--site), or its number.")
         }
         return first
+    }
+
+    /// Says what is not there, and what is at other sites.
+    private func absence(
+        of name: Substring, _ reference: CatalogReference
+    ) async throws(Failure) -> String {
+        guard let site = reference.storageURL else { return "There is no catalog \(name)." }
+        var anywhere = reference
+        anywhere.storageURL = nil
+        let others = try await catalogs(anywhere, failureCode: nil)
+        let text = "There is no catalog \(name) at \(redacted(url: site).prefix(200))"
+        guard !others.isEmpty else { return text + "." }
+        return text + "; at other sites there is: \(Self.list(others))."
+    }
+
+    private static func list(_ catalogs: [CatalogID]) -> String {
+        let rest = catalogs.count - 10
+        return catalogs.prefix(10).map(\.description).joined(separator: ", ")
+            + (rest > 0 ? " and \(rest) more" : "")
     }
 
     private func catalogs(

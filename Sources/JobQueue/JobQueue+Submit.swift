@@ -119,7 +119,10 @@ extension JobQueue {
 
     /// Starts a submission: every asset that is not done gets its jobs, and those that are done are
     /// checked. Starting it again changes nothing.
-    package func start(_ catalog: CatalogID, generation: Int) async throws(Failure) {
+    @discardableResult
+    package func start(
+        _ catalog: CatalogID, generation: Int
+    ) async throws(Failure) -> CatalogStarted {
         try await transaction { connection in
             // It has time from then on: see `takeTime`.
             let time = try await connection.statementTimeout(
@@ -128,7 +131,9 @@ extension JobQueue {
             let (row, found) = try await Self.lock(
                 catalog, generation: generation, connection, [time, neighbours])
             let hasNeighbours = try found.last?.only().bool(0) ?? false
-            if row.generation == generation && row.state != .interrupted { return }
+            if row.generation == generation && row.state != .interrupted {
+                return CatalogStarted()
+            }
             try Self.checkOpen("of catalog \(catalog)", state: row.queueState)
             let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
             try Self.checkSwitches(try await Self.lockWork(both, connection))
@@ -147,9 +152,13 @@ extension JobQueue {
             statements += [
                 (SQL.startDropParts, both), (SQL.startJobs, both + [.null]),
                 (SQL.startTotals, both), (SQL.notifyWork, []),
+                // One that is begun again after an interruption has left none behind.
+                (SQL.startLeft, [.int(catalog.rawValue), .int(Int64(row.generation))]),
             ]
-            _ = try await connection.pipeline(
+            let results = try await connection.pipeline(
                 statements.map { PostgresStatement($0.0, $0.1) })
+            let left = try results.last?.only().int64("assets") ?? 0
+            return CatalogStarted(left: row.generation == generation ? 0 : Int(left))
         }
     }
 

@@ -186,6 +186,7 @@ extension SQL {
     static let startJobs = text(PackageResources.start_jobs_sql)
     static let startKnownFiles = text(PackageResources.start_known_files_sql)
     static let startLanes = text(PackageResources.start_lanes_sql)
+    static let startLeft = text(PackageResources.start_left_sql)
     static let startLockLanes = text(PackageResources.start_lock_lanes_sql)
     static let startLockWork = text(PackageResources.start_lock_work_sql)
     static let startNeighbours = text(PackageResources.start_neighbours_sql)

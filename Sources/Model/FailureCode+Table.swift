@@ -44,12 +44,17 @@ extension FailureCode {
         row(106, "input.field", .never, "Give the field a value in the range that is named."),
         row(107, "input.tooLarge", .never, "Make the input smaller; the limit is in the message."),
         row(108, "input.destination", .never, "Name a place that can be written."),
-        row(110, "input.notFound", .never, "Check the name or number; `dray status` lists them."),
+        row(
+            110, "input.notFound", .never,
+            "Check the name or number: `dray status` lists them, with --state DIR those of a private cluster."
+        ),
         row(111, "input.method", .never, "Use one of the methods that the answer allows."),
         row(112, "input.draining", .never, "Wait for `dray queue resume`, or use another site."),
         row(
             113, "input.target", .never,
             "Correct the target; nothing was sent. `dray inspect` shows what a title comes to."),
+        row(
+            114, "input.ambiguous", .never, "Say which one is meant: name its site, or its number."),
         // 2xx: the origin and the way to it.
         row(200, "origin.dns", .attempts(5), "Check the host name and the resolver."),
         row(201, "origin.connect", .attempts(5), "Check that the origin is up and can be reached."),

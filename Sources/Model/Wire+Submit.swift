@@ -122,6 +122,14 @@ package struct CatalogStart: Codable, Sendable {
     package init(generation: Int) { self.generation = generation }
 }
 
+/// The answer to a start.
+package struct CatalogStarted: Codable, Sendable {
+    /// Assets that the catalog had and that this generation does not name; nil from a start that was one already.
+    package var left: Int?
+
+    package init(left: Int? = nil) { self.left = left }
+}
+
 /// Bounds of the wire format; a request beyond one is answered 413 or 400 with its code.
 package enum WireLimits {
     package static let assetsPerRequest = 5_000

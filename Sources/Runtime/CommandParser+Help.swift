@@ -15,12 +15,15 @@ extension CommandParser {
         return words.joined(separator: " ")
     }
 
+    /// The synopsis as it is shown, 80 columns wide.
+    func usage(_ command: Command, _ path: [String]) -> String {
+        TextLayout.wrapped("Usage: \(synopsis(command, path))", width: 80, hangingIndent: 7)
+    }
+
     /// The whole help of one command, 80 columns wide.
     func help(_ command: Command, _ path: [String]) -> String {
         var text = command.summary + "\n\n"
-        text +=
-            TextLayout.wrapped(
-                "Usage: \(synopsis(command, path))", width: 80, hangingIndent: 7) + "\n"
+        text += usage(command, path) + "\n"
         if !command.subcommands.isEmpty {
             let rows = command.subcommands.map { ($0.name, $0.summary) }
             text += "\nCommands:\n" + TextLayout.definitions(rows, width: 80)

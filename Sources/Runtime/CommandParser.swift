@@ -32,7 +32,8 @@ package struct CommandParser: Sendable {
                     hint: "One of: \(command.subcommands.map(\.name).joined(separator: ", ")).")
             }
             switch word {
-            case "--help", "-h", "help": return .show(help(command, path))
+            case "--help", "-h": return .show(help(command, path))
+            case "help": return .show(try help(of: rest.dropFirst(), command, path))
             case "--version" where path.count == 1: return .show("\(root.name) \(version)\n")
             default: break
             }
@@ -45,6 +46,19 @@ package struct CommandParser: Sendable {
             path.append(word)
         }
         return try parse(rest, of: command, path)
+    }
+
+    /// Of the command that `words` name under `command`; what is no command's name ends them.
+    private func help(
+        of words: ArraySlice<String>, _ command: Command, _ path: [String]
+    ) throws(UsageError) -> String {
+        guard let word = words.first, !command.subcommands.isEmpty else {
+            return help(command, path)
+        }
+        guard let next = command.subcommands.first(where: { $0.name == word }) else {
+            throw unknown(word, in: command, path)
+        }
+        return try help(of: words.dropFirst(), next, path + [word])
     }
 
     private func parse(
@@ -134,7 +148,7 @@ package struct CommandParser: Sendable {
     private func check(
         _ arguments: Arguments, of command: Command, _ path: [String]
     ) throws(UsageError) {
-        let usage = "Usage: \(synopsis(command, path))"
+        let usage = usage(command, path)
         if arguments.operands.count > command.operands.count {
             let extra = arguments.operands[command.operands.count]
             throw UsageError("unexpected argument '\(printable(extra))'", hint: usage)

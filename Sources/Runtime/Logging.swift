@@ -122,11 +122,12 @@ package enum LogOutput {
     }
 }
 
-/// Writes `text` whole to a file descriptor; an error ends it silently, for there is no place left
-/// to tell of a broken stderr.
-package func writeAll(_ text: String, to descriptor: Int32) {
+/// Writes `text` whole to a file descriptor. Answers the errno value of what ended it early; of stderr
+/// nobody asks, for there is no place left to tell of a broken one.
+@discardableResult
+package func writeAll(_ text: String, to descriptor: Int32) -> Int32? {
     var text = text
-    text.withUTF8 { bytes in
+    return text.withUTF8 { bytes in
         var offset = 0
         while offset < bytes.count {
             let count = write(
@@ -137,9 +138,10 @@ package func writeAll(_ text: String, to descriptor: Int32) {
                 var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&ready, 1, 1_000)
             } else if errno != EINTR {
-                return
+                return errno
             }
         }
+        return nil
     }
 }
 

@@ -122,20 +122,44 @@ package enum TextLayout {
     package enum Alignment: Sendable { case left, right }
 
     /// Rows in columns two spaces apart under their headings; no trailing spaces.
+    ///
+    /// - Parameters:
+    ///   - columns: the most columns of the terminal that it may take: what goes beyond stands below, as a
+    ///     table of its own; nil for any number.
+    ///   - repeated: so many columns of the table begin each of these.
     package static func table(
-        headings: [String], alignments: [Alignment], rows: [[String]]
+        headings: [String], alignments: [Alignment], rows: [[String]], columns: Int? = nil,
+        repeated: Int = 0
     ) -> String {
         let widths = headings.indices.map { column in
             ([headings] + rows).map { column < $0.count ? self.width($0[column]) : 0 }.max() ?? 0
         }
-        return ([headings] + rows).map { row in
-            let cells = row.enumerated().map { column, cell in
-                padded(cell, to: widths[column], right: alignments[column] == .right)
+        return blocks(of: widths, columns: columns ?? .max, repeated: repeated).map { block in
+            ([headings] + rows).map { row in
+                let cells = block.filter { $0 < row.count }.map { column in
+                    padded(row[column], to: widths[column], right: alignments[column] == .right)
+                }
+                var line = cells.joined(separator: "  ")[...]
+                while line.last == " " { line.removeLast() }
+                return line + "\n"
+            }.joined()
+        }.joined(separator: "\n")
+    }
+
+    /// Which columns of a table stand beside each other.
+    private static func blocks(of widths: [Int], columns: Int, repeated: Int) -> [[Int]] {
+        let first = Array(widths.indices.prefix(repeated))
+        func width(_ block: [Int]) -> Int { block.reduce(-2) { $0 + widths[$1] + 2 } }
+        var blocks: [[Int]] = []
+        var block: [Int] = []
+        for column in widths.indices {
+            if block.count > (blocks.isEmpty ? 0 : repeated), width(block + [column]) > columns {
+                blocks.append(block)
+                block = first
             }
-            var line = cells.joined(separator: "  ")[...]
-            while line.last == " " { line.removeLast() }
-            return line + "\n"
-        }.joined()
+            block.append(column)
+        }
+        return blocks + [block]
     }
 }
 

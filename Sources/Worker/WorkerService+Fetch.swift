@@ -121,8 +121,13 @@ extension WorkerService {
             request.splitAbove = nil
         }
         request.resumption = resumption(of: job, lease, storage, split, from: partial)
-        if let partial, job.assembly == nil {
-            held.setBegun(partial.record.totalBytes, of: job.id, lease)
+        if let partial {
+            // An answer that is the rest of it opens nothing, and so says nothing of its length.
+            let whole = job.assembly == nil ? partial.record.totalBytes : job.length
+            held.setExpected(whole, of: job.id, lease)
+            if job.assembly == nil {
+                held.setBegun(partial.record.totalBytes, of: job.id, lease)
+            }
         }
         let transfer = engine.submit(request) { transfer, result in
             var course = course

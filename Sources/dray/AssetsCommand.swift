@@ -53,7 +53,9 @@ enum AssetsCommand {
             let listing = try await listing(query, arguments.integer("limit") ?? 100) {
                 try await client.assets($0, retrySeconds: ClusterCall.retrySeconds)
             }
-            return try ClusterCall.show(listing, arguments) { text(listing) }
+            return try ClusterCall.show(listing, arguments) {
+                text(listing, of: query.catalog.name)
+            }
         }
     }
 
@@ -97,6 +99,11 @@ enum AssetsCommand {
         query.search = arguments.text("search")
         query.minimumBytes = try size("min-size", arguments)
         query.maximumBytes = try size("max-size", arguments)
+        if let least = query.minimumBytes, let most = query.maximumBytes, least > most {
+            throw UsageError(
+                "--min-size is greater than --max-size", hint: "Give the smaller one as --min-size."
+            )
+        }
         if let sort = arguments.text("sort") { query.order = try choice("sort", sort) }
         query.isDescending = arguments.flag("descending")
         query.after = arguments.text("after")
@@ -127,7 +134,8 @@ enum AssetsCommand {
 
     // MARK: Showing
 
-    static func text(_ listing: AssetListing) -> String {
+    /// - Parameter name: the catalog's, where it was asked for by that.
+    private static func text(_ listing: AssetListing, of name: String?) -> String {
         let hasFailures = listing.assets.contains { $0.failure != nil }
         let rows = listing.assets.map { asset in
             [
@@ -139,7 +147,7 @@ enum AssetsCommand {
                 + (hasFailures ? [asset.failure?.code.rawValue ?? ""] : [])
         }
         let table = ClusterCall.section(
-            "Catalog \(listing.catalog)",
+            "Catalog \(listing.catalog)" + (name.map { ", \(printable($0))" } ?? ""),
             ["Name", "Kind", "State", "Segments", "Size", "Changed"]
                 + (hasFailures ? ["Failure"] : []),
             [.left, .left, .left, .right, .right, .left] + (hasFailures ? [.left] : []), rows)

@@ -16,7 +16,7 @@ enum CatalogCheckCommand {
             ListOptions.format,
             CommandOption(
                 "errors", .integer(placeholder: "N", range: 1...1_000),
-                help: "Tell of so many errors, the first ones. Default: 20."),
+                help: "Tell of so many errors, the first ones: 1 to 1,000. Default: 20."),
             ClusterCall.json,
         ]
     ) { arguments in
@@ -36,25 +36,30 @@ enum CatalogCheckCommand {
         if arguments.flag("json") {
             Console.write(try json(reading))
         } else {
-            show(reading, of: source.label ?? "list")
+            show(reading, of: source.label)
         }
         return reading.failureCount == 0 ? .success : .usage
     }
 
     // MARK: Text
 
-    private static func show(_ reading: ListSource.Reading, of label: String) {
+    /// - Parameter name: the list's; nil for a URL that is the only one.
+    private static func show(_ reading: ListSource.Reading, of name: String?) {
         let counts = reading.counts
+        let label = name ?? "LIST"
         let rows = [
             ("assets", HumanFormat.count(counts.assets)),
             ("titles", HumanFormat.count(counts.titles)),
             ("files", HumanFormat.count(counts.files)),
-            ("known bytes", HumanFormat.bytes(counts.knownBytes)),
+            ("sidecars", HumanFormat.count(counts.sidecars)),
+            ("known bytes", counts.knownBytes > 0 ? HumanFormat.bytes(counts.knownBytes) : "none"),
             ("with digest", HumanFormat.count(counts.withDigest)),
             ("repeats", HumanFormat.count(counts.repeats)),
             ("errors", HumanFormat.count(reading.failureCount)),
         ]
-        let form = reading.format.map(\.title) ?? "none of the forms that are read"
+        let form =
+            reading.format.map(\.title)
+            ?? (name == nil ? "one URL" : "none of the forms that are read")
         Console.write(
             "\(printable(label)): \(form)\n"
                 + rows.map { "  \(TextLayout.padded($0.0, to: 13))\($0.1)\n" }.joined())
@@ -86,6 +91,7 @@ enum CatalogCheckCommand {
         var assets: Int
         var titles: Int
         var files: Int
+        var sidecars: Int
         var knownBytes: Int64
         var withDigest: Int
         var repeats: Int
@@ -99,7 +105,8 @@ enum CatalogCheckCommand {
         let counts = reading.counts
         let answer = Answer(
             format: reading.format?.rawValue, assets: counts.assets, titles: counts.titles,
-            files: counts.files, knownBytes: counts.knownBytes, withDigest: counts.withDigest,
+            files: counts.files, sidecars: counts.sidecars, knownBytes: counts.knownBytes,
+            withDigest: counts.withDigest,
             repeats: counts.repeats,
             warnings: reading.notices.map {
                 Answer.Warning(line: $0.line, message: printable($0.message))

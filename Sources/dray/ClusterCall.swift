@@ -1,4 +1,5 @@
 import CoordinatorClient
+import Embedded
 import FoundationEssentials
 import Model
 import Runtime
@@ -70,7 +71,9 @@ enum ClusterCall {
     private static func ask(
         _ endpoints: String, _ body: (CoordinatorClient) async throws -> String
     ) async throws -> ExitCode {
-        let client = try CoordinatorClient(endpoints: endpoints, token: CommonOptions.token)
+        let client = try CommonOptions.named { () throws(Failure) in
+            try CoordinatorClient(endpoints: endpoints, token: CommonOptions.token)
+        }
         defer { client.shutdown() }
         do {
             Console.write(try await body(client))
@@ -81,10 +84,19 @@ enum ClusterCall {
             throw Failure(
                 failure.code,
                 "no cluster runs at \(CommonOptions.defaultListen), and DRAY_COORDINATOR names no other; "
-                    + "start one with `dray up`. What `dray prefetch` did without one show `dray assets`, and "
-                    + "`dray status --state DIR`")
+                    + "start one with `dray up`" + privateHint)
         }
         return .success
+    }
+
+    /// Where the private cluster is to be asked, if there is one in its default place.
+    private static var privateHint: String {
+        guard
+            let path = try? StateDirectory.defaultPath(environment: DrayCommand.environment),
+            StateDirectory.isUsed(path)
+        else { return "" }
+        return
+            ", or ask the private one of `dray prefetch`: `dray status --state \(printable(path))`"
     }
 
     /// `value` as JSON if `--json` was given, as `text` otherwise.

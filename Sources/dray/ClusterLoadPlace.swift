@@ -18,8 +18,10 @@ struct ClusterLoadPlace: LoadPlace {
         note: @escaping ClusterLoadNotes.Note
     ) throws(Failure) {
         self.isTold = isTold
-        client = try CoordinatorClient(
-            endpoints: endpoints, token: token, timeoutSeconds: Self.answerSeconds)
+        client = try CommonOptions.named { () throws(Failure) in
+            try CoordinatorClient(
+                endpoints: endpoints, token: token, timeoutSeconds: Self.answerSeconds)
+        }
         self.options = options
         notes = ClusterLoadNotes(note)
     }

@@ -1,10 +1,27 @@
 import Glibc
 import Model
 import Runtime
+import Synchronization
 
 /// What people read: results on stdout, everything else on stderr.
 enum Console {
-    static func write(_ text: String) { writeAll(text, to: STDOUT_FILENO) }
+    /// The errno value of what stdout did not take; 0 while it has taken everything.
+    private static let broken = Atomic<Int32>(0)
+
+    /// Writes to stdout; once that has failed, nothing more. Says so at once, and `ending` at the end.
+    static func write(_ text: String) {
+        guard broken.load(ordering: .relaxed) == 0,
+            let code = writeAll(text, to: STDOUT_FILENO)
+        else { return }
+        broken.store(code, ordering: .relaxed)
+        // A reader that has gone has read what it wanted: `| head`.
+        if code != EPIPE { note("stdout: \(systemErrorText(code))") }
+    }
+
+    /// How the process ends: no success where stdout lacks some of what it was to have.
+    static func ending(_ code: ExitCode) -> ExitCode {
+        code == .success && broken.load(ordering: .relaxed) != 0 ? .usage : code
+    }
 
     static func note(_ text: String) { writeAll("dray: \(text)\n", to: STDERR_FILENO) }
 

@@ -24,8 +24,9 @@ enum DrayCommand {
 
             Exit codes:
 
-              0    everything is done          2    bad usage or input
-              1    some assets failed          3    no coordinator or database
+              0    everything is done          2    bad usage or input, or output that
+              1    some assets failed               cannot be written
+              3    no coordinator or database
               99   a load test's threshold does not hold
               130  interrupted; running the command again goes on where it stopped
             """,
@@ -40,6 +41,10 @@ enum DrayCommand {
         ])
 
     static func run(_ words: [String]) async -> ExitCode {
+        Console.ending(await ending(of: words))
+    }
+
+    private static func ending(of words: [String]) async -> ExitCode {
         do {
             switch try CommandParser(root: root, version: drayVersion).parse(words) {
             case .show(let text):

@@ -86,7 +86,7 @@ enum FetchCommand {
         let text = arguments.operands[0]
         let url: WebURL
         do throws(WebURLError) { url = try WebURL(text) } catch {
-            throw Failure("input.url", "URL: \(error.failure(given: text).message)")
+            throw error.failure(given: text)
         }
         let sha256 = arguments.text("expect-sha256")
         if let sha256, SHA256Digest(hex: sha256.lowercased()) == nil {

@@ -44,12 +44,18 @@ enum InspectCommand {
         let options = try TrackOptions.titles(arguments) ?? TitleOptions()
         let inspection: Inspection
         if let base = arguments.text("base") {
+            let operand = arguments.operands[0]
+            if operand.contains("://"), access(operand, F_OK) != 0 {
+                throw UsageError(
+                    "--base is for a FILE, and MANIFEST is a URL", hint: "Leave out --base.")
+            }
             let url: WebURL
             do throws(WebURLError) { url = try WebURL(base) } catch {
                 throw UsageError(
                     "--base: the URL \(error.detail)", hint: "Give the manifest's own URL.")
             }
-            inspection = await inspect(try read(arguments.operands[0]), at: url, options)
+            inspection = await inspect(
+                try read(operand), of: operand == "-" ? "stdin" : operand, at: url, options)
         } else if let found = try await inspect(arguments, options) {
             inspection = found
         } else {
@@ -72,7 +78,7 @@ enum InspectCommand {
 
     /// Of a manifest that is there.
     private static func inspect(
-        _ bytes: [UInt8], at url: WebURL, _ options: TitleOptions
+        _ bytes: [UInt8], of file: String, at url: WebURL, _ options: TitleOptions
     ) async -> Inspection {
         var inspection = await Inspection(options) { (options) throws(Failure) in
             try ManifestListing.read(
@@ -80,6 +86,12 @@ enum InspectCommand {
                 snapshotSeconds: Date().timeIntervalSince1970)
         }
         inspection.kind = inspection.kind ?? ManifestForm.kind(of: bytes)
+        // What is wrong is in the file, wherever it would be served.
+        let place = redacted(url: url.text)
+        if let failure = inspection.failure, failure.message.hasPrefix(place) {
+            inspection.failure = Failure(
+                failure.code, printable(file) + failure.message.dropFirst(place.count))
+        }
         return inspection
     }
 

@@ -1,5 +1,6 @@
 import Catalog
 import Foundation
+import Glibc
 import Model
 import Runtime
 
@@ -162,7 +163,7 @@ struct InspectReport {
                     isKnown ? HumanFormat.duration(seconds: sum.durationSeconds) : "–",
                     sum.estimatedBytes.map(HumanFormat.bytes) ?? "–",
                 ]
-            })
+            }, columns: LiveLines.columns(of: STDOUT_FILENO), repeated: 1)
     }
 
     /// The URL comes last, so that the columns before it need not know how long all are.

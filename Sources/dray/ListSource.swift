@@ -15,7 +15,7 @@ struct ListSource: Sendable {
 
     /// For messages: the file's name, `stdin`, or nil for a URL.
     let label: String?
-    /// Made of the file's name or the URL's host; used when the list gives no name.
+    /// Made of the file's name or the URL's host and path; used when the list gives no name.
     let defaultName: String
     /// The form that was asked for; nil to tell it from the list.
     let format: ListFormat?
@@ -28,9 +28,7 @@ struct ListSource: Sendable {
         if operand.contains("://"), access(operand, F_OK) != 0 {
             content = .url(operand)
             label = nil
-            let rest = operand.split(separator: "://", maxSplits: 1).last ?? "url"
-            let host = redacted(url: "x://\(rest)").dropFirst(4).prefix { $0 != "/" && $0 != "?" }
-            defaultName = Self.cleaned(String(host))
+            defaultName = Self.name(of: operand)
             return
         }
         label = operand == "-" ? "stdin" : operand
@@ -38,6 +36,19 @@ struct ListSource: Sendable {
         let fileName = operand == "-" ? "stdin" : operand.split(separator: "/").last ?? "list"
         let stem = fileName.split(separator: ".").first.map(String.init) ?? String(fileName)
         defaultName = Self.cleaned(stem)
+    }
+
+    /// `cdn.example/films/7/master.m3u8`: titles of a host are catalogs of their own.
+    private static func name(of url: String) -> String {
+        let rest = url.split(separator: "://", maxSplits: 1).last ?? "url"
+        var text = redacted(url: "x://\(rest)").dropFirst(4)
+        // What stands for a query says nothing.
+        if text.hasSuffix("?" + redactionMark) { text = text.dropLast(1 + redactionMark.count) }
+        while text.last == "/" { text.removeLast() }
+        let name = printable(String(text))
+        guard name.count > 200 else { return cleaned(name) }
+        // Their ends differ.
+        return cleaned("\(name.prefix(99))…\(name.suffix(100))")
     }
 
     /// A name holds 1 to 200 characters and no control characters.

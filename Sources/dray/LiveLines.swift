@@ -90,7 +90,10 @@ final class LiveLines: Sendable {
 
     private func print(_ text: String) {
         state.withLock { state in
-            guard state.isLive else { return writeAll(text, to: STDERR_FILENO) }
+            guard state.isLive else {
+                writeAll(text, to: STDERR_FILENO)
+                return
+            }
             let frame = Self.frame([], over: state.lines.count) + text
             writeAll(frame + Self.frame(state.lines, over: 0), to: STDERR_FILENO)
         }

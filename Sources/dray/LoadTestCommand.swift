@@ -118,7 +118,7 @@ enum LoadTestCommand {
         let unwritten = files.write(outcome)
         for failure in unwritten { _ = Console.fail(failure) }
         if let failure = outcome.failure { return Console.fail(failure) }
-        return outcome.exitCode == .success && !unwritten.isEmpty ? .noCluster : outcome.exitCode
+        return outcome.exitCode == .success && !unwritten.isEmpty ? .usage : outcome.exitCode
     }
 
     private static func course(

@@ -72,7 +72,8 @@ enum PrefetchCommand {
 
         let isQuiet = arguments.flag("quiet")
         let plan = PrefetchSession.Plan(
-            source: source, assets: summary.counts.assets, catalogName: name,
+            source: source, assets: summary.counts.assets, sidecars: summary.counts.sidecars,
+            catalogName: name,
             priority: summary.priority ?? 5, notBefore: notBefore, deadline: deadline,
             titles: titles, destination: destination, reportPath: arguments.text("report"),
             mediaCheck: mediaCheck, isQuiet: isQuiet, isEmbedded: remote == nil)
@@ -82,7 +83,9 @@ enum PrefetchCommand {
         if let remote {
             let token = CommonOptions.token
             let session = PrefetchSession(plan, display: display) {
-                try CoordinatorClient(endpoints: remote, token: token)
+                try CommonOptions.named { () throws(Failure) in
+                    try CoordinatorClient(endpoints: remote, token: token)
+                }
             }
             return try await SessionRun.run([[session]], session, display)
         }

@@ -1,5 +1,6 @@
 import CoordinatorClient
 import Foundation
+import Glibc
 import Model
 import Runtime
 import Synchronization
@@ -15,6 +16,8 @@ final class PrefetchSession: FollowingSession {
         var source: ListSource
         /// How many assets `source` holds.
         var assets: Int
+        /// How many sidecars these have.
+        var sidecars: Int
         var catalogName: String
         var priority: Int
         /// In seconds since 1970.
@@ -110,10 +113,17 @@ final class PrefetchSession: FollowingSession {
         }
         if let rest = batch.takeRest() { try await client.submit(rest, to: handle.id) }
         for task in sending { try await task.value.get() }
-        try await client.start(handle.id, CatalogStart(generation: handle.generation))
+        let started = try await client.start(
+            handle.id, CatalogStart(generation: handle.generation))
         display.note(
             "\(printable(plan.catalogName)): \(HumanFormat.count(plan.assets, "asset")) to "
                 + printable(plan.destination.path))
+        if let left = started.left, left > 0 {
+            let assets = HumanFormat.count(left, "asset")
+            display.note(
+                "\(assets) of this name's last list \(left == 1 ? "is" : "are") no longer in the catalog; "
+                    + "--name keeps lists apart")
+        }
         if let begin = plan.notBefore, begin > SystemWallClock().nowSeconds {
             display.note("it begins not before \(TimeOptions.text(begin))")
         }
@@ -154,8 +164,10 @@ final class PrefetchSession: FollowingSession {
     /// Writes the summary and the report; a report that fails does not take the summary with it.
     private func conclude(_ status: CatalogStatus, _ client: CoordinatorClient) async throws {
         if !plan.isQuiet {
-            Console.write(
-                RunSummary(status: status, destination: plan.destination.path).text)
+            var summary = RunSummary(status: status, destination: plan.destination.path)
+            summary.columns = LiveLines.columns(of: STDOUT_FILENO)
+            summary.missingSidecars = try await missingSidecars(status, client)
+            Console.write(summary.text)
         }
         if status.totals.failed > 0 {
             let page = try await client.assets(of: status.id, state: .failed)
@@ -182,6 +194,21 @@ final class PrefetchSession: FollowingSession {
             case .interrupted, .open, .running: $0 = .interrupted
             }
         }
+    }
+
+    /// Those that assets do without: only their pages tell.
+    private func missingSidecars(
+        _ status: CatalogStatus, _ client: CoordinatorClient
+    ) async throws -> Int {
+        guard plan.sidecars > 0 else { return 0 }
+        var count = 0
+        var after: AssetID?
+        repeat {
+            let page = try await client.assets(of: status.id, after: after)
+            count += page.assets.reduce(0) { $0 + ($1.missing?.count ?? 0) }
+            after = page.next
+        } while after != nil
+        return count
     }
 
     private func tell(_ media: MediaCheck.Findings) {

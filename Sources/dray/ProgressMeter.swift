@@ -20,6 +20,13 @@ struct ProgressMeter {
         }
     }
 
+    /// How much is there of what there is to be.
+    private struct Fraction {
+        var value: Double
+        /// False of segments, as long as the bytes are not known for all.
+        var isOfBytes: Bool
+    }
+
     /// What a line shows.
     struct Reading: Equatable {
         /// 0 to 1, nil while nothing tells how much there is.
@@ -34,7 +41,7 @@ struct ProgressMeter {
     private var lastSeconds: Double?
     private var fetched: Gauge?
     private var done: Gauge?
-    private var highestFraction = 0.0
+    private var highest = Fraction(value: 0, isOfBytes: false)
     private var assets: [AssetID: Gauge] = [:]
     private(set) var catalog = Reading(bytes: 0)
     private(set) var active: [AssetID: Reading] = [:]
@@ -46,13 +53,18 @@ struct ProgressMeter {
         let totals = status.totals
         let bytes = totals.bytes + totals.receivingBytes
         advance(&fetched, to: Double(bytes - totals.adoptedBytes), elapsed)
-        var fraction = Self.fraction(of: totals)
-        if let known = fraction {
+        let known = Self.fraction(of: totals)
+        if let known {
+            if known.isOfBytes != highest.isOfBytes {
+                // A share of the segments says nothing of the bytes: neither how far nor how fast.
+                highest = known
+                done = nil
+            }
             // A manifest that was resolved adds to what there is; the bar waits, and does not go back.
-            highestFraction = max(highestFraction, known)
-            fraction = highestFraction
-            advance(&done, to: known, elapsed)
+            highest.value = max(highest.value, known.value)
+            advance(&done, to: known.value, elapsed)
         }
+        let fraction = known.map { _ in highest.value }
         catalog = Reading(
             fraction: fraction, bytes: bytes, expectedBytes: totals.expectedBytes,
             bytesPerSecond: fetched?.perSecond,
@@ -91,13 +103,14 @@ struct ProgressMeter {
     }
 
     /// By bytes when they are known for all, else by segments.
-    private static func fraction(of totals: CatalogTotals) -> Double? {
+    private static func fraction(of totals: CatalogTotals) -> Fraction? {
         if let expected = totals.expectedBytes, expected > 0 {
-            return min(1, Double(totals.bytes + totals.receivingBytes) / Double(expected))
+            let bytes = Double(totals.bytes + totals.receivingBytes)
+            return Fraction(value: min(1, bytes / Double(expected)), isOfBytes: true)
         }
         guard totals.segments > 0 else { return nil }
-        let ended = totals.segmentsDone + totals.segmentsFailed
-        return min(1, Double(ended) / Double(totals.segments))
+        let ended = Double(totals.segmentsDone + totals.segmentsFailed)
+        return Fraction(value: min(1, ended / Double(totals.segments)), isOfBytes: false)
     }
 
     private static func secondsLeft(_ rest: Double?, perSecond: Double?) -> Double? {

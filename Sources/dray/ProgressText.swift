@@ -11,11 +11,12 @@ struct ProgressText {
 
     /// A line for the catalog and one for each active asset, as many as `rows` hold.
     func lines(columns: Int, rows: Int) -> [String] {
-        let nameWidth = min(max(columns * 7 / 25, 12), 44)
-        let barWidth = columns >= 116 ? 20 : columns >= 90 ? 12 : columns >= 64 ? 8 : 0
-        var lines = [
-            catalogLine(nameWidth: nameWidth, barWidth: barWidth, isNarrow: columns < 100)
-        ]
+        let shape = Shape.all(columns: columns).first {
+            catalogLine($0).untilTimeLeft <= columns
+        }
+        let layout = shape ?? Shape.narrowest(columns: columns)
+        let (nameWidth, barWidth) = (layout.nameWidth, layout.barWidth)
+        var lines = [catalogLine(layout).line]
         if let trouble {
             var line = StyledLine()
             line.append("  \(trouble)", .yellow)
@@ -37,22 +38,57 @@ struct ProgressText {
         return lines.map { $0.rendered(columns: columns, usesColor: style.usesColor) }
     }
 
-    private func catalogLine(nameWidth: Int, barWidth: Int, isNarrow: Bool) -> StyledLine {
+    /// How much of its width each part of a line has, alike in all.
+    private struct Shape {
+        var nameWidth: Int
+        var barWidth: Int
+        /// `3/50` instead of `3 of 50 assets`.
+        var isNarrow: Bool
+        /// Without what there is to be in all.
+        var isBrief = false
+
+        /// From the one that says the most.
+        static func all(columns: Int) -> [Shape] {
+            let nameWidth = min(max(columns * 7 / 25, 12), 44)
+            let barWidth = columns >= 116 ? 20 : columns >= 90 ? 12 : columns >= 64 ? 8 : 0
+            let widths = [20, 12, 8, 0].filter { $0 <= barWidth }
+            return
+                (columns < 100
+                ? [] : [Shape(nameWidth: nameWidth, barWidth: barWidth, isNarrow: false)])
+                + widths.map { Shape(nameWidth: nameWidth, barWidth: $0, isNarrow: true) }
+                + [narrowest(columns: columns)]
+        }
+
+        static func narrowest(columns: Int) -> Shape {
+            Shape(
+                nameWidth: min(max(columns * 7 / 25, 12), 44), barWidth: 0, isNarrow: true,
+                isBrief: true)
+        }
+    }
+
+    /// With the columns that it takes up to the time left, which is to be seen on every terminal that has room.
+    private func catalogLine(_ shape: Shape) -> (line: StyledLine, untilTimeLeft: Int) {
         let totals = status.totals
         let reading = meter.catalog
+        let barWidth = shape.barWidth
         var line = StyledLine()
-        line.append(name(printable(status.name), width: nameWidth), .bold)
+        line.append(name(printable(status.name), width: shape.nameWidth), .bold)
         line.append("  ")
         line.appendBar(reading.fraction, width: barWidth, style: style)
         line.append(barWidth > 0 ? " \(percent(reading.fraction))" : percent(reading.fraction))
         // What matters most comes first: a narrow terminal cuts the end.
-        line.append("  \(assets(totals, isNarrow: isNarrow))")
+        line.append("  \(assets(totals, isNarrow: shape.isNarrow))")
         if totals.failed > 0 { line.append("  \(HumanFormat.count(totals.failed)) failed", .red) }
-        line.append("  \(bytesText(reading))")
+        let bytes =
+            shape.isBrief
+            ? TextLayout.padded(HumanFormat.bytes(reading.bytes), to: 8, right: true)
+            : bytesText(reading)
+        line.append("  \(bytes)")
         line.append("  \(rate(reading))")
         line.append("  \(left(reading))")
+        let width = line.width
         if totals.retries > 0 { line.append("  \(retries(totals.retries))", .yellow) }
-        return line
+        return (line, width)
     }
 
     private func assetLine(_ asset: AssetStatus, nameWidth: Int, barWidth: Int) -> StyledLine {

@@ -6,7 +6,9 @@ import Runtime
 enum QueueCommand {
     static let command = Command(
         "queue", summary: "Show, pause, resume or drain the queues of a cluster.",
-        discussion: "Without a command, lists the queues. \(ClusterCall.place)",
+        discussion: """
+            Without a command, lists the queues. \(ClusterCall.anyPlace) The other commands ask a cluster that runs.
+            """,
         subcommands: [
             Command(
                 "list", summary: "List the queues and what waits in them.",

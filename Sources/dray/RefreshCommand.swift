@@ -46,6 +46,7 @@ enum RefreshCommand {
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
         let remote = CommonOptions.coordinator
         if remote != nil { PrefetchCommand.noteEmbeddedOptions(arguments) }
+        if remote == nil { try ClusterCall.checkPrivate(arguments) }
         _ = try CommonOptions.durability(arguments)
         if let path = arguments.text("report") { try ReportWriter.check(path) }
         let isQuiet = arguments.flag("quiet")
@@ -61,7 +62,9 @@ enum RefreshCommand {
         if let remote {
             let token = CommonOptions.token
             let session = RefreshSession(plan, display: display) {
-                try CoordinatorClient(endpoints: remote, token: token)
+                try CommonOptions.named { () throws(Failure) in
+                    try CoordinatorClient(endpoints: remote, token: token)
+                }
             }
             return try await SessionRun.run([[session]], session, display)
         }

@@ -5,6 +5,10 @@ import Runtime
 struct RunSummary {
     let status: CatalogStatus
     let destination: String
+    /// Of the terminal; nil for what is none.
+    var columns: Int?
+    /// Those that assets do without.
+    var missingSidecars = 0
 
     /// Most failed assets that are listed.
     static let listedFailures = 20
@@ -27,9 +31,13 @@ struct RunSummary {
         ]
         let table = TextLayout.table(
             headings: columns.map(\.0), alignments: columns.map { _ in .right },
-            rows: [columns.map(\.1)])
+            rows: [columns.map(\.1)], columns: self.columns)
         let name = printable(status.name)
-        return "\(name): \(ending), in \(printable(destination))\n\n\(table)"
+        var text = "\(name): \(ending), in \(printable(destination))\n\n\(table)"
+        if missingSidecars > 0 {
+            text += "\n\(HumanFormat.count(missingSidecars, "sidecar")) missing, see --report\n"
+        }
+        return text
     }
 
     private var ending: String {

@@ -83,12 +83,12 @@ struct FailoverTests {
             await Self.cancellation()
             return .text(503, "")
         } _: { client, log in
-            async let start: Void = client.start(CatalogID(1), CatalogStart(generation: 1))
+            async let start = client.start(CatalogID(1), CatalogStart(generation: 1))
             try await waitUntil(deadlineSeconds: 60) { !log.all.isEmpty }
             let other = await failure { _ = try await client.clusterStatus(retrySeconds: 0) }
             #expect(other?.code == "cluster.coordinatorUnreachable")
             for status in statuses { answer.yield(status) }
-            try await start
+            _ = try await start
             starts = log.all.count { $0.path.hasSuffix("/start") }
         }
         return starts

@@ -86,6 +86,23 @@ import Testing
         }
     }
 
+    @Test func aReportSaysThatItsWorkerIsThere() async throws {
+        try await QueueFixture.with("load_seen") { fixture in
+            let queue = fixture.queue
+            let test = try await Self.running(queue, workers: 1)
+            _ = try await queue.heartbeat(
+                Heartbeat(
+                    worker: test.workers[0], leases: [], progress: [:], name: "w",
+                    activeTransfers: 0))
+            try await fixture.pool.query("UPDATE worker SET last_seen = now() - interval '2 min'")
+            #expect(try await queue.clusterStatus().workers.isEmpty)
+            _ = try await queue.report(
+                Self.report(test.workers[0], .ready, seconds: [0]), of: test.id)
+            let seconds = try await queue.clusterStatus().workers.map(\.silentSeconds)
+            #expect(seconds.count == 1 && seconds[0] < 60)
+        }
+    }
+
     @Test func whenTheWaitIsOverThoseThatAreReadyBegin() async throws {
         try await QueueFixture.with("load_wait") { fixture in
             let queue = fixture.queue

@@ -29,6 +29,23 @@ import Testing
             // Asked a moment later.
             brief.totals.seconds = status.totals.seconds
             #expect(brief.active.isEmpty && brief.totals == status.totals)
+
+            // Its worker is gone: another goes on with the bytes, and they are not counted twice.
+            try await fixture.expireLeases()
+            #expect(try await fixture.queue.status(of: catalog).totals.receivingBytes == 0)
+            try await fixture.skipDelays()
+            let other = F.newID()
+            let again = try await fixture.lease(4, as: other)
+            _ = try await fixture.queue.heartbeat(
+                Heartbeat(
+                    worker: other, leases: [again.lease ?? ""],
+                    progress: [
+                        second.description: TransferProgress(
+                            receivedBytes: 40, expectedBytes: 300, transfers: 1)
+                    ], name: "o", activeTransfers: 1))
+            let after = try await fixture.queue.status(of: catalog)
+            #expect(after.totals.receivingBytes == 40 && after.totals.expectedBytes == 800)
+            #expect(after.active.first { $0.id == second }?.bytes == 40)
         }
     }
 }

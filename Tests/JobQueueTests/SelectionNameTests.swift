@@ -17,11 +17,16 @@ import Testing
                 }
             }
             let both = await failure(CatalogReference(name: "movies"))
-            #expect(both?.code == "input.field" && both?.message.contains("1, 2") == true)
+            #expect(both?.code == "input.ambiguous" && both?.message.contains("1, 2") == true)
             #expect(await failure(CatalogReference(name: "series"))?.code == "input.notFound")
             #expect(await failure(CatalogReference(CatalogID(99)))?.code == "input.notFound")
             let elsewhere = CatalogReference(name: "movies", storageURL: "file:///three")
-            #expect(await failure(elsewhere)?.code == "input.notFound")
+            let absent = await failure(elsewhere)
+            #expect(absent?.code == "input.notFound")
+            #expect(
+                absent?.message
+                    == "There is no catalog movies at file:///three; at other sites there is: 1, 2."
+            )
             #expect(await failure(CatalogReference(two), asset: "f9")?.code == "input.notFound")
             let answer = try await fixture.queue.apply(
                 SelectionAction(

@@ -88,6 +88,28 @@ import Testing
         }
     }
 
+    @Test func aStartTellsWhatIsNoLongerNamed() async throws {
+        try await F.with("left") { fixture in
+            func start(_ names: [String]) async throws -> Int? {
+                let handle = try await fixture.queue.open(
+                    CatalogSubmission(name: "c", storageURL: F.site))
+                try await fixture.queue.add(
+                    names.map { F.file($0) }, to: handle.id, generation: handle.generation)
+                return try await fixture.queue.start(
+                    handle.id, generation: handle.generation
+                ).left
+            }
+            #expect(try await start(["a", "b", "c"]) == 0)
+            #expect(try await start(["a", "d"]) == 2)
+            // What left before is not counted again, and what came back is there.
+            #expect(try await start(["a", "b"]) == 1)
+            let list = try await fixture.queue.open(
+                CatalogSubmission(name: "c", storageURL: F.site))
+            try await fixture.queue.interrupt(list.id)
+            #expect(try await start(["a", "b"]) == 0)
+        }
+    }
+
     @Test func anOvertakenSubmissionIsRefused() async throws {
         try await F.with("overtaken") { fixture in
             let old = try await fixture.queue.open(

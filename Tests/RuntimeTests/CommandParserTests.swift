@@ -125,6 +125,12 @@ import Testing
         #expect(try shown("--help").contains("--version"))
         #expect(try shown("database", "--help").contains("migrate"))
         #expect(try shown("database", "migrate", "-h").contains("Usage: tool database migrate"))
+        #expect(try shown("help") == shown("--help"))
+        #expect(try shown("help", "fetch") == shown("fetch", "--help"))
+        #expect(
+            try shown("help", "database", "migrate") == shown("database", "migrate", "--help"))
+        #expect(try shown("database", "help", "migrate") == shown("database", "migrate", "--help"))
+        #expect(throws: UsageError.self) { try parser.parse(["help", "fetsh"]) }
         #expect(try shown("--version") == "tool 1.2.3\n")
         let help = try shown("fetch", "--nope=1", "--help", orUsage: true)
         #expect(help.contains("unknown option"))
@@ -134,6 +140,9 @@ import Testing
         for text in [try shown("--help"), try shown("fetch", "--help")] {
             for line in text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
         }
+        let error = #expect(throws: UsageError.self) { try parser.parse(["fetch"]) }
+        let lines = error?.hint.split(separator: "\n") ?? []
+        #expect(lines.count > 1 && lines.allSatisfy { $0.count <= 80 }, "\(lines)")
     }
 
     private func shown(_ words: String..., orUsage: Bool) throws -> String {

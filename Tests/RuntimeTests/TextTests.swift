@@ -38,6 +38,31 @@ import Testing
         #expect(TextLayout.padded("映", to: 4, right: true) == "  映")
     }
 
+    @Test func aTableStandsInBlocksWhereItIsTooWide() {
+        func table(_ columns: Int?) -> String {
+            TextLayout.table(
+                headings: ["Name", "One", "Two", "Three"],
+                alignments: [.left, .right, .right, .left],
+                rows: [["a", "1", "2", "3"], ["bb", "10", "20", "30"]], columns: columns,
+                repeated: 1)
+        }
+        let whole = "Name  One  Two  Three\na       1    2  3\nbb     10   20  30\n"
+        #expect(table(nil) == whole && table(21) == whole)
+        #expect(
+            table(20) == """
+                Name  One  Two
+                a       1    2
+                bb     10   20
+
+                Name  Three
+                a     3
+                bb    30
+
+                """)
+        // Narrower than any two: none is left out.
+        #expect(table(1).split(separator: "\n").count == 9)
+    }
+
     @Test func tablesAlignAndEndWithoutSpaces() {
         let table = TextLayout.table(
             headings: ["Name", "Bytes"], alignments: [.left, .right],

@@ -35,10 +35,11 @@ import Testing
 
     @Test func anotherWorkerGoesOnWhereOneWasStopped() async throws {
         try await C.with(workers: 0) { cluster in
-            let gate = Gate()
+            let (gate, rest) = (Gate(), Gate())
             cluster.origin.route(Self.path) { request in
                 let answer = request.serve(Self.body, etag: "\"v1\"")
-                return request.number == 1 ? answer.held(after: Self.cut, at: gate) : answer
+                return request.number == 1
+                    ? answer.held(after: Self.cut, at: gate) : answer.held(after: 1_000, at: rest)
             }
             let first = try cluster.startWorker(drainSeconds: 0)
             let catalog = try await cluster.submit([try cluster.file(Self.path)])
@@ -50,7 +51,16 @@ import Testing
             }
             try await first.drain()
             gate.open()
-            try cluster.startWorker()
+            let second = try cluster.startWorker()
+            try await rest.waitUntilReached()
+            try await waitUntil(deadlineSeconds: 60, "the first of the rest") {
+                second.service.held.progress().active == 1
+            }
+            // It is known at once how much there is to be.
+            let progress = second.service.held.progress().byAsset.values.first
+            #expect(progress?.receivedBytes ?? 0 >= Self.cut)
+            #expect(progress?.expectedBytes == Int64(Self.body.count))
+            rest.open()
             let ended = try await cluster.end(of: catalog)
             #expect(ended[Self.path]?.state == .completed)
             #expect(cluster.stored(Self.path) == Self.body)

@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (["ftp://h/x"], "URL: must start with http://"), (["http://u:p@h/x"], "a user name"),
+        (["ftp://h/x"], "the URL must start with http://"), (["http://u:p@h/x"], "a user name"),
         (["http://h/"], "index.html"),
         (["http://h/x", "-o", "no/f"], "no/f: No such file"), (["http://h/x", "-o", "."], "is a"),
         (["http://h/x", "--header", "Range: bytes=0-"], "Dray's own"),

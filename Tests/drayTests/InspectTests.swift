@@ -201,12 +201,20 @@ import Testing
         #expect(endless["error"] as? String == "manifest.tooLarge")
     }
 
+    @Test func whatIsWrongInAFileNamesTheFile() async throws {
+        let file = try directory.write("#EXTM3U\n#EXTINF:4,\nftp://h/1.ts\n", to: "bad.m3u8")
+        let answer = try await inspect([file, "--base", "http://h/t/m.m3u8"])
+        #expect(answer.ending == .exited(1))
+        #expect(answer.errors.hasPrefix("dray: \(file) line 3: "), "\(answer.errors)")
+    }
+
     @Test(arguments: [
         (["/dev/null"], "--base is missing"), (["-"], "--base is missing"),
         (["missing"], "missing: No such file"), (["m", "--base", "file:///"], "--base: the URL"),
         (["m", "--base", "http://h/", "--live", "edge"], "--live is 'edge'"),
         (["missing", "--base", "http://h/"], "missing: "),
-        (["ftp://h/m"], "must start with http"),
+        (["ftp://h/m"], "dray: the URL must start with http"),
+        (["http://h/m", "--base", "http://h/m"], "--base is for a FILE"),
         (["m", "--base", "http://h/", "--audio", "x!!"], "--audio is 'x!!'"),
     ])
     func badUsageIsTold(arguments: [String], message: String) async throws {

@@ -141,7 +141,7 @@ import Testing
             "\(origin.url)/file", "--users", "1", "--requests", "20", "--quiet", "--json", "--html",
             "/dev/full", "--csv", "series.csv", "--hdr-log", "log.hlog",
         ])
-        #expect(answer.ending == .exited(3))
+        #expect(answer.ending == .exited(2))
         #expect(answer.errors.contains("/dev/full: "))
         #expect(try counts(try json(answer.output))["succeeded"] as? Int == 20)
         for file in ["series.csv", "log.hlog"] { #expect(!(try directory.read(file)).isEmpty) }

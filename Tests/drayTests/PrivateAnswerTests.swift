@@ -37,7 +37,14 @@ extension EndToEnd {
             // Asking has changed nothing.
             let again = try home.prefetch(list, ["--name", "asked"])
             #expect(try await again.wait() == .exited(1))
+            #expect(!again.errors.contains("no longer in the catalog"))
             #expect(origin.requests().filter { $0.target == "/one.bin" }.count == 1)
+            let other = try home.prefetch("\(origin.url)/one.bin", ["--name", "asked"])
+            #expect(try await other.wait() == .exited(0))
+            #expect(
+                other.errors.contains(
+                    "1 asset of this name's last list is no longer in the catalog"),
+                "\(other.errors)")
         }
 
         /// `dray status` serves as a health check.
@@ -46,12 +53,18 @@ extension EndToEnd {
             try source.write("one", to: "one.bin")
             let origin = try await NginxServer(root: source.path)
             let home = try await EmbeddedHome(.ordinary)
-            let prefetch = try home.prefetch("\(origin.url)/one.bin", ["--name", "checked"])
+            let refresh = try home.start(["refresh", "checked"])
+            #expect(try await refresh.wait() == .exited(2))
+            #expect(refresh.errors.contains("no private cluster was at "), "\(refresh.errors)")
+            let prefetch = try home.prefetch("\(origin.url)/one.bin")
             #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
             let status = try home.start(["status"])
             #expect(try await status.wait() == .exited(3))
             #expect(status.errors.contains("DRAY_COORDINATOR names no other"))
-            let assets = try home.start(["assets", "checked"])
+            #expect(status.errors.contains("`dray status --state /"), "\(status.errors)")
+            // A URL's host and path name its catalog.
+            let name = "127.0.0.1:\(origin.port)/one.bin"
+            let assets = try home.start(["assets", name])
             #expect(try await assets.wait() == .exited(0), "\(assets.errors)")
             #expect(assets.output.contains("one.bin"))
         }

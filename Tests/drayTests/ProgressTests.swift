@@ -65,10 +65,10 @@ import Testing
         #expect(
             lines[0]
                 == "demo" + String(repeating: " ", count: 29)
-                + "  ##############------  74%  34 of 50 assets  1 failed  1.06 GiB  32.0 MiB/s  "
-                + " 0:09 le…")
+                + "  ##############------  74%  34/50  1 failed  1.06 GiB  32.0 MiB/s   0:09 left  2 ret…"
+        )
         let narrow = text.lines(columns: 80, rows: 10)[0]
-        #expect(narrow.contains("  74%  34/50  1 failed  1.06 GiB  32.0 MiB/s"))
+        #expect(narrow.contains("  74%  34/50  1 failed  1.06 GiB  32.0 MiB/s   0:09 left"))
         #expect(
             lines[2]
                 == "  映画/とても長い…のファイル.mp4   ############--------  60%   "
@@ -122,6 +122,45 @@ import Testing
         #expect(meter.catalog.secondsLeft == nil)
     }
 
+    @Test(arguments: [80, 90, 100, 120, 140])
+    func theTimeLeftIsThereBesideAFailure(columns: Int) {
+        var meter = ProgressMeter()
+        func update(_ bytes: Int64, atSeconds seconds: Double) -> CatalogStatus {
+            let next = status {
+                $0.totals.bytes = bytes
+                $0.totals.expectedBytes = 10 << 30
+            }
+            meter.update(next, atSeconds: seconds)
+            return next
+        }
+        _ = update(1 << 30, atSeconds: 0)
+        let last = update(2 << 30, atSeconds: 10)
+        let lines = ProgressText(status: last, meter: meter, style: plain)
+            .lines(columns: columns, rows: 10)
+        #expect(lines[0].contains(" 1:20 left"), "\(lines[0])")
+    }
+
+    @Test func aShareOfSegmentsIsNotKeptForOneOfBytes() {
+        var meter = ProgressMeter()
+        func update(_ done: Int, _ bytes: Int64, of all: Int64?, atSeconds seconds: Double) {
+            let next = status {
+                ($0.totals.segments, $0.totals.segmentsDone) = (2, done)
+                ($0.totals.bytes, $0.totals.expectedBytes) = (bytes, all)
+            }
+            meter.update(next, atSeconds: seconds)
+        }
+        update(1, 1 << 20, of: nil, atSeconds: 0)
+        #expect(meter.catalog.fraction == 0.5)
+        update(1, 3 << 20, of: 100 << 20, atSeconds: 1)
+        #expect(meter.catalog.fraction == 0.03 && meter.catalog.secondsLeft == nil)
+        update(1, 4 << 20, of: 100 << 20, atSeconds: 2)
+        #expect(meter.catalog.fraction == 0.04)
+        #expect(abs((meter.catalog.secondsLeft ?? 0) - 96) < 0.01)
+        // More turned up: the bar waits.
+        update(1, 4 << 20, of: 200 << 20, atSeconds: 3)
+        #expect(meter.catalog.fraction == 0.04)
+    }
+
     @Test func whatLayThereAlreadyIsNotSpeed() {
         var meter = ProgressMeter()
         meter.update(status(), atSeconds: 0)
@@ -153,6 +192,16 @@ import Testing
                     50         33       1       680  1.00 GiB       1.00 MiB  21.4 s  47.9 MiB/s        2
 
                 """)
+    }
+
+    @Test func aSummaryFitsItsTerminal() {
+        var summary = RunSummary(status: status { $0.state = .completed }, destination: "/edge")
+        summary.columns = 80
+        summary.missingSidecars = 1
+        let text = summary.text
+        for line in text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+        #expect(text.contains("\n\n  Rate  Retries\n 0 B/s        2\n"), "\(text)")
+        #expect(text.hasSuffix("\n\n1 sidecar missing, see --report\n"))
     }
 
     @Test func failuresAreListedUpToABound() {

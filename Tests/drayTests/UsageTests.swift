@@ -44,6 +44,38 @@ import Testing
     }
 
     @Test(arguments: [
+        ["--help"], ["catalog", "check", "good.txt"], ["catalog", "check", "good.txt", "--json"],
+        ["inspect", "main.m3u8", "--base", "http://h/main.m3u8", "--json"],
+        ["plan", "--users", "1000", "--json"],
+    ])
+    func whatStdoutDoesNotTakeIsNoSuccess(words: [String]) async throws {
+        try directory.write("http://127.0.0.1:1/file\n", to: "good.txt")
+        try directory.write("#EXTM3U\n#EXTINF:4,\n1.ts\n#EXT-X-ENDLIST\n", to: "main.m3u8")
+        let full = try ChildProcess(
+            ["sh", "-c", "exec \"$0\" \"$@\" >/dev/full", try DrayProcess.binary()] + words,
+            workingDirectory: directory.path)
+        #expect(try await full.wait() == .exited(2))
+        #expect(full.errors.contains("dray: stdout: No space left on device\n"), "\(full.errors)")
+        #expect(try await dray(words).ending == .exited(0))
+    }
+
+    @Test func aCoordinatorsURLIsToldByItsVariable() async throws {
+        for url in ["foo", "ftp://h", "http://h?x"] {
+            let answer = try await dray(["status"], environment: ["DRAY_COORDINATOR": url])
+            #expect(answer.ending == .exited(2))
+            let start = "dray: DRAY_COORDINATOR: the coordinator's URL "
+            #expect(answer.errors.hasPrefix(start), "\(answer.errors)")
+        }
+    }
+
+    @Test func oneURLIsAListThatCanBeChecked() async throws {
+        let answer = try await dray(["catalog", "check", "http://127.0.0.1:1/film.mp4"])
+        #expect(answer.ending == .exited(0))
+        #expect(answer.output.hasPrefix("LIST: one URL\n"), "\(answer.output)")
+        #expect(answer.output.contains("known bytes  none\n"))
+    }
+
+    @Test(arguments: [
         (["prefetch"], "LIST is missing"),
         (["prefetch", "list"], "--to is missing"),
         (["prefetch", "list", "--to", "edge", "--audio", "none,en"], "--audio is 'none,en'"),
@@ -109,6 +141,11 @@ import Testing
             "--unlimited beside a limit"
         ),
         (["site", "set", "x"], "nothing to set"),
+        (
+            ["assets", "x", "--min-size", "2MB", "--max-size", "1MB"],
+            "--min-size is greater than --max-size"
+        ),
+        (["refresh", "x", "--state", "nowhere"], "--state is 'nowhere', where no private cluster"),
         (
             ["site", "set", "x", "--schedule", "Mon 25:00-26:00 off"],
             "entry 1 'Mon 25:00-26:00 off'"

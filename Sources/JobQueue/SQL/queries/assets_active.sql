@@ -6,6 +6,7 @@ WITH receiving AS (
     FROM worker w, jsonb_each(w.progress) AS e
     WHERE w.last_seen > now() - interval '15 seconds'
       AND (e.value->>'receivedBytes')::bigint > 0
+      AND EXISTS (SELECT FROM lease l WHERE l.worker_id = w.id AND l.expires_at > now())
     GROUP BY 1
 ), leased AS (
     -- Those with work in hand; bounded, because thousands of files may be.

@@ -44,6 +44,8 @@ CROSS JOIN LATERAL (
     CROSS JOIN LATERAL (SELECT catalog_id FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
     WHERE w.last_seen > now() - interval '15 seconds' AND a.catalog_id = c.id
       AND c.state = 'running'
+      -- One that has stopped says nothing more, and another goes on with its bytes.
+      AND EXISTS (SELECT FROM lease l WHERE l.worker_id = w.id AND l.expires_at > now())
 ) AS p
 -- Nothing of it goes on while its site cannot be written.
 CROSS JOIN LATERAL (SELECT CASE WHEN c.state = 'running' THEN t.fault_code END AS code) AS f
