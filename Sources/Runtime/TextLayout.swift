@@ -153,7 +153,7 @@ package enum TextLayout {
         var blocks: [[Int]] = []
         var block: [Int] = []
         for column in widths.indices {
-            if block.count > (blocks.isEmpty ? 0 : repeated), width(block + [column]) > columns {
+            if block.count > repeated, width(block + [column]) > columns {
                 blocks.append(block)
                 block = first
             }

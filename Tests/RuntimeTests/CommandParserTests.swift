@@ -142,7 +142,7 @@ import Testing
         }
         let error = #expect(throws: UsageError.self) { try parser.parse(["fetch"]) }
         let lines = error?.hint.split(separator: "\n") ?? []
-        #expect(lines.count > 1 && lines.allSatisfy { $0.count <= 80 }, "\(lines)")
+        #expect(!lines.isEmpty && lines.allSatisfy { $0.count <= 80 }, "\(lines)")
     }
 
     private func shown(_ words: String..., orUsage: Bool) throws -> String {
