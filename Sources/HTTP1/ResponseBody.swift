@@ -45,6 +45,9 @@ package struct ResponseBody: Sendable, Equatable {
     /// It ends with its connection.
     package var endsByClose: Bool { state == .untilClose }
 
+    /// Its head says how long it is, and it has not ended.
+    package var isOfLength: Bool { state == .length }
+
     /// So many bytes that come next are data and nothing else.
     package var plainBytes: Int64 {
         switch state {

@@ -99,6 +99,13 @@ enum HTTP1Socket {
         received { recv(descriptor, nil, count, Int32(MSG_TRUNC)) }
     }
 
+    /// Whether nothing has come that was not read, and the other side has not closed its end.
+    static func isQuiet(_ descriptor: Int32) -> Bool {
+        var byte: UInt8 = 0
+        let count = recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+        return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
+    }
+
     private static func received(_ call: () -> Int) -> Received {
         while true {
             let count = call()

@@ -17,10 +17,13 @@ extension HTTP1Transport {
         for _ in 0..<Self.mostReads {
             guard let request = connection.request else { return }
             let plain = connection.body?.plainBytes ?? 0
+            let dropped = Int(min(plain, Self.mostDiscarded))
             let wanted: Int
             let received: HTTP1Socket.Received
             if plain > 0, !request.checksBody {
-                wanted = Int(min(plain, Self.mostDiscarded))
+                // What is more than there should be shows by a byte of it.
+                let isLast = connection.body?.isOfLength == true && plain == Int64(dropped)
+                wanted = dropped + (isLast ? 1 : 0)
                 received = HTTP1Socket.discard(wanted, from: connection.socket)
             } else {
                 wanted = request.checksBody ? input.count : Self.headBytes
@@ -31,9 +34,12 @@ extension HTTP1Transport {
             switch received {
             case .bytes(let count):
                 if plain > 0, !request.checksBody {
-                    guard request.receives(count) else { return end(connection, .cutOff) }
-                    connection.body?.skip(count)
-                    if connection.body?.isDone == true { return isWhole(connection, rest: 0) }
+                    let data = min(count, dropped)
+                    guard request.receives(data) else { return end(connection, .cutOff) }
+                    connection.body?.skip(data)
+                    if connection.body?.isDone == true {
+                        return isWhole(connection, rest: count - data)
+                    }
                 } else {
                     take(UnsafeRawBufferPointer(rebasing: input[..<count]), connection, request)
                 }

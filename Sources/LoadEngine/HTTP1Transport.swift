@@ -83,12 +83,19 @@ final class HTTP1Transport: LoadTransport {
 
     private func takeIdle(_ origin: Int) -> HTTP1Connection? {
         guard settings.http.keepsAlive else { return nil }
-        let idle = peers[origin].idle
-        guard let connection = settings.usesOldestFirst ? idle.oldest : idle.newest else {
-            return nil
+        while true {
+            let idle = peers[origin].idle
+            guard let connection = settings.usesOldestFirst ? idle.oldest : idle.newest else {
+                return nil
+            }
+            // What has come on it, or its end, is no answer to what is asked for now.
+            guard HTTP1Socket.isQuiet(connection.socket) else {
+                close(connection)
+                continue
+            }
+            peers[origin].idle.remove(connection)
+            return connection
         }
-        peers[origin].idle.remove(connection)
-        return connection
     }
 
     /// Sends the request by a connection that is there.

@@ -23,6 +23,7 @@ package struct HistogramReport: Sendable {
         var places: [String?: Int] = [:]
         var series: [Series] = []
         var hasTooMany = false
+        var isTooLarge = false
         try HistogramLog.read(text) { interval in
             let place = places[interval.tag] ?? series.count
             if place == series.count {
@@ -33,10 +34,17 @@ package struct HistogramReport: Sendable {
                 places[interval.tag] = place
                 series.append(Series(tag: interval.tag))
             }
+            let sum = series[place].histogram.total
+                .addingReportingOverflow(interval.histogram.total)
+            guard !sum.overflow else {
+                isTooLarge = true
+                return
+            }
             series[place].intervals += 1
             series[place].histogram.add(interval.histogram)
         }
         if hasTooMany { throw HistogramError(detail: "more than \(Self.mostTags) tags") }
+        if isTooLarge { throw HistogramError(detail: "its counts are more than 64 bits hold") }
         if series.isEmpty { throw HistogramError(detail: "no interval is in it") }
         // What has no tag comes first, as in a log; the others in the order they were met.
         all = series.filter { $0.tag == nil } + series.filter { $0.tag != nil }

@@ -166,7 +166,7 @@ final class PrefetchSession: FollowingSession {
         if !plan.isQuiet {
             var summary = RunSummary(status: status, destination: plan.destination.path)
             summary.columns = LiveLines.columns(of: STDOUT_FILENO)
-            summary.missingSidecars = try await missingSidecars(status, client)
+            summary.missingSidecars = (try? await missingSidecars(status, client)) ?? 0
             Console.write(summary.text)
         }
         if status.totals.failed > 0 {

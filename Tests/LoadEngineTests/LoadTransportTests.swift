@@ -88,6 +88,12 @@ import Testing
         .raw("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", nil, bytes: 20),
         .raw("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello", nil, bytes: 20),
         .raw("\(ok)Content-Length: 5\r\n\r\nhellohello", nil, bytes: 20),
+        Case(
+            "an answer that nobody asked for behind it",
+            .raw(
+                "\(ok)Content-Length: 10000\r\n\r\n" + String(repeating: "a", count: 10_000)
+                    + "\(ok)Content-Length: 0\r\n\r\n", then: .send([])), nil, connections: 4,
+            bytes: 40_000),
         .raw(
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
                 + "\(ok)Content-Length: 5\r\n\r\nhello", nil, bytes: 20),

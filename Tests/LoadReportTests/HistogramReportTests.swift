@@ -60,6 +60,13 @@ import Testing
         #expect {
             try HistogramReport(good + "<html>\n")
         } throws: { ($0 as? HistogramError)?.detail.hasPrefix("line 6: ") == true }
+        var huge = Histogram()
+        huge.record(5, count: .max)
+        let line = HistogramLog.line(
+            HistogramInterval(startSeconds: 0, lengthSeconds: 1, histogram: huge))
+        #expect(throws: HistogramError(detail: "its counts are more than 64 bits hold")) {
+            try HistogramReport(line + line)
+        }
         let tags = (0...HistogramReport.mostTags).map {
             (tag: "t\($0)" as String?, values: [Int64(1)])
         }

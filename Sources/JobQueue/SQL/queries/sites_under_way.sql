@@ -7,6 +7,7 @@ WITH under_way AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT catalog_id FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
     CROSS JOIN LATERAL (SELECT site_id FROM catalog WHERE id = a.catalog_id OFFSET 0) AS c
     WHERE w.last_seen > now() - interval '15 seconds'
+      AND EXISTS (SELECT FROM lease l WHERE l.worker_id = w.id AND l.expires_at > now())
       AND EXISTS (SELECT FROM site WHERE quota_bytes IS NOT NULL)
     GROUP BY c.site_id
 ), locked AS MATERIALIZED (
