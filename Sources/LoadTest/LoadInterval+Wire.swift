@@ -110,7 +110,8 @@ extension LoadCounts {
             cpuSeconds,
         ]
         return whole.allSatisfy(Self.ofOneSecond.contains)
-            && fractions.allSatisfy { abs($0) <= 1e18 }
+            // Differences of clocks may be a little below zero.
+            && fractions.allSatisfy { (-1...1e18).contains($0) }
     }
 }
 
@@ -120,6 +121,6 @@ extension LoadMachine {
     /// Whether a share can have used it within a second.
     fileprivate var isOfOneSecond: Bool {
         cpus.count <= Self.mostCPUs && cpus.allSatisfy((0..<Self.mostCPUs).contains)
-            && abs(cpuSeconds) <= 1e9 && (quotaCores ?? 1) > 0 && (quotaCores ?? 1) <= 1e9
+            && (-1...1e9).contains(cpuSeconds) && (quotaCores ?? 1) > 0 && (quotaCores ?? 1) <= 1e9
     }
 }

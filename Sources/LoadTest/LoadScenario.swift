@@ -155,8 +155,10 @@ package struct LoadCaps: Sendable, Equatable {
 
     package init() {}
 
-    /// What of requests and bytes is left after a run; nil where nothing is.
+    /// What of requests and bytes is left after a run; nil where nothing is, or may be: what a worker that was
+    /// lost has sent last, nobody has told.
     package func left(after result: LoadResult) -> LoadCaps? {
+        guard result.isWhole || requests == nil && bytes == nil else { return nil }
         var left = self
         let (warmUp, total) = (result.warmUp.counts, result.total.counts)
         left.requests = requests.map { $0 - warmUp.sent - total.sent }

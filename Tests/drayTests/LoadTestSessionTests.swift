@@ -193,6 +193,11 @@ import Testing
         }
         let lost = try await Self.outcome(try Self.scenario(users: 1), .scale([1, 2, 4]), loses)
         #expect(lost.ladder?.steps.count == 3 && lost.exitCode == .noCluster)
+        // What the lost one has sent last may have been all that was left.
+        var capped = try Self.scenario(users: 1)
+        capped.caps.requests = 1_000_000
+        let ended = try await Self.outcome(capped, .scale([1, 2, 4]), loses)
+        #expect(ended.ladder?.steps.count == 2 && ended.ladder?.isCapped == true)
     }
 
     @Test func aBreakThatEndsTheTestEndsTheScale() async throws {
