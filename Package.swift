@@ -1,11 +1,15 @@
 // swift-tools-version: 6.1
 import PackageDescription
 
-let settings: [SwiftSetting] = [
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-]
+/// Built with libFuzzer by `scripts/fuzz` alone, which provides its `main`.
+let isFuzzed = Context.environment["DRAY_FUZZ"] != nil
+
+let settings: [SwiftSetting] =
+    [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+    ] + (isFuzzed ? [.define("FUZZING")] : [])
 
 /// A Swift library target: `name` in `Sources/name`, with the dependencies it may see.
 func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -20,16 +24,14 @@ func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
         swiftSettings: settings)
 }
 
-/// Built with libFuzzer by `scripts/fuzz` alone, which provides its `main`.
 let fuzzing: [Target] =
-    Context.environment["DRAY_FUZZ"] == nil
-    ? []
-    : [
+    isFuzzed
+    ? [
         .executableTarget(
             name: "Fuzz", dependencies: ["Catalog", "Gzip", "HTTP1", "Model"], path: "Tests/Fuzz",
             exclude: ["corpus"],
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
-    ]
+    ] : []
 
 let package = Package(
     name: "dray",
@@ -128,7 +130,7 @@ let package = Package(
         tests("HTTP1"),
         tests("Runtime"),
         tests("Model", ["Runtime"]),
-        tests("Catalog", ["Model"]),
+        tests("Catalog", ["Model", "Runtime"]),
         tests("Planner", ["Model"]),
         .testTarget(
             name: "PlannerTextTests",

@@ -79,6 +79,19 @@ enum ASCII {
         out.append(digits.utf8Start[Int(byte & 15)])
     }
 
+    /// Appends the bytes that `range` begins with for which `isPlain` holds; where they end.
+    static func appendRun(
+        of bytes: [UInt8], _ range: Range<Int>, to out: inout [UInt8],
+        while isPlain: (UInt8) -> Bool
+    ) -> Int {
+        bytes.withUnsafeBufferPointer { bytes in
+            let rest = UnsafeBufferPointer(rebasing: bytes[range])
+            let run = rest[..<(rest.firstIndex { !isPlain($0) } ?? rest.count)]
+            out.append(contentsOf: run)
+            return range.lowerBound + run.count
+        }
+    }
+
     /// True when the bytes of `range` are `text`.
     static func equal(_ bytes: [UInt8], _ range: Range<Int>, _ text: StaticString) -> Bool {
         guard range.count == text.utf8CodeUnitCount else { return false }

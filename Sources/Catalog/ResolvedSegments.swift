@@ -48,10 +48,15 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
 
     func url(at place: Int) -> WebURL { urls[Int(rows[place].url)] }
 
+    /// What its key is made from.
+    func keyURL(at place: Int) -> WebURL {
+        let row = rows[place]
+        return urls[Int(row.url) + (row.isNamed ? 1 : 0)]
+    }
+
     /// The key of what was checked to have one when it was added.
     func key(at place: Int) -> String {
-        let row = rows[place]
-        guard let key = try? SiteKey(urls[Int(row.url) + (row.isNamed ? 1 : 0)]) else {
+        guard let key = try? SiteKey(keyURL(at: place)) else {
             preconditionFailure("a key that was made can be made again")
         }
         return key.text

@@ -60,7 +60,7 @@ struct SegmentCollector {
         _ reference: ManifestReference, _ role: SegmentRole, _ known: ResolvedSegments.Known?,
         mirrors: [WebURL] = []
     ) throws(Failure) {
-        let hash = Self.hash(try SiteKey(reference.keyURL).text.utf8[...])
+        let hash = Self.hash(try SiteKey(reference.keyURL).text)
         if let found = places[hash] {
             let place = Int(found)
             let other = segments.url(at: place)
@@ -88,33 +88,52 @@ struct SegmentCollector {
         }
     }
 
-    private static func hash(_ key: Substring.UTF8View) -> Int {
+    /// Of a key, component after component, as `checkFolders` hashes its folders.
+    private static func hash(_ key: String) -> Int {
         var hasher = Hasher()
-        let isDone: Void? = key.withContiguousStorageIfAvailable {
-            hasher.combine(bytes: UnsafeRawBufferPointer($0))
+        var key = key
+        return key.withUTF8 { key in
+            var rest = UnsafeRawBufferPointer(key)
+            while let slash = rest.firstIndex(of: ASCII.slash) {
+                hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: rest[..<slash]))
+                hasher.combine(ASCII.slash)
+                rest = UnsafeRawBufferPointer(rebasing: rest[(slash + 1)...])
+            }
+            hasher.combine(bytes: rest)
+            return hasher.finalize()
         }
-        if isDone == nil { Array(key).withUnsafeBytes { hasher.combine(bytes: $0) } }
-        return hasher.finalize()
     }
 
     /// Refuses a key that is the folder of another.
     func checkFolders() throws(Failure) {
-        var before = ""
+        var before: WebURL?
         for place in segments.indices {
-            let key = segments.key(at: place)
-            var folder = key[...]
-            while let slash = folder.utf8.lastIndex(of: ASCII.slash) {
-                // What the one before lies in as well was looked at then.
-                if before.utf8.starts(with: key.utf8[...slash]) { break }
-                folder = folder[..<slash]
-                if let file = places[Self.hash(folder.utf8)] {
-                    throw Failure(
-                        "storage.pathConflict",
-                        "\(segments.url(at: Int(file))) is a file, and "
-                            + "\(segments.url(at: place)) wants a folder of that name")
-                }
+            // Most lie in the folder of the one before.
+            let url = segments.keyURL(at: place)
+            defer { before = url }
+            if let before, url.sharesFolder(with: before) { continue }
+            guard let file = firstFolder(of: segments.key(at: place)) else { continue }
+            throw Failure(
+                "storage.pathConflict",
+                "\(segments.url(at: file)) is a file, and "
+                    + "\(segments.url(at: place)) wants a folder of that name")
+        }
+    }
+
+    /// The place of what has the name of the first of a key's folders that something has.
+    private func firstFolder(of key: String) -> Int? {
+        var hasher = Hasher()
+        var key = key
+        return key.withUTF8 { key in
+            var rest = UnsafeRawBufferPointer(key)
+            while let slash = rest.firstIndex(of: ASCII.slash) {
+                hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: rest[..<slash]))
+                let folder = hasher
+                if let file = places[folder.finalize()] { return Int(file) }
+                hasher.combine(ASCII.slash)
+                rest = UnsafeRawBufferPointer(rebasing: rest[(slash + 1)...])
             }
-            before = key
+            return nil
         }
     }
 }

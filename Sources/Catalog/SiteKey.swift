@@ -63,24 +63,27 @@ package struct SiteKey: Hashable, Sendable {
         out += bytes[(url.isSecure ? 8 : 7)..<url.pathStart]
         var index = url.pathStart
         var isAllASCII = true
+        var hasQuestion = false
         // From here on `index` is at a slash; `start` is where the component starts in `out`.
         var start = out.count
         while index < url.queryStart {
             index += 1
             start = out.count + 1
             out.append(ASCII.slash)
-            while index < url.queryStart, bytes[index] != ASCII.slash {
-                var byte = bytes[index]
-                index += 1
-                if byte == ASCII.percent, let high = ASCII.hexValue(bytes[index]),
-                    let low = ASCII.hexValue(bytes[index + 1])
-                {
-                    byte = high << 4 | low
-                    index += 2
-                    if byte == ASCII.slash { throw Refusal("has an encoded slash (%2F)") }
-                    if ASCII.isControl(byte) { throw Refusal("has an encoded control character") }
-                    if byte >= 0x80 { isAllASCII = false }
+            while true {
+                index = ASCII.appendRun(of: bytes, index..<url.queryStart, to: &out) {
+                    $0 != ASCII.slash && $0 != ASCII.percent
                 }
+                guard index < url.queryStart, bytes[index] == ASCII.percent else { break }
+                // Both are hex digits, or there would be no URL.
+                let byte =
+                    (ASCII.hexValue(bytes[index + 1]) ?? 0) << 4
+                    | (ASCII.hexValue(bytes[index + 2]) ?? 0)
+                index += 3
+                if byte == ASCII.slash { throw Refusal("has an encoded slash (%2F)") }
+                if ASCII.isControl(byte) { throw Refusal("has an encoded control character") }
+                if byte >= 0x80 { isAllASCII = false }
+                if byte == ASCII.question { hasQuestion = true }
                 out.append(byte)
             }
             let isLast = index >= url.queryStart
@@ -95,7 +98,7 @@ package struct SiteKey: Hashable, Sendable {
         if url.queryStart < bytes.count {
             appendQuery(bytes[(url.queryStart + 1)...], to: &out, nameStart: start)
         } else {
-            if looksLikeQuery(out, start) {
+            if hasQuestion, looksLikeQuery(out, start) {
                 throw Refusal("holds an encoded ? (%3F) that reads as a query")
             }
             shorten(&out, start, to: componentBytes)

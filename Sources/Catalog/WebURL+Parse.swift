@@ -3,35 +3,61 @@ import Model
 extension WebURL {
     /// Parses the absolute URL in `range` of `bytes`.
     ///
-    /// - Parameter takesSpaces: percent-encodes spaces instead of refusing them.
+    /// - Parameter climbing: see `Parser`.
     static func parse(
-        _ bytes: [UInt8], _ range: Range<Int>, takesSpaces: Bool = false
+        _ bytes: [UInt8], _ range: Range<Int>, climbing: Int? = nil
     ) throws(WebURLError) -> WebURL {
-        var parser = Parser(bytes: bytes, range: range, takesSpaces: takesSpaces)
+        var parser = Parser(bytes, range, climbing: climbing)
         return try parser.run()
     }
 
     /// One parse; a value that lives as long as the call.
     struct Parser {
-        let bytes: [UInt8]
-        let range: Range<Int>
-        let takesSpaces: Bool
+        private let bytes: [UInt8]
+        private let range: Range<Int>
+        private let mostClimbed: Int?
         private var out: [UInt8] = []
+        /// Folders above the root that were asked for by `..`.
+        private var climbed = 0
 
-        init(bytes: [UInt8], range: Range<Int>, takesSpaces: Bool) {
+        /// - Parameter climbing: folders above the root that a reference may ask for by `..`; nil for what
+        ///   is no reference. Spaces in a reference are percent-encoded, elsewhere refused.
+        init(_ bytes: [UInt8], _ range: Range<Int>, climbing: Int?) {
             self.bytes = bytes
             self.range = range
-            self.takesSpaces = takesSpaces
+            mostClimbed = climbing
         }
 
+        /// Parses an absolute URL.
         mutating func run() throws(WebURLError) -> WebURL {
             try checkBytes()
             out.reserveCapacity(range.count + 8)
-            var index = try takeScheme()
+            let path = try takeScheme()
             let isSecure = out.count == 8
-            index = try takeAuthority(from: index, defaultPort: isSecure ? 443 : 80)
+            let index = try takeAuthority(from: path, defaultPort: isSecure ? 443 : 80)
             let pathStart = out.count
-            index = try takePath(from: index)
+            return try finish(try takePath(from: index, root: pathStart), pathStart: pathStart)
+        }
+
+        /// Parses a reference that names no scheme and no host.
+        mutating func runReference(to base: ReferenceBase) throws(WebURLError) -> WebURL {
+            try checkBytes()
+            let start = range.lowerBound
+            guard let first = range.first, bytes[first] != ASCII.hash else { return base.url }
+            let pathStart = base.url.pathStart
+            out.reserveCapacity(base.bytes.count + range.count + 8)
+            if bytes[first] == ASCII.question {
+                out += base.bytes[..<base.url.queryStart]
+                return try finish(start, pathStart: pathStart)
+            }
+            // Either ends before the slash that the path goes on with.
+            out += bytes[first] == ASCII.slash ? base.bytes[..<pathStart] : base.folder.dropLast()
+            return try finish(try takePath(from: start, root: pathStart), pathStart: pathStart)
+        }
+
+        private mutating func finish(
+            _ index: Int, pathStart: Int
+        ) throws(WebURLError) -> WebURL {
             let queryStart = out.count
             takeQuery(from: index)
             if out.count > WireLimits.urlBytes {
@@ -54,8 +80,18 @@ extension WebURL {
                 throw error(
                     .tooLong, "is longer than \(WireLimits.urlBytes) bytes", range.upperBound)
             }
-            for index in range
-            where ASCII.isControl(bytes[index]) || bytes[index] == ASCII.space && !takesSpaces {
+            // Nearly all are clean, which is soon seen where no byte is left out.
+            let isClean = bytes.withUnsafeBufferPointer { bytes in
+                UnsafeBufferPointer(rebasing: bytes[range]).reduce(true) {
+                    $0 && $1 > ASCII.space && $1 != ASCII.delete
+                }
+            }
+            if isClean { return }
+            for index in range {
+                let isRefused =
+                    ASCII.isControl(bytes[index])
+                    || bytes[index] == ASCII.space && mostClimbed == nil
+                guard isRefused else { continue }
                 throw error(
                     .character,
                     bytes[index] == ASCII.space
@@ -127,50 +163,89 @@ extension WebURL {
         }
 
         /// Percent-encodes what must be and resolves dot segments (RFC 3986, section 5.2.4).
-        private mutating func takePath(from start: Int) throws(WebURLError) -> Int {
-            let root = out.count
+        ///
+        /// - Parameter root: where the path starts in `out`.
+        private mutating func takePath(from start: Int, root: Int) throws(WebURLError) -> Int {
             var index = start
             if index < range.upperBound, bytes[index] == ASCII.slash { index += 1 }
-            var segment = out.count
             out.append(ASCII.slash)
             while index < range.upperBound, bytes[index] != ASCII.question,
                 bytes[index] != ASCII.hash
             {
-                let byte = bytes[index]
-                if byte == ASCII.slash {
-                    closeSegment(at: segment, root: root, isLast: false)
-                    segment = out.count
-                    out.append(ASCII.slash)
-                } else if byte == ASCII.percent {
-                    guard index + 2 < range.upperBound, ASCII.hexValue(bytes[index + 1]) != nil,
-                        ASCII.hexValue(bytes[index + 2]) != nil
-                    else {
-                        throw error(
-                            .escape, "has a % without two hex digits in its path; write %25", index)
-                    }
-                    out.append(byte)
-                } else if ASCII.isIn(.path, byte) {
-                    out.append(byte)
-                } else {
-                    ASCII.appendEscape(of: byte, to: &out)
+                if out[out.count - 1] == ASCII.slash, let length = dotSegment(at: index) {
+                    if length == 2 { leaveFolder(root: root) }
+                    index += length
+                    if index < range.upperBound, bytes[index] == ASCII.slash { index += 1 }
+                    continue
                 }
-                index += 1
+                let end = plainPathEnd(from: index)
+                if end > index {
+                    bytes.withUnsafeBufferPointer {
+                        out.append(contentsOf: UnsafeBufferPointer(rebasing: $0[index..<end]))
+                    }
+                    index = end
+                } else if bytes[index] == ASCII.percent {
+                    throw error(
+                        .escape, "has a % without two hex digits in its path; write %25", index)
+                } else {
+                    ASCII.appendEscape(of: bytes[index], to: &out)
+                    index += 1
+                }
             }
-            closeSegment(at: segment, root: root, isLast: true)
+            if let mostClimbed, climbed > mostClimbed {
+                throw error(
+                    .climb, "climbs \(climbed) folders above the root of its host by '..'",
+                    range.lowerBound)
+            }
             return index
         }
 
-        /// Takes away the segment whose slash stands at `start` when it is a dot segment.
-        private mutating func closeSegment(at start: Int, root: Int, isLast: Bool) {
-            let length = out.count - start - 1
-            guard length == 1 || length == 2, out[start + 1] == ASCII.dot,
-                out[out.count - 1] == ASCII.dot
-            else { return }
-            out.removeLast(length + 1)
-            if length == 2, out.count > root {
-                while out.removeLast() != ASCII.slash {}
+        /// The length of the dot segment, one or two dots, that begins at `start`.
+        private func dotSegment(at start: Int) -> Int? {
+            var end = start
+            while end < range.upperBound, bytes[end] == ASCII.dot { end += 1 }
+            guard (1...2).contains(end - start) else { return nil }
+            guard end < range.upperBound else { return end - start }
+            let isWhole =
+                bytes[end] == ASCII.slash || bytes[end] == ASCII.question
+                || bytes[end] == ASCII.hash
+            return isWhole ? end - start : nil
+        }
+
+        /// Takes away the last folder of `out`, which ends in a slash.
+        private mutating func leaveFolder(root: Int) {
+            guard out.count - 1 > root else {
+                climbed += 1
+                return
             }
-            if isLast { out.append(ASCII.slash) }
+            out.removeLast()
+            while out[out.count - 1] != ASCII.slash { out.removeLast() }
+        }
+
+        /// Where what stands in a path as it is ends: before what is to be encoded or is no part of it,
+        /// or behind a slash that a dot follows.
+        private func plainPathEnd(from start: Int) -> Int {
+            bytes.withUnsafeBufferPointer { bytes in
+                var index = start
+                while index < range.upperBound {
+                    let byte = bytes[index]
+                    if ASCII.isIn(.path, byte) {
+                        index += 1
+                        let mayLeadUp =
+                            byte == ASCII.slash && index < range.upperBound
+                            && bytes[index] == ASCII.dot
+                        if mayLeadUp { return index }
+                    } else if byte == ASCII.percent, index + 2 < range.upperBound,
+                        ASCII.hexValue(bytes[index + 1]) != nil,
+                        ASCII.hexValue(bytes[index + 2]) != nil
+                    {
+                        index += 3
+                    } else {
+                        return index
+                    }
+                }
+                return index
+            }
         }
 
         private mutating func takeQuery(from start: Int) {
@@ -178,12 +253,12 @@ extension WebURL {
             var index = start + 1
             guard index < range.upperBound, bytes[index] != ASCII.hash else { return }
             out.append(ASCII.question)
-            while index < range.upperBound, bytes[index] != ASCII.hash {
-                if ASCII.isIn(.query, bytes[index]) {
-                    out.append(bytes[index])
-                } else {
-                    ASCII.appendEscape(of: bytes[index], to: &out)
+            while true {
+                index = ASCII.appendRun(of: bytes, index..<range.upperBound, to: &out) {
+                    ASCII.isIn(.query, $0)
                 }
+                guard index < range.upperBound, bytes[index] != ASCII.hash else { return }
+                ASCII.appendEscape(of: bytes[index], to: &out)
                 index += 1
             }
         }

@@ -21,7 +21,8 @@ final class ReferenceBase: Sendable {
     private static let mostClimbed = 2
 
     let url: WebURL
-    private let bytes: [UInt8]
+    /// The URL's text.
+    let bytes: [UInt8]
     /// What stands before a relative path: the URL up to the last slash of its path.
     let folder: [UInt8]
 
@@ -39,60 +40,22 @@ final class ReferenceBase: Sendable {
         var range = range
         while range.last.map({ reference[$0] }) == ASCII.space { range = range.dropLast() }
         while range.first.map({ reference[$0] }) == ASCII.space { range = range.dropFirst() }
-        var absolute: [UInt8] = []
-        absolute.reserveCapacity(bytes.count + range.count)
-        var given = absolute.count
         if Self.hasScheme(reference, range) {
-            try Self.checkClimb(reference, range)
-            return try WebURL.parse(reference, range, takesSpaces: true)
-        } else if ASCII.hasPrefix(reference, range, "//") {
-            absolute += bytes[..<(url.isSecure ? 6 : 5)]
-        } else if range.isEmpty || reference[range.lowerBound] == ASCII.hash {
-            absolute += bytes
-        } else if reference[range.lowerBound] == ASCII.question {
-            absolute += bytes[..<url.queryStart]
-        } else if reference[range.lowerBound] == ASCII.slash {
-            absolute += bytes[..<url.pathStart]
-        } else {
-            absolute += folder
+            return try WebURL.parse(reference, range, climbing: Self.mostClimbed)
         }
-        given = absolute.count
-        absolute += reference[range]
+        guard ASCII.hasPrefix(reference, range, "//") else {
+            var parser = WebURL.Parser(reference, range, climbing: Self.mostClimbed)
+            return try parser.runReference(to: self)
+        }
+        let scheme = bytes[..<(url.isSecure ? 6 : 5)]
+        let absolute = scheme + reference[range]
         do throws(WebURLError) {
-            try Self.checkClimb(absolute, 0..<absolute.count)
-            return try WebURL.parse(absolute, 0..<absolute.count, takesSpaces: true)
+            return try WebURL.parse(Array(absolute), absolute.indices, climbing: Self.mostClimbed)
         } catch {
             var error = error
-            error.offset = max(0, error.offset - given)
+            error.offset = max(0, error.offset - scheme.count)
             throw error
         }
-    }
-
-    /// Refuses a URL whose path climbs further above its root than is passed over.
-    private static func checkClimb(
-        _ bytes: [UInt8], _ range: Range<Int>
-    ) throws(WebURLError) {
-        // Hardly any has a folder to climb from.
-        let hasParent = range.dropLast(2).contains { place in
-            bytes[place] == ASCII.slash && bytes[place + 1] == ASCII.dot
-                && bytes[place + 2] == ASCII.dot
-        }
-        guard hasParent else { return }
-        let path = bytes[range].prefix { $0 != ASCII.question && $0 != ASCII.hash }
-        // Scheme, nothing, host.
-        var segments = path.split(separator: ASCII.slash, omittingEmptySubsequences: false)[...]
-        guard segments.count > 3 else { return }
-        segments.removeFirst(3)
-        var depth = 0
-        var least = 0
-        for segment in segments where !segment.elementsEqual(".".utf8) {
-            depth += segment.elementsEqual("..".utf8) ? -1 : 1
-            least = min(least, depth)
-        }
-        guard least < -mostClimbed else { return }
-        throw WebURLError(
-            reason: .climb, detail: "climbs \(-least) folders above the root of its host by '..'",
-            offset: 0)
     }
 
     /// Where in `reference` the query of the URL starts that `folder` and the reference as it is written

@@ -39,6 +39,21 @@ package struct WebURL: Sendable {
     /// The path, percent-encoded, from its first `/`.
     package var path: String { slice(pathStart, queryStart) }
 
+    /// True when scheme, host and path up to its last slash are the same text.
+    func sharesFolder(with other: WebURL) -> Bool {
+        guard pathStart == other.pathStart else { return false }
+        var (text, otherText) = (text, other.text)
+        return text.withUTF8 { text in
+            otherText.withUTF8 { otherText in
+                let path = text[..<queryStart]
+                guard let slash = path.lastIndex(of: ASCII.slash),
+                    slash == otherText[..<other.queryStart].lastIndex(of: ASCII.slash)
+                else { return false }
+                return path[..<slash].elementsEqual(otherText[..<slash])
+            }
+        }
+    }
+
     /// What follows the `?`, or nil.
     package var query: String? {
         let end = text.utf8.count

@@ -199,9 +199,14 @@ import Testing
                 == Failure(
                     "storage.pathConflict",
                     "http://h/a/b.ts and http://h/a//b.ts would both be stored as h/a/b.ts"))
-        for lines in [["x", "x/1.ts"], ["x/y/1.ts", "x"]] {
+        for lines in [
+            ["x", "x/1.ts"], ["x/y/1.ts", "x"], ["d/0.ts", "d/1.ts", "x/0.ts", "x/1.ts", "x"],
+            ["x", "d/0.ts", "x/y/z/0.ts", "x/y/z/1.ts"], ["x", "%78/0.ts"], ["x", "x//y/0.ts"],
+            ["x", "d/x", "x/"], ["x", "x/0.ts?a=/../b"],
+        ] {
             let folder = Self.failure(
-                "http://h/m.m3u8", ["http://h/m.m3u8": Self.media(lines[0], lines[1])])
+                "http://h/m.m3u8",
+                ["http://h/m.m3u8": Self.media(lines.joined(separator: "\n#EXTINF:4,\n"))])
             #expect(folder?.code == "storage.pathConflict")
             #expect(folder?.message.hasPrefix("http://h/x is a file, and") == true)
         }

@@ -1,4 +1,5 @@
 import Catalog
+import Runtime
 import Testing
 
 @Suite struct WebURLTests {
@@ -31,6 +32,57 @@ import Testing
         let base = try WebURL("http://a/b/c/d;p?q")
         let error = #expect(throws: WebURLError.self) { try base.resolve(reference) }
         #expect(error?.reason == .climb)
+    }
+
+    /// Random paths of everything that means something in one, against the RFC's own steps.
+    @Test func pathsAreThoseOfTheRFCsSteps() throws {
+        var random = SeededRandom(seed: 5)
+        let pieces = [".", ".", "..", "/", "/", "a", "%41", "%2e", " ", "ä", "~"]
+        let base = try WebURL("http://h/b/c/d?p")
+        for _ in 0..<20_000 {
+            let path = (0..<Int.random(in: 1...12, using: &random))
+                .map { _ in pieces[Int.random(in: 0..<pieces.count, using: &random)] }.joined()
+            let encoded = path.replacing(" ", with: "%20").replacing("ä", with: "%C3%A4")
+            for start in ["http://h/x/", "/", "a", "../", "./"] {
+                let merged = ["http://h/x/": "/x/", "/": "/"][start] ?? "/b/c/" + start
+                let (expected, climbed) = Self.withoutDotSegments(merged + encoded)
+                // A host would follow, and spaces at the end are none of a reference.
+                if start == "/" && path.first == "/" || path.last == " " { continue }
+                let given = start + path
+                if climbed > 2 {
+                    let error = #expect(throws: WebURLError.self, "\(given)") {
+                        try base.resolve(given)
+                    }
+                    #expect(error?.reason == .climb, "\(given)")
+                } else {
+                    #expect(try base.resolve(given).text == "http://h" + expected, "\(given)")
+                }
+                if start == "http://h/x/", !path.contains(" ") {
+                    #expect(try WebURL(given).text == "http://h" + expected, "\(given)")
+                }
+            }
+        }
+    }
+
+    /// RFC 3986, section 5.2.4, step by step; and how many folders above the root are asked for.
+    private static func withoutDotSegments(_ path: String) -> (path: String, climbed: Int) {
+        var (input, output, climbed) = (path[...], "", 0)
+        while !input.isEmpty {
+            if input.hasPrefix("/./") {
+                input = input.dropFirst(2)
+            } else if input == "/." {
+                input = "/"
+            } else if input.hasPrefix("/../") || input == "/.." {
+                input = input == "/.." ? "/" : input.dropFirst(3)
+                if output.isEmpty { climbed += 1 }
+                output = output.lastIndex(of: "/").map { String(output[..<$0]) } ?? ""
+            } else {
+                let end = input.dropFirst().firstIndex(of: "/") ?? input.endIndex
+                output += input[..<end]
+                input = input[end...]
+            }
+        }
+        return (output, climbed)
     }
 
     @Test(arguments: [
