@@ -54,17 +54,28 @@ struct URLTable: Sendable {
     /// A text in one piece or in two.
     private struct Pieces {
         let first: UnsafeBufferPointer<UInt8>
-        let second: UnsafeBufferPointer<UInt8>?
-        let count: Int
+        let second: UnsafeBufferPointer<UInt8>
+        var count: Int { first.count + second.count }
 
         init(_ first: UnsafeBufferPointer<UInt8>, _ second: UnsafeBufferPointer<UInt8>?) {
             self.first = first
-            self.second = second
-            count = first.count + (second?.count ?? 0)
+            self.second = second ?? UnsafeBufferPointer(start: nil, count: 0)
         }
 
-        subscript(place: Int) -> UInt8 {
-            place < first.count ? first[place] : second.unsafelyUnwrapped[place - first.count]
+        /// With how many of the bytes of `other` it begins.
+        func head(sharedWith other: UnsafeRawBufferPointer) -> Int {
+            let shared = SharedBytes.head(UnsafeRawBufferPointer(first), other)
+            guard shared == first.count else { return shared }
+            let rest = UnsafeRawBufferPointer(rebasing: other[shared...])
+            return shared + SharedBytes.head(UnsafeRawBufferPointer(second), rest)
+        }
+
+        /// With how many of the bytes of `other` it ends.
+        func tail(sharedWith other: UnsafeRawBufferPointer) -> Int {
+            let shared = SharedBytes.tail(UnsafeRawBufferPointer(second), other)
+            guard shared == second.count else { return shared }
+            let rest = UnsafeRawBufferPointer(rebasing: other.dropLast(shared))
+            return shared + SharedBytes.tail(UnsafeRawBufferPointer(first), rest)
         }
     }
 
@@ -89,26 +100,23 @@ struct URLTable: Sendable {
         if head < inFirst {
             blocks[blocks.count - 1].append(contentsOf: text.first[head..<min(end, inFirst)])
         }
-        if let second = text.second, end > inFirst {
+        if end > inFirst {
             blocks[blocks.count - 1].append(
-                contentsOf: second[(max(head, inFirst) - inFirst)..<(end - inFirst)])
+                contentsOf: text.second[(max(head, inFirst) - inFirst)..<(end - inFirst)])
         }
     }
 
     /// With how much of the first of its group one that comes next begins, and ends.
     private func shared(with text: Pieces) -> (head: Int, tail: Int) {
         let first = entries[entries.count - entries.count % Self.groupSize]
-        return blocks[Int(first.block)].withUnsafeBufferPointer { block in
+        return blocks[Int(first.block)].withUnsafeBytes { block in
             let start = Int(first.start)
-            let end = start + Int(first.length)
-            let most = min(Int(first.length), text.count)
-            var head = 0
-            while head < most, block[start + head] == text[head] { head += 1 }
-            var tail = 0
-            while tail < most - head, block[end - 1 - tail] == text[text.count - 1 - tail] {
-                tail += 1
-            }
-            return (head, tail)
+            let whole = UnsafeRawBufferPointer(
+                rebasing: block[start..<(start + Int(first.length))])
+            let head = text.head(sharedWith: whole)
+            let tail = text.tail(sharedWith: whole)
+            // What both share has its place at the head.
+            return (head, min(tail, min(whole.count, text.count) - head))
         }
     }
 
@@ -128,5 +136,42 @@ struct URLTable: Sendable {
         }
         return WebURL(
             text: text, pathStart: Int(entry.pathStart), queryStart: Int(entry.queryStart))
+    }
+}
+
+/// What two runs of bytes have in common, eight at a time.
+private enum SharedBytes {
+    /// How many both begin with.
+    static func head(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
+        let most = min(left.count, right.count)
+        var shared = 0
+        while most - shared >= 8 {
+            let differing = word(left, shared) ^ word(right, shared)
+            if differing != 0 { return shared + differing.trailingZeroBitCount / 8 }
+            shared += 8
+        }
+        while shared < most, left[shared] == right[shared] { shared += 1 }
+        return shared
+    }
+
+    /// How many both end with.
+    static func tail(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
+        let most = min(left.count, right.count)
+        var shared = 0
+        while most - shared >= 8 {
+            let differing =
+                word(left, left.count - shared - 8) ^ word(right, right.count - shared - 8)
+            if differing != 0 { return shared + differing.leadingZeroBitCount / 8 }
+            shared += 8
+        }
+        while shared < most, left[left.count - 1 - shared] == right[right.count - 1 - shared] {
+            shared += 1
+        }
+        return shared
+    }
+
+    /// The eight bytes from `place` on, the first the least.
+    private static func word(_ bytes: UnsafeRawBufferPointer, _ place: Int) -> UInt64 {
+        UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
     }
 }

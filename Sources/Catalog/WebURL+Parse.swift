@@ -80,13 +80,6 @@ extension WebURL {
                 throw error(
                     .tooLong, "is longer than \(WireLimits.urlBytes) bytes", range.upperBound)
             }
-            // Nearly all are clean, which is soon seen where no byte is left out.
-            let isClean = bytes.withUnsafeBufferPointer { bytes in
-                UnsafeBufferPointer(rebasing: bytes[range]).reduce(true) {
-                    $0 && $1 > ASCII.space && $1 != ASCII.delete
-                }
-            }
-            if isClean { return }
             for index in range {
                 let isRefused =
                     ASCII.isControl(bytes[index])
