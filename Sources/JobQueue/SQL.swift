@@ -100,6 +100,7 @@ enum SQL {
         // Behind every segment that a manifest may have.
         "firstSidecar": "\(WireLimits.segmentsPerAsset)",
         "settleFetches": fragment(PackageResources.fragment_settle_fetches_sql),
+        "jobOfEach": fragment(PackageResources.fragment_job_of_each_sql),
         "refreshesEnded": fragment(PackageResources.fragment_refreshes_ended_sql),
         "heldJobs": fragment(PackageResources.fragment_held_jobs_sql),
         "longestValidator": "\(WireLimits.validatorCharacters)",

@@ -6,9 +6,11 @@ WITH chosen AS MATERIALIZED (
     DELETE FROM delayed_job d USING chosen c
     WHERE d.catalog_id = $1 AND d.asset_id = c.id AND d.kind <> 'switch' RETURNING 1
 ), gone AS (
-    DELETE FROM job j USING lane l, chosen c
-    WHERE l.catalog_id = $1 AND j.lane_id = l.id AND j.asset_id = c.id AND j.kind <> 'switch'
-    RETURNING j.lane_id, j.id
+    -- No joins: with statistics of a queue that was empty they look through all assets for each job.
+    DELETE FROM job
+    WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = $1)) AND kind <> 'switch'
+      AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
+    RETURNING lane_id, id
 ), told AS (
     INSERT INTO cancelled_job (lease_id, job_id)
     SELECT e.id, g.id

@@ -3,5 +3,5 @@
 WITH delayed AS (
     DELETE FROM delayed_job WHERE catalog_id = ANY($1::bigint[]) AND kind <> 'switch'
 )
-DELETE FROM job USING lane l
-WHERE l.catalog_id = ANY($1::bigint[]) AND job.lane_id = l.id AND job.kind <> 'switch'
+DELETE FROM job
+WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = ANY($1::bigint[]))) AND kind <> 'switch'

@@ -3,14 +3,15 @@
 -- they wait until their own origin is no longer left alone. They wait under new numbers, ahead of what was never
 -- tried, or behind it when it is not just time that they wait for; with the priority that their asset has by now.
 -- What was moved to a mirror's lane waits for its own origin again.
-WITH gone AS (
-    DELETE FROM job j
-    USING unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[], $5::bool[],
-                 $6::text[], $7::text[], $8::bool[])
+WITH retried AS MATERIALIZED (
+    SELECT j.tid, j.lane_id, j.id, j.asset_id, j.segment_id, j.whole_id, j.directory_id, j.kind,
+           r.seconds, r.attempt, r.counts, r.code, r.message, r.awaits
+    FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[], $5::bool[],
+                $6::text[], $7::text[], $8::bool[])
         AS r(lane, job, seconds, attempt, counts, code, message, awaits)
-    WHERE j.lane_id = r.lane AND j.id = r.job
-    RETURNING j.lane_id, j.id, j.asset_id, j.segment_id, j.whole_id, j.directory_id, j.kind,
-              r.seconds, r.attempt, r.counts, r.code, r.message, r.awaits
+    {{jobOfEach}}
+), gone AS (
+    DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM retried))
 ), delayed AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              segment_id, whole_id, directory_id, kind, attempt, available_at,
@@ -22,7 +23,7 @@ WITH gone AS (
            g.segment_id, g.whole_id, g.directory_id, g.kind, g.attempt,
            greatest(now() + make_interval(secs => g.seconds), CASE WHEN g.awaits THEN
                (SELECT cooldown_until FROM origin WHERE id = n.origin_id) END), g.code, g.message
-    FROM gone g JOIN lane l ON l.id = g.lane_id LEFT JOIN asset a ON a.id = g.asset_id
+    FROM retried g JOIN lane l ON l.id = g.lane_id LEFT JOIN asset a ON a.id = g.asset_id
     CROSS JOIN LATERAL (
         -- A switch needs no origin: it waits for none.
         SELECT CASE g.kind WHEN 'switch' THEN 0 WHEN 'fetch' THEN coalesce(
@@ -32,10 +33,10 @@ WITH gone AS (
     ORDER BY g.id
 ), assets AS (
     UPDATE asset a SET retries = a.retries + t.n
-    FROM (SELECT asset_id, count(*) AS n FROM gone WHERE counts
+    FROM (SELECT asset_id, count(*) AS n FROM retried WHERE counts
           GROUP BY asset_id ORDER BY asset_id) AS t
     WHERE a.id = t.asset_id
 )
 INSERT INTO tally (catalog_id, retries)
-SELECT l.catalog_id, count(*) FROM gone g JOIN lane l ON l.id = g.lane_id
+SELECT l.catalog_id, count(*) FROM retried g JOIN lane l ON l.id = g.lane_id
 WHERE g.counts GROUP BY l.catalog_id

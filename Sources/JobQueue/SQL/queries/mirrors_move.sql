@@ -5,12 +5,12 @@ WITH moved AS MATERIALIZED (
     SELECT r.target, j.*
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS r(lane, job, target)
     CROSS JOIN LATERAL (
-        SELECT * FROM job WHERE lane_id = r.lane AND id = r.job AND id > coalesce(
+        SELECT ctid AS tid, * FROM job WHERE lane_id = r.lane AND id = r.job AND id > coalesce(
             (SELECT last_id FROM span WHERE lane_id = r.lane ORDER BY last_id DESC LIMIT 1), 0)
         FOR UPDATE SKIP LOCKED
     ) AS j
 ), gone AS (
-    DELETE FROM job USING moved m WHERE job.lane_id = m.lane_id AND job.id = m.id
+    DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM moved))
 ), placed AS (
     INSERT INTO job (lane_id, asset_id, segment_id, whole_id, directory_id, kind, attempt)
     SELECT target, asset_id, segment_id, whole_id, directory_id, kind, attempt

@@ -1,27 +1,28 @@
 -- $1 lanes and $2 jobs, pairwise, $3 what each refresh came to, $4 codes and $5 messages of those that failed,
 -- $6 whether the asset has other files than before. The jobs are locked by the caller; what they
 -- found is recorded. An asset whose refresh failed, before a switch was granted, is what it was.
-WITH gone AS MATERIALIZED (
-    DELETE FROM job j
-    USING unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bool[])
+WITH ended AS MATERIALIZED (
+    SELECT j.tid, j.asset_id, r.outcome, r.code, r.message, r.relisted
+    FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bool[])
         AS r(lane, job, outcome, code, message, relisted)
-    WHERE j.lane_id = r.lane AND j.id = r.job
-    RETURNING j.asset_id, r.outcome, r.code, r.message, r.relisted
+    {{jobOfEach}}
+), gone AS (
+    DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM ended))
 ), files AS (
-    DELETE FROM refreshed_file f USING gone g WHERE f.asset_id = g.asset_id
+    DELETE FROM refreshed_file f USING ended e WHERE f.asset_id = e.asset_id
 ), switches AS (
-    DELETE FROM refresh_switch w USING gone g WHERE w.asset_id = g.asset_id
+    DELETE FROM refresh_switch w USING ended e WHERE w.asset_id = e.asset_id
 ), counted AS MATERIALIZED (
     SELECT a.id, a.bytes AS old_bytes, a.adopted_bytes AS old_adopted, a.segments AS old_segments,
-           a.segments_done AS old_done, g.outcome, g.code, g.message, g.relisted,
+           a.segments_done AS old_done, e.outcome, e.code, e.message, e.relisted,
            coalesce(n.bytes, a.bytes) AS bytes, coalesce(n.files, 0) AS files
-    FROM gone g
-    JOIN asset a ON a.id = g.asset_id AND a.state IN ('refreshing', 'switching')
+    FROM ended e
+    JOIN asset a ON a.id = e.asset_id AND a.state IN ('refreshing', 'switching')
     LEFT JOIN LATERAL (
         SELECT sum(r.bytes)::bigint AS bytes, count(*)::int AS files
         FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
-        WHERE s.asset_id = g.asset_id AND s.part = 0
-    ) AS n ON g.outcome = 'changed'
+        WHERE s.asset_id = e.asset_id AND s.part = 0
+    ) AS n ON e.outcome = 'changed'
 ), settled AS (
     UPDATE asset a SET
         state = 'completed', refreshed = c.outcome, failure_code = c.code,

@@ -10,8 +10,9 @@ WITH chosen AS MATERIALIZED (
                           ORDER BY last_id DESC LIMIT 1), 0) AS last_id
     FROM lane l WHERE l.catalog_id = $1 AND l.own_priority <> $3::smallint
 ), waiting AS (
-    DELETE FROM job j USING places p, chosen c
-    WHERE j.lane_id = p.id AND j.id > p.last_id AND j.asset_id = c.id
+    -- No join with the assets: with statistics of a queue that was empty it looks through all for each job.
+    DELETE FROM job j USING places p
+    WHERE j.lane_id = p.id AND j.id > p.last_id AND (j.asset_id IN (SELECT id FROM chosen)) IS TRUE
     RETURNING p.queue_id, p.origin_id, p.rank, j.id, j.asset_id, j.segment_id, j.whole_id,
               j.directory_id, j.kind, j.attempt
 ), moved AS (
