@@ -63,11 +63,7 @@ enum FormatDetector {
         case ASCII.openBrace:
             let isAsset = namesAnAsset(held, first)
             return isAsset.map { $0 ? .ndjson : .json } ?? (isAll ? .json : nil)
-        default:
-            guard !held.contains(0) else {
-                throw Failure("input.malformed", "the list is not text, allowed text in UTF-8")
-            }
-            return text(held, first, isAll: isAll)
+        default: return try text(held, first, isAll: isAll)
         }
     }
 
@@ -115,7 +111,9 @@ enum FormatDetector {
         return nil
     }
 
-    private static func text(_ bytes: [UInt8], _ start: Int, isAll: Bool) -> Family? {
+    private static func text(
+        _ bytes: [UInt8], _ start: Int, isAll: Bool
+    ) throws(Failure) -> Family? {
         let mark: StaticString = "TsvHttpData-"
         if ASCII.hasPrefix(bytes, start..<bytes.count, mark) { return .gsts }
         var isFirst = true
@@ -126,6 +124,13 @@ enum FormatDetector {
             guard end != nil || isAll else { return nil }
             let line = ASCII.trimmed(bytes, index..<(end ?? bytes.count))
             index = (end ?? bytes.count) + 1
+            // Of the lines that decide alone: how much more is held depends on how the list arrives.
+            let isText =
+                !bytes[line].contains(0)
+                && (end == nil || String(validating: bytes[line], as: UTF8.self) != nil)
+            guard isText else {
+                throw Failure("input.malformed", "the list is not text, allowed text in UTF-8")
+            }
             guard let first = line.first, bytes[first] != ASCII.hash else { continue }
             if isFirst {
                 if bytes[first] == ASCII.quote || isHeader(bytes, line) { return .csv }

@@ -12,6 +12,11 @@ extension TrackSelection {
         if chosen.isEmpty, !variants.isEmpty {
             throw Self.nothing("variant", variants.map { Self.text(tracks[$0]) })
         }
+        // A variant of sound alone, for slow lines, is not what a choice of pictures is about.
+        let pictures = variants.filter { Self.hasPictures(tracks[$0]) }
+        if !pictures.isEmpty, !pictures.contains(where: { wanted[$0] }) {
+            throw Self.nothing("variant with pictures", pictures.map { Self.text(tracks[$0]) })
+        }
         if let preferred = preferredBitsPerSecond {
             let nearest = chosen.min { left, right in
                 let (one, other) = (
@@ -79,16 +84,33 @@ extension TrackSelection {
 
     // MARK: Codecs
 
+    /// What people call codecs, and what manifests do.
     private static let families: [String: [String]] = [
-        "h264": ["avc1", "avc3"], "hevc": ["hvc1", "hev1", "dvh1", "dvhe"],
-        "av1": ["av01", "dav1"],
-        "vp9": ["vp09", "vp9"], "aac": ["mp4a"], "ac3": ["ac-3"], "eac3": ["ec-3"],
-        "opus": ["opus"],
+        "h264": ["avc1", "avc3"], "avc": ["avc1", "avc3"],
+        "h265": ["hvc1", "hev1", "dvh1", "dvhe"], "hevc": ["hvc1", "hev1", "dvh1", "dvhe"],
+        "h266": ["vvc1", "vvi1"], "vvc": ["vvc1", "vvi1"],
+        "av1": ["av01", "dav1"], "vp8": ["vp08", "vp8"], "vp9": ["vp09", "vp9"],
+        "aac": ["mp4a"], "ac3": ["ac-3"], "ec3": ["ec-3"], "eac3": ["ec-3"], "ac4": ["ac-4"],
+        "mp3": ["mp4a.40.34", "mp4a.6b", "mp4a.69"], "opus": ["opus"],
     ]
     private static let sound = [
         "mp4a", "ac-3", "ec-3", "ac-4", "opus", "flac", "fLaC", "alac", "dts", "mhm", "mha",
+        "vorbis", "iamf",
     ]
     private static let text = ["stpp", "wvtt", "tx3g"]
+
+    /// The names that stand for several codecs.
+    package static let codecNames = families.keys.sorted()
+
+    /// False for what no manifest calls a codec: by RFC 6381 its name begins with four letters and digits.
+    package static func isCodec(_ name: String) -> Bool {
+        let name = name.lowercased()
+        let first = name.prefix { $0 != "." }
+        return families[name] != nil || first.utf8.count == 4
+            || (sound + text + ["vp8", "vp9", "theora"]).contains {
+                name.hasPrefix($0.lowercased())
+            }
+    }
 
     private enum Content { case picture, sound, text }
 
@@ -97,6 +119,11 @@ extension TrackSelection {
             return .sound
         }
         return text.contains { codec.hasPrefix($0) } ? .text : .picture
+    }
+
+    /// False where nothing that is said of the track speaks of pictures.
+    private static func hasPictures(_ track: Rendition) -> Bool {
+        track.height != nil || codecs(of: track).contains { content($0) == .picture }
     }
 
     private static func codecs(of track: Rendition) -> [Substring] {

@@ -8,8 +8,8 @@ package struct CatalogStatus: Codable, Sendable {
     package var generation: Int
     /// 0 (last) to 9 (first).
     package var priority: Int?
-    /// Why nothing of it goes on, while its site cannot be written or no worker that is heard of can
-    /// get work, and for how many seconds.
+    /// Why nothing of it goes on, while its site cannot be written, no worker that is heard of can get work
+    /// or all its origins are left alone, and for how many seconds.
     package var trouble: Failure?
     package var troubleSeconds: Double?
     /// When its first job may be handed out, in seconds since 1970.

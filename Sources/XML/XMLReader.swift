@@ -240,11 +240,16 @@ private final class Reading {
             && [XML_PARSER_START_TAG, XML_PARSER_ATTRIBUTE_VALUE].contains {
                 $0 == parser?.pointee.instate
             }
+        let isLoneAmpersand =
+            error.code == XML_ERR_ENTITYREF_SEMICOL_MISSING.rawValue
+            || message.hasPrefix("xmlParseEntityRef: no name")
         let isCut = isAtEnd && (depth > 0 || isInRoot)
         let text =
-            isCut
-            ? "it ends within an element, as if cut short"
-            : message.prefix { $0 != "\n" }.prefix(200)
+            isLoneAmpersand
+            ? "it has a & that begins no entity; write &amp;"
+            : isCut
+                ? "it ends within an element, as if cut short"
+                : message.prefix { $0 != "\n" }.prefix(200)
         stop(XMLError(reason: .malformed, detail: String(text), line: Int(error.line)))
     }
 

@@ -34,6 +34,13 @@ struct CatalogFollower {
                     display.showTrouble(
                         "what is left waits for room: " + QueueCommand.text(ofFault: trouble),
                         relief: "what waited for room goes on")
+                } else if let trouble = status.trouble, status.state == .running,
+                    trouble.code.rawValue.hasPrefix("origin.")
+                {
+                    display.showTrouble(
+                        "nothing comes from \(printable(trouble.message)): \(trouble.code.rawValue); it is "
+                            + "tried again",
+                        relief: "what was asked for comes again")
                 } else if let trouble = status.trouble, status.state == .running {
                     display.showTrouble(
                         "no worker can get work: \(printable(trouble.message))",

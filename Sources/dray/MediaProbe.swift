@@ -101,7 +101,7 @@ struct MediaProbe: Sendable {
     /// nothing to play.
     static func verdict(_ captured: Subprocess.Captured) -> Verdict {
         if captured.isOutOfTime {
-            return .unplayable("ffprobe had not ended after \(Int(patienceSeconds)) s")
+            return .unchecked("ffprobe had not ended after \(Int(patienceSeconds)) s")
         }
         var kinds: [Int: Substring] = [:]
         var played: Set<Int> = []

@@ -1,3 +1,4 @@
+import Catalog
 import Model
 import Runtime
 
@@ -93,9 +94,9 @@ enum TrackOptions {
         return rate
     }
 
-    /// Of the form of a language tag (RFC 5646), or as manifests write one: `pt_BR`.
+    /// Of the form of a language tag (RFC 5646), or as manifests write one: `pt_BR`; `*` for all.
     private static func isLanguage(_ text: String) -> Bool {
-        text.wholeMatch(of: /[A-Za-z]{1,8}([-_][A-Za-z0-9]{1,8})*/) != nil
+        text == "*" || text.wholeMatch(of: /[A-Za-z]{1,8}([-_][A-Za-z0-9]{1,8})*/) != nil
     }
 
     /// A list by commas; empty for `none`.
@@ -123,6 +124,13 @@ enum TrackOptions {
             throw UsageError(
                 "--\(name) is '\(printable(text))'",
                 hint: "Name languages by their codes: en, de, pt-BR.")
+        }
+        if name == "codecs", let unknown = names.first(where: { !TrackSelection.isCodec($0) }) {
+            throw UsageError(
+                "--codecs names '\(printable(unknown))'",
+                hint:
+                    "Name \(TrackSelection.codecNames.joined(separator: ", ")), or a codec as manifests do: "
+                    + "avc1, hvc1.1.6.L93.B0, mp4a.40.2.")
         }
         return names
     }

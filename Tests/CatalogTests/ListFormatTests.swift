@@ -367,6 +367,19 @@ import Testing
         }
     }
 
+    @Test(
+        "what a line behind those that decide holds is told of that line, however the list arrives")
+    func laterNUL() {
+        for piece in [1, 7, 1_000] {
+            #expect {
+                try ListReaderTests.read(
+                    Array("# c\nhttp://h/a.mp4\nhttp://h/\u{0}b.m3u8\n".utf8), piece: piece)
+            } throws: {
+                ($0 as? Failure)?.message.hasPrefix("line 3, column 10: the URL holds") == true
+            }
+        }
+    }
+
     @Test("a list of another form than was asked for is refused", arguments: ListFormat.allCases)
     func otherForm(format: ListFormat) throws {
         for golden in Self.goldens {

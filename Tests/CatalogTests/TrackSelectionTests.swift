@@ -110,6 +110,33 @@ import Testing
             ])
     }
 
+    /// A variant of sound alone is for slow lines, not what is left when no picture is as wanted.
+    @Test func picturesAreNotDroppedUnsaid() {
+        let ladder = [Self.variant(800_000, 360), Self.variant(64_000, nil, "mp4a.40.2")]
+        var hevc = TrackSelection()
+        hevc.codecs = ["h265"]
+        var low = TrackSelection()
+        low.maximumHeight = 200
+        for selection in [hevc, low] {
+            #expect {
+                try selection.wanted(ladder)
+            } throws: {
+                ($0 as? Failure)?.message
+                    == "no variant with pictures is as wanted; there are: 360 lines 800 kbit/s "
+                    + "avc1.64001f,mp4a.40.2"
+            }
+            // Of sound alone there is nothing to drop.
+            #expect(throws: Never.self) { try selection.wanted([ladder[1]]) }
+        }
+    }
+
+    @Test(arguments: [
+        ("h265", true), ("EC3", true), ("mp4a.40.2", true), ("hvc1", true), ("av01.0.05M.08", true),
+        ("vp9", true), ("lcev.1", true), ("foo", false), ("H.264", false), ("video", false),
+    ]) func codecNames(name: String, isOne: Bool) {
+        #expect(TrackSelection.isCodec(name) == isOne)
+    }
+
     @Test(arguments: [
         ("en", "en", true), ("en-US", "en", true), ("en", "en-US", false), ("eng", "en", true),
         ("DE-at", "de", true), ("zh-Hant-TW", "zh-hant", true), ("x", "*", true),

@@ -82,6 +82,9 @@ import Testing
             _ = try await fixture.report(grant.jobs.map { F.failed($0, grant, "origin.connect") })
             try await fixture.skipDelays()
             #expect(try await fixture.lease(10).lease == nil)
+            // Whoever follows the catalog is told why nothing comes.
+            let trouble = try await fixture.queue.clusterStatus().catalogs[0].trouble
+            #expect(trouble == Failure("origin.connect", "http://origin.test"))
             try await fixture.skipCooldowns()
             // One job tries it; nobody else gets one meanwhile.
             let probe = try await fixture.lease(10)
@@ -94,6 +97,7 @@ import Testing
             #expect(second.jobs.count == 1)
             _ = try await fixture.report([F.done(second.jobs[0], second)])
             #expect(try await fixture.lease(10).jobs.count == 10)
+            #expect(try await fixture.queue.clusterStatus().catalogs[0].trouble == nil)
             let decisions = try await fixture.pool.query(
                 "SELECT decision FROM origin_decision ORDER BY id"
             ).rows.map { try $0.string(0) }

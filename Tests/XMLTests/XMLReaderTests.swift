@@ -85,6 +85,13 @@ struct XMLReaderTests {
         #expect(whole?.detail.contains("cut short") == false)
     }
 
+    @Test("a lone & is told of, at its line", arguments: ["<a>\nx?a=1&b=2</a>", "<a>\na & b</a>"])
+    func ampersand(text: String) {
+        let error = #expect(throws: XMLError.self) { try read(text) }
+        #expect(error?.detail == "it has a & that begins no entity; write &amp;")
+        #expect(error?.line == 2)
+    }
+
     @Test("nesting has a bound, and the handler may stop")
     func bounds() throws {
         let deep = { (count: Int) in

@@ -242,6 +242,7 @@ import Testing
         (["--max-bitrate", "1M", "--no-keys"], ["de", "en", "low"]),
         (["--prefer-bitrate", "7M", "--audio", "en"], ["key k", "en", "text", "high"]),
         (["--audio", "de", "--subtitles", "none"], ["key k", "de", "high", "low"]),
+        (["--audio", "*", "--subtitles", "*"], ["key k", "de", "en", "text", "high", "low"]),
         (["--codecs", "av1", "--subtitles", "fr"], ["key k", "de", "en", "high", "low"]),
     ])
     func aChoiceShowsWhatItComesTo(options: [String], listed: [String]) async throws {

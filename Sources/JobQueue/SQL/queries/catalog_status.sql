@@ -8,12 +8,12 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.pr
        n.bytes, n.adopted_bytes, n.retries,
        coalesce(extract(epoch FROM coalesce(c.ended_at, now()) - c.started_at), 0)::float8
            AS seconds,
-       CASE WHEN f.code IS NOT NULL THEN f.code ELSE coalesce(r.code, x.trouble_code) END
+       CASE WHEN f.code IS NOT NULL THEN f.code ELSE coalesce(r.code, x.trouble_code, b.code) END
            AS trouble_code,
-       CASE WHEN f.code IS NOT NULL THEN t.fault_message ELSE coalesce(r.message, x.trouble_message)
+       CASE WHEN f.code IS NOT NULL THEN t.fault_message ELSE coalesce(r.message, x.trouble_message, b.message)
        END AS trouble_message,
        CASE WHEN f.code IS NOT NULL THEN extract(epoch FROM now() - t.fault_since)::float8
-            ELSE coalesce(r.seconds, x.trouble_seconds) END AS trouble_seconds,
+            ELSE coalesce(r.seconds, x.trouble_seconds, b.seconds) END AS trouble_seconds,
        p.received AS receiving_bytes,
        CASE WHEN n.segments_done + p.transfers > 0 THEN
            least(n.bytes + p.expected
@@ -67,6 +67,19 @@ LEFT JOIN LATERAL (
     FROM worker w WHERE w.last_seen > now() - interval '60 seconds' AND c.state = 'running'
     HAVING bool_and(w.trouble_code IS NOT NULL)
 ) AS x ON true
+-- Nor while all its origins are left alone, or given up.
+LEFT JOIN LATERAL (
+    SELECT (array_agg(o.cooldown_reason ORDER BY o.id))[1] AS code,
+           CASE WHEN count(*) > 1 THEN format('%s origins, one of them ', count(*)) ELSE '' END
+               || (array_agg(o.url ORDER BY o.id))[1] AS message,
+           extract(epoch FROM now() - min(o.noted_at))::float8 AS seconds
+    FROM (
+        SELECT DISTINCT origin_id FROM lane WHERE queue_id = c.queue_id AND catalog_id = c.id AND origin_id <> 0
+    ) AS l
+    JOIN origin o ON o.id = l.origin_id
+    WHERE c.state = 'running'
+    HAVING bool_and(o.breaker <> 'closed' AND o.cooldown_reason IS NOT NULL)
+) AS b ON true
 -- A range, so that the one is found through the index.
 WHERE c.id BETWEEN coalesce($1::bigint, 0) AND coalesce($1::bigint, 9223372036854775807)
 ORDER BY c.id DESC LIMIT 100
