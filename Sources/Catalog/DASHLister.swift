@@ -50,13 +50,15 @@ extension DASHManifest {
         let manifest: WebURL
         /// Makes a failure of a code and what is wrong.
         let failure: (FailureCode, String) -> Failure
+        /// Bytes of references that were resolved, by those before it as well.
+        private(set) var resolvedBytes: Int
         private var buffer: [UInt8] = []
         /// What a key is made from, where that is not what `buffer` holds.
         private var edgeBuffer: [UInt8] = []
 
         init(
             base: ReferenceBase, others: [ReferenceBase], namingBase: ReferenceBase?,
-            role: SegmentRole, rendition: Int, manifest: WebURL,
+            role: SegmentRole, rendition: Int, manifest: WebURL, resolvedBytes: Int,
             failure: @escaping (FailureCode, String) -> Failure
         ) {
             self.base = base
@@ -65,14 +67,23 @@ extension DASHManifest {
             self.role = role
             self.rendition = rendition
             self.manifest = manifest
+            self.resolvedBytes = resolvedBytes
             self.failure = failure
         }
 
         /// What the buffer refers to.
-        private func segment(
+        private mutating func segment(
             _ role: SegmentRole, _ range: SegmentRange?, _ seconds: Double?
         ) throws(Failure) -> ManifestSegment {
             let all = buffer.indices
+            // They may be much longer than the URLs that they come to.
+            resolvedBytes += all.count * (1 + others.count)
+            guard resolvedBytes <= DASHManifest.maximumReferenceBytes else {
+                throw failure(
+                    "manifest.tooMany",
+                    "the references of the title come to more than "
+                        + "\(DASHManifest.maximumReferenceBytes) bytes")
+            }
             let url: WebURL
             var named: WebURL?
             do throws(WebURLError) {

@@ -6,18 +6,30 @@ extension DASHManifest {
     struct Track {
         let period: Int
         let set: AdaptationSet
+        /// Its place in the period.
+        let setNumber: Int
         let representation: Representation
         let span: Span
         /// Its place among all representations.
         let place: Int
     }
 
-    /// A URL that references resolve against, and the one that keys are made against.
+    /// What references resolve against at one level.
     private struct Base {
-        var url: WebURL
-        var named: WebURL
+        let base: ReferenceBase
+        /// What keys are made against.
+        let named: ReferenceBase
         /// Where the same bytes are too.
-        var others: [WebURL] = []
+        var others: [ReferenceBase] = []
+    }
+
+    /// What each level comes to, held for all that lies beneath it.
+    private struct Levels {
+        var all: Base?
+        var period: (number: Int, base: Base)?
+        var set: (number: Int, base: Base)?
+        /// Bytes that were put together and looked through for BaseURLs so far.
+        var bytes = 0
     }
 
     /// Every representation, in the manifest's order.
@@ -48,7 +60,9 @@ extension DASHManifest {
             count += 3
             switch addressing.kind {
             case .none, .base: count += 1
-            case .list: count += 2 * Int64(addressing.list.count)
+            case .list:
+                count += Int64(addressing.list.count)
+                count += Int64(addressing.list.count { $0.hasIndexOfItsOwn })
             case .template:
                 try timeline(of: track).forEachRun { run in
                     count += run.count * run.sequence * (addressing.index == nil ? 1 : 2)
@@ -85,24 +99,46 @@ extension DASHManifest {
     func forEachLister(
         _ body: (Track, inout Lister) throws(Failure) -> Void
     ) throws(Failure) {
-        var bases: (period: Int, base: Base)?
+        var levels = Levels()
+        var resolvedBytes = 0
         try forEachTrack { (track) throws(Failure) in
-            if bases?.period != track.period {
-                let all = try resolve(baseURLs, in: Base(url: url, named: named), track)
-                let base = try resolve(periods[track.period].baseURLs, in: all, track)
-                bases = (track.period, base)
-            }
-            var base = bases?.base ?? Base(url: url, named: named)
-            base = try resolve(track.set.baseURLs, in: base, track)
-            base = try resolve(track.representation.baseURLs, in: base, track)
+            let outer = try base(ofSetOf: track, &levels)
+            let base = try resolve(track.representation.baseURLs, in: outer, track, &levels.bytes)
             var lister = Lister(
-                base: ReferenceBase(base.url), others: base.others.map { ReferenceBase($0) },
-                namingBase: base.named == base.url ? nil : ReferenceBase(base.named),
+                base: base.base, others: base.others,
+                namingBase: base.named.url == base.base.url ? nil : base.named,
                 role: track.representation.rendition(in: track.set).kind.segmentRole,
-                rendition: track.place, manifest: url
+                rendition: track.place, manifest: url, resolvedBytes: resolvedBytes
             ) { failure($0, "\(name(of: track)): \($1)") }
             try body(track, &lister)
+            resolvedBytes = lister.resolvedBytes
         }
+    }
+
+    private func base(ofSetOf track: Track, _ levels: inout Levels) throws(Failure) -> Base {
+        if let set = levels.set, set.number == track.setNumber,
+            levels.period?.number == track.period
+        {
+            return set.base
+        }
+        var base: Base
+        if let period = levels.period, period.number == track.period {
+            base = period.base
+        } else {
+            let all: Base
+            if let known = levels.all {
+                all = known
+            } else {
+                let outermost = Base(base: ReferenceBase(url), named: ReferenceBase(named))
+                all = try resolve(baseURLs, in: outermost, track, &levels.bytes)
+                levels.all = all
+            }
+            base = try resolve(periods[track.period].baseURLs, in: all, track, &levels.bytes)
+            levels.period = (track.period, base)
+        }
+        base = try resolve(track.set.baseURLs, in: base, track, &levels.bytes)
+        levels.set = (track.setNumber, base)
+        return base
     }
 
     func forEachTrack(
@@ -110,12 +146,12 @@ extension DASHManifest {
     ) throws(Failure) {
         var place = 0
         for (number, span) in try spans().enumerated() {
-            for set in periods[number].sets {
+            for (setNumber, set) in periods[number].sets.enumerated() {
                 for representation in set.representations {
                     try body(
                         Track(
-                            period: number, set: set, representation: representation, span: span,
-                            place: place))
+                            period: number, set: set, setNumber: setNumber,
+                            representation: representation, span: span, place: place))
                     place += 1
                 }
             }
@@ -136,28 +172,43 @@ extension DASHManifest {
     /// The first of several base URLs is the one; the others are of the same bytes (5.6.5). Of what they come
     /// to over all levels some are kept; what cannot be asked is none.
     private func resolve(
-        _ references: [String], in base: Base, _ track: Track
+        _ references: [String], in base: Base, _ track: Track, _ bytes: inout Int
     ) throws(Failure) -> Base {
-        guard let reference = references.first else { return base }
+        guard let first = references.first else { return base }
+        var looked = bytes
+        defer { bytes = looked }
+        func url(_ reference: String, in outer: ReferenceBase) throws(WebURLError) -> WebURL {
+            looked += outer.folder.count + reference.utf8.count
+            guard looked <= Self.maximumBaseBytes else {
+                throw WebURLError(
+                    reason: .tooLong,
+                    detail:
+                        "is one of many that come to more than \(Self.maximumBaseBytes) bytes, each "
+                        + "resolved against those around it", offset: 0)
+            }
+            let text = [UInt8](reference.utf8)
+            return try outer.resolve(text, text.indices)
+        }
         do throws(WebURLError) {
             var resolved = Base(
-                url: try base.url.resolve(reference), named: try base.named.resolve(reference))
+                base: ReferenceBase(try url(first, in: base.base)),
+                named: ReferenceBase(try url(first, in: base.named)))
             guard references.count > 1 || !base.others.isEmpty else { return resolved }
             for reference in references {
-                for outer in [base.url] + base.others
+                for outer in [base.base] + base.others
                 where resolved.others.count < WireLimits.mirrorsPerSegment {
-                    guard let other = try? outer.resolve(reference), other != resolved.url,
-                        !resolved.others.contains(other)
+                    guard let other = try? url(reference, in: outer), other != resolved.base.url,
+                        !resolved.others.contains(where: { $0.url == other })
                     else { continue }
-                    resolved.others.append(other)
+                    resolved.others.append(ReferenceBase(other))
                 }
             }
             return resolved
         } catch {
             throw failure(
-                error.refusal,
+                looked <= Self.maximumBaseBytes ? error.refusal : "manifest.tooMany",
                 "\(name(of: track)): the BaseURL \(error.detail), given "
-                    + Redaction.shown(reference))
+                    + Redaction.shown(first))
         }
     }
 

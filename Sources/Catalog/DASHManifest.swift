@@ -23,6 +23,10 @@ package struct DASHManifest: Sendable {
     static let maximumListEntries = WireLimits.segmentsPerAsset
     /// Most base URLs of one level.
     static let maximumBaseURLs = 16
+    /// Most bytes of what these are resolved against, and of themselves, over all levels.
+    static let maximumBaseBytes = 32 << 20
+    /// Most bytes of references of segments, that of each mirror counted as well.
+    static let maximumReferenceBytes = 2 * WireLimits.urlBytesPerAsset
     /// Most segments, where several may be parts of the same object.
     package static let maximumSegments = 2 * WireLimits.segmentsPerAsset
     /// Most segments of one sequence (S@k).

@@ -121,10 +121,10 @@ extension DASHResolver {
         }
     }
 
-    /// What the title comes to, in the order of `segments`. Fails as that does, but for a live one that can
-    /// be listed and not stored.
+    /// What the title comes to, in the order of `segments`. Fails as that does, but for a live one.
     func listing() throws(Failure) -> ManifestListing {
-        _ = try segments(content: nil)
+        // A live one can be listed and not stored.
+        _ = isLive ? try segments(content: nil) : try segments()
         var listing = ManifestListing(kind: .dash)
         listing.isLive = isLive
         let tracks = manifest.renditions

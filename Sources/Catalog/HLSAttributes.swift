@@ -70,7 +70,14 @@ struct HLSAttributes {
     }
 
     private func find(_ name: Range<Int>) -> Attribute? {
-        attributes.first { bytes[$0.name].elementsEqual(bytes[name]) }
+        // Most differ in their length or at their ends.
+        attributes.first {
+            $0.name.count == name.count
+                && (name.isEmpty
+                    || bytes[$0.name.lowerBound] == bytes[name.lowerBound]
+                        && bytes[$0.name.upperBound - 1] == bytes[name.upperBound - 1]
+                        && bytes[$0.name].elementsEqual(bytes[name]))
+        }
     }
 
     /// The attribute of this name, or nil.

@@ -82,6 +82,8 @@ struct HLSParser {
     }
 
     mutating func run() throws(Failure) -> HLSPlaylist {
+        // Without an end in between, many bytes are looked at at a time.
+        let hasNUL = bytes.withUnsafeBufferPointer { $0.reduce(UInt8.max, min) } == 0
         var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
         while start < bytes.count {
             let end = lineEnd(from: start)
@@ -91,6 +93,9 @@ struct HLSParser {
                     "manifest.malformed", "a line is longer than \(HLSPlaylist.lineBytes) bytes")
             }
             let text = ASCII.trimmed(bytes, start..<end)
+            if hasNUL, bytes[start..<end].contains(0) {
+                throw failure("manifest.malformed", "it holds a NUL character")
+            }
             if !text.isEmpty {
                 if bytes[text.lowerBound] != ASCII.hash {
                     try takeURI(text)

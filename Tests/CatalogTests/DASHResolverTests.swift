@@ -107,6 +107,54 @@ import Testing
         #expect(try stored(nil).last?.content == nil)
     }
 
+    /// What a player reads at the edge is what was read here.
+    @Test(
+        arguments: [
+            ("ISO-8859-1", "a", nil), ("utf-8", "\u{FC}", nil),
+            ("ISO-8859-1", "\u{FC}", "manifest.unsupported"),
+            ("windows-1252", "\u{FC}", "manifest.unsupported"),
+        ] as [(String, String, FailureCode?)])
+    func textInOtherEncodingsIsASCII(encoding: String, name: String, code: FailureCode?) throws {
+        let text =
+            "<?xml version='1.0' encoding='\(encoding)'?><MPD mediaPresentationDuration='PT1S'>"
+            + MPDCase.sets((MPDCase.representation("<BaseURL>\(name)</BaseURL>"), "")) + "</MPD>"
+        let body =
+            encoding == "utf-8"
+            ? Array(text.utf8) : text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+        let read = Result { () throws(Failure) in
+            try ManifestListing.read(body, url: try Self.url(), kind: .dash).segments.count
+        }
+        switch read {
+        case .success(let count): #expect(code == nil && count == 1)
+        case .failure(let failure): #expect(failure.code == code)
+        }
+    }
+
+    private static func url() throws(Failure) -> WebURL {
+        do throws(WebURLError) {
+            return try WebURL(manifest)
+        } catch {
+            throw error.failure(given: manifest)
+        }
+    }
+
+    /// Sixteen long base URLs around each of many.
+    @Test func whatBaseURLsComeToIsBounded() throws {
+        let long = String(repeating: "a/", count: 3_900)
+        let outer = (0..<16).map { "<BaseURL>http://h\($0)/\(long)</BaseURL>" }.joined()
+        let inner = (0..<1_500).map {
+            MPDCase.representation("<BaseURL>\($0).mp4</BaseURL>", id: "r\($0)")
+        }.joined()
+        let text =
+            "<MPD mediaPresentationDuration='PT1S'><Period><AdaptationSet>\(outer)\(inner)"
+            + "</AdaptationSet></Period></MPD>"
+        let failure = #expect(throws: Failure.self) {
+            try ManifestListing.read(Array(text.utf8), url: try Self.url(), kind: .dash)
+        }
+        #expect(failure?.code == "manifest.tooMany")
+        #expect(failure?.message.contains("more than 33554432 bytes") == true)
+    }
+
     @Test func furtherBaseURLsAreMirrors() throws {
         let text =
             "<BaseURL>http://one/</BaseURL><BaseURL>http://two/x/</BaseURL><BaseURL>ftp://no/</BaseURL>"

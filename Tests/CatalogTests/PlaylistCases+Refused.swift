@@ -44,6 +44,9 @@ extension PlaylistCase {
             "manifest.unsupported: http://h/p.m3u8 line 2: a delta update (EXT-X-SKIP) is not the "
                 + "whole playlist"),
         refused(
+            "a NUL behind a duration", "#EXTM3U\n#EXTINF:6,t\0t\na.ts\n#EXT-X-ENDLIST",
+            "manifest.malformed: http://h/p.m3u8 line 2: it holds a NUL character"),
+        refused(
             "a file URI", "#EXTM3U\n#EXTINF:6,\nfile:///etc/passwd\n#EXT-X-ENDLIST",
             "manifest.uriRefused: http://h/p.m3u8 line 3: the URI must start with http:// or https://, "
                 + "given file:///etc/passwd"),
