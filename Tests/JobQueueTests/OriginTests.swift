@@ -75,6 +75,36 @@ import Testing
         }
     }
 
+    /// All by the short way: the long one is one transaction, and ends with the resolution that is refused.
+    @Test func resultsOfOriginsWhoseJobsLieBetweenEachOtherAllCount() async throws {
+        try await F.with("between") { fixture in
+            let files = (0..<40).map { number in
+                AssetSubmission(
+                    name: "\(number)", url: "http://o\(number % 3).test/\(number)", kind: .file,
+                    key: "o\(number % 3).test/\(number)")
+            }
+            try await fixture.submit(files + [F.title("t")])
+            let grant = try await fixture.lease(100)
+            let fetches = grant.jobs.filter { $0.kind == .fetch }
+            try #require(fetches.count == 40 && grant.jobs.count == 41)
+            let numbers = Dictionary(grouping: fetches) { $0.key.prefix { $0 != "/" } }
+                .mapValues { $0.map(\.id.rawValue) }
+            let spans = numbers.values.compactMap { numbers in
+                numbers.min().flatMap { least in numbers.max().map { least...$0 } }
+            }
+            try #require(spans.count == 3 && spans[0].overlaps(spans[1]))
+            let reports = grant.jobs.map { job in
+                var report = F.done(job, grant)
+                if job.kind == .resolve { report.segments = 3 }
+                return report
+            }
+            await #expect(throws: Failure.self) { try await fixture.report(reports) }
+            try await fixture.fold()
+            let status = try await fixture.queue.clusterStatus().catalogs[0]
+            #expect(status.totals.segmentsDone == 40)
+        }
+    }
+
     @Test func twentyFailuresInARowLeaveAnOriginAloneUntilOneJobSucceeds() async throws {
         try await F.with("breaker") { fixture in
             try await Self.submit(fixture, 100)

@@ -15,21 +15,23 @@ WITH held AS MATERIALIZED (
     ) AS l
     CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = named.lease OFFSET 0) AS p
 ), reported AS MATERIALIZED (
-    SELECT DISTINCT ON (r.job) p.lane_id, r.*
+    -- Numbers of several lanes lie between each other: one may be in a span of each.
+    SELECT p.lane_id, r.*
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bool[],
                 $8::bool[], $11::text[])
         WITH ORDINALITY AS r(job, lease, bytes, sha256, adopted, verified, validator, place)
     JOIN held p ON p.place = r.lease AND r.job BETWEEN p.first_id AND p.last_id
-    ORDER BY r.job, r.place
 ), found AS MATERIALIZED (
     -- Statistics of a queue that was empty have a join look through all jobs for each that is reported.
-    SELECT j.tid, r.lane_id, r.job, j.asset_id, j.segment_id, j.attempt, r.bytes, r.sha256, r.adopted,
-           r.verified, r.validator, r.place
+    -- Of several results of one the first counts.
+    SELECT DISTINCT ON (r.job) j.tid, r.lane_id, r.job, j.asset_id, j.segment_id, j.attempt, r.bytes,
+           r.sha256, r.adopted, r.verified, r.validator, r.place
     FROM reported r
     CROSS JOIN LATERAL (
         SELECT ctid AS tid, asset_id, segment_id, attempt FROM job
         WHERE lane_id = r.lane_id AND id = r.job AND kind = 'fetch' AND whole_id IS NULL OFFSET 0
     ) AS j
+    ORDER BY r.job, r.place
 ), gone AS MATERIALIZED (
     DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM found)) AND kind = 'fetch' AND whole_id IS NULL
     RETURNING id
