@@ -88,19 +88,27 @@ struct SegmentCollector {
         }
     }
 
-    /// Of a key, component after component, as `checkFolders` hashes its folders.
     private static func hash(_ key: String) -> Int {
         var hasher = Hasher()
+        forEachFolder(of: key, &hasher) { _ in true }
+        return hasher.finalize()
+    }
+
+    /// Hashes a key component after component; `body` gets what each folder on the way has come to, and ends it by
+    /// answering false.
+    private static func forEachFolder(
+        of key: String, _ hasher: inout Hasher, _ body: (Hasher) -> Bool
+    ) {
         var key = key
-        return key.withUTF8 { key in
+        key.withUTF8 { key in
             var rest = UnsafeRawBufferPointer(key)
             while let slash = rest.firstIndex(of: ASCII.slash) {
                 hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: rest[..<slash]))
+                guard body(hasher) else { return }
                 hasher.combine(ASCII.slash)
                 rest = UnsafeRawBufferPointer(rebasing: rest[(slash + 1)...])
             }
             hasher.combine(bytes: rest)
-            return hasher.finalize()
         }
     }
 
@@ -123,17 +131,11 @@ struct SegmentCollector {
     /// The place of what has the name of the first of a key's folders that something has.
     private func firstFolder(of key: String) -> Int? {
         var hasher = Hasher()
-        var key = key
-        return key.withUTF8 { key in
-            var rest = UnsafeRawBufferPointer(key)
-            while let slash = rest.firstIndex(of: ASCII.slash) {
-                hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: rest[..<slash]))
-                let folder = hasher
-                if let file = places[folder.finalize()] { return Int(file) }
-                hasher.combine(ASCII.slash)
-                rest = UnsafeRawBufferPointer(rebasing: rest[(slash + 1)...])
-            }
-            return nil
+        var found: UInt32?
+        Self.forEachFolder(of: key, &hasher) { folder in
+            found = places[folder.finalize()]
+            return found == nil
         }
+        return found.map { Int($0) }
     }
 }
