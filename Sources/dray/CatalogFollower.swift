@@ -26,24 +26,25 @@ struct CatalogFollower {
                 {
                     display.showTrouble(
                         "the site cannot be written, its work waits: "
-                            + QueueCommand.text(ofFault: trouble),
+                            + QueueCommand.text(ofFault: trouble), status,
                         relief: "the site can be written again")
                 } else if let trouble = status.trouble, status.state == .running,
                     trouble.code.row.retry == .waitsForRoom
                 {
                     display.showTrouble(
                         "what is left waits for room: " + QueueCommand.text(ofFault: trouble),
+                        status,
                         relief: "what waited for room goes on")
                 } else if let trouble = status.trouble, status.state == .running,
                     trouble.code.rawValue.hasPrefix("origin.")
                 {
                     display.showTrouble(
                         "nothing comes from \(printable(trouble.message)): \(trouble.code.rawValue); it is "
-                            + "tried again",
+                            + "tried again", status,
                         relief: "what was asked for comes again")
                 } else if let trouble = status.trouble, status.state == .running {
                     display.showTrouble(
-                        "no worker can get work: \(printable(trouble.message))",
+                        "no worker can get work: \(printable(trouble.message))", status,
                         relief: "the workers get work again")
                     try Self.check(trouble, seconds: status.troubleSeconds ?? 0)
                 } else {

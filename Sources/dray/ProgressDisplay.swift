@@ -34,18 +34,28 @@ final class ProgressDisplay: Sendable {
         state.withLock { state in
             if state.trouble != nil, screen.mode == .plain { Console.note(state.relief) }
             state.trouble = nil
-            let elapsed = ContinuousClock.now - began
-            state.meter.update(status, atSeconds: elapsed / .seconds(1))
-            state.status = status
+            take(status, &state)
             draw(state)
         }
     }
 
+    private func take(_ status: CatalogStatus, _ state: inout State) {
+        let elapsed = ContinuousClock.now - began
+        state.meter.update(status, atSeconds: elapsed / .seconds(1))
+        state.status = status
+    }
+
     /// Says why nothing goes on, once until it does.
     ///
-    /// - Parameter relief: what is said then.
-    func showTrouble(_ text: String, relief: String = "the coordinator answers again") {
+    /// - Parameters:
+    ///   - status: what the coordinator says, where it answers.
+    ///   - relief: what is said then.
+    func showTrouble(
+        _ text: String, _ status: CatalogStatus? = nil,
+        relief: String = "the coordinator answers again"
+    ) {
         state.withLock { state in
+            if let status { take(status, &state) }
             let isNew = state.trouble == nil
             state.trouble = text
             state.relief = relief

@@ -65,6 +65,32 @@ import Testing
                 }
                 #expect(isByNumber, "\(statement.name): \(text)")
                 #expect(!text.contains("Seq Scan on job"), "\(statement.name): \(text)")
+                // Others lock jobs in the order of their numbers, and so does this.
+                #expect(
+                    statement.name != "done" || text.contains("TID Cond: (ctid = f.tid)"), "\(text)"
+                )
+            }
+        }
+    }
+
+    /// What is done with a choice of assets looks at each job once, and not at each asset for each.
+    @Test func assetsAreNotLookedThroughForEachJob() async throws {
+        let both: [PostgresValue] = [.int(1), .int64Array([])]
+        let statements: [(String, String, [PostgresValue])] = [
+            ("cancel_lock", SQL.cancelLock, both), ("cancel_jobs", SQL.cancelJobs, both),
+            ("reprioritise_lock", SQL.reprioritiseLock, both),
+            ("reprioritise_assets", SQL.reprioritiseAssets, both + [.int(5)]),
+        ]
+        try await F.with("choice") { fixture in
+            for (name, text, values) in statements {
+                let plan = try await fixture.pool.withConnection { connection in
+                    try await connection.query("EXPLAIN " + text, values).rows.map {
+                        try $0.string(0)
+                    }
+                }
+                let whole = plan.joined(separator: "\n")
+                #expect(!whole.contains("Join Filter"), "\(name): \(whole)")
+                #expect(whole.contains("hashed SubPlan"), "\(name): \(whole)")
             }
         }
     }

@@ -3,10 +3,11 @@
 WITH chosen AS MATERIALIZED (
     SELECT DISTINCT id FROM unnest($2::bigint[]) AS u(id)
 ), delayed AS (
-    DELETE FROM delayed_job d USING chosen c
-    WHERE d.catalog_id = $1 AND d.asset_id = c.id AND d.kind <> 'switch' RETURNING 1
+    -- No joins: with a number of assets that is not known they look through all of them for each job.
+    DELETE FROM delayed_job
+    WHERE catalog_id = $1 AND kind <> 'switch' AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
+    RETURNING 1
 ), gone AS (
-    -- No joins: with statistics of a queue that was empty they look through all assets for each job.
     DELETE FROM job
     WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = $1)) AND kind <> 'switch'
       AND (asset_id IN (SELECT id FROM chosen)) IS TRUE

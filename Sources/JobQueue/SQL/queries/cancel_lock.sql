@@ -3,11 +3,14 @@
 WITH chosen AS MATERIALIZED (
     SELECT DISTINCT id FROM unnest($2::bigint[]) AS u(id)
 ), delayed AS MATERIALIZED (
-    SELECT d.id FROM delayed_job d JOIN chosen c ON c.id = d.asset_id WHERE d.catalog_id = $1
-    ORDER BY d.id FOR UPDATE OF d
+    -- No joins: with a number of assets that is not known they look through all of them for each job.
+    SELECT id FROM delayed_job WHERE catalog_id = $1 AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
+    ORDER BY id FOR UPDATE
 ), jobs AS MATERIALIZED (
-    SELECT j.id FROM lane l JOIN job j ON j.lane_id = l.id JOIN chosen c ON c.id = j.asset_id
-    WHERE l.catalog_id = $1 ORDER BY j.id FOR UPDATE OF j
+    SELECT id FROM job
+    WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = $1))
+      AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
+    ORDER BY id FOR UPDATE
 ), assets AS MATERIALIZED (
     SELECT a.id FROM asset a JOIN chosen c ON c.id = a.id
     WHERE (SELECT count(*) FROM jobs) >= 0 AND (SELECT count(*) FROM delayed) >= 0

@@ -67,18 +67,39 @@ LEFT JOIN LATERAL (
     FROM worker w WHERE w.last_seen > now() - interval '60 seconds' AND c.state = 'running'
     HAVING bool_and(w.trouble_code IS NOT NULL)
 ) AS x ON true
--- Nor while all its origins are left alone, or given up.
+-- Nor while all its origins that are still to serve something are left alone: until a moment after the time for
+-- that, so that one who follows is not told the contrary between two tries, and while they are tried, unless
+-- something comes.
 LEFT JOIN LATERAL (
     SELECT (array_agg(o.cooldown_reason ORDER BY o.id))[1] AS code,
            CASE WHEN count(*) > 1 THEN format('%s origins, one of them ', count(*)) ELSE '' END
                || (array_agg(o.url ORDER BY o.id))[1] AS message,
-           extract(epoch FROM now() - min(o.noted_at))::float8 AS seconds
+           extract(epoch FROM now() - min(s.since))::float8 AS seconds
     FROM (
-        SELECT DISTINCT origin_id FROM lane WHERE queue_id = c.queue_id AND catalog_id = c.id AND origin_id <> 0
+        SELECT l.origin_id FROM lane l
+        WHERE l.queue_id = c.queue_id AND l.catalog_id = c.id AND l.origin_id <> 0
+          AND (l.ready_since IS NOT NULL
+               -- The last span of a lane stays, although nobody holds it.
+               OR EXISTS (SELECT FROM span p JOIN lease e ON e.id = p.lease_id
+                          WHERE p.lane_id = l.id AND e.expires_at > now()))
+        UNION
+        SELECT origin_id FROM delayed_job WHERE catalog_id = c.id AND origin_id <> 0
     ) AS l
     JOIN origin o ON o.id = l.origin_id
-    WHERE c.state = 'running'
-    HAVING bool_and(o.breaker <> 'closed' AND o.cooldown_reason IS NOT NULL)
+    CROSS JOIN LATERAL (
+        -- Since it was last well.
+        SELECT coalesce(min(decided_at), o.noted_at) AS since FROM origin_decision
+        WHERE origin_id = o.id AND decision = 'open' AND id > coalesce(
+            (SELECT id FROM origin_decision WHERE origin_id = o.id AND decision = 'closed'
+             ORDER BY id DESC LIMIT 1), 0)
+    ) AS s
+    WHERE c.state = 'running' AND p.received = 0
+      -- Before what waits is looked through.
+      AND EXISTS (SELECT FROM lane e JOIN origin u ON u.id = e.origin_id
+                  WHERE e.catalog_id = c.id AND u.breaker IN ('open', 'halfOpen'))
+    HAVING bool_and(o.cooldown_reason IS NOT NULL
+                    AND (o.breaker = 'halfOpen'
+                         OR o.breaker = 'open' AND o.cooldown_until > now() - interval '2 seconds'))
 ) AS b ON true
 -- A range, so that the one is found through the index.
 WHERE c.id BETWEEN coalesce($1::bigint, 0) AND coalesce($1::bigint, 9223372036854775807)

@@ -22,8 +22,10 @@ WITH chosen AS MATERIALIZED (
            directory_id, kind, attempt
     FROM waiting ORDER BY id RETURNING 1
 ), delayed AS (
-    UPDATE delayed_job d SET own_priority = $3::smallint FROM chosen c
-    WHERE d.catalog_id = $1 AND d.asset_id = c.id AND d.own_priority <> $3::smallint RETURNING 1
+    UPDATE delayed_job SET own_priority = $3::smallint
+    WHERE catalog_id = $1 AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
+      AND own_priority <> $3::smallint
+    RETURNING 1
 )
 SELECT (SELECT count(*) FROM assets) AS assets,
        (SELECT count(*) FROM moved) + (SELECT count(*) FROM delayed) AS jobs

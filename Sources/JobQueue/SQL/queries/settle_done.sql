@@ -32,12 +32,11 @@ WITH held AS MATERIALIZED (
         WHERE lane_id = r.lane_id AND id = r.job AND kind = 'fetch' AND whole_id IS NULL OFFSET 0
     ) AS j
     ORDER BY r.job, r.place
-), gone AS MATERIALIZED (
-    DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM found)) AND kind = 'fetch' AND whole_id IS NULL
-    RETURNING id
 ), settled AS MATERIALIZED (
-    -- What another report took meanwhile is not gone by this one; IS TRUE keeps it from becoming a join.
-    SELECT * FROM found WHERE (job IN (SELECT id FROM gone)) IS TRUE
+    -- One by one in the order of their numbers, as others lock them; what another report took meanwhile is
+    -- not of these.
+    DELETE FROM job g USING found f WHERE g.ctid = f.tid AND g.kind = 'fetch' AND g.whole_id IS NULL
+    RETURNING f.*
 ), served AS MATERIALIZED (
     -- Origins that served something, and those whose jobs others have served.
     SELECT l.origin_id AS id, s.is_own
