@@ -124,10 +124,13 @@ enum FormatDetector {
             guard end != nil || isAll else { return nil }
             let line = ASCII.trimmed(bytes, index..<(end ?? bytes.count))
             index = (end ?? bytes.count) + 1
-            // Of the lines that decide alone: how much more is held depends on how the list arrives.
+            // Of the lines that decide alone: how much more is held depends on how the list arrives. What a remark
+            // says is of no account.
+            let isRemark = line.first.map { bytes[$0] == ASCII.hash } ?? false
             let isText =
                 !bytes[line].contains(0)
-                && (end == nil || String(validating: bytes[line], as: UTF8.self) != nil)
+                && (end == nil || isRemark
+                    || String(validating: bytes[line], as: UTF8.self) != nil)
             guard isText else {
                 throw Failure("input.malformed", "the list is not text, allowed text in UTF-8")
             }

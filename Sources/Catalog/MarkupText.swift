@@ -36,20 +36,23 @@ enum MarkupText {
     /// False for characters beyond ASCII of a document that calls its encoding another one.
     private static func isUTF8(_ bytes: [UInt8]) -> Bool {
         let hasOthers = bytes.withUnsafeBufferPointer { $0.reduce(0, |) } >= 0x80
-        guard hasOthers else { return true }
-        do {
-            _ = try UTF8Span(validating: bytes.span)
-        } catch {
-            return false
+        if hasOthers {
+            do {
+                _ = try UTF8Span(validating: bytes.span)
+            } catch {
+                return false
+            }
         }
         let start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
         guard ASCII.hasPrefix(bytes, start..<bytes.count, "<?xml") else { return true }
-        let declaration = String(
-            decoding: bytes[start...].prefix { $0 != 0x3E }.prefix(200), as: UTF8.self)
+        let declaration = String(decoding: bytes[start...].prefix { $0 != 0x3E }, as: UTF8.self)
         guard let encoding = declaration.split(separator: "encoding").dropFirst().first else {
             return true
         }
         let name = encoding.drop { " \t\r\n=\"'".contains($0) }.prefix { $0 != "\"" && $0 != "'" }
-        return ["utf-8", "utf8"].contains(name.lowercased())
+        if ["utf-8", "utf8"].contains(name.lowercased()) { return true }
+        // These have ASCII as it is; others may have other characters in its place.
+        let known = ["us-ascii", "ascii", "iso-8859-", "latin", "windows-125", "cp125", "koi8-"]
+        return !hasOthers && known.contains { name.lowercased().hasPrefix($0) }
     }
 }

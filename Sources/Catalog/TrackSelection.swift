@@ -14,8 +14,11 @@ extension TrackSelection {
         }
         // A variant of sound alone, for slow lines, is not what a choice of pictures is about.
         let pictures = variants.filter { Self.hasPictures(tracks[$0]) }
-        if !pictures.isEmpty, !pictures.contains(where: { wanted[$0] }) {
-            throw Self.nothing("variant with pictures", pictures.map { Self.text(tracks[$0]) })
+        if !pictures.isEmpty {
+            chosen.removeAll { Self.isSoundAlone(tracks[$0]) }
+            if chosen.isEmpty {
+                throw Self.nothing("variant with pictures", pictures.map { Self.text(tracks[$0]) })
+            }
         }
         if let preferred = preferredBitsPerSecond {
             let nearest = chosen.min { left, right in
@@ -24,8 +27,10 @@ extension TrackSelection {
                 )
                 return (abs(one - preferred), one, left) < (abs(other - preferred), other, right)
             }
-            for place in chosen where place != nearest { wanted[place] = false }
+            for place in variants where place != nearest { wanted[place] = false }
             chosen = nearest.map { [$0] } ?? []
+        } else {
+            chosen = variants.filter { wanted[$0] }
         }
         let groups = chosen.reduce(into: Set<String>()) { $0.formUnion(tracks[$1].groups) }
         let heights = chosen.compactMap { tracks[$0].height }
@@ -124,6 +129,13 @@ extension TrackSelection {
     /// False where nothing that is said of the track speaks of pictures.
     private static func hasPictures(_ track: Rendition) -> Bool {
         track.height != nil || codecs(of: track).contains { content($0) == .picture }
+    }
+
+    /// True where all that is said of the track speaks of sound.
+    private static func isSoundAlone(_ track: Rendition) -> Bool {
+        let codecs = codecs(of: track)
+        return track.height == nil && !codecs.isEmpty
+            && codecs.allSatisfy { content($0) == .sound }
     }
 
     private static func codecs(of track: Rendition) -> [Substring] {

@@ -224,6 +224,12 @@ private final class Reading {
         xmlStopParser(parser)
     }
 
+    /// Nothing is left of what was given.
+    private var isAtLastByte: Bool {
+        guard let input = parser?.pointee.input?.pointee else { return true }
+        return input.cur >= input.end
+    }
+
     func refuse(_ what: String) {
         stop(XMLError(reason: .refused, detail: what, line: line))
     }
@@ -245,7 +251,7 @@ private final class Reading {
             || message.hasPrefix("xmlParseEntityRef: no name")
         let isCut = isAtEnd && (depth > 0 || isInRoot)
         let text =
-            isLoneAmpersand
+            isLoneAmpersand && !(isCut && isAtLastByte)
             ? "it has a & that begins no entity; write &amp;"
             : isCut
                 ? "it ends within an element, as if cut short"

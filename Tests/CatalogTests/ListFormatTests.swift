@@ -346,6 +346,15 @@ import Testing
         #expect(reader.notices.first?.message == "a url without a loc is passed over")
     }
 
+    @Test("a remark in another encoding is of no account", arguments: [1, 5, 1_000])
+    func remark(piece: Int) throws {
+        let list = Array("# caf".utf8) + [0xE9] + Array("\nhttp://h/a.mp4\n".utf8)
+        #expect(try ListReaderTests.read(list, piece: piece).assets.map(\.name) == ["h/a.mp4"])
+        // A line that names something is UTF-8.
+        let wrong = Array("caf".utf8) + [0xE9] + Array("\nhttp://h/a.mp4\n".utf8)
+        #expect(throws: Failure.self) { try ListReaderTests.read(wrong, piece: piece) }
+    }
+
     @Test("UTF-16 is named")
     func wide() {
         let text = "http://h/1\n".utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }

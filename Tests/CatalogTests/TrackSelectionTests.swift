@@ -130,6 +130,26 @@ import Testing
         }
     }
 
+    /// One bit rate is wanted: with pictures, where there are any.
+    @Test func thePreferredBitRateHasPictures() throws {
+        let ladder = [
+            Self.variant(800_000, 360), Self.variant(64_000, nil, "mp4a.40.2"),
+            Self.variant(2_000_000, 720),
+        ]
+        var selection = TrackSelection()
+        selection.preferredBitsPerSecond = 200_000
+        #expect(try selection.wanted(ladder) == [true, false, false])
+        #expect(try selection.wanted([ladder[1]]) == [true])
+    }
+
+    /// A variant of which nothing but a bit rate is said may well have pictures.
+    @Test func aVariantThatSaysLittleIsLeft() throws {
+        var selection = TrackSelection()
+        selection.maximumHeight = 480
+        let ladder = [Self.variant(5_000_000, 1_080), Self.other(.other, nil, nil)]
+        #expect(try selection.wanted(ladder) == [false, true])
+    }
+
     @Test(arguments: [
         ("h265", true), ("EC3", true), ("mp4a.40.2", true), ("hvc1", true), ("av01.0.05M.08", true),
         ("vp9", true), ("lcev.1", true), ("foo", false), ("H.264", false), ("video", false),

@@ -77,6 +77,7 @@ struct XMLReaderTests {
         "what ends too early is told from what goes on too long",
         arguments: [
             "<abc d", "<a b='c", "<abc>", "<a>\n<b", "<a>x", "<a><!-- ", "<a><b/>", "<a></a",
+            "<a>x&am",
         ])
     func cut(text: String) {
         let error = #expect(throws: XMLError.self) { try read(text) }
