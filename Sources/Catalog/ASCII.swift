@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// Byte values and byte classes of the formats that this target reads.
 enum ASCII {
     static let tab: UInt8 = 0x09
@@ -77,6 +79,17 @@ enum ASCII {
         out.append(percent)
         out.append(digits.utf8Start[Int(byte >> 4)])
         out.append(digits.utf8Start[Int(byte & 15)])
+    }
+
+    /// Where a byte stands first from `start` on; the end of all where it does not.
+    static func place(of byte: UInt8, in bytes: [UInt8], from start: Int) -> Int {
+        bytes.withUnsafeBytes { all in
+            let rest = UnsafeRawBufferPointer(rebasing: all[start...])
+            guard let first = rest.baseAddress,
+                let found = memchr(first, Int32(byte), rest.count)
+            else { return bytes.count }
+            return start + (UnsafeRawPointer(found) - first)
+        }
     }
 
     /// Appends the bytes that `range` begins with for which `isPlain` holds; where they end.

@@ -8,24 +8,32 @@ import Model
 /// BaseURL go, for one of them is stored; so do tracks that are not wanted, and what leads a player elsewhere
 /// (Location, PatchLocation, ContentSteering).
 struct DASHEdge {
-    private static let names: Set<String> = [
+    private static let names = [
         "MPD", "Period", "AdaptationSet", "Representation", "BaseURL", "SegmentTemplate",
-        "SegmentURL",
         "Initialization", "RepresentationIndex", "BitstreamSwitching", "SegmentList", "SegmentBase",
         "Location", "PatchLocation", "ContentSteering",
     ]
 
+    /// Of SegmentURL the first two, of SegmentTemplate all but the last, which is that of the others.
+    private static let attributes = [
+        "media", "index", "initialization", "bitstreamSwitching", "sourceURL",
+    ]
+
     private let bytes: [UInt8]
-    private let elements: [MarkupScanner.Element]
-    private var edits: [ManifestEdit] = []
+    private let elements: MarkupScanner
+    private var edits = ManifestEdits()
     /// Of each element that is a level, what references in it resolve against, by the manifest's name.
     private var bases: [Int: WebURL] = [:]
     private let manifest: WebURL
+    /// Elements that go, and those that stand in them.
+    private var dropped: Set<Int> = []
     /// Levels that have a base by now; and those within which another level has one.
     private var levelsWithBase: Set<Int> = []
     private var outerLevels: Set<Int> = []
+    /// Bytes that were put together and looked through so far.
+    private var looked = 0
     /// What is named from the base that came last.
-    private var last: (base: WebURL, reference: EdgeReference)?
+    private var last: (base: ReferenceBase, reference: EdgeReference)?
 
     /// - Parameters:
     ///   - bytes: the MPD, which `DASHManifest.parse` has taken.
@@ -35,21 +43,32 @@ struct DASHEdge {
         self.bytes = bytes
         manifest = named
         // There may be a million segments in lists, nearly all of them relative paths.
-        elements =
-            MarkupScanner(bytes, Self.names) { bytes, element in
-                element.name != "SegmentURL"
-                    || element.attributes.contains { Self.mayMiss(bytes[$0.value]) }
-            }.elements
+        elements = MarkupScanner(
+            bytes, Self.names, attributes: Self.attributes, leaf: ("SegmentURL", Self.mayMiss))
         try drop(wanted)
         for element in elements where element.name == "BaseURL" && element.parent >= 0 {
             var place = elements[element.parent].parent
             while place >= 0, outerLevels.insert(place).inserted { place = elements[place].parent }
         }
-        for place in elements.indices { try read(place) }
+        // An element stands behind the one that it stands in.
+        for place in elements.indices {
+            if isInDropped(elements[place].parent) { dropped.insert(place) }
+            if dropped.contains(place) { continue }
+            try read(place)
+            try edits.check(upTo: elements[place].bytes.lowerBound, of: manifest)
+        }
+        for value in elements.leafValues where !isInDropped(value.parent) {
+            try name(value.range, in: value.parent)
+            try edits.check(upTo: value.range.lowerBound, of: manifest)
+        }
     }
 
     /// The bytes to store; nil for those that were served.
-    var body: [UInt8]? { edits.isEmpty ? nil : ManifestEdit.applied(edits, to: bytes) }
+    ///
+    /// Fails with `manifest.tooLarge`.
+    func body() throws(Failure) -> [UInt8]? {
+        edits.isEmpty ? nil : try edits.applied(to: bytes, of: manifest)
+    }
 
     // MARK: What goes
 
@@ -63,18 +82,21 @@ struct DASHEdge {
         }
         var number = 0
         var left: [Int: Int] = [:]
-        for element in elements where element.name == "Representation" {
+        for (place, element) in elements.enumerated() where element.name == "Representation" {
             left[element.parent, default: 0] += wanted[number] ? 1 : 0
-            if !wanted[number] { edits.append(ManifestEdit(element.bytes)) }
+            if !wanted[number] { drop(place) }
             number += 1
         }
-        for (place, count) in left where count == 0 {
-            edits.append(ManifestEdit(elements[place].bytes))
-        }
-        // What contains others first, so that these are passed over.
-        edits.sort {
-            ($0.range.lowerBound, -$0.range.count) < ($1.range.lowerBound, -$1.range.count)
-        }
+        for (place, count) in left where count == 0 { drop(place) }
+    }
+
+    private mutating func drop(_ place: Int) {
+        guard dropped.insert(place).inserted else { return }
+        edits.append(ManifestEdit(elements[place].bytes))
+    }
+
+    private func isInDropped(_ parent: Int) -> Bool {
+        !dropped.isEmpty && dropped.contains(parent)
     }
 
     // MARK: What is written anew
@@ -90,20 +112,18 @@ struct DASHEdge {
             edits.append(ManifestEdit(element.bytes))
         case "SegmentTemplate":
             for name in ["media", "index", "initialization", "bitstreamSwitching"] {
-                if let value = element.attribute(name) { try self.name(template: value, in: place) }
-            }
-        case "SegmentURL":
-            for name in ["media", "index"] {
-                if let value = element.attribute(name) { try self.name(value, in: place) }
+                if let value = element.attribute(name) {
+                    try self.name(template: value, in: element.parent)
+                }
             }
         default:
-            if let value = element.attribute("sourceURL") { try name(value, in: place) }
+            if let value = element.attribute("sourceURL") { try name(value, in: element.parent) }
         }
     }
 
-    /// The level that an element belongs to.
-    private func level(of place: Int) -> Int {
-        var place = elements[place].parent
+    /// The level that what stands in an element belongs to.
+    private func level(_ parent: Int) -> Int {
+        var place = parent
         while place >= 0, bases[place] == nil { place = elements[place].parent }
         return place
     }
@@ -117,40 +137,46 @@ struct DASHEdge {
             return
         }
         let outer = bases[level] ?? manifest
+        guard !bytes[element.content].contains(ASCII.less) else {
+            throw Failure(
+                "manifest.unsupported", "\(manifest): a BaseURL holds a comment or a CDATA section")
+        }
         let range = ASCII.trimmed(bytes, trimmedLines(element.content))
         let text = try plain(range)
+        let reference = try reference(from: outer)
         let base = try resolved(text, against: outer)
         bases[level] = base
-        let reference = try reference(from: outer)
         if reference.leads(text, text.indices, to: try SiteKey(base)) { return }
         edits.append(ManifestEdit(range, escaped(try path(to: base, from: reference))))
     }
 
     /// Sees to it that a URL leads to what is stored.
-    private mutating func name(_ value: Range<Int>, in place: Int) throws(Failure) {
+    private mutating func name(_ value: Range<Int>, in parent: Int) throws(Failure) {
         let value = trimmedLines(value)
         guard Self.mayMiss(bytes[value]) else { return }
         let text = try plain(value)
-        let level = level(of: place)
+        let level = level(parent)
         let base = bases[level] ?? manifest
         let reference = try reference(from: base)
+        try look(at: text, from: base)
         let key = try SiteKey(try resolved(text, against: base))
         if reference.leads(text, text.indices, to: key) { return }
         try checkStands(at: level)
-        edits.append(ManifestEdit(value, escaped(Array(reference.path(to: key).utf8))))
+        edits.append(ManifestEdit(value, escaped(reference.path(to: key))))
     }
 
     /// Sees to it that a template leads to what is stored.
-    private mutating func name(template value: Range<Int>, in place: Int) throws(Failure) {
+    private mutating func name(template value: Range<Int>, in parent: Int) throws(Failure) {
         let value = trimmedLines(value)
         let given = try plain(value)
         let text = DASHTemplate.atEdge(given)
         // What comes before the first identifier, up to its folder.
         let fixed = text.prefix { $0 != ASCII.dollar && $0 != ASCII.question }
         let folder = Array(fixed[..<(fixed.lastIndex(of: ASCII.slash).map { $0 + 1 } ?? 0)])
-        let level = level(of: place)
+        let level = level(parent)
         let base = bases[level] ?? manifest
         let reference = try reference(from: base)
+        try look(at: text, from: base)
         let end = try resolved(folder, against: base)
         let climbs = folder.starts(with: "..".utf8)
         let folderKey = try SiteKey(end)
@@ -166,6 +192,17 @@ struct DASHEdge {
         edits.append(ManifestEdit(value, escaped((isHere ? [] : path) + rest)))
     }
 
+    /// Many references may each come to much.
+    private mutating func look(at text: [UInt8], from base: WebURL) throws(Failure) {
+        looked += base.text.utf8.count + text.count
+        guard looked <= DASHManifest.maximumReferenceBytes else {
+            throw Failure(
+                "manifest.tooMany",
+                "\(manifest): its references that may have to be written anew come to more than "
+                    + "\(DASHManifest.maximumReferenceBytes) bytes")
+        }
+    }
+
     /// A reference that is written anew is meant for one base.
     private func checkStands(at level: Int) throws(Failure) {
         guard outerLevels.contains(level) else { return }
@@ -176,19 +213,27 @@ struct DASHEdge {
     }
 
     private mutating func reference(from base: WebURL) throws(Failure) -> EdgeReference {
-        if let last, last.base == base { return last.reference }
+        if let last, last.base.url == base { return last.reference }
         let reference = EdgeReference(key: try SiteKey(base))
-        last = (base, reference)
+        last = (ReferenceBase(base), reference)
         return reference
     }
 
     /// Whether a reference may lead to another file than it names. Most do not, and there may be a million.
     private static func mayMiss(_ text: ArraySlice<UInt8>) -> Bool {
-        // The hash of a fragment, or of a character reference.
+        guard text.count < SiteKey.queryNameBytes else { return true }
+        // A slash where it begins, a colon that may end a scheme, a dot that may be one of two, the hash of a
+        // fragment or of a character reference.
+        let isName = text.withUnsafeBufferPointer { bytes in
+            bytes.first != ASCII.slash && bytes.first != ASCII.dot
+                && bytes.allSatisfy {
+                    $0 != ASCII.colon && $0 != ASCII.hash && $0 != ASCII.question
+                }
+        }
+        if isName { return false }
         if leadsAway(text) || text.starts(with: "..".utf8) || text.contains(ASCII.hash) {
             return true
         }
-        guard text.count < SiteKey.queryNameBytes else { return true }
         guard let question = text.firstIndex(of: ASCII.question) else { return false }
         let query = text[question...].dropFirst()
         return !query.contains(ASCII.equals) || !query.allSatisfy { ASCII.isIn(.queryName, $0) }
@@ -206,14 +251,17 @@ struct DASHEdge {
     /// The relative path to a base: to its folder where it ends in a slash.
     private func path(to base: WebURL, from reference: EdgeReference) throws(Failure) -> [UInt8] {
         let path = reference.path(to: try SiteKey(base))
-        guard base.path.hasSuffix("/") else { return Array(path.utf8) }
-        let folder = path.hasSuffix("index.html") ? String(path.dropLast("index.html".count)) : path
-        return Array((folder.isEmpty ? "./" : folder).utf8)
+        guard base.path.hasSuffix("/") else { return path }
+        let index = Array("index.html".utf8)
+        let folder =
+            path.suffix(index.count).elementsEqual(index) ? path.dropLast(index.count) : path[...]
+        return folder.isEmpty ? Array("./".utf8) : Array(folder)
     }
 
     private func resolved(_ text: [UInt8], against base: WebURL) throws(Failure) -> WebURL {
         do throws(WebURLError) {
-            return try ReferenceBase(base).resolve(text, text.indices)
+            let known = last.flatMap { $0.base.url == base ? $0.base : nil }
+            return try (known ?? ReferenceBase(base)).resolve(text, text.indices)
         } catch {
             throw Failure(
                 error.refusal,

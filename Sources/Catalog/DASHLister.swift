@@ -36,6 +36,10 @@ extension DASHManifest {
         }
     }
 
+    /// Takes an object by a plain reference at a base and the place of its rendition, in place of a segment that
+    /// is all or a part of it; false where a segment is wanted.
+    typealias TakesPlain = (ReferenceBase, [UInt8], SegmentRole, Int) throws(Failure) -> Bool
+
     /// Lists the segments of one representation.
     struct Lister {
         let base: ReferenceBase
@@ -71,19 +75,54 @@ extension DASHManifest {
             self.failure = failure
         }
 
-        /// What the buffer refers to.
-        private mutating func segment(
-            _ role: SegmentRole, _ range: SegmentRange?, _ seconds: Double?
-        ) throws(Failure) -> ManifestSegment {
-            let all = buffer.indices
-            // They may be much longer than the URLs that they come to.
-            resolvedBytes += all.count * (1 + others.count)
+        /// Hands out what the buffer refers to.
+        private mutating func hand(
+            _ role: SegmentRole, _ range: SegmentRange? = nil, _ seconds: Double? = nil,
+            isOfTemplate: Bool = false, _ plain: TakesPlain,
+            _ body: (ManifestSegment) throws(Failure) -> Void
+        ) throws(Failure) {
+            let isPlain =
+                others.isEmpty && namingBase == nil && edgeBuffer.isEmpty
+                && base.plainQueryStart(buffer, buffer.indices) == buffer.count
+                && !isManifest
+            if isPlain, try plain(base, buffer, role, rendition) {
+                return try countBytes(isPlain: true)
+            }
+            let segment = try segment(role, range, seconds)
+            if isOfTemplate { try checkQuery(of: segment) }
+            try body(segment)
+        }
+
+        /// Whether a plain reference in the buffer leads to the MPD.
+        private var isManifest: Bool {
+            let name = manifest.text.utf8
+            return name.count == base.folder.count + buffer.count
+                && name.suffix(buffer.count).elementsEqual(buffer)
+                && name.starts(with: base.folder)
+        }
+
+        /// What is put together and looked through may be much longer than the URLs that it comes to: one may leave
+        /// all folders of its base.
+        private mutating func countBytes(isPlain: Bool = false) throws(Failure) {
+            let isRelative =
+                !isPlain && !buffer.isEmpty && buffer[0] != ASCII.slash
+                && !ReferenceBase.hasScheme(buffer, buffer.indices)
+            resolvedBytes +=
+                (buffer.count + (isRelative ? base.folder.count : 0)) * (1 + others.count)
             guard resolvedBytes <= DASHManifest.maximumReferenceBytes else {
                 throw failure(
                     "manifest.tooMany",
                     "the references of the title come to more than "
                         + "\(DASHManifest.maximumReferenceBytes) bytes")
             }
+        }
+
+        /// What the buffer refers to.
+        private mutating func segment(
+            _ role: SegmentRole, _ range: SegmentRange?, _ seconds: Double?
+        ) throws(Failure) -> ManifestSegment {
+            let all = buffer.indices
+            try countBytes(isPlain: base.plainQueryStart(buffer, all) != nil)
             let url: WebURL
             var named: WebURL?
             do throws(WebURLError) {
@@ -116,76 +155,84 @@ extension DASHManifest {
 
         /// Adds one; without a URL it is the base itself.
         mutating func add(
-            _ source: Source, _ role: SegmentRole, seconds: Double? = nil,
+            _ source: Source, _ role: SegmentRole, seconds: Double? = nil, _ plain: TakesPlain,
             _ body: (ManifestSegment) throws(Failure) -> Void
         ) throws(Failure) {
             buffer.removeAll(keepingCapacity: true)
             if let url = source.url { buffer.append(contentsOf: url.utf8) }
             edgeBuffer.removeAll(keepingCapacity: true)
-            try body(try segment(role, source.range, seconds))
+            try hand(role, source.range, seconds, plain, body)
         }
 
         /// Adds what a template without numbers names.
         mutating func add(
-            _ template: DASHTemplate, _ role: SegmentRole,
+            _ template: DASHTemplate, _ role: SegmentRole, _ plain: TakesPlain,
             _ body: (ManifestSegment) throws(Failure) -> Void
         ) throws(Failure) {
-            try body(try segment(role, template, number: 0, time: 0, subNumber: 0, seconds: nil))
+            write(template, number: 0, time: 0, subNumber: 0)
+            try hand(role, isOfTemplate: true, plain, body)
         }
 
-        /// What a template names; fails with `manifest.unsupported` where a player at the edge, which has the
-        /// template alone, would ask for another file.
-        private mutating func segment(
-            _ role: SegmentRole, _ template: DASHTemplate, number: Int64, time: Int64,
-            subNumber: Int64, seconds: Double?
-        ) throws(Failure) -> ManifestSegment {
+        private mutating func write(
+            _ template: DASHTemplate, number: Int64, time: Int64, subNumber: Int64
+        ) {
             template.write(number: number, time: time, subNumber: subNumber, into: &buffer)
             template.writeAtEdge(
                 number: number, time: time, subNumber: subNumber, into: &edgeBuffer)
-            let segment = try segment(role, nil, seconds)
+        }
+
+        /// Fails with `manifest.unsupported` where a player at the edge, which has a template alone, would ask for
+        /// another file.
+        private func checkQuery(of segment: ManifestSegment) throws(Failure) {
             guard SiteKey.keepsQuery(of: segment.reference.keyURL) else {
                 throw failure(
                     "manifest.unsupported",
                     "the query of a template, given \(Redaction.shown(buffer, buffer.indices)), cannot "
                         + "stand in names of files")
             }
-            return segment
         }
 
         /// The first segment of a run.
         mutating func first(
             of run: DASHTimeline.Run, _ media: DASHTemplate
         ) throws(Failure) -> ManifestSegment {
-            try segment(
-                role, media, number: run.number, time: run.time, subNumber: 0, seconds: nil)
+            write(media, number: run.number, time: run.time, subNumber: 0)
+            let first = try segment(role, nil, nil)
+            try checkQuery(of: first)
+            return first
         }
 
         /// Adds a segment list with its index segments.
         mutating func add(
-            _ addressing: Addressing, _ body: (ManifestSegment) throws(Failure) -> Void
+            _ addressing: Addressing, _ plain: TakesPlain,
+            _ body: (ManifestSegment) throws(Failure) -> Void
         ) throws(Failure) {
             guard !addressing.list.isEmpty else {
                 throw failure("manifest.empty", "its SegmentList lists no segment")
             }
             let durations = Self.durations(addressing)
-            for (place, entry) in addressing.list.enumerated() {
-                if entry.hasIndexOfItsOwn {
+            let list = addressing.list
+            edgeBuffer.removeAll(keepingCapacity: true)
+            for place in list.indices {
+                if list.indexes > 0, list[place].hasIndexOfItsOwn {
+                    let entry = list[place]
                     let url = entry.index ?? entry.media
-                    try add(Source(url: url, range: entry.indexRange), .index, body)
+                    try add(Source(url: url, range: entry.indexRange), .index, plain, body)
                 }
                 let units =
                     durations.isEmpty
                     ? addressing.duration : durations[min(place, durations.count - 1)]
-                try add(
-                    Source(url: entry.media, range: entry.mediaRange), role,
-                    seconds: units.map { Double($0) / Double(addressing.timescale) }, body)
+                list.copyMedia(place, into: &buffer)
+                try hand(
+                    role, list.mediaRange(place),
+                    units.map { Double($0) / Double(addressing.timescale) }, plain, body)
             }
         }
 
         /// What a timeline says of the segments of a list, as far as they go.
         private static func durations(_ addressing: Addressing) -> [Int64] {
             var durations: [Int64] = []
-            for entry in addressing.timeline ?? [] {
+            for entry in addressing.timeline ?? Timeline() {
                 let rest = addressing.list.count - durations.count
                 let count = entry.repeats < 0 ? rest : min(rest, Int(entry.repeats) + 1)
                 durations += Array(repeating: entry.duration, count: count)
@@ -196,9 +243,9 @@ extension DASHManifest {
         /// Adds the segments of a template, each with its index segment where there is one.
         mutating func add(
             _ timeline: DASHTimeline, _ media: DASHTemplate, index: DASHTemplate?,
-            _ body: (ManifestSegment) throws(Failure) -> Void
+            _ plain: TakesPlain, _ body: (ManifestSegment) throws(Failure) -> Void
         ) throws(Failure) {
-            if let index, !index.tellsSegments { try add(index, .index, body) }
+            if let index, !index.tellsSegments { try add(index, .index, plain, body) }
             let ofEach = index.flatMap { $0.tellsSegments ? $0 : nil }
             let timescale = Double(timeline.addressing.timescale)
             try timeline.forEachRun { (run) throws(Failure) in
@@ -209,15 +256,11 @@ extension DASHManifest {
                 while run.count > 0 {
                     for part in 0..<parts {
                         if let ofEach {
-                            try body(
-                                try segment(
-                                    .index, ofEach, number: run.number, time: run.time,
-                                    subNumber: part, seconds: nil))
+                            write(ofEach, number: run.number, time: run.time, subNumber: part)
+                            try hand(.index, isOfTemplate: true, plain, body)
                         }
-                        try body(
-                            try segment(
-                                role, media, number: run.number, time: run.time, subNumber: part,
-                                seconds: seconds))
+                        write(media, number: run.number, time: run.time, subNumber: part)
+                        try hand(role, nil, seconds, isOfTemplate: true, plain, body)
                     }
                     // Without a number or a time they are all the same one.
                     guard media.tellsSegments else { return false }

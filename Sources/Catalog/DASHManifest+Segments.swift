@@ -61,8 +61,7 @@ extension DASHManifest {
             switch addressing.kind {
             case .none, .base: count += 1
             case .list:
-                count += Int64(addressing.list.count)
-                count += Int64(addressing.list.count { $0.hasIndexOfItsOwn })
+                count += Int64(addressing.list.count + addressing.list.indexes)
             case .template:
                 try timeline(of: track).forEachRun { run in
                     count += run.count * run.sequence * (addressing.index == nil ? 1 : 2)
@@ -90,8 +89,15 @@ extension DASHManifest {
     package func forEachSegment(
         _ body: (ManifestSegment) throws(Failure) -> Void
     ) throws(Failure) {
+        try forEachSegment(plain: { _, _, _, _ in false }, body)
+    }
+
+    /// The same, but that `plain` may take objects.
+    func forEachSegment(
+        plain: TakesPlain, _ body: (ManifestSegment) throws(Failure) -> Void
+    ) throws(Failure) {
         try forEachLister { (track, lister) throws(Failure) in
-            try list(track, with: &lister, body)
+            try list(track, with: &lister, plain, body)
         }
     }
 
@@ -190,9 +196,11 @@ extension DASHManifest {
             return try outer.resolve(text, text.indices)
         }
         do throws(WebURLError) {
-            var resolved = Base(
-                base: ReferenceBase(try url(first, in: base.base)),
-                named: ReferenceBase(try url(first, in: base.named)))
+            let inner = ReferenceBase(try url(first, in: base.base))
+            let named =
+                base.named.url == base.base.url
+                ? inner : ReferenceBase(try url(first, in: base.named))
+            var resolved = Base(base: inner, named: named)
             guard references.count > 1 || !base.others.isEmpty else { return resolved }
             for reference in references {
                 for outer in [base.base] + base.others
@@ -203,6 +211,8 @@ extension DASHManifest {
                     resolved.others.append(ReferenceBase(other))
                 }
             }
+            // None of them is passed over for want of room.
+            if looked > Self.maximumBaseBytes { _ = try url(first, in: base.base) }
             return resolved
         } catch {
             throw failure(
@@ -213,37 +223,37 @@ extension DASHManifest {
     }
 
     private func list(
-        _ track: Track, with lister: inout Lister,
+        _ track: Track, with lister: inout Lister, _ plain: TakesPlain,
         _ body: (ManifestSegment) throws(Failure) -> Void
     ) throws(Failure) {
         let addressing = track.representation.addressing
         let templates = try Templates(track.representation, lister.failure)
         if let template = templates.initialization {
-            try lister.add(template, .`init`, body)
+            try lister.add(template, .`init`, plain, body)
         } else if let source = addressing.initialization {
-            try lister.add(source, .`init`, body)
+            try lister.add(source, .`init`, plain, body)
         }
         if let template = templates.bitstreamSwitching {
-            try lister.add(template, .`init`, body)
+            try lister.add(template, .`init`, plain, body)
         } else if let source = addressing.bitstreamSwitching {
-            try lister.add(source, .`init`, body)
+            try lister.add(source, .`init`, plain, body)
         }
         if let source = addressing.representationIndex {
-            try lister.add(source, .index, body)
+            try lister.add(source, .index, plain, body)
         } else if addressing.kind == .base, let range = addressing.indexRange {
-            try lister.add(Source(url: nil, range: range), .index, body)
+            try lister.add(Source(url: nil, range: range), .index, plain, body)
         }
         switch addressing.kind {
         case .none, .base:
             let seconds = track.span.isOpen ? nil : track.span.length.map { Double($0) / 1e9 }
-            try lister.add(Source(), lister.role, seconds: seconds, body)
-        case .list: try lister.add(addressing, body)
+            try lister.add(Source(), lister.role, seconds: seconds, plain, body)
+        case .list: try lister.add(addressing, plain, body)
         case .template:
             guard let media = templates.media else {
                 throw lister.failure("manifest.malformed", "its SegmentTemplate has no media")
             }
             try lister.add(
-                timeline(of: track), media, index: templates.index, body)
+                timeline(of: track), media, index: templates.index, plain, body)
         }
     }
 }

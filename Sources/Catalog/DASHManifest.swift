@@ -10,23 +10,23 @@ package import Model
 /// one above (5.3.9.1) is filled in already.
 package struct DASHManifest: Sendable {
     /// Largest manifest in bytes.
-    package static let maximumBytes = 32 << 20
+    package static let maximumBytes = 22 << 20
     /// Most periods, adaptation sets and representations together.
     static let maximumElements = 30_000
     /// Most elements of whatever kind, but for entries of timelines and lists.
     static let maximumOtherElements = 500_000
     /// Most entries of segment timelines, of the whole manifest.
-    static let maximumTimelineEntries = 1_000_000
+    static let maximumTimelineEntries = 700_000
     /// The same, as often as representations inherit them.
     static let maximumTimelineVisits = 4_000_000
     /// Most entries of segment lists, of the whole manifest.
-    static let maximumListEntries = WireLimits.segmentsPerAsset
+    static let maximumListEntries = WireLimits.segmentsPerAsset / 2
     /// Most base URLs of one level.
     static let maximumBaseURLs = 16
     /// Most bytes of what these are resolved against, and of themselves, over all levels.
-    static let maximumBaseBytes = 32 << 20
+    static let maximumBaseBytes = 16 << 20
     /// Most bytes of references of segments, that of each mirror counted as well.
-    static let maximumReferenceBytes = 2 * WireLimits.urlBytesPerAsset
+    static let maximumReferenceBytes = WireLimits.urlBytesPerAsset
     /// Most segments, where several may be parts of the same object.
     package static let maximumSegments = 2 * WireLimits.segmentsPerAsset
     /// Most segments of one sequence (S@k).
@@ -109,62 +109,8 @@ package struct DASHManifest: Sendable {
         var index: String?
         var initializationTemplate: String?
         var bitstreamSwitchingTemplate: String?
-        var timeline: [TimelineEntry]?
-        var list: [ListEntry] = []
-    }
-
-    /// An S element.
-    struct TimelineEntry: Hashable, Sendable {
-        /// In units of the timescale; -1 where the one before it ends.
-        var time: Int64 = -1
-        var duration: Int64 = 0
-        /// How often it is repeated; below zero up to the next entry's time or the period's end.
-        var repeats: Int32 = 0
-        /// Of how many segments each segment sequence is; 1 where they are none.
-        var sequence: Int32 = 1
-        /// Of the first segment; -1 for the one that follows.
-        var number: Int64 = -1
-    }
-
-    /// A SegmentURL element.
-    struct ListEntry: Hashable, Sendable {
-        var media: String?
-        var index: String?
-        private var mediaOffset: Int64 = -1
-        private var mediaLength: Int64 = -1
-        private var indexOffset: Int64 = -1
-        private var indexLength: Int64 = -1
-
-        var mediaRange: SegmentRange? {
-            get { Self.range(mediaOffset, mediaLength) }
-            set {
-                mediaOffset = newValue?.offset ?? -1
-                mediaLength = newValue?.length ?? -1
-            }
-        }
-
-        var indexRange: SegmentRange? {
-            get { Self.range(indexOffset, indexLength) }
-            set {
-                indexOffset = newValue?.offset ?? -1
-                indexLength = newValue?.length ?? -1
-            }
-        }
-
-        /// Without a URL of its own an index is a part of the segment's object (5.3.9.3.2), most often
-        /// of the segment itself, which has it then.
-        var hasIndexOfItsOwn: Bool {
-            if index != nil { return true }
-            guard let inner = indexRange, let outer = mediaRange else { return false }
-            let begins = inner.offset >= outer.offset
-            guard let length = outer.length else { return !begins }
-            return !begins
-                || inner.offset + (inner.length ?? .max / 2) > outer.offset + length
-        }
-
-        private static func range(_ offset: Int64, _ length: Int64) -> SegmentRange? {
-            offset < 0 ? nil : SegmentRange(offset: offset, length: length < 0 ? nil : length)
-        }
+        var timeline: Timeline?
+        var list = SegmentList()
     }
 
     /// Reads an MPD.

@@ -83,7 +83,7 @@ extension DASHParser {
         _ element: borrowing XMLElement, of parent: Element
     ) throws(Failure) -> Element {
         if element.name == "SegmentTimeline" {
-            addressing.timeline = []
+            addressing.timeline = DASHManifest.Timeline()
             addressing.duration = nil
             return .timeline
         }
@@ -128,14 +128,14 @@ extension DASHParser {
                 entry.indexRange = try range(value, name)
             }
         }
-        listEntries += 1
+        listEntries += entry.hasIndexOfItsOwn ? 2 : 1
         guard listEntries <= DASHManifest.maximumListEntries else {
             throw Failure(
                 "manifest.tooMany",
                 "more than \(DASHManifest.maximumListEntries) segments are listed")
         }
         // A list of a lower level takes the place of the one above.
-        if listIsInherited { addressing.list = [] }
+        if listIsInherited { addressing.list = DASHManifest.SegmentList() }
         listIsInherited = false
         addressing.list.append(entry)
     }

@@ -22,6 +22,8 @@ final class DASHParser: XMLHandler {
     var listIsInherited = false
     var timelineEntries = 0
     var listEntries = 0
+    /// Of BaseURLs.
+    private var baseBytes = 0
     private var elements = 0
     private var otherElements = 0
 
@@ -109,6 +111,12 @@ final class DASHParser: XMLHandler {
         let first = bytes.firstIndex(where: isText) ?? 0
         let last = bytes.lastIndex(where: isText).map { $0 + 1 } ?? 0
         let text = String(decoding: bytes[first..<last], as: UTF8.self)
+        baseBytes += text.utf8.count
+        guard baseBytes <= DASHManifest.maximumBaseBytes / 2 else {
+            throw Failure(
+                "manifest.tooMany",
+                "its BaseURLs come to more than \(DASHManifest.maximumBaseBytes / 2) bytes")
+        }
         var count = 0
         func append(_ urls: inout [String]) {
             urls.append(text)

@@ -46,7 +46,7 @@ package struct DASHResolver: Sendable {
         var written: [UInt8]?
         if manifest.isLive {
             do throws(Failure) {
-                let snapshot = try DASHSnapshot(try MarkupText.utf8(body, of: url), manifest).body
+                let snapshot = try DASHSnapshot(try MarkupText.utf8(body, of: url), manifest).body()
                 manifest = try DASHManifest.parse(snapshot, url: final, named: url)
                 written = snapshot
             } catch {
@@ -61,7 +61,7 @@ package struct DASHResolver: Sendable {
         } else {
             var text = written ?? []
             if written == nil { text = try MarkupText.utf8(body, of: url) }
-            let changed = try DASHEdge(text, named: url, wanted: wanted).body
+            let changed = try DASHEdge(text, named: url, wanted: wanted).body()
             content = .success(changed ?? written)
         }
     }
@@ -91,23 +91,36 @@ package struct DASHResolver: Sendable {
     }
 
     private func segments(content: [UInt8]?) throws(Failure) -> ResolvedSegments {
-        var collector = SegmentCollector(manifests: [reference])
-        try forEachSegment { (segment) throws(Failure) in
-            try collector.add(segment)
-            guard collector.segments.count <= WireLimits.segmentsPerAsset else {
-                throw Failure(
-                    "manifest.tooMany",
-                    "\(reference.url): the title has more than "
-                        + "\(WireLimits.segmentsPerAsset) objects")
-            }
-        }
+        var collector = SegmentCollector(
+            manifests: [reference], expected: try manifest.segmentCount())
+        try manifest.forEachSegment(
+            plain: { (base, bytes, role, rendition) throws(Failure) in
+                if wanted[rendition] {
+                    try collector.add(bytes, at: base, role)
+                    try checkCount(collector.segments.count)
+                }
+                return true
+            },
+            { (segment) throws(Failure) in
+                guard segment.rendition.map({ wanted[$0] }) ?? true else { return }
+                try collector.add(segment)
+                try checkCount(collector.segments.count)
+            })
         guard !collector.segments.isEmpty else {
             throw Failure(
                 "manifest.empty", "\(reference.url): the title lists no segment to fetch")
         }
         try collector.add(reference, bytes: bytes, sha256: sha256, content: content)
+        try checkCount(collector.segments.count)
         try collector.checkFolders()
         return collector.segments
+    }
+
+    private func checkCount(_ count: Int) throws(Failure) {
+        guard count > WireLimits.segmentsPerAsset else { return }
+        throw Failure(
+            "manifest.tooMany",
+            "\(reference.url): the title has more than \(WireLimits.segmentsPerAsset) objects")
     }
 }
 

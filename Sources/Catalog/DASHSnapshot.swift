@@ -7,11 +7,13 @@ import Model
 /// set, with a timeline of the segments that are there; what tells a player when to ask again, or what time it is, goes. Everything
 /// else stays as it was served, event streams at the moments at which they were.
 struct DASHSnapshot {
-    private static let names: Set<String> = [
+    private static let names = [
         "MPD", "Period", "AdaptationSet", "Representation", "SegmentTemplate", "SegmentList",
         "EventStream",
         "UTCTiming", "LeapSecondInformation",
     ]
+    private static let attributes =
+        liveAttributes + ["type", "start", "duration", "timescale", "presentationTimeOffset"]
     /// What only a live MPD says.
     private static let liveAttributes = [
         "mediaPresentationDuration", "minimumUpdatePeriod", "timeShiftBufferDepth",
@@ -27,8 +29,8 @@ struct DASHSnapshot {
 
     private let bytes: [UInt8]
     private let manifest: DASHManifest
-    private let elements: [MarkupScanner.Element]
-    private var edits: [ManifestEdit] = []
+    private let elements: MarkupScanner
+    private var edits = ManifestEdits()
     private var written = 0
     private var extents: [Extent]
     /// Whether each representation of the live MPD has segments.
@@ -42,7 +44,7 @@ struct DASHSnapshot {
     init(_ bytes: [UInt8], _ manifest: DASHManifest) throws(Failure) {
         self.bytes = bytes
         self.manifest = manifest
-        elements = MarkupScanner(bytes, Self.names) { _, _ in true }.elements
+        elements = MarkupScanner(bytes, Self.names, attributes: Self.attributes)
         extents = Array(repeating: Extent(), count: manifest.periods.count)
         try manifest.forEachTrack { (track) throws(Failure) in try measure(track) }
         let periods = elements.indices.filter { elements[$0].name == "Period" }
@@ -64,7 +66,8 @@ struct DASHSnapshot {
         }
     }
 
-    var body: [UInt8] { ManifestEdit.applied(edits, to: bytes) }
+    /// Fails with `manifest.tooLarge`.
+    func body() throws(Failure) -> [UInt8] { try edits.applied(to: bytes, of: manifest.url) }
 
     private func unsupported(_ what: String) -> Failure {
         manifest.failure(
@@ -111,7 +114,7 @@ struct DASHSnapshot {
     private static func times(
         ofList addressing: DASHManifest.Addressing
     ) -> (begin: Int64, end: Int64) {
-        let entries = addressing.timeline ?? []
+        let entries = addressing.timeline ?? DASHManifest.Timeline()
         var left = Int128(addressing.list.count)
         var begin: Int64?
         var time: Int128 = 0
@@ -173,7 +176,7 @@ struct DASHSnapshot {
         guard let root = elements.firstIndex(where: { $0.name == "MPD" }) else { return }
         for name in Self.liveAttributes { remove(root, name) }
         let length = Self.duration(total)
-        if let type = elements[root].attribute("type") {
+        if let type = elements[root].attribute("type"), type.upperBound < bytes.count {
             // The value stands in quotes of its own.
             let quote = [bytes[type.upperBound]]
             let text = Array("static".utf8) + quote + Array(" mediaPresentationDuration=".utf8)
@@ -225,7 +228,7 @@ struct DASHSnapshot {
             start -= 1
         }
         while start > 0, bytes[start - 1] > ASCII.space { start -= 1 }
-        edits.append(ManifestEdit(start..<(value.upperBound + 1)))
+        edits.append(ManifestEdit(start..<min(value.upperBound + 1, bytes.count)))
     }
 
     // MARK: Templates
@@ -246,6 +249,8 @@ struct DASHSnapshot {
             guard isThere[track.place], track.representation.addressing.kind == .template else {
                 return
             }
+            // What was written out so far, before more is.
+            try edits.check(upTo: 0, of: manifest.url)
             let element = elements[places[track.place]]
             let name = Array(bytes[(element.bytes.lowerBound + 1)..<element.nameEnd])
             let prefix = name.lastIndex(of: ASCII.colon).map { name[...$0] } ?? []

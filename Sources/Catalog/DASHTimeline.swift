@@ -62,7 +62,7 @@ struct DASHTimeline {
     }
 
     private func forEachRun(
-        of entries: [DASHManifest.TimelineEntry], _ body: (Run) throws(Failure) -> Bool
+        of entries: DASHManifest.Timeline, _ body: (Run) throws(Failure) -> Bool
     ) throws(Failure) {
         var time: Int64 = 0
         var number = addressing.startNumber
@@ -88,7 +88,7 @@ struct DASHTimeline {
 
     /// How many there are up to where the next entry begins, or else the period ends.
     private func repeats(
-        _ run: Run, upTo place: Int, of entries: [DASHManifest.TimelineEntry]
+        _ run: Run, upTo place: Int, of entries: DASHManifest.Timeline
     ) throws(Failure) -> Int64 {
         let length: Int128
         if place < entries.count {

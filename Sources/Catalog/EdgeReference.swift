@@ -6,16 +6,21 @@ import Model
 /// site has its root. So what a document names is found at the edge where a relative path leads from the
 /// document's own key to the other's.
 struct EdgeReference {
-    private let folder: [Substring]
+    /// The document's key up to its last slash.
+    private let folder: [UInt8]
     /// The document's key as a URL's path, to see where a reference leads at the edge.
     private let base: ReferenceBase?
 
     /// - Parameter key: of the document that names others.
     init(key: SiteKey) {
-        folder = pathComponents(of: key.text).dropLast()
-        base = (try? WebURL("http://\(Self.host)/\(Self.encoded(key.text))")).map {
-            ReferenceBase($0)
-        }
+        let bytes = Array(key.text.utf8)
+        folder = Array(bytes[..<Self.nameStart(bytes)])
+        base =
+            (try? WebURL(
+                "http://\(Self.host)/\(String(decoding: Self.encoded(bytes[...]), as: UTF8.self))"))
+            .map {
+                ReferenceBase($0)
+            }
     }
 
     private static let host = "edge.invalid"
@@ -51,42 +56,64 @@ struct EdgeReference {
             }
     }
 
+    /// True for nearly all that lead to what they name, without a look at where that is.
+    ///
+    /// - Parameter base: what the reference resolves against, by the document's name.
+    static func isPlain(
+        _ reference: [UInt8], _ range: Range<Int>, at base: ReferenceBase
+    ) -> Bool {
+        guard let queryStart = base.plainQueryStart(reference, range),
+            range.count < SiteKey.queryNameBytes
+                || reference[range].split(separator: ASCII.slash).allSatisfy({
+                    $0.count < SiteKey.queryNameBytes
+                })
+        else { return false }
+        if queryStart == range.upperBound { return true }
+        let path = reference[range.lowerBound..<queryStart]
+        let query = reference[(queryStart + 1)..<range.upperBound]
+        return path.last != ASCII.slash && !path.contains(ASCII.percent)
+            && query.contains(ASCII.equals) && query.allSatisfy { ASCII.isIn(.queryName, $0) }
+    }
+
     /// The relative reference that leads to `key` (RFC 3986, section 4.2).
-    func path(to key: SiteKey) -> String {
-        let target = pathComponents(of: key.text)
-        var common = 0
+    func path(to key: SiteKey) -> [UInt8] {
+        let target = Array(key.text.utf8)
         // Byte by byte: one letter may be written in several ways, and they are several folders.
-        while common < folder.count, common < target.count - 1,
-            folder[common].utf8.elementsEqual(target[common].utf8)
-        {
-            common += 1
-        }
-        let up = repeatElement("..", count: folder.count - common)
-        let folders = target[common...].dropLast().map { Self.encoded($0) }
-        let name = target.last.map { Self.name($0) } ?? ""
-        let path = (up + folders + [name]).joined(separator: "/")
+        let shared = zip(folder, target).prefix { $0 == $1 }.count
+        let common = Self.nameStart(target[..<shared])
+        let name = Self.nameStart(target[...])
+        var out: [UInt8] = []
+        for byte in folder[common...] where byte == ASCII.slash { out += "../".utf8 }
+        out += Self.encoded(target[common..<name]) + Self.name(target[name...])
         // The first component of a relative path holds no colon.
-        return path.prefix { $0 != "/" }.contains(":") ? "./\(path)" : path
+        let hasColon = out.prefix { $0 != ASCII.slash }.contains(ASCII.colon)
+        return hasColon ? Array("./".utf8) + out : out
+    }
+
+    /// Behind the last slash.
+    private static func nameStart(_ key: some BidirectionalCollection<UInt8>) -> Int {
+        key.count - key.reversed().prefix { $0 != ASCII.slash }.count
     }
 
     /// A file's name, which may hold a query: see `SiteKey`.
-    private static func name(_ name: Substring) -> String {
-        guard let question = name.firstIndex(of: "?") else { return encoded(name) }
+    private static func name(_ name: ArraySlice<UInt8>) -> [UInt8] {
+        guard let question = name.firstIndex(of: ASCII.question) else { return encoded(name) }
         let query = name[question...].dropFirst()
-        let isQuery = query.contains("=") && query.utf8.allSatisfy { ASCII.isIn(.queryName, $0) }
-        return isQuery ? "\(encoded(name[..<question]))?\(query)" : encoded(name)
+        let isQuery =
+            query.contains(ASCII.equals) && query.allSatisfy { ASCII.isIn(.queryName, $0) }
+        return isQuery ? encoded(name[..<question]) + name[question...] : encoded(name)
     }
 
     /// Percent-encoded but for slashes and what stands in a path as it is.
-    private static func encoded(_ text: some StringProtocol) -> String {
+    private static func encoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
         var out: [UInt8] = []
-        for byte in text.utf8 {
+        for byte in text {
             if ASCII.isIn(.path, byte) {
                 out.append(byte)
             } else {
                 ASCII.appendEscape(of: byte, to: &out)
             }
         }
-        return String(decoding: out, as: UTF8.self)
+        return out
     }
 }

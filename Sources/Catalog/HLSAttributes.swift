@@ -2,9 +2,9 @@ import Model
 
 /// The attribute list of an HLS tag (RFC 8216, section 4.2): `NAME=value,NAME="quoted, value"`.
 ///
-/// Ranges into the playlist's bytes; nothing is copied. At most 256 attributes.
+/// Ranges into the playlist's bytes; nothing is copied. At most 64 attributes.
 struct HLSAttributes {
-    static let maximumCount = 256
+    static let maximumCount = 64
 
     struct Attribute {
         let name: Range<Int>

@@ -15,7 +15,9 @@ struct HLSEdge {
     private let variables: [String: String]
     private let storesKeys: Bool
     private let place: EdgeReference
-    private var edits: [ManifestEdit]
+    private var edits: ManifestEdits
+    /// The segment that is still to come is a gap.
+    private var isGap = false
 
     /// - Parameters:
     ///   - playlist: what was read from `bytes`.
@@ -34,7 +36,7 @@ struct HLSEdge {
         self.storesKeys = storesKeys
         place = EdgeReference(key: try SiteKey(named))
         edits = choice.edits
-        try read()
+        try read(without: choice.droppedLines)
         if playlist.isLive {
             let isOpen = bytes.last != ASCII.lineFeed
             edits.append(
@@ -44,21 +46,31 @@ struct HLSEdge {
     }
 
     /// The bytes to store; nil for those that were served.
-    var body: [UInt8]? { edits.isEmpty ? nil : ManifestEdit.applied(edits, to: bytes) }
+    ///
+    /// Fails with `manifest.tooLarge`.
+    func body() throws(Failure) -> [UInt8]? {
+        edits.isEmpty ? nil : try edits.applied(to: bytes, of: base.url)
+    }
 
-    private mutating func read() throws(Failure) {
+    private mutating func read(without dropped: Set<Int32>) throws(Failure) {
+        var line: Int32 = 0
         var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
         while start < bytes.count {
-            let end = bytes[start...].firstIndex(of: ASCII.lineFeed) ?? bytes.count
+            let end = ASCII.place(of: ASCII.lineFeed, in: bytes, from: start)
             let next = min(end + 1, bytes.count)
             let text = ASCII.trimmed(bytes, start..<end)
-            if !text.isEmpty {
+            line += 1
+            if !text.isEmpty, dropped.isEmpty || !dropped.contains(line) {
                 if bytes[text.lowerBound] != ASCII.hash {
-                    try name(text)
+                    // What nobody should ask for need not be what can be asked for.
+                    if isGap, !usesVariables(text) { try? name(text) }
+                    if !isGap { try name(text) }
+                    isGap = false
                 } else if ASCII.hasPrefix(bytes, text, "#EXT-X-") {
                     try tag(text, line: start..<next)
                 }
             }
+            try edits.check(upTo: start, of: base.url)
             start = next
         }
     }
@@ -68,6 +80,7 @@ struct HLSEdge {
         let value = min(colon + 1, text.upperBound)..<text.upperBound
         let name = String(decoding: bytes[text.lowerBound..<colon], as: UTF8.self)
         switch name {
+        case "#EXT-X-GAP": isGap = true
         case "#EXT-X-CONTENT-STEERING", "#EXT-X-PART", "#EXT-X-PRELOAD-HINT",
             "#EXT-X-RENDITION-REPORT", "#EXT-X-PART-INF":
             edits.append(ManifestEdit(line))
@@ -106,13 +119,11 @@ struct HLSEdge {
     private mutating func name(_ text: Range<Int>, isStored: Bool = true) throws(Failure) {
         var source = bytes
         var range = text
-        let usesVariables = zip(text, text.dropFirst()).contains {
-            bytes[$0] == ASCII.openBrace && bytes[$1] == ASCII.dollar
-        }
-        if usesVariables {
+        if usesVariables(text) {
             source = substituted(text)
             range = 0..<source.count
         }
+        if isStored, EdgeReference.isPlain(source, range, at: namingBase) { return }
         do throws(WebURLError) {
             guard isStored else {
                 let url = try base.resolve(source, range).text
@@ -125,17 +136,24 @@ struct HLSEdge {
             let url = try namingBase.resolve(source, range)
             do throws(Failure) { key = try SiteKey(url) } catch { return }
             if place.leads(source, range, to: key) { return }
-            edits.append(ManifestEdit(text, [UInt8](place.path(to: key).utf8)))
+            edits.append(ManifestEdit(text, place.path(to: key)))
         } catch {
-            throw Failure("manifest.malformed", "\(base.url): the URI \(error.detail)")
+            throw Failure(error.refusal, "\(base.url): the URI \(error.detail)")
+        }
+    }
+
+    private func usesVariables(_ text: Range<Int>) -> Bool {
+        zip(text, text.dropFirst()).contains {
+            bytes[$0] == ASCII.openBrace && bytes[$1] == ASCII.dollar
         }
     }
 
     private func substituted(_ text: Range<Int>) -> [UInt8] {
         var out: [UInt8] = []
         var index = text.lowerBound
+        let lastClose = bytes[text].lastIndex(of: ASCII.closeBrace) ?? text.lowerBound
         while index < text.upperBound {
-            if bytes[index] == ASCII.openBrace, index + 1 < text.upperBound,
+            if bytes[index] == ASCII.openBrace, index < lastClose,
                 bytes[index + 1] == ASCII.dollar,
                 let close = bytes[index..<text.upperBound].firstIndex(of: ASCII.closeBrace),
                 let value = variables[String(decoding: bytes[(index + 2)..<close], as: UTF8.self)]

@@ -18,9 +18,9 @@ extension HLSParser {
         _ text: Range<Int>, _ role: SegmentRole, _ range: SegmentRange? = nil,
         _ seconds: Double? = nil, _ kilobits: Int32 = 0
     ) throws(Failure) {
-        if playlist.segments.count >= WireLimits.segmentsPerAsset {
+        if playlist.segments.count >= HLSPlaylist.maximumSegments {
             throw failure(
-                "manifest.tooMany", "more than \(WireLimits.segmentsPerAsset) segments are listed")
+                "manifest.tooMany", "more than \(HLSPlaylist.maximumSegments) segments are listed")
         }
         if let lastURI, isSame(lastURI, text) {
             playlist.segments.appendOfSameObject(facts(role, range, seconds, kilobits))

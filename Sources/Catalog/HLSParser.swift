@@ -1,4 +1,3 @@
-internal import Glibc
 import Model
 
 /// One reading of a playlist: a pass over its lines; a value that lives as long as the call.
@@ -82,11 +81,13 @@ struct HLSParser {
     }
 
     mutating func run() throws(Failure) -> HLSPlaylist {
+        // As many as there can be, so that nothing large is copied; what is not used costs no memory.
+        playlist.segments.reserve(min(bytes.count / 16, HLSPlaylist.maximumSegments))
         // Without an end in between, many bytes are looked at at a time.
         let hasNUL = bytes.withUnsafeBufferPointer { $0.reduce(UInt8.max, min) } == 0
         var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
         while start < bytes.count {
-            let end = lineEnd(from: start)
+            let end = ASCII.place(of: ASCII.lineFeed, in: bytes, from: start)
             line += 1
             if end - start > HLSPlaylist.lineBytes {
                 throw failure(
@@ -106,16 +107,6 @@ struct HLSParser {
             start = end + 1
         }
         return try finish()
-    }
-
-    private func lineEnd(from start: Int) -> Int {
-        bytes.withUnsafeBytes { all in
-            let rest = UnsafeRawBufferPointer(rebasing: all[start...])
-            guard let first = rest.baseAddress,
-                let found = memchr(first, Int32(ASCII.lineFeed), rest.count)
-            else { return bytes.count }
-            return start + (UnsafeRawPointer(found) - first)
-        }
     }
 
     private mutating func finish() throws(Failure) -> HLSPlaylist {

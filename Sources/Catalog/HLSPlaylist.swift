@@ -60,7 +60,9 @@ package struct HLSPlaylist: Sendable {
     package internal(set) var variables: [String: String] = [:]
 
     /// Largest playlist in bytes.
-    package static let maximumBytes = 32 << 20
+    package static let maximumBytes = 16 << 20
+    /// Most segments of one playlist.
+    package static let maximumSegments = WireLimits.segmentsPerAsset / 2
     /// Longest line in bytes.
     package static let lineBytes = 64 << 10
 

@@ -126,7 +126,7 @@ package struct HLSResolver: Sendable {
         entries[request.number].content = try HLSEdge(
             playlist, body, url: base, named: entry.reference.keyURL, choice: choice,
             storesKeys: !leavesKeys
-        ).body
+        ).body()
         if leavesKeys { playlist.segments.remove(.key) }
         entries[request.number].bytes = Int64(body.count)
         entries[request.number].sha256 = sha256
@@ -185,14 +185,13 @@ package struct HLSResolver: Sendable {
     }
 
     private func gathered() throws(Failure) -> ResolvedSegments {
-        var collector = SegmentCollector(manifests: entries.map(\.reference))
+        var collector = SegmentCollector(
+            manifests: entries.map(\.reference), expected: listed)
         let media = mediaPlaces.map { entries[$0] }
         let session = sessionObjects
         for object in session where object.role == .key { try collector.add(object) }
         for entry in media {
-            for object in entry.playlist?.segments ?? ManifestSegments() {
-                try collector.add(object)
-            }
+            if let playlist = entry.playlist { try collector.add(playlist.segments) }
             if collector.segments.count > WireLimits.segmentsPerAsset { throw tooManyObjects() }
         }
         if isComplete,
@@ -207,6 +206,7 @@ package struct HLSResolver: Sendable {
             try collector.add(
                 entry.reference, bytes: entry.bytes, sha256: entry.sha256, content: entry.content)
         }
+        if collector.segments.count > WireLimits.segmentsPerAsset { throw tooManyObjects() }
         try collector.checkFolders()
         return collector.segments
     }

@@ -130,7 +130,7 @@ struct HLSTracks {
         /// Lines whose playlists are not wanted.
         var droppedLines: Set<Int32> = []
         /// What is to be taken out of the playlist, in ascending order.
-        var edits: [ManifestEdit] = []
+        var edits = ManifestEdits()
     }
 
     func choice(_ selection: TrackSelection) throws(Failure) -> Choice {
@@ -150,7 +150,8 @@ struct HLSTracks {
             }
             for group in places
             where known.contains(group.name) && !groups.contains(group.name) {
-                choice.edits.append(ManifestEdit(withComma(group.attribute, choice.edits.last)))
+                choice.edits.append(
+                    ManifestEdit(withComma(group.attribute, choice.edits.lastRange)))
             }
         }
         return choice
@@ -158,9 +159,9 @@ struct HLSTracks {
 
     /// An attribute with the comma that parts it from its neighbour: the one before it, or the one behind
     /// the first that is left.
-    private func withComma(_ attribute: Range<Int>, _ before: ManifestEdit?) -> Range<Int> {
+    private func withComma(_ attribute: Range<Int>, _ before: Range<Int>?) -> Range<Int> {
         let (start, end) = (attribute.lowerBound, attribute.upperBound)
-        let isFirst = bytes[start - 1] != ASCII.comma || before?.range.upperBound == start
+        let isFirst = bytes[start - 1] != ASCII.comma || before?.upperBound == start
         if !isFirst { return (start - 1)..<end }
         return start..<(end < bytes.count && bytes[end] == ASCII.comma ? end + 1 : end)
     }

@@ -27,7 +27,8 @@ package struct ManifestListing: Sendable {
     /// in them.
     ///
     /// - Parameters:
-    ///   - bytes: the manifest, at most `TitleResolver.maximumBytes` and one.
+    ///   - bytes: the manifest, at most `TitleResolver.maximumBytes` and one; empty once it was read, so that
+    ///     it takes no room while it is listed, and as it was where it cannot be read.
     ///   - url: where it would be served; what its references resolve against.
     ///   - kind: what it is, where its content does not tell.
     ///   - options: what is wanted of it.
@@ -35,7 +36,8 @@ package struct ManifestListing: Sendable {
     ///
     /// Fails as `TitleResolver` does.
     package static func read(
-        _ bytes: [UInt8], url: WebURL, kind: AssetKind, options: TitleOptions = TitleOptions(),
+        _ bytes: inout [UInt8], url: WebURL, kind: AssetKind,
+        options: TitleOptions = TitleOptions(),
         snapshotSeconds: Double? = nil
     ) throws(Failure) -> ManifestListing {
         var resolver = try TitleResolver(
@@ -44,6 +46,7 @@ package struct ManifestListing: Sendable {
             // Its digest is for whoever stores it.
             try resolver.receive(request, finalURL: url.text, body: bytes, sha256: "")
         }
+        bytes = []
         return try resolver.listing()
     }
 

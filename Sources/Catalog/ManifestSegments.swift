@@ -22,11 +22,17 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
 
     private var rows: [Row] = []
     private var ranges: [SegmentRange] = []
-    private var urls = URLTable()
+    private(set) var urls = URLTable()
     /// What the last row refers to: byte ranges of one object follow one another.
     private var last: (reference: ManifestReference, mirrors: [WebURL])?
 
     package init() {}
+
+    /// Makes room for so many in all, but for what their URLs have of their own.
+    mutating func reserve(_ count: Int) {
+        rows.reserveCapacity(count)
+        urls.reserve(count)
+    }
 
     /// Of all URLs; those of byte ranges of one object that follow one another count once.
     var urlBytes: Int { urls.totalBytes }
@@ -117,6 +123,28 @@ package struct ManifestSegments: RandomAccessCollection, Sendable {
             segment.mirrors = (mirrors..<(mirrors + Int(row.mirrors))).map { urls[$0] }
         }
         return segment
+    }
+
+    /// What a segment is all or a part of.
+    struct Object {
+        /// Place of its URL in `urls`, which those that the rest speaks of follow.
+        var url: Int
+        var role: SegmentRole
+        var isNamed: Bool
+        var mirrors: Int
+    }
+
+    /// The objects in their order; byte ranges of one that follow one another are one.
+    func forEachObject(_ body: (Object) throws(Failure) -> Void) throws(Failure) {
+        var last: Row?
+        for row in rows {
+            if let last, last.url == row.url, last.role == row.role { continue }
+            last = row
+            try body(
+                Object(
+                    url: Int(row.url), role: row.role, isNamed: row.isNamed,
+                    mirrors: Int(row.mirrors)))
+        }
     }
 
     /// Takes out what has a role.

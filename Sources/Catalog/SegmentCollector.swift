@@ -5,16 +5,41 @@ struct SegmentCollector {
     private(set) var segments = ResolvedSegments()
     /// Each key's place in `segments`, by 64 bits of keyed hash, new with each process: see
     /// `ManifestListing`.
-    private var places: [Int: UInt32] = [:]
+    private var places = PlaceTable()
     private let manifests: Set<WebURL>
+    /// Of their keys.
+    private let manifestHashes: Set<Int>
     /// The title's own.
     private let title: WebURL?
     /// What was added last; its line is of no account.
     private var last: (reference: ManifestReference, role: SegmentRole)?
+    // Used again for each, as there may be a million.
+    private var url: [UInt8] = []
+    private var key: [UInt8] = []
+    private var other: [UInt8] = []
+    /// The key that came last up to its last slash, what that is hashed to, and whether nothing was added since
+    /// it became another.
+    private var folder: [UInt8] = []
+    private var folderHash = Hasher()
+    private var folderIsNew = true
+    /// The first that was added in each folder that came behind another.
+    private var folderPlaces: [UInt32] = []
 
-    /// - Parameter manifests: the title's own, which nothing else may be, the one to play first.
-    init(manifests references: [ManifestReference]) {
+    /// - Parameters:
+    ///   - manifests: the title's own, which nothing else may be, the one to play first.
+    ///   - expected: how many objects with URLs of their own are to come, or a few more.
+    init(manifests references: [ManifestReference], expected: Int = 0) {
+        let most = min(expected, WireLimits.segmentsPerAsset) + references.count
+        places.reserve(most)
+        segments.reserve(most)
         manifests = Set(references.map(\.keyURL))
+        // One without a key is refused when it is added.
+        manifestHashes = Set(
+            manifests.compactMap { try? SiteKey($0) }.map { key in
+                var hasher = Hasher()
+                Self.forEachFolder(of: Array(key.text.utf8), &hasher) { _ in true }
+                return hasher.finalize()
+            })
         title = references.first?.url
     }
 
@@ -27,12 +52,60 @@ struct SegmentCollector {
         {
             return
         }
-        if manifests.contains(reference.keyURL) {
-            throw Failure(
-                "manifest.malformed", "\(reference.url): a manifest is listed as a segment")
-        }
         try insert(reference, segment.role, nil, mirrors: segment.mirrors)
         last = (reference, segment.role)
+    }
+
+    /// Adds the object that a plain reference without a query leads to: see `ReferenceBase`.
+    mutating func add(
+        _ reference: [UInt8], at base: ReferenceBase, _ role: SegmentRole
+    ) throws(Failure) {
+        last = nil
+        url.removeAll(keepingCapacity: true)
+        url += base.folder
+        url += reference
+        try SiteKey.write(url, queryStart: url.count, into: &key)
+        let hash = hashKey()
+        if manifestHashes.contains(hash), manifests.contains(writtenURL) {
+            throw Self.namesManifest(writtenURL)
+        }
+        guard let found = places.insert(hash) else {
+            segments.append(reference, at: base, role)
+            noteFolder()
+            return try checkSize(writtenURL)
+        }
+        segments.copyURL(at: found, into: &other)
+        guard url == other else { throw conflict(writtenURL, with: found) }
+        widen(role, at: found)
+    }
+
+    /// What `url` holds, without a query.
+    private var writtenURL: WebURL {
+        WebURL(normalised: String(decoding: url, as: UTF8.self), queryStart: url.count)
+    }
+
+    /// Adds the objects of all segments of a manifest.
+    mutating func add(_ all: ManifestSegments) throws(Failure) {
+        let urls = all.urls
+        let table = segments.adopt(urls)
+        try all.forEachObject { (object) throws(Failure) in
+            let named = object.url + (object.isNamed ? 1 : 0)
+            urls.copy(named, into: &url)
+            try SiteKey.write(url, queryStart: urls.queryStart(at: named), into: &key)
+            let hash = hashKey()
+            if manifestHashes.contains(hash), manifests.contains(urls[named]) {
+                throw Self.namesManifest(urls[object.url])
+            }
+            guard let found = places.insert(hash) else {
+                segments.append(object, in: table)
+                noteFolder()
+                return try checkSize(urls[object.url])
+            }
+            if object.isNamed { urls.copy(object.url, into: &url) }
+            segments.copyURL(at: found, into: &other)
+            guard url == other else { throw conflict(urls[object.url], with: found) }
+            widen(object.role, at: found)
+        }
     }
 
     /// Adds a manifest that was read, with what is to lie at the edge in its place, if anything is: the
@@ -42,12 +115,6 @@ struct SegmentCollector {
     ) throws(Failure) {
         var known = ResolvedSegments.Known(bytes: bytes, sha256: sha256)
         guard let content else { return try insert(manifest, .playlist, known) }
-        guard content.count <= WireLimits.documentBytes else {
-            throw Failure(
-                "manifest.tooLarge",
-                "\(manifest.url): what is to be changed in it for the edge makes \(content.count) bytes; "
-                    + "\(WireLimits.documentBytes) are taken")
-        }
         guard let text = String(validating: content, as: UTF8.self), !content.contains(0) else {
             throw Failure(
                 "manifest.malformed", "\(manifest.url): a manifest is UTF-8 without NUL characters")
@@ -56,71 +123,101 @@ struct SegmentCollector {
         try insert(manifest, .playlist, known)
     }
 
+    /// - Parameter known: of a manifest.
     private mutating func insert(
         _ reference: ManifestReference, _ role: SegmentRole, _ known: ResolvedSegments.Known?,
         mirrors: [WebURL] = []
     ) throws(Failure) {
-        let hash = Self.hash(try SiteKey(reference.keyURL).text)
-        if let found = places[hash] {
-            let place = Int(found)
-            let other = segments.url(at: place)
-            guard other != reference.url else {
-                // A file with its initialization section at its head is as large as media is.
-                if role.maximumBytes > segments.role(at: place).maximumBytes {
-                    segments.set(role, at: place)
-                }
-                return
+        let keyURL = reference.keyURL
+        url.removeAll(keepingCapacity: true)
+        url += keyURL.text.utf8
+        try SiteKey.write(url, queryStart: keyURL.queryStart, into: &key)
+        let hash = hashKey()
+        if known == nil, manifestHashes.contains(hash), manifests.contains(keyURL) {
+            throw Self.namesManifest(reference.url)
+        }
+        if let found = places.insert(hash) {
+            segments.copyURL(at: found, into: &other)
+            guard other.elementsEqual(reference.url.text.utf8) else {
+                throw conflict(reference.url, with: found)
             }
-            throw Failure(
-                "storage.pathConflict",
-                "\(reference.url) and \(other) would both be stored as "
-                    + Redaction.shown(segments.key(at: place)))
+            return widen(role, at: found)
         }
-        places[hash] = UInt32(clamping: segments.count)
         segments.append(reference, role, mirrors: mirrors)
+        noteFolder()
         if let known { segments.set(known, at: segments.count - 1) }
-        guard segments.urlBytes <= WireLimits.urlBytesPerAsset else {
-            throw Failure(
-                "manifest.tooMany",
-                "\(title ?? reference.url): the URLs of the title's first \(segments.count) objects come "
-                    + "to \(segments.urlBytes) bytes; \(WireLimits.urlBytesPerAsset) are taken of "
-                    + "all")
-        }
+        try checkSize(reference.url)
     }
 
-    private static func hash(_ key: String) -> Int {
-        var hasher = Hasher()
-        forEachFolder(of: key, &hasher) { _ in true }
+    /// A file with its initialization section at its head is as large as media is.
+    private mutating func widen(_ role: SegmentRole, at place: Int) {
+        guard role.maximumBytes > segments.role(at: place).maximumBytes else { return }
+        segments.set(role, at: place)
+    }
+
+    private func checkSize(_ url: @autoclosure () -> WebURL) throws(Failure) {
+        guard segments.urlBytes > WireLimits.urlBytesPerAsset else { return }
+        throw Failure(
+            "manifest.tooMany",
+            "\(title ?? url()): the URLs of the title's first \(segments.count) objects come "
+                + "to \(segments.urlBytes) bytes; \(WireLimits.urlBytesPerAsset) are taken of all")
+    }
+
+    private static func namesManifest(_ url: WebURL) -> Failure {
+        Failure("manifest.malformed", "\(url): a manifest is listed as a segment")
+    }
+
+    private func conflict(_ url: WebURL, with place: Int) -> Failure {
+        Failure(
+            "storage.pathConflict",
+            "\(url) and \(segments.url(at: place)) would both be stored as "
+                + Redaction.shown(segments.key(at: place)))
+    }
+
+    /// The hash of `key`. Most lie in the folder of the one before.
+    private mutating func hashKey() -> Int {
+        let end = key.lastIndex(of: ASCII.slash).map { $0 + 1 } ?? 0
+        if !folder.elementsEqual(key[..<end]) {
+            folder.removeAll(keepingCapacity: true)
+            folder += key[..<end]
+            folderHash = Hasher()
+            Self.forEachFolder(of: folder, &folderHash) { _ in true }
+            folderIsNew = true
+        }
+        var hasher = folderHash
+        key.withUnsafeBytes { hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: $0[end...])) }
         return hasher.finalize()
     }
 
     /// Hashes a key component after component; `body` gets what each folder on the way has come to, and ends it by
     /// answering false.
     private static func forEachFolder(
-        of key: String, _ hasher: inout Hasher, _ body: (Hasher) -> Bool
+        of key: [UInt8], _ hasher: inout Hasher, _ body: (Hasher) -> Bool
     ) {
-        var key = key
-        key.withUTF8 { key in
-            var rest = UnsafeRawBufferPointer(key)
+        key.withUnsafeBytes { key in
+            var rest = UnsafeRawBufferPointer(rebasing: key[...])
             while let slash = rest.firstIndex(of: ASCII.slash) {
                 hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: rest[..<slash]))
                 guard body(hasher) else { return }
                 hasher.combine(ASCII.slash)
                 rest = UnsafeRawBufferPointer(rebasing: rest[(slash + 1)...])
             }
-            hasher.combine(bytes: rest)
+            if !rest.isEmpty { hasher.combine(bytes: rest) }
         }
     }
 
+    /// Takes note of where what was added last lies.
+    private mutating func noteFolder() {
+        if folderIsNew { folderPlaces.append(UInt32(clamping: segments.count - 1)) }
+        folderIsNew = false
+    }
+
     /// Refuses a key that is the folder of another.
-    func checkFolders() throws(Failure) {
-        var before: WebURL?
-        for place in segments.indices {
-            // Most lie in the folder of the one before.
-            let url = segments.keyURL(at: place)
-            defer { before = url }
-            if let before, url.sharesFolder(with: before) { continue }
-            guard let file = firstFolder(of: segments.key(at: place)) else { continue }
+    mutating func checkFolders() throws(Failure) {
+        for place in folderPlaces.lazy.map({ Int($0) }) {
+            let queryStart = segments.copyKeyURL(at: place, into: &url)
+            try SiteKey.write(url, queryStart: queryStart, into: &key)
+            guard let file = firstFolder(of: key) else { continue }
             throw Failure(
                 "storage.pathConflict",
                 "\(segments.url(at: file)) is a file, and "
@@ -129,13 +226,13 @@ struct SegmentCollector {
     }
 
     /// The place of what has the name of the first of a key's folders that something has.
-    private func firstFolder(of key: String) -> Int? {
+    private func firstFolder(of key: [UInt8]) -> Int? {
         var hasher = Hasher()
-        var found: UInt32?
+        var found: Int?
         Self.forEachFolder(of: key, &hasher) { folder in
             found = places[folder.finalize()]
             return found == nil
         }
-        return found.map { Int($0) }
+        return found
     }
 }

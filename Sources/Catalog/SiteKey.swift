@@ -31,10 +31,26 @@ package struct SiteKey: Hashable, Sendable {
     package let text: String
 
     package init(_ url: WebURL) throws(Failure) {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(url.text.utf8.count + 10)
+        try Self.write([UInt8](url.text.utf8), queryStart: url.queryStart, into: &bytes)
+        text = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Puts a URL's key in place of what `out` holds.
+    ///
+    /// - Parameter url: the text of a `WebURL`.
+    static func write(
+        _ url: [UInt8], queryStart: Int, into out: inout [UInt8]
+    ) throws(Failure) {
+        out.removeAll(keepingCapacity: true)
         do throws(Refusal) {
-            text = try Self.make(url)
+            try make(url, queryStart, &out)
         } catch {
-            throw Failure("storage.pathRefused", "\(url): its path \(error.reason)")
+            throw Failure(
+                "storage.pathRefused",
+                "\(Redaction.shown(String(decoding: url, as: UTF8.self))): its path \(error.reason)"
+            )
         }
     }
 
@@ -56,25 +72,31 @@ package struct SiteKey: Hashable, Sendable {
 
     private static let maximumComponents = 128
 
-    private static func make(_ url: WebURL) throws(Refusal) -> String {
-        let bytes = [UInt8](url.text.utf8)
-        var out: [UInt8] = []
-        out.reserveCapacity(bytes.count + 10)
-        out += bytes[(url.isSecure ? 8 : 7)..<url.pathStart]
-        var index = url.pathStart
+    private static func make(
+        _ bytes: [UInt8], _ queryStart: Int, _ out: inout [UInt8]
+    ) throws(Refusal) {
+        let (host, pathStart) = bytes.withUnsafeBufferPointer {
+            (WebURL.authorityStart($0), WebURL.pathStart($0))
+        }
+        if isPlain(bytes, host, pathStart, queryStart) {
+            out += bytes[host...]
+            return
+        }
+        out += bytes[host..<pathStart]
+        var index = pathStart
         var isAllASCII = true
         var hasQuestion = false
         // From here on `index` is at a slash; `start` is where the component starts in `out`.
         var start = out.count
-        while index < url.queryStart {
+        while index < queryStart {
             index += 1
             start = out.count + 1
             out.append(ASCII.slash)
             while true {
-                index = ASCII.appendRun(of: bytes, index..<url.queryStart, to: &out) {
+                index = ASCII.appendRun(of: bytes, index..<queryStart, to: &out) {
                     $0 != ASCII.slash && $0 != ASCII.percent
                 }
-                guard index < url.queryStart, bytes[index] == ASCII.percent else { break }
+                guard index < queryStart, bytes[index] == ASCII.percent else { break }
                 // Both are hex digits, or there would be no URL.
                 let byte =
                     (ASCII.hexValue(bytes[index + 1]) ?? 0) << 4
@@ -86,7 +108,7 @@ package struct SiteKey: Hashable, Sendable {
                 if byte == ASCII.question { hasQuestion = true }
                 out.append(byte)
             }
-            let isLast = index >= url.queryStart
+            let isLast = index >= queryStart
             if out.count == start, !isLast {
                 out.removeLast()
                 continue
@@ -95,8 +117,8 @@ package struct SiteKey: Hashable, Sendable {
             try checkComponent(out, start, isAllASCII: isAllASCII)
             if !isLast { shorten(&out, start, to: componentBytes) }
         }
-        if url.queryStart < bytes.count {
-            appendQuery(bytes[(url.queryStart + 1)...], to: &out, nameStart: start)
+        if queryStart < bytes.count {
+            appendQuery(bytes[(queryStart + 1)...], to: &out, nameStart: start)
         } else {
             if hasQuestion, looksLikeQuery(out, start) {
                 throw Refusal("holds an encoded ? (%3F) that reads as a query")
@@ -109,7 +131,29 @@ package struct SiteKey: Hashable, Sendable {
         if out.count > WireLimits.keyBytes {
             throw Refusal("is longer than \(WireLimits.keyBytes) bytes")
         }
-        return String(decoding: out, as: UTF8.self)
+    }
+
+    /// Whether a URL's key is its text without the scheme, as most are.
+    private static func isPlain(
+        _ bytes: [UInt8], _ host: Int, _ pathStart: Int, _ queryStart: Int
+    ) -> Bool {
+        guard queryStart == bytes.count, bytes.count - host <= WireLimits.keyBytes else {
+            return false
+        }
+        return bytes.withUnsafeBufferPointer { bytes in
+            var components = 0
+            var start = pathStart
+            for index in pathStart..<queryStart where bytes[index] == ASCII.slash {
+                guard index == pathStart || (1...componentBytes).contains(index - start - 1) else {
+                    return false
+                }
+                components += 1
+                start = index
+            }
+            return components < maximumComponents
+                && (1...componentBytes).contains(queryStart - start - 1)
+                && !bytes[pathStart...].contains(ASCII.percent)
+        }
     }
 
     /// Refuses the component from `start` on when it cannot be the name of a file.

@@ -1,38 +1,54 @@
 import Model
 
-/// Many URLs in little room: the first of every few is kept whole, of those after it what differs.
+/// Many URLs in little room: some are kept whole, of the others what differs from one of those.
 ///
-/// 16 bytes a URL and what stands between what it begins and ends with as the first of its group does.
+/// 16 bytes a URL and what stands between what it begins and ends with as its anchor does.
 struct URLTable: Sendable {
     private struct Entry {
-        /// Block and place in it of what is kept.
-        var block: UInt32
-        var start: UInt16
-        /// Bytes of the first of its group that it begins and ends with.
+        /// Where what is kept of it begins: the block's place times 65,536, and the place in the block.
+        var start: UInt32
+        /// Place of its anchor, which is kept whole; its own where it is one itself.
+        var anchor: UInt32
+        /// Bytes of its anchor that it begins and ends with.
         var head: UInt16
         var tail: UInt16
         /// Bytes that are kept of it.
         var length: UInt16
-        var pathStart: UInt16
         var queryStart: UInt16
+
+        var count: Int { Int(head) + Int(length) + Int(tail) }
     }
 
-    private static let groupSize = 64
+    /// A URL that is kept whole for others.
+    private struct Anchor {
+        var place: UInt32
+        var uses = 0
+    }
+
+    /// What shares little with any of them becomes one more: URLs of several forms may come in turn, as a
+    /// segment's and its mirrors' do.
+    private static let mostAnchors = 8
+    /// One that is used so often gives way to the one that is to use it: names drift.
+    private static let mostUses = 64
     private static let blockBytes = (1 << 16) - 1
 
     private var entries: [Entry] = []
     /// A URL lies within one; they are not grown, so that nothing large is ever copied.
     private var blocks: [[UInt8]] = []
+    private var anchors: [Anchor] = []
+    /// Place among these of the one that was used last.
+    private var latest = 0
     /// Of all URLs, as they were before.
     private(set) var totalBytes = 0
 
     var count: Int { entries.count }
 
+    /// Makes room for so many in all, but for what they have of their own.
+    mutating func reserve(_ count: Int) { entries.reserveCapacity(count) }
+
     mutating func append(_ url: WebURL) {
         var text = url.text
-        text.withUTF8 { text in
-            append(Pieces(text, nil), pathStart: url.pathStart, queryStart: url.queryStart)
-        }
+        text.withUTF8 { append(Pieces($0, nil), queryStart: url.queryStart) }
     }
 
     /// Appends the URL that the base's folder and a plain reference come to.
@@ -45,7 +61,6 @@ struct URLTable: Sendable {
             reference.withUnsafeBufferPointer { reference in
                 append(
                     Pieces(folder, UnsafeBufferPointer(rebasing: reference[range])),
-                    pathStart: base.url.pathStart,
                     queryStart: folder.count + queryStart - range.lowerBound)
             }
         }
@@ -79,10 +94,9 @@ struct URLTable: Sendable {
         }
     }
 
-    private mutating func append(_ text: Pieces, pathStart: Int, queryStart: Int) {
+    private mutating func append(_ text: Pieces, queryStart: Int) {
         totalBytes += text.count
-        let isFirst = entries.count % Self.groupSize == 0
-        let (head, tail) = isFirst ? (0, 0) : shared(with: text)
+        let (anchor, head, tail) = anchor(for: text)
         let end = text.count - tail
         if blocks.isEmpty || blocks[blocks.count - 1].count + end - head > Self.blockBytes {
             var block: [UInt8] = []
@@ -90,12 +104,12 @@ struct URLTable: Sendable {
             if !blocks.isEmpty { block.reserveCapacity(Self.blockBytes) }
             blocks.append(block)
         }
-        // All fit: a URL has 8,192 bytes at most, and a block less than 2¹⁶.
+        // All fit: a URL has 8,192 bytes at most, a block less than 2¹⁶, and they are far fewer.
+        let start = UInt32((blocks.count - 1) << 16 | blocks[blocks.count - 1].count)
         entries.append(
             Entry(
-                block: UInt32(blocks.count - 1), start: UInt16(blocks[blocks.count - 1].count),
-                head: UInt16(head), tail: UInt16(tail), length: UInt16(end - head),
-                pathStart: UInt16(pathStart), queryStart: UInt16(queryStart)))
+                start: start, anchor: anchor, head: UInt16(head), tail: UInt16(tail),
+                length: UInt16(end - head), queryStart: UInt16(queryStart)))
         let inFirst = text.first.count
         if head < inFirst {
             blocks[blocks.count - 1].append(contentsOf: text.first[head..<min(end, inFirst)])
@@ -106,13 +120,38 @@ struct URLTable: Sendable {
         }
     }
 
-    /// With how much of the first of its group one that comes next begins, and ends.
-    private func shared(with text: Pieces) -> (head: Int, tail: Int) {
-        let first = entries[entries.count - entries.count % Self.groupSize]
-        return blocks[Int(first.block)].withUnsafeBytes { block in
-            let start = Int(first.start)
-            let whole = UnsafeRawBufferPointer(
-                rebasing: block[start..<(start + Int(first.length))])
+    /// The anchor for what comes next, and with how much of it that begins, and ends.
+    private mutating func anchor(for text: Pieces) -> (anchor: UInt32, head: Int, tail: Int) {
+        var best: (number: Int, head: Int, tail: Int)?
+        for step in anchors.indices {
+            let number = (latest + step) % anchors.count
+            let (head, tail) = shared(with: text, anchors[number])
+            if best.map({ head + tail > $0.head + $0.tail }) ?? true {
+                best = (number, head, tail)
+            }
+            if Self.isMuch(head + tail, text.count) { break }
+        }
+        let place = UInt32(clamping: entries.count)
+        let isGood = best.map { Self.isMuch($0.head + $0.tail, text.count) } ?? false
+        guard let best, isGood || anchors.count == Self.mostAnchors else {
+            latest = anchors.count
+            anchors.append(Anchor(place: place))
+            return (place, 0, 0)
+        }
+        latest = best.number
+        anchors[latest].uses += 1
+        guard anchors[latest].uses < Self.mostUses else {
+            anchors[latest] = Anchor(place: place)
+            return (place, 0, 0)
+        }
+        return (anchors[latest].place, best.head, best.tail)
+    }
+
+    /// Names of which nothing is shared lie in a folder that is, and other forms share a scheme alone.
+    private static func isMuch(_ shared: Int, _ count: Int) -> Bool { 3 * shared >= count }
+
+    private func shared(with text: Pieces, _ anchor: Anchor) -> (head: Int, tail: Int) {
+        withWhole(entries[Int(anchor.place)]) { whole in
             let head = text.head(sharedWith: whole)
             let tail = text.tail(sharedWith: whole)
             // What both share has its place at the head.
@@ -120,22 +159,51 @@ struct URLTable: Sendable {
         }
     }
 
+    /// What is kept of a URL.
+    private func withWhole<Result>(
+        _ entry: Entry, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        blocks[Int(entry.start >> 16)].withUnsafeBytes { block in
+            let start = Int(entry.start & 0xFFFF)
+            return body(
+                UnsafeRawBufferPointer(rebasing: block[start..<(start + Int(entry.length))]))
+        }
+    }
+
+    /// Bytes of one.
+    func length(at place: Int) -> Int { entries[place].count }
+
+    /// Where the `?` stands in one; its length where it has no query.
+    func queryStart(at place: Int) -> Int { Int(entries[place].queryStart) }
+
+    /// Puts one in place of what `out` holds.
+    func copy(_ place: Int, into out: inout [UInt8]) {
+        out.removeAll(keepingCapacity: true)
+        let entry = entries[place]
+        withWhole(entries[Int(entry.anchor)]) { whole in
+            out += whole[..<Int(entry.head)]
+            withWhole(entry) { out += $0 }
+            out += whole[(whole.count - Int(entry.tail))...]
+        }
+    }
+
     subscript(place: Int) -> WebURL {
         let entry = entries[place]
-        let first = entries[place - place % Self.groupSize]
-        let (head, tail, length) = (Int(entry.head), Int(entry.tail), Int(entry.length))
-        let text = String(unsafeUninitializedCapacity: head + length + tail) { out in
-            let start = Int(first.start)
-            let end = start + Int(first.length)
-            let block = blocks[Int(first.block)]
-            let own = Int(entry.start)
-            var next = out[..<head].initialize(fromContentsOf: block[start..<(start + head)])
-            next = out[next...].initialize(
-                fromContentsOf: blocks[Int(entry.block)][own..<(own + length)])
-            return out[next...].initialize(fromContentsOf: block[(end - tail)..<end])
+        let text = withWhole(entries[Int(entry.anchor)]) { whole in
+            withWhole(entry) { own in
+                String(unsafeUninitializedCapacity: entry.count) { out in
+                    let out = UnsafeMutableRawBufferPointer(out)
+                    let (head, tail) = (Int(entry.head), Int(entry.tail))
+                    out.copyMemory(from: UnsafeRawBufferPointer(rebasing: whole[..<head]))
+                    UnsafeMutableRawBufferPointer(rebasing: out[head...]).copyMemory(from: own)
+                    UnsafeMutableRawBufferPointer(rebasing: out[(head + own.count)...])
+                        .copyMemory(
+                            from: UnsafeRawBufferPointer(rebasing: whole[(whole.count - tail)...]))
+                    return entry.count
+                }
+            }
         }
-        return WebURL(
-            text: text, pathStart: Int(entry.pathStart), queryStart: Int(entry.queryStart))
+        return WebURL(normalised: text, queryStart: Int(entry.queryStart))
     }
 }
 

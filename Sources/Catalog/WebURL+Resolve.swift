@@ -61,9 +61,10 @@ final class ReferenceBase: Sendable {
     /// Where in `reference` the query of the URL starts that `folder` and the reference as it is written
     /// come to, the range's end when there is none; nil when it takes a parse.
     ///
-    /// The common case: a relative path of plain characters and no dot segment.
+    /// The common case: a relative path without dot segments, of characters that stand in one as they are.
     func plainQueryStart(_ reference: [UInt8], _ range: Range<Int>) -> Int? {
-        guard let first = range.first, ASCII.isAlphanumeric(reference[first]),
+        guard let first = range.first,
+            ASCII.isAlphanumeric(reference[first]) || reference[first] == ASCII.percent,
             folder.count + range.count <= WireLimits.urlBytes
         else { return nil }
         var queryStart = range.upperBound
@@ -73,6 +74,13 @@ final class ReferenceBase: Sendable {
             if byte == ASCII.question {
                 queryStart = index
                 break
+            }
+            if byte == ASCII.percent {
+                guard index + 2 < range.upperBound, ASCII.hexValue(reference[index + 1]) != nil,
+                    ASCII.hexValue(reference[index + 2]) != nil
+                else { return nil }
+                index += 3
+                continue
             }
             // A dot after a slash may start a dot segment; a colon may end a scheme.
             if !ASCII.isIn(.path, byte) || byte == ASCII.colon
@@ -102,7 +110,7 @@ final class ReferenceBase: Sendable {
     }
 
     /// True when the reference starts with a scheme and so is absolute.
-    private static func hasScheme(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+    static func hasScheme(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
         guard let first = range.first, ASCII.isLetter(bytes[first]) else { return false }
         for index in range {
             let byte = bytes[index]

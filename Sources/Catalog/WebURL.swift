@@ -25,6 +25,24 @@ package struct WebURL: Sendable {
         queryPlace = UInt16(queryStart)
     }
 
+    /// - Parameter text: of a URL that was parsed before.
+    init(normalised text: String, queryStart: Int) {
+        var text = text
+        let pathStart = text.withUTF8 { Self.pathStart($0) }
+        self.init(text: text, pathStart: pathStart, queryStart: queryStart)
+    }
+
+    /// Where the path starts in what was parsed before: no slash stands in a host.
+    static func pathStart(_ text: UnsafeBufferPointer<UInt8>) -> Int {
+        let authority = authorityStart(text)
+        return text[authority...].firstIndex(of: ASCII.slash) ?? text.count
+    }
+
+    /// Behind `http://` or `https://`.
+    static func authorityStart(_ text: UnsafeBufferPointer<UInt8>) -> Int {
+        text[4] == ASCII.colon ? 7 : 8
+    }
+
     /// Parses an absolute URL.
     package init(_ text: String) throws(WebURLError) {
         let bytes = [UInt8](text.utf8)
@@ -38,21 +56,6 @@ package struct WebURL: Sendable {
 
     /// The path, percent-encoded, from its first `/`.
     package var path: String { slice(pathStart, queryStart) }
-
-    /// True when scheme, host and path up to its last slash are the same text.
-    func sharesFolder(with other: WebURL) -> Bool {
-        guard pathStart == other.pathStart else { return false }
-        var (text, otherText) = (text, other.text)
-        return text.withUTF8 { text in
-            otherText.withUTF8 { otherText in
-                let path = text[..<queryStart]
-                guard let slash = path.lastIndex(of: ASCII.slash),
-                    slash == otherText[..<other.queryStart].lastIndex(of: ASCII.slash)
-                else { return false }
-                return path[..<slash].elementsEqual(otherText[..<slash])
-            }
-        }
-    }
 
     /// What follows the `?`, or nil.
     package var query: String? {

@@ -46,7 +46,7 @@ package enum SegmentRole: String, Codable, CaseIterable, Sendable {
         case .file: 16 << 40
         case .media: 64 << 30
         case .`init`, .subtitles, .image, .index, .data: 1 << 30
-        case .playlist: 32 << 20
+        case .playlist: 22 << 20
         case .key: 64 << 10
         }
     }

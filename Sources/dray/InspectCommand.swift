@@ -78,14 +78,16 @@ enum InspectCommand {
 
     /// Of a manifest that is there.
     private static func inspect(
-        _ bytes: [UInt8], of file: String, at url: WebURL, _ options: TitleOptions
+        _ bytes: consuming [UInt8], of file: String, at url: WebURL, _ options: TitleOptions
     ) async -> Inspection {
+        let kind = ManifestForm.kind(of: bytes)
+        var bytes = bytes
         var inspection = await Inspection(options) { (options) throws(Failure) in
             try ManifestListing.read(
-                bytes, url: url, kind: kind(of: url), options: options,
+                &bytes, url: url, kind: Self.kind(of: url), options: options,
                 snapshotSeconds: Date().timeIntervalSince1970)
         }
-        inspection.kind = inspection.kind ?? ManifestForm.kind(of: bytes)
+        inspection.kind = inspection.kind ?? kind
         // What is wrong is in the file, wherever it would be served.
         let place = redacted(url: url.text)
         if let failure = inspection.failure, failure.message.hasPrefix(place) {

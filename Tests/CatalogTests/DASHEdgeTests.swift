@@ -8,12 +8,48 @@ import Testing
     private func edge(
         _ text: String, wanted: [Bool] = [], named: String = "https://o.test/t/m.mpd"
     ) throws -> String? {
-        try DASHEdge([UInt8](text.utf8), named: try WebURL(named), wanted: wanted).body
+        try DASHEdge([UInt8](text.utf8), named: try WebURL(named), wanted: wanted).body()
             .map { String(decoding: $0, as: UTF8.self) }
     }
 
     private static func mpd(_ inner: String) -> String {
         "<?xml version=\"1.0\"?>\n<!-- <BaseURL>/x</BaseURL> -->\n<MPD>\(inner)</MPD>"
+    }
+
+    private static func list(_ media: String, _ count: Int) -> String {
+        let urls = (0..<count).map { "<SegmentURL media=\"/t/\(media)\($0)\"/>" }.joined()
+        return "<Representation><SegmentList>\(urls)</SegmentList></Representation>"
+    }
+
+    /// Other attributes of a segment's URL are no URLs, and elements of others are not looked into.
+    @Test(arguments: [
+        "<SegmentURL media=\"a\" v:note=\"http://user@x/y\"/>",
+        "<SegmentURL media=\"a\" xmlns:v=\"http://v.test/ns\" note=\"a &#169; b\"/>",
+    ]) func whatIsNoReferenceStays(entry: String) throws {
+        let text = Self.mpd(
+            "<Period><EventStream><Event><BaseURL>http://user@h/</BaseURL></Event></EventStream>"
+                + "<AdaptationSet><SegmentList>\(entry)</SegmentList>"
+                + "<Representation><BaseURL>b/</BaseURL></Representation></AdaptationSet></Period>")
+        #expect(try edge(text) == nil)
+    }
+
+    /// What a player reads there is not what a scan of the bytes finds.
+    @Test func sectionsInBaseURLsAreRefused() {
+        let text = Self.mpd("<BaseURL><![CDATA[http://c.test/v/]]></BaseURL>")
+        let failure = #expect(throws: Failure.self) { try edge(text) }
+        #expect(failure?.code == "manifest.unsupported")
+    }
+
+    /// What is not wanted goes with what would be written anew in it.
+    @Test func whatGoesIsNotWrittenAnew() throws {
+        let text = Self.mpd(
+            "<Period><AdaptationSet>\(Self.list("x", 3))\(Self.list("a", 1))</AdaptationSet></Period>"
+        )
+        #expect(
+            try edge(text, wanted: [false, true])?.hasSuffix(
+                "<MPD><Period><AdaptationSet><Representation><SegmentList>"
+                    + "<SegmentURL media=\"a0\"/></SegmentList></Representation></AdaptationSet>"
+                    + "</Period></MPD>") == true)
     }
 
     private static let long = "Policy=" + String(repeating: "k", count: 300)

@@ -113,21 +113,35 @@ import Testing
             ("ISO-8859-1", "a", nil), ("utf-8", "\u{FC}", nil),
             ("ISO-8859-1", "\u{FC}", "manifest.unsupported"),
             ("windows-1252", "\u{FC}", "manifest.unsupported"),
+            ("UTF-7", "+AOQ-", "manifest.unsupported"),
+            ("ISO-2022-JP", "a", "manifest.unsupported"), ("US-ASCII", "a", nil),
         ] as [(String, String, FailureCode?)])
     func textInOtherEncodingsIsASCII(encoding: String, name: String, code: FailureCode?) throws {
         let text =
             "<?xml version='1.0' encoding='\(encoding)'?><MPD mediaPresentationDuration='PT1S'>"
             + MPDCase.sets((MPDCase.representation("<BaseURL>\(name)</BaseURL>"), "")) + "</MPD>"
-        let body =
+        var body =
             encoding == "utf-8"
             ? Array(text.utf8) : text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
         let read = Result { () throws(Failure) in
-            try ManifestListing.read(body, url: try Self.url(), kind: .dash).segments.count
+            try ManifestListing.read(&body, url: try Self.url(), kind: .dash).segments.count
         }
         switch read {
         case .success(let count): #expect(code == nil && count == 1)
         case .failure(let failure): #expect(failure.code == code)
         }
+    }
+
+    @Test func anEncodingMayBeSaidLate() throws {
+        let blanks = String(repeating: " ", count: 300)
+        let text =
+            "<?xml version='1.0'\(blanks)encoding='ISO-8859-1'?><MPD mediaPresentationDuration='PT1S'>"
+            + MPDCase.sets((MPDCase.representation("<BaseURL>\u{FC}</BaseURL>"), "")) + "</MPD>"
+        var body = Array(text.utf8)
+        let failure = #expect(throws: Failure.self) {
+            try ManifestListing.read(&body, url: try Self.url(), kind: .dash)
+        }
+        #expect(failure?.code == "manifest.unsupported")
     }
 
     private static func url() throws(Failure) -> WebURL {
@@ -136,6 +150,22 @@ import Testing
         } catch {
             throw error.failure(given: manifest)
         }
+    }
+
+    /// Byte ranges of one object resolve nothing that counts.
+    @Test func byteRangesOfALongURLAreTaken() throws {
+        let folder = String(repeating: "a/", count: 60) + String(repeating: "b", count: 1_700)
+        let entries = (0..<20_000).map { "<SegmentURL mediaRange='\($0)-\($0)'/>" }.joined()
+        let text =
+            "<MPD mediaPresentationDuration='PT1S'><Period><AdaptationSet>"
+            + "<Representation id='a' bandwidth='1'><BaseURL>\(folder)?\(folder)\(folder)</BaseURL>"
+            + "<SegmentList duration='1'>\(entries)</SegmentList></Representation></AdaptationSet>"
+            + "</Period></MPD>"
+        var body = Array(text.utf8)
+        #expect(
+            try ManifestListing.read(&body, url: try Self.url(), kind: .dash).segments.count
+                == 20_000)
+        #expect(body.isEmpty)
     }
 
     /// Sixteen long base URLs around each of many.
@@ -148,11 +178,12 @@ import Testing
         let text =
             "<MPD mediaPresentationDuration='PT1S'><Period><AdaptationSet>\(outer)\(inner)"
             + "</AdaptationSet></Period></MPD>"
+        var body = Array(text.utf8)
         let failure = #expect(throws: Failure.self) {
-            try ManifestListing.read(Array(text.utf8), url: try Self.url(), kind: .dash)
+            try ManifestListing.read(&body, url: try Self.url(), kind: .dash)
         }
         #expect(failure?.code == "manifest.tooMany")
-        #expect(failure?.message.contains("more than 33554432 bytes") == true)
+        #expect(failure?.message.contains("more than 16777216 bytes") == true)
     }
 
     @Test func furtherBaseURLsAreMirrors() throws {

@@ -20,7 +20,7 @@ import Testing
             ? try HLSTracks(bytes).choice(selection) : HLSTracks.Choice()
         let edge = try HLSEdge(
             playlist, bytes, url: from, named: name, choice: choice, storesKeys: storesKeys)
-        return edge.body.map { String(decoding: $0, as: UTF8.self) }
+        return try edge.body().map { String(decoding: $0, as: UTF8.self) }
     }
 
     private func media(_ lines: String...) -> String {
@@ -180,6 +180,31 @@ import Testing
                 "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=\(rate),RESOLUTION=-1x\(rate)\nv.m3u8\n"
             #expect(try edge(text, selection: selection) == nil)
         }
+    }
+
+    /// Nobody should ask for a gap: what cannot be asked for is left as it is.
+    @Test func gapsNeedNotBeURLs() throws {
+        let gap = media("#EXTINF:2,", "#EXT-X-GAP", "http://user@x/y", "#EXTINF:2,", "a.ts")
+        #expect(try edge(gap) == nil)
+        let many = String(repeating: "{$", count: 30_000)
+        #expect(
+            try edge(media("#EXTINF:2,", "#EXT-X-GAP", many + "}", "#EXTINF:2,", "a.ts")) == nil)
+        let failure = #expect(throws: Failure.self) {
+            try edge(media("#EXTINF:2,", "#EXT-X-GAP", "/v/b.ts", "#EXTINF:2,", "http://user@x/y"))
+        }
+        #expect(failure?.code == "manifest.uriRefused")
+    }
+
+    /// With and without a line that is written anew.
+    @Test func theEdgeTakesSoMuch() throws {
+        let lines = String(
+            repeating: "#EXTINF:2,\n\(String(repeating: "a", count: 180))\n", count: 35_000)
+        let text = "#EXTM3U\n\(lines)#EXT-X-ENDLIST\n"
+        #expect(try edge(text) == nil)
+        let failure = #expect(throws: Failure.self) {
+            try edge(text.replacing("\n#EXT-X-ENDLIST", with: "\n#EXTINF:2,\n/v/b\n#EXT-X-ENDLIST"))
+        }
+        #expect(failure?.code == "manifest.tooLarge")
     }
 
     @Test func aSnapshotHasEnded() throws {

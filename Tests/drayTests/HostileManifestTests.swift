@@ -199,9 +199,67 @@ import Testing
     func asMuchAsAManifestMayHaveIsBounded(
         name: String, head: String, part: String, ending: String
     ) async throws {
-        let count = (31 << 20) / part.utf8.count
+        let most = (name == "mpd" ? 22 << 20 : 16 << 20) - 1_000
+        let count = most / part.utf8.count
         let file = try directory.write(
             head + String(repeating: part, count: count), to: "m.\(name)")
         #expect(try await outcome(file, name) == ending)
+    }
+
+    /// Of many segments with names that share nothing the last is the flaw. The longest that are taken are what
+    /// `loadtest/hostile-manifests` reads.
+    @Test(arguments: [
+        ("m.m3u8", "#EXT-X-ENDLIST\n", "manifest.malformed"),
+        ("%2e%2e/etc/passwd", "#EXT-X-ENDLIST\n", "storage.pathRefused"),
+        ("file:///etc/passwd", "#EXT-X-ENDLIST\n", "manifest.uriRefused"),
+        ("\(name(7))/x", "#EXT-X-ENDLIST\n", "storage.pathConflict"),
+        ("last.ts", "", "manifest.live"),
+    ])
+    func aPlaylistsFlawMayComeLast(
+        last: String, end: String, ending: String
+    ) async throws {
+        var text = "#EXTM3U\n"
+        text.reserveCapacity(17 << 20)
+        for number in 0..<20_000 { text += "#EXTINF:1\n\(Self.name(number))\n" }
+        let file = try directory.write(text + "#EXTINF:1\n\(last)\n\(end)", to: "m.m3u8")
+        #expect(try await outcome(file, "m3u8") == ending)
+    }
+
+    /// The same of an MPD's list, timeline and templates.
+    @Test(arguments: [
+        ("list", "<BaseURL>m.mpd</BaseURL>", "manifest.malformed"),
+        ("list", "<BaseURL>\(name(7))/x</BaseURL>", "storage.pathConflict"),
+        ("list", "<BaseURL>file:///etc/passwd</BaseURL>", "manifest.uriRefused"),
+        ("timeline", "<BaseURL>m.mpd</BaseURL>", "manifest.malformed"),
+        ("template", "<BaseURL>m.mpd</BaseURL>", "manifest.malformed"),
+    ])
+    func aDocumentsFlawMayComeLast(
+        form: String, last: String, ending: String
+    ) async throws {
+        let first =
+            switch form {
+            case "list":
+                "<SegmentList duration=\"1\">"
+                    + (0..<20_000).map { "<SegmentURL media=\"\(Self.name($0))\"/>" }.joined()
+                    + "</SegmentList>"
+            case "timeline":
+                Self.timeline(String(repeating: "<S d=\"1\"/>", count: 30_000))
+            default:
+                "<SegmentTemplate media=\"$Number$\" duration=\"1\" endNumber=\"30000\"/>"
+            }
+        let text = """
+            <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" mediaPresentationDuration="PT999990S"><Period>
+            <AdaptationSet><Representation id="a" bandwidth="1">\(first)</Representation>
+            <Representation id="z" bandwidth="1">\(last)</Representation></AdaptationSet></Period></MPD>
+            """
+        let file = try directory.write(text, to: "m.mpd")
+        #expect(try await outcome(file, "mpd") == ending)
+    }
+
+    /// 16 characters that two numbers share by chance only.
+    private static func name(_ number: Int) -> String {
+        let mixed = UInt64(number + 1) &* 0x9E37_79B9_7F4A_7C15
+        let digits = String(mixed ^ mixed >> 29, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
     }
 }
