@@ -105,6 +105,33 @@ import Testing
         }
     }
 
+    /// Of the origins of a catalog those count that are still to serve something.
+    @Test func anOriginThatHasServedAllDoesNotHideTheOthers() async throws {
+        try await F.with("served") { fixture in
+            let well = AssetSubmission(
+                name: "well", url: "http://well.test/a", kind: .file, key: "well.test/a")
+            try await fixture.submit((0..<30).map { F.file("\($0)") } + [well])
+            let grant = try await fixture.lease(100)
+            try #require(grant.jobs.count == 31)
+            let isWell = { (job: Job) in job.key.hasPrefix("well.test/") }
+            let others = grant.jobs.filter { !isWell($0) }
+            _ = try await fixture.report(
+                others.dropLast().map { F.failed($0, grant, "origin.connect") })
+            // Both lanes have jobs that a worker holds.
+            let status = { try await fixture.queue.clusterStatus().catalogs[0] }
+            #expect(try await status().trouble == nil)
+            _ = try await fixture.report(grant.jobs.filter(isWell).map { F.done($0, grant) })
+            #expect(
+                try await status().trouble == Failure("origin.connect", "http://origin.test"))
+            #expect(try await status().troubleSeconds.map { (0..<60).contains($0) } == true)
+            // It is over for long, and nobody has tried since.
+            try await fixture.pool.query(
+                "UPDATE origin SET cooldown_until = now() - interval '1 minute' WHERE breaker = 'open'"
+            )
+            #expect(try await status().trouble == nil)
+        }
+    }
+
     @Test func twentyFailuresInARowLeaveAnOriginAloneUntilOneJobSucceeds() async throws {
         try await F.with("breaker") { fixture in
             try await Self.submit(fixture, 100)

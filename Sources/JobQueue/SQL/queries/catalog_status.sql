@@ -79,9 +79,11 @@ LEFT JOIN LATERAL (
         SELECT l.origin_id FROM lane l
         WHERE l.queue_id = c.queue_id AND l.catalog_id = c.id AND l.origin_id <> 0
           AND (l.ready_since IS NOT NULL
-               -- The last span of a lane stays, although nobody holds it.
+               -- Or a worker holds some of it. Spans stay when all of them was done.
                OR EXISTS (SELECT FROM span p JOIN lease e ON e.id = p.lease_id
-                          WHERE p.lane_id = l.id AND e.expires_at > now()))
+                          WHERE p.lane_id = l.id AND e.expires_at > now()
+                            AND EXISTS (SELECT FROM job WHERE lane_id = p.lane_id
+                                        AND id BETWEEN p.first_id AND p.last_id)))
         UNION
         SELECT origin_id FROM delayed_job WHERE catalog_id = c.id AND origin_id <> 0
     ) AS l
