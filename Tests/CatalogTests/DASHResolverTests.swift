@@ -154,17 +154,17 @@ import Testing
 
     /// Byte ranges of one object resolve nothing that counts.
     @Test func byteRangesOfALongURLAreTaken() throws {
-        let folder = String(repeating: "a/", count: 60) + String(repeating: "b", count: 1_700)
-        let entries = (0..<20_000).map { "<SegmentURL mediaRange='\($0)-\($0)'/>" }.joined()
+        let folder = String(repeating: String(repeating: "b", count: 200) + "/", count: 9)
+        let entries = (0..<40_000).map { "<SegmentURL mediaRange='\($0)-\($0)'/>" }.joined()
         let text =
             "<MPD mediaPresentationDuration='PT1S'><Period><AdaptationSet>"
-            + "<Representation id='a' bandwidth='1'><BaseURL>\(folder)?\(folder)\(folder)</BaseURL>"
+            + "<Representation id='a' bandwidth='1'><BaseURL>\(folder)f.mp4</BaseURL>"
             + "<SegmentList duration='1'>\(entries)</SegmentList></Representation></AdaptationSet>"
             + "</Period></MPD>"
         var body = Array(text.utf8)
         #expect(
             try ManifestListing.read(&body, url: try Self.url(), kind: .dash).segments.count
-                == 20_000)
+                == 40_000)
         #expect(body.isEmpty)
     }
 
