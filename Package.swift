@@ -151,7 +151,7 @@ let package = Package(
         tests("Transfer", ["Model", "Storage", "Digest", "Runtime"]),
         tests("JobQueue", ["EventLoop", "Model", "Postgres", "Runtime"]),
         tests("CoordinatorClient", ["Model", "HTTPServer"]),
-        tests("Coordinator", ["Model", "CoordinatorClient", "JobQueue"]),
+        tests("Coordinator", ["Model", "CoordinatorClient", "EventLoop", "JobQueue", "Postgres"]),
         tests(
             "Worker",
             [

@@ -69,14 +69,19 @@ extension Routes {
     }
 
     /// What a request gets that the server itself refuses.
-    static func refusal(_ status: Int, _ reason: String) -> HTTPResponse {
-        let code: FailureCode =
-            switch status {
-            case 413: "input.tooLarge"
-            case 503: "cluster.busy"
-            default: "input.malformed"
-            }
-        return response(to: Failure(code, "The request: \(reason)."))
+    static func refusal(_ refusal: HTTPServer.Refusal) -> HTTPResponse {
+        switch refusal {
+        case .malformedTarget:
+            response(to: Failure("input.malformed", "The request: \(refusal.reason)."))
+        case .bodyTooLarge:
+            response(to: Failure("input.tooLarge", "The request: \(refusal.reason)."))
+        case .tooManyBodies:
+            response(to: Failure("cluster.busy", "The request: \(refusal.reason)."))
+        case .shuttingDown:
+            // As if it were gone: callers go on to another one.
+            response(
+                to: Failure("cluster.coordinatorUnreachable", "The coordinator is shutting down."))
+        }
     }
 
     static func response(to failure: Failure) -> HTTPResponse {
@@ -88,7 +93,7 @@ extension Routes {
             case "input.tooLarge": 413
             case "cluster.unauthorized": 401
             case "cluster.hostRefused": 403
-            case "cluster.databaseUnreachable", "cluster.busy": 503
+            case "cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy": 503
             case "worker.internal": 500
             default: 400
             }

@@ -221,16 +221,17 @@ package final class CoordinatorClient: Sendable {
                 maximumAnswerBytes: Self.maximumAnswerBytes)
             do throws(WireFailure) {
                 let answer = try await loop.perform(request)
-                current.store(index, ordering: .relaxed)
                 guard (200..<300).contains(answer.status) else {
                     throw WireFailure(failure: Self.failure(answer, path), isUnsent: false)
                 }
+                current.store(index, ordering: .relaxed)
                 return answer.body
             } catch {
                 // Any of them may have done it.
                 last = WireFailure(
                     failure: error.failure, isUnsent: last.isUnsent && error.isUnsent)
                 let isDown = error.failure.code == "cluster.coordinatorUnreachable"
+                if !isDown { current.store(index, ordering: .relaxed) }
                 guard isDown, mayRepeat || error.isUnsent else { throw last }
             }
         }

@@ -31,10 +31,10 @@ final class Core: Sendable {
             maximumBodyBytes: max(configuration.maximumBodyBytes, 0),
             maximumHeldBytes: max(configuration.maximumHeldBodyBytes, 0))
         let refusal = configuration.refusal
-        malformed = refusal(400, "malformed request target")
-        tooLarge = refusal(413, "body too large").closing
-        busy = refusal(503, "too many large bodies at once")
-        shuttingDown = refusal(503, "shutting down").closing
+        malformed = refusal(.malformedTarget)
+        tooLarge = refusal(.bodyTooLarge).closing
+        busy = refusal(.tooManyBodies)
+        shuttingDown = refusal(.shuttingDown).closing
     }
 
     var activeCount: Int { state.withLock(\.active.count) }

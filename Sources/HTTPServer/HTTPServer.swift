@@ -22,8 +22,9 @@ package final class HTTPServer: Sendable {
         /// A connection that sends or takes nothing for so long is closed; suspended ones are not.
         package var idleTimeoutSeconds: Int
         package var threads: Int
-        /// What a request gets that no handler sees: 400, 413 or 503, and the reason.
-        package var refusal: Refusal
+        /// The answer to a request that no handler sees, or that its handler has not answered when
+        /// the server ends.
+        package var refusal: @Sendable (Refusal) -> HTTPResponse
         /// Asked when the headers are there: the answer to a request whose body is not to be kept,
         /// nil for one that goes to the handler. Runs on the server's threads and must not wait.
         package var admission: Admission
@@ -36,7 +37,9 @@ package final class HTTPServer: Sendable {
             address: String = "127.0.0.1", port: UInt16 = 0, maximumBodyBytes: Int = 8 << 20,
             maximumHeldBodyBytes: Int = 64 << 20, maximumConnections: Int = 4096,
             idleTimeoutSeconds: Int = 60, threads: Int = 2,
-            refusal: @escaping Refusal = { .text($0, "\($1)\n") },
+            refusal: @escaping @Sendable (Refusal) -> HTTPResponse = {
+                .text($0.status, "\($0.reason)\n")
+            },
             admission: @escaping Admission = { _ in nil },
             executor: @escaping Placement = { _ in nil }, cancelsHandlers: Bool = true
         ) {
@@ -57,7 +60,32 @@ package final class HTTPServer: Sendable {
     package typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
     package typealias Admission = @Sendable (HTTPRequest) -> HTTPResponse?
     package typealias Placement = @Sendable (HTTPRequest) -> (any TaskExecutor)?
-    package typealias Refusal = @Sendable (_ status: Int, _ reason: String) -> HTTPResponse
+
+    /// Why the server answers by itself.
+    package enum Refusal: Sendable {
+        case malformedTarget
+        case bodyTooLarge
+        /// The bodies that arrive and are handled are as many bytes as may be held.
+        case tooManyBodies
+        case shuttingDown
+
+        package var status: Int {
+            switch self {
+            case .malformedTarget: 400
+            case .bodyTooLarge: 413
+            case .tooManyBodies, .shuttingDown: 503
+            }
+        }
+
+        package var reason: String {
+            switch self {
+            case .malformedTarget: "malformed request target"
+            case .bodyTooLarge: "body too large"
+            case .tooManyBodies: "too many large bodies at once"
+            case .shuttingDown: "shutting down"
+            }
+        }
+    }
 
     /// The port it listens on.
     package let port: UInt16

@@ -9,8 +9,7 @@ final class ProgressDisplay: Sendable {
     private struct State {
         var meter = ProgressMeter()
         var status: CatalogStatus?
-        var trouble: String?
-        var relief = ""
+        var trouble: Trouble?
     }
 
     private let screen: LiveLines
@@ -32,7 +31,7 @@ final class ProgressDisplay: Sendable {
     /// Takes what the coordinator says now.
     func show(_ status: CatalogStatus) {
         state.withLock { state in
-            if state.trouble != nil, screen.mode == .plain { Console.note(state.relief) }
+            if let trouble = state.trouble, screen.mode == .plain { Console.note(trouble.relief) }
             state.trouble = nil
             take(status, &state)
             draw(state)
@@ -45,7 +44,7 @@ final class ProgressDisplay: Sendable {
         state.status = status
     }
 
-    /// Says why nothing goes on, once until it does.
+    /// Says why nothing goes on, once until it does or something else is the matter.
     ///
     /// - Parameters:
     ///   - status: what the coordinator says, where it answers.
@@ -56,11 +55,12 @@ final class ProgressDisplay: Sendable {
     ) {
         state.withLock { state in
             if let status { take(status, &state) }
-            let isNew = state.trouble == nil
-            state.trouble = text
-            state.relief = relief
+            let trouble = Trouble(text: text, relief: relief, isOfCoordinator: status == nil)
+            let notes = trouble.notes(after: state.trouble)
+            state.trouble = trouble
             switch screen.mode {
-            case .quiet, .plain: if isNew { Console.note(text) }
+            case .quiet: if !notes.isEmpty { Console.note(text) }
+            case .plain: for note in notes { Console.note(note) }
             case .live: draw(state)
             }
         }
@@ -75,10 +75,26 @@ final class ProgressDisplay: Sendable {
     private func draw(_ state: State) {
         guard let status = state.status else { return }
         var text = ProgressText(status: status, meter: state.meter, style: style)
-        text.trouble = state.trouble
+        text.trouble = state.trouble?.text
         screen.show(
             live: { columns, rows in
                 text.lines(columns: columns, rows: min(rows, Self.assetRows + 1))
             }, plain: { text.plainLine })
+    }
+}
+
+/// Why nothing of a catalog goes on.
+struct Trouble {
+    var text: String
+    /// What is said when it goes on. Troubles that end with the same words are of one kind.
+    var relief: String
+    /// The coordinator does not say how far it is.
+    var isOfCoordinator: Bool
+
+    /// What is worth a line, after the trouble that was told last.
+    func notes(after last: Trouble?) -> [String] {
+        guard let last else { return [text] }
+        if last.relief == relief { return [] }
+        return last.isOfCoordinator && !isOfCoordinator ? [last.relief, text] : [text]
     }
 }

@@ -38,6 +38,28 @@ struct FailoverTests {
         await coordinator.server.shutdown(graceSeconds: 0)
     }
 
+    @Test("a coordinator that is shutting down is left for the next", .timeLimit(.minutes(1)))
+    func shuttingDown() async throws {
+        let leaving = try TestCoordinator { _ in
+            json(status: 503, ErrorAnswer(Failure("cluster.coordinatorUnreachable", "closing")))
+        }
+        let staying = try TestCoordinator { request in
+            request.path == "/v1/leases"
+                ? json(LeaseGrant(lease: nil, seconds: 0, sites: [:], jobs: []))
+                : .text(200, "ok")
+        }
+        let client = try CoordinatorClient(
+            endpoints: "\(leaving.url),\(staying.url)", retrySeconds: 30)
+        for _ in 0..<3 { try await client.readiness() }
+        #expect(leaving.log.all.count == 1)
+        #expect(staying.log.all.count == 3)
+        // The one that leaves is not come back to, so what is sent once has its answer.
+        _ = try await client.lease(leaseRequest)
+        client.shutdown()
+        await leaving.server.shutdown(graceSeconds: 0)
+        await staying.server.shutdown(graceSeconds: 0)
+    }
+
     @Test("goes on when a coordinator restarts", .timeLimit(.minutes(1)))
     func restart() async throws {
         let first = try TestCoordinator { _ in .text(200, "ok") }

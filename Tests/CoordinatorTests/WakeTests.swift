@@ -1,6 +1,8 @@
 import Coordinator
 import CoordinatorClient
+import EventLoop
 import Model
+import Postgres
 import TestSupport
 import Testing
 
@@ -67,6 +69,38 @@ import Testing
         }
         #expect(answered >= 16)
         await fixture.close()
+    }
+
+    @Test func whatComesWhileItStopsIsSentOn() async throws {
+        try await Fixture.with { fixture in
+            let loop = try EventLoop(name: "holder")
+            defer { loop.shutdown() }
+            let holder = try await PostgresConnection.connect(
+                PostgresConfiguration(url: fixture.databaseURL), on: loop)
+            let (underWay, stopping) = try await holder.transaction { holder in
+                let row = try #require(try await holder.query("SELECT pg_backend_pid()::bigint").firstRow)
+                let pid = try row.int64(0)
+                _ = try await holder.query("LOCK TABLE catalog IN ACCESS EXCLUSIVE MODE")
+                let underWay = Task { try await fixture.send("GET", "/v1/status") }
+                try await waitUntil(deadlineSeconds: 20, "the request that is under way") {
+                    let blocked = try await fixture.execute(
+                        "SELECT count(*) FROM pg_stat_activity WHERE \(pid) = ANY(pg_blocking_pids(pid))")
+                    return blocked != "0\n"
+                }
+                let stopping = Task { await fixture.coordinator.stop() }
+                try await waitUntil(deadlineSeconds: 20, "its refusals") {
+                    let answer = try await fixture.send("GET", "/healthz")
+                    guard answer.status != 200 else { return false }
+                    #expect(answer.status == 503)
+                    #expect(answer.code == "cluster.coordinatorUnreachable", "\(answer)")
+                    return true
+                }
+                return (underWay, stopping)
+            }
+            #expect(try await underWay.value.status == 200)
+            await stopping.value
+            await holder.close()
+        }
     }
 
     @Test func coordinatorsSweepTogether() async throws {

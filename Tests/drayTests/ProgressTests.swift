@@ -51,6 +51,19 @@ import Testing
             progress.line(bytes: 0, expected: 0, seconds: 3, columns: 100).contains("100%"))
     }
 
+    @Test func eachKindOfTroubleIsToldOnce() {
+        let back = "the coordinator answers again"
+        let busy = Trouble(text: "busy", relief: back, isOfCoordinator: true)
+        let gone = Trouble(text: "gone", relief: back, isOfCoordinator: true)
+        let full = Trouble(text: "full", relief: "there is room again", isOfCoordinator: false)
+        #expect(busy.notes(after: nil) == ["busy"])
+        #expect(gone.notes(after: busy) == [])
+        #expect(full.notes(after: gone) == [back, "full"])
+        #expect(full.notes(after: full) == [])
+        // Nobody knows whether there is room.
+        #expect(gone.notes(after: full) == ["gone"])
+    }
+
     @Test func linesShowWhatIsKnown() {
         var meter = ProgressMeter()
         meter.update(status(), atSeconds: 0)
