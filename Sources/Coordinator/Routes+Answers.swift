@@ -93,7 +93,8 @@ extension Routes {
             case "input.tooLarge": 413
             case "cluster.unauthorized": 401
             case "cluster.hostRefused": 403
-            case "cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy": 503
+            case "cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy":
+                503
             case "worker.internal": 500
             default: 400
             }

@@ -28,8 +28,7 @@ enum CatalogCheckCommand {
     }
 
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
-        let source = try ListSource(
-            arguments.operands[0], format: ListOptions.format(arguments))
+        let source = try ListOptions.source(arguments)
         let reading = try await source.read(
             .report(mostFailures: arguments.integer("errors") ?? 20)
         ) { _ throws(Failure) in }

@@ -15,7 +15,7 @@ enum Console {
         else { return }
         broken.store(code, ordering: .relaxed)
         // A reader that has gone has read what it wanted: `| head`.
-        if code != EPIPE { note("stdout: \(systemErrorText(code))") }
+        if code != EPIPE { note("stdout: \(systemErrorText(code)) (input.destination)") }
     }
 
     /// How the process ends: no success where stdout lacks some of what it was to have.
@@ -27,7 +27,7 @@ enum Console {
 
     /// Tells of a command line that cannot be run.
     static func fail(_ error: UsageError) -> ExitCode {
-        writeAll("dray: \(error.message)\n\(error.hint)\n", to: STDERR_FILENO)
+        writeAll("dray: \(error.message) (input.usage)\n\(error.hint)\n", to: STDERR_FILENO)
         return .usage
     }
 
@@ -36,8 +36,8 @@ enum Console {
         if let error = error as? UsageError { return fail(error) }
         let failure = error as? Failure ?? Failure("worker.internal", "\(error)")
         if failure.code == "worker.cancelled" { return .interrupted }
-        writeAll(
-            "dray: \(printable(failure.message))\n\(failure.code.row.hint)\n", to: STDERR_FILENO)
+        let what = "\(printable(failure.message)) (\(failure.code.rawValue))"
+        writeAll("dray: \(what)\n\(failure.code.row.hint)\n", to: STDERR_FILENO)
         return exitCode(of: failure.code)
     }
 

@@ -10,7 +10,7 @@ enum ListOptions {
             + ListFormat.allCases.map(\.rawValue).joined(separator: ", ") + ".")
 
     /// Nil when it is to be told from the list.
-    static func format(_ arguments: Arguments) throws(UsageError) -> ListFormat? {
+    private static func format(_ arguments: Arguments) throws(UsageError) -> ListFormat? {
         guard let text = arguments.text("format") else { return nil }
         guard let format = ListFormat(rawValue: text) else {
             throw UsageError(
@@ -19,6 +19,19 @@ enum ListOptions {
                     + ListFormat.allCases.map(\.rawValue).joined(separator: ", ") + ".")
         }
         return format
+    }
+
+    /// The list that a command is given, of the form that it is said to have.
+    static func source(_ arguments: Arguments) throws -> ListSource {
+        let source = try ListSource(arguments.operands[0], format: format(arguments))
+        if source.label == nil, source.format != nil {
+            throw UsageError(
+                "--format is for a FILE, and LIST is a URL",
+                hint:
+                    "Leave out --format; to fetch what a list at a URL names, download the list first."
+            )
+        }
+        return source
     }
 
     /// Says what of a list is passed over.

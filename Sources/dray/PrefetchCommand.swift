@@ -63,8 +63,7 @@ enum PrefetchCommand {
         let titles = try TrackOptions.titles(arguments)
         let mediaCheck = try await MediaCheck.prepare(
             arguments, leavesKeys: titles?.leavesKeys ?? false)
-        let source = try ListSource(
-            arguments.operands[0], format: ListOptions.format(arguments))
+        let source = try ListOptions.source(arguments)
         let summary = try await source.read(.check) { _ throws(Failure) in }
         if !arguments.flag("quiet") { ListOptions.tell(summary) }
         let name = arguments.text("name") ?? summary.name ?? source.defaultName

@@ -78,13 +78,15 @@ import Testing
             let holder = try await PostgresConnection.connect(
                 PostgresConfiguration(url: fixture.databaseURL), on: loop)
             let (underWay, stopping) = try await holder.transaction { holder in
-                let row = try #require(try await holder.query("SELECT pg_backend_pid()::bigint").firstRow)
+                let row = try #require(
+                    try await holder.query("SELECT pg_backend_pid()::bigint").firstRow)
                 let pid = try row.int64(0)
                 _ = try await holder.query("LOCK TABLE catalog IN ACCESS EXCLUSIVE MODE")
                 let underWay = Task { try await fixture.send("GET", "/v1/status") }
                 try await waitUntil(deadlineSeconds: 20, "the request that is under way") {
                     let blocked = try await fixture.execute(
-                        "SELECT count(*) FROM pg_stat_activity WHERE \(pid) = ANY(pg_blocking_pids(pid))")
+                        "SELECT count(*) FROM pg_stat_activity WHERE \(pid) = ANY(pg_blocking_pids(pid))"
+                    )
                     return blocked != "0\n"
                 }
                 let stopping = Task { await fixture.coordinator.stop() }

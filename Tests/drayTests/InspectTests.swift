@@ -206,6 +206,7 @@ import Testing
         let answer = try await inspect([file, "--base", "http://h/t/m.m3u8"])
         #expect(answer.ending == .exited(1))
         #expect(answer.errors.hasPrefix("dray: \(file) line 3: "), "\(answer.errors)")
+        #expect(answer.errors.contains(" (manifest.uriRefused)\n"), "\(answer.errors)")
     }
 
     @Test(arguments: [

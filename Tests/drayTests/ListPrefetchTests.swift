@@ -157,6 +157,9 @@ extension EndToEnd {
             let forced = try home.start(["catalog", "check", bad, "--format", "xls"])
             #expect(try await forced.wait() == .exited(2))
             #expect(forced.errors.contains("gsts"))
+            let url = try home.start(["catalog", "check", "http://h/list.csv", "--format", "csv"])
+            #expect(try await url.wait() == .exited(2))
+            #expect(url.errors.contains("--format is for a FILE, and LIST is a URL"))
         }
 
         /// A gigabyte without an end of line, each in the form that it looks like.

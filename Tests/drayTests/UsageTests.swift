@@ -55,7 +55,7 @@ import Testing
             ["sh", "-c", "exec \"$0\" \"$@\" >/dev/full", try DrayProcess.binary()] + words,
             workingDirectory: directory.path)
         #expect(try await full.wait() == .exited(2))
-        #expect(full.errors.contains("dray: stdout: No space left on device\n"), "\(full.errors)")
+        #expect(full.errors.contains("dray: stdout: No space left on device (input.destination)\n"))
         #expect(try await dray(words).ending == .exited(0))
     }
 
