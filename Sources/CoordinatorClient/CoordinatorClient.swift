@@ -17,7 +17,7 @@ package final class CoordinatorClient: Sendable {
     package static let catalogSeconds = 3_600.0
 
     private let endpoints: [String]
-    /// Which endpoint answered last.
+    /// The endpoint to ask first: the last one that was asked, or the next where that was down.
     private let current = Atomic<Int>(0)
     private let loop: RequestLoop
     private let retrySeconds: Double
@@ -204,7 +204,7 @@ package final class CoordinatorClient: Sendable {
         return passing.contains(code)
     }
 
-    /// One try at each endpoint, from the one that answered last.
+    /// One try at each endpoint, from the current one.
     private func pass(
         _ path: String, body: [UInt8]?, call: Call, mayRepeat: Bool
     ) async throws(WireFailure) -> [UInt8] {
@@ -224,15 +224,17 @@ package final class CoordinatorClient: Sendable {
                 guard (200..<300).contains(answer.status) else {
                     throw WireFailure(failure: Self.failure(answer, path), isUnsent: false)
                 }
-                current.store(index, ordering: .relaxed)
                 return answer.body
             } catch {
                 // Any of them may have done it.
                 last = WireFailure(
                     failure: error.failure, isUnsent: last.isUnsent && error.isUnsent)
                 let isDown = error.failure.code == "cluster.coordinatorUnreachable"
-                if !isDown { current.store(index, ordering: .relaxed) }
-                guard isDown, mayRepeat || error.isUnsent else { throw last }
+                guard isDown else { throw last }
+                // By whoever finds it first; a request that took longer does not bring it back.
+                _ = current.compareExchange(
+                    expected: index, desired: (index + 1) % endpoints.count, ordering: .relaxed)
+                guard mayRepeat || error.isUnsent else { throw last }
             }
         }
         throw last

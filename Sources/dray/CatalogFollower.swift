@@ -21,42 +21,15 @@ struct CatalogFollower {
         while !draining.isDraining, !Task.isCancelled {
             switch await status(of: catalog, client) {
             case .success(let status):
-                if let trouble = status.trouble, status.state == .running,
-                    case .siteFault = trouble.code.row.retry
-                {
-                    display.showTrouble(
-                        "the site cannot be written, its work waits: "
-                            + QueueCommand.text(ofFault: trouble), status,
-                        relief: "the site can be written again")
-                } else if let trouble = status.trouble, status.state == .running,
-                    trouble.code.row.retry == .waitsForRoom
-                {
-                    display.showTrouble(
-                        "what is left waits for room: " + QueueCommand.text(ofFault: trouble),
-                        status,
-                        relief: "what waited for room goes on")
-                } else if let trouble = status.trouble, status.state == .running,
-                    trouble.code.rawValue.hasPrefix("origin.")
-                {
-                    display.showTrouble(
-                        "nothing comes from \(printable(trouble.message)): \(trouble.code.rawValue); it is "
-                            + "tried again", status,
-                        relief: "what was asked for comes again")
-                } else if let trouble = status.trouble, status.state == .running {
-                    display.showTrouble(
-                        "no worker can get work: \(printable(trouble.message))", status,
-                        relief: "the workers get work again")
-                    try Self.check(trouble, seconds: status.troubleSeconds ?? 0)
-                } else {
-                    display.show(status)
-                }
+                display.show(status, trouble: Self.trouble(of: status))
+                try Self.check(status)
                 if status.state.isTerminal || status.state == .interrupted { return status }
                 let totals = status.totals
                 let lacking = totals.segments - totals.segmentsDone - totals.segmentsFailed
                 isNearlyDone = !isRefresh && lacking <= totals.segments / 20
             case .failure(let failure):
                 guard Self.mayPass(failure.code) else { throw failure }
-                display.showTrouble(Self.trouble(failure))
+                display.showNoAnswer(Self.words(for: failure))
             }
             let elapsed = (ContinuousClock.now - began) / .seconds(1)
             // Often at first, for what is small ends soon, and when only lists of digests are left.
@@ -83,22 +56,56 @@ struct CatalogFollower {
     /// an operator may be about to mend it.
     private static let mostTroubleSeconds = 60.0
 
-    private static func check(_ trouble: Failure, seconds: Double) throws(Failure) {
-        guard seconds >= mostTroubleSeconds else { return }
+    private static func check(_ status: CatalogStatus) throws(Failure) {
+        guard let trouble = status.trouble, isOfWorkers(trouble), status.state == .running,
+            let seconds = status.troubleSeconds, seconds >= mostTroubleSeconds
+        else { return }
         throw Failure(
             "cluster.noWork",
             "no worker could get work for \(HumanFormat.duration(seconds: seconds)): "
                 + "\(trouble.code.rawValue): \(trouble.message)")
     }
 
-    private static func trouble(_ failure: Failure) -> String {
+    /// What is told of why nothing of a catalog goes on.
+    private static func trouble(of status: CatalogStatus) -> Troubles.Trouble? {
+        guard let trouble = status.trouble, status.state == .running else { return nil }
+        switch trouble.code.row.retry {
+        case .siteFault:
+            return Troubles.Trouble(
+                text: "the site cannot be written, its work waits: "
+                    + QueueCommand.text(ofFault: trouble),
+                relief: "the site can be written again")
+        case .waitsForRoom:
+            return Troubles.Trouble(
+                text: "what is left waits for room: " + QueueCommand.text(ofFault: trouble),
+                relief: "what waited for room goes on")
+        case _ where isOfWorkers(trouble):
+            return Troubles.Trouble(
+                text: "no worker can get work: \(printable(trouble.message)) (\(trouble.code))",
+                relief: "the workers get work again")
+        default:
+            return Troubles.Trouble(
+                text: "nothing comes from \(printable(trouble.message)): \(trouble.code); it is "
+                    + "tried again",
+                relief: "what was asked for comes again")
+        }
+    }
+
+    /// That they are refused when they ask for work, and neither sites nor origins are at fault.
+    private static func isOfWorkers(_ trouble: Failure) -> Bool {
+        let retry = trouble.code.row.retry
+        return retry != .siteFault && retry != .waitsForRoom
+            && !trouble.code.rawValue.hasPrefix("origin.")
+    }
+
+    private static func words(for failure: Failure) -> String {
         let what =
             switch failure.code {
             case "cluster.databaseUnreachable": "database unreachable"
             case "cluster.busy": "coordinator busy"
             default: "coordinator unreachable"
             }
-        return "\(what), trying again: \(printable(failure.message))"
+        return "\(what), trying again: \(printable(failure.message)) (\(failure.code))"
     }
 
     private static func mayPass(_ code: FailureCode) -> Bool {

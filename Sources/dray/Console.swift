@@ -36,7 +36,7 @@ enum Console {
         if let error = error as? UsageError { return fail(error) }
         let failure = error as? Failure ?? Failure("worker.internal", "\(error)")
         if failure.code == "worker.cancelled" { return .interrupted }
-        let what = "\(printable(failure.message)) (\(failure.code.rawValue))"
+        let what = "\(printable(failure.message)) (\(failure.code))"
         writeAll("dray: \(what)\n\(failure.code.row.hint)\n", to: STDERR_FILENO)
         return exitCode(of: failure.code)
     }

@@ -26,7 +26,7 @@ enum ListOptions {
         let source = try ListSource(arguments.operands[0], format: format(arguments))
         if source.label == nil, source.format != nil {
             throw UsageError(
-                "--format is for a FILE, and LIST is a URL",
+                "--format does not go with a URL, which is an asset and no list",
                 hint:
                     "Leave out --format; to fetch what a list at a URL names, download the list first."
             )

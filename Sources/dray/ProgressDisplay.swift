@@ -9,7 +9,7 @@ final class ProgressDisplay: Sendable {
     private struct State {
         var meter = ProgressMeter()
         var status: CatalogStatus?
-        var trouble: Trouble?
+        var troubles = Troubles()
     }
 
     private let screen: LiveLines
@@ -28,12 +28,19 @@ final class ProgressDisplay: Sendable {
     /// Whether what is under way gets lines of its own.
     var showsAssets: Bool { screen.mode == .live }
 
-    /// Takes what the coordinator says now.
-    func show(_ status: CatalogStatus) {
+    /// Takes what the coordinator says now, and why nothing goes on, if so.
+    func show(_ status: CatalogStatus, trouble: Troubles.Trouble? = nil) {
         state.withLock { state in
-            if let trouble = state.trouble, screen.mode == .plain { Console.note(trouble.relief) }
-            state.trouble = nil
+            tell(state.troubles.answer(trouble))
             take(status, &state)
+            draw(state)
+        }
+    }
+
+    /// Takes why the coordinator does not say how far it is.
+    func showNoAnswer(_ text: String) {
+        state.withLock { state in
+            tell(state.troubles.noAnswer(text))
             draw(state)
         }
     }
@@ -44,24 +51,11 @@ final class ProgressDisplay: Sendable {
         state.status = status
     }
 
-    /// Says why nothing goes on, once until it does or something else is the matter.
-    ///
-    /// - Parameters:
-    ///   - status: what the coordinator says, where it answers.
-    ///   - relief: what is said then.
-    func showTrouble(
-        _ text: String, _ status: CatalogStatus? = nil,
-        relief: String = "the coordinator answers again"
-    ) {
-        state.withLock { state in
-            if let status { take(status, &state) }
-            let trouble = Trouble(text: text, relief: relief, isOfCoordinator: status == nil)
-            let notes = trouble.notes(after: state.trouble)
-            state.trouble = trouble
-            switch screen.mode {
-            case .quiet: if !notes.isEmpty { Console.note(text) }
-            case .plain: for note in notes { Console.note(note) }
-            case .live: draw(state)
+    private func tell(_ lines: [Troubles.Line]) {
+        for line in lines {
+            switch (screen.mode, line) {
+            case (.live, _), (.quiet, .relief): continue
+            case (_, .trouble(let text)), (_, .relief(let text)): Console.note(text)
             }
         }
     }
@@ -73,9 +67,12 @@ final class ProgressDisplay: Sendable {
     func end() { screen.end() }
 
     private func draw(_ state: State) {
-        guard let status = state.status else { return }
+        // Without a terminal what is the matter was told, and nothing is to be added.
+        guard let status = state.status, screen.mode == .live || state.troubles.text == nil else {
+            return
+        }
         var text = ProgressText(status: status, meter: state.meter, style: style)
-        text.trouble = state.trouble?.text
+        text.trouble = state.troubles.text
         screen.show(
             live: { columns, rows in
                 text.lines(columns: columns, rows: min(rows, Self.assetRows + 1))
@@ -83,18 +80,45 @@ final class ProgressDisplay: Sendable {
     }
 }
 
-/// Why nothing of a catalog goes on.
-struct Trouble {
-    var text: String
-    /// What is said when it goes on. Troubles that end with the same words are of one kind.
-    var relief: String
-    /// The coordinator does not say how far it is.
-    var isOfCoordinator: Bool
+/// Why nothing of a catalog goes on: what of it is told, once each, and what is told of its end.
+struct Troubles {
+    /// What the coordinator says is the matter.
+    struct Trouble {
+        var text: String
+        /// What is told when it goes on. Troubles that end with the same words are of one kind.
+        var relief: String
+    }
 
-    /// What is worth a line, after the trouble that was told last.
-    func notes(after last: Trouble?) -> [String] {
-        guard let last else { return [text] }
-        if last.relief == relief { return [] }
-        return last.isOfCoordinator && !isOfCoordinator ? [last.relief, text] : [text]
+    enum Line: Hashable {
+        case trouble(String)
+        case relief(String)
+    }
+
+    /// Why the coordinator does not answer; nil while it does.
+    private var silence: String?
+    /// As it last answered.
+    private var trouble: Trouble?
+
+    /// What is the matter now.
+    var text: String? { silence ?? trouble?.text }
+
+    mutating func noAnswer(_ text: String) -> [Line] {
+        defer { silence = text }
+        return silence == nil ? [.trouble(text)] : []
+    }
+
+    mutating func answer(_ now: Trouble?) -> [Line] {
+        var lines: [Line] = []
+        if silence != nil { lines.append(.relief("the coordinator answers again")) }
+        silence = nil
+        if now?.relief != trouble?.relief {
+            if let now {
+                lines.append(.trouble(now.text))
+            } else if let trouble {
+                lines.append(.relief(trouble.relief))
+            }
+        }
+        trouble = now
+        return lines
     }
 }

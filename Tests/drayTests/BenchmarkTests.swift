@@ -123,7 +123,7 @@ import Testing
 
     @Test func aSignalEndsItAndLeavesNothing() async throws {
         let process = try DrayProcess.start([
-            "benchmark", "queue", "--directory", directory.path, "--segments", "500000",
+            "benchmark", "queue", "--directory", directory.path, "--segments", "100000",
         ])
         try await waitUntil(deadlineSeconds: 60, "the submission") {
             process.errors.contains("submitting")

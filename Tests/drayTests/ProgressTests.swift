@@ -52,16 +52,21 @@ import Testing
     }
 
     @Test func eachKindOfTroubleIsToldOnce() {
-        let back = "the coordinator answers again"
-        let busy = Trouble(text: "busy", relief: back, isOfCoordinator: true)
-        let gone = Trouble(text: "gone", relief: back, isOfCoordinator: true)
-        let full = Trouble(text: "full", relief: "there is room again", isOfCoordinator: false)
-        #expect(busy.notes(after: nil) == ["busy"])
-        #expect(gone.notes(after: busy) == [])
-        #expect(full.notes(after: gone) == [back, "full"])
-        #expect(full.notes(after: full) == [])
-        // Nobody knows whether there is room.
-        #expect(gone.notes(after: full) == ["gone"])
+        var troubles = Troubles()
+        let full = Troubles.Trouble(text: "full", relief: "there is room")
+        let silent = Troubles.Trouble(text: "silent", relief: "it comes")
+        let isBack = Troubles.Line.relief("the coordinator answers again")
+        #expect(troubles.answer(nil) == [])
+        #expect(troubles.noAnswer("busy") == [.trouble("busy")])
+        #expect(troubles.noAnswer("gone") == [] && troubles.text == "gone")
+        #expect(troubles.answer(full) == [isBack, .trouble("full")])
+        #expect(troubles.answer(full) == [] && troubles.text == "full")
+        // Nobody knows whether there is room meanwhile.
+        #expect(troubles.noAnswer("gone") == [.trouble("gone")])
+        #expect(troubles.answer(full) == [isBack])
+        #expect(troubles.answer(silent) == [.trouble("silent")])
+        #expect(troubles.noAnswer("gone") == [.trouble("gone")])
+        #expect(troubles.answer(nil) == [isBack, .relief("it comes")] && troubles.text == nil)
     }
 
     @Test func linesShowWhatIsKnown() {
