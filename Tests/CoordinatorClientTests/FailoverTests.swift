@@ -50,6 +50,7 @@ struct FailoverTests {
         }
         let client = try CoordinatorClient(
             endpoints: "\(leaving.url),\(staying.url)", retrySeconds: 30)
+        defer { client.shutdown() }
         // It may have granted one: this is not asked for again, but what follows is not asked there.
         let refused = await failure { _ = try await client.lease(leaseRequest) }
         #expect(refused?.code == "cluster.coordinatorUnreachable")
@@ -57,7 +58,6 @@ struct FailoverTests {
         try await client.readiness()
         #expect(leaving.log.all.count == 1)
         #expect(staying.log.all.count == 2)
-        client.shutdown()
         await leaving.server.shutdown(graceSeconds: 0)
         await staying.server.shutdown(graceSeconds: 0)
     }
