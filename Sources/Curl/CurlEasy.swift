@@ -185,11 +185,15 @@ package final class CurlEasy {
         try check(dray_easy_set_fresh_connect(handle, opens ? 1 : 0), "fresh connection")
     }
 
-    /// How much is received at a time, 1 KiB to 512 KiB.
-    package func setBuffer(bytes: Int) throws(CurlError) {
-        guard bytes != bufferBytes else { return }
-        try check(dray_easy_set_buffer_size(handle, bytes), "buffer size")
+    /// Sets how much is received at a time, 1 KiB to 512 KiB; false where the handle keeps what it has.
+    ///
+    /// One that served a stream of HTTP/2 has its buffer for good when others still used the
+    /// connection at its end.
+    package func setBuffer(bytes: Int) -> Bool {
+        guard bytes != bufferBytes else { return true }
+        guard dray_easy_set_buffer_size(handle, bytes) == CURLE_OK else { return false }
         bufferBytes = bytes
+        return true
     }
 
     /// Has `multi` hear of the end of connections that are opened from now on.

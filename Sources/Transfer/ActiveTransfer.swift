@@ -23,7 +23,7 @@ final class ActiveTransfer {
     }
 
     let transfer: Transfer
-    let easy: CurlEasy
+    private(set) var easy: CurlEasy
     unowned let loop: TransferLoop
     /// Where the transfer counts: the origin of `url`.
     private(set) var lane: OriginLane
@@ -127,6 +127,10 @@ final class ActiveTransfer {
 
     /// Sends the request for `url`.
     func connect() throws(Failure) {
+        if !easy.setBuffer(bytes: bufferBytes) {
+            easy.delegate = nil
+            easy = try loop.makeEasy(bufferBytes: bufferBytes)
+        }
         easy.delegate = self
         body = .undecided
         failure = nil
@@ -141,7 +145,6 @@ final class ActiveTransfer {
             try easy.setProfile(curlProfile)
             try easy.setHeaders(headers)
             try easy.setConnectTimeout(milliseconds: milliseconds)
-            try easy.setBuffer(bytes: bufferBytes)
         }
         try checkHost()
         transfer.handle(redirects == 0 ? .connect : .redirect)

@@ -167,7 +167,7 @@ final class TransferLoop: @unchecked Sendable {
             active[transfer.id] = started
             try started.connect()
         } catch {
-            active[transfer.id] = nil
+            let easy = active.removeValue(forKey: transfer.id)?.easy ?? easy
             easy.delegate = nil
             idle.append(easy)
             throw error
@@ -176,8 +176,12 @@ final class TransferLoop: @unchecked Sendable {
 
     private func takeEasy() throws(Failure) -> CurlEasy {
         if let easy = idle.popLast() { return easy }
+        return try makeEasy(bufferBytes: options.bufferBytes)
+    }
+
+    func makeEasy(bufferBytes: Int) throws(Failure) -> CurlEasy {
         var settings = CurlEasy.Options(userAgent: "dray/\(drayVersion)")
-        settings.bufferBytes = options.bufferBytes
+        settings.bufferBytes = bufferBytes
         return try asFailure { () throws(CurlError) in try CurlEasy(options: settings) }
     }
 

@@ -208,6 +208,25 @@ struct SecureOriginTests {
         #expect(await get("\(origin)/a", fetcher).httpVersion == "1.1")
     }
 
+    @Test("a stream that ended while others went on leaves nothing in the way of a rate")
+    func boundedAfterAStream() async throws {
+        let fetcher = try fetcher()
+        _ = try await get("\(origin)/a", fetcher).outcome.get()
+        let gate = Gate()
+        defer { gate.open() }
+        behind.route("/held/x", FaultOrigin.Response(text: "held").held(at: gate))
+        async let held = get("\(origin)/held/x", fetcher)
+        try await gate.waitUntilReached()
+        // What served this one keeps its buffer as long as the connection is in use.
+        #expect(await get("\(origin)/a", fetcher).httpVersion == "2")
+        fetcher.engine.setLimits(
+            OriginAllowance(bytesPerSecond: 2_000_000), of: origin, forSeconds: 600)
+        let bounded = await get("\(origin)/a", fetcher)
+        #expect(try bounded.outcome.get().body == Array("hello".utf8))
+        gate.open()
+        #expect(try await held.outcome.get().body == Array("held".utf8))
+    }
+
     @Test("the version that is set is the version that is spoken")
     func versions() async throws {
         let first = try fetcher { $0.http = .http1 }
