@@ -17,7 +17,7 @@ package final class CoordinatorClient: Sendable {
     package static let catalogSeconds = 3_600.0
 
     private let endpoints: [String]
-    /// The endpoint to ask first: the last one that was asked, or the next where that was down.
+    /// The endpoint to ask first: the first, and the next one whenever it was down.
     private let current = Atomic<Int>(0)
     private let loop: RequestLoop
     private let retrySeconds: Double
@@ -231,7 +231,7 @@ package final class CoordinatorClient: Sendable {
                     failure: error.failure, isUnsent: last.isUnsent && error.isUnsent)
                 let isDown = error.failure.code == "cluster.coordinatorUnreachable"
                 guard isDown else { throw last }
-                // By whoever finds it first; a request that took longer does not bring it back.
+                // By whoever finds it first: the others, and those that took longer, change nothing.
                 _ = current.compareExchange(
                     expected: index, desired: (index + 1) % endpoints.count, ordering: .relaxed)
                 guard mayRepeat || error.isUnsent else { throw last }

@@ -187,8 +187,8 @@ package final class CurlEasy {
 
     /// Sets how much is received at a time, 1 KiB to 512 KiB; false where the handle keeps what it has.
     ///
-    /// One that served a stream of HTTP/2 has its buffer for good when others still used the
-    /// connection at its end.
+    /// libcurl 7.88 lets it keep its buffer when others still used the connection at its request's end,
+    /// as those of HTTP/2 do, and refuses another size meanwhile.
     package func setBuffer(bytes: Int) -> Bool {
         guard bytes != bufferBytes else { return true }
         guard dray_easy_set_buffer_size(handle, bytes) == CURLE_OK else { return false }

@@ -31,7 +31,7 @@ final class ProgressDisplay: Sendable {
     /// Takes what the coordinator says now, and why nothing goes on, if so.
     func show(_ status: CatalogStatus, trouble: Troubles.Trouble? = nil) {
         state.withLock { state in
-            tell(state.troubles.answer(trouble))
+            tell(state.troubles.answer(trouble, goesOn: status.state == .running))
             take(status, &state)
             draw(state)
         }
@@ -107,16 +107,17 @@ struct Troubles {
         return silence == nil ? [.trouble(text)] : []
     }
 
-    mutating func answer(_ now: Trouble?) -> [Line] {
+    /// - Parameter goesOn: the catalog runs; what keeps one from its end is not over with that.
+    mutating func answer(_ now: Trouble?, goesOn: Bool) -> [Line] {
         var lines: [Line] = []
-        if silence != nil { lines.append(.relief("the coordinator answers again")) }
+        let wasSilent = silence != nil
         silence = nil
-        if now?.relief != trouble?.relief {
-            if let now {
-                lines.append(.trouble(now.text))
-            } else if let trouble {
-                lines.append(.relief(trouble.relief))
-            }
+        if wasSilent { lines.append(.relief("the coordinator answers again")) }
+        if let now, wasSilent || now.relief != trouble?.relief {
+            // Anew after a silence: else its end would look like the end of this.
+            lines.append(.trouble(now.text))
+        } else if now == nil, let trouble, goesOn {
+            lines.append(.relief(trouble.relief))
         }
         trouble = now
         return lines

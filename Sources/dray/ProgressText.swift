@@ -6,7 +6,7 @@ struct ProgressText {
     let status: CatalogStatus
     let meter: ProgressMeter
     let style: TerminalStyle
-    /// Why the coordinator does not answer at present.
+    /// Why nothing goes on at present.
     var trouble: String?
 
     /// A line for the catalog and one for each active asset, as many as `rows` hold.

@@ -58,6 +58,12 @@ struct FailoverTests {
         try await client.readiness()
         #expect(leaving.log.all.count == 1)
         #expect(staying.log.all.count == 2)
+        // What may be repeated goes on at once.
+        let other = try CoordinatorClient(
+            endpoints: "\(leaving.url),\(staying.url)", retrySeconds: 0.001)
+        defer { other.shutdown() }
+        try await other.readiness()
+        #expect(leaving.log.all.count == 2)
         await leaving.server.shutdown(graceSeconds: 0)
         await staying.server.shutdown(graceSeconds: 0)
     }

@@ -213,11 +213,11 @@ struct SecureOriginTests {
         let fetcher = try fetcher()
         _ = try await get("\(origin)/a", fetcher).outcome.get()
         let gate = Gate()
-        defer { gate.open() }
         behind.route("/held/x", FaultOrigin.Response(text: "held").held(at: gate))
         async let held = get("\(origin)/held/x", fetcher)
+        defer { gate.open() }
         try await gate.waitUntilReached()
-        // What served this one keeps its buffer as long as the connection is in use.
+        // The handle of this one keeps its buffer.
         #expect(await get("\(origin)/a", fetcher).httpVersion == "2")
         fetcher.engine.setLimits(
             OriginAllowance(bytesPerSecond: 2_000_000), of: origin, forSeconds: 600)
