@@ -70,18 +70,15 @@ extension Routes {
 
     /// What a request gets that the server itself refuses.
     static func refusal(_ refusal: HTTPServer.Refusal) -> HTTPResponse {
-        switch refusal {
-        case .malformedTarget:
-            response(to: Failure("input.malformed", "The request: \(refusal.reason)."))
-        case .bodyTooLarge:
-            response(to: Failure("input.tooLarge", "The request: \(refusal.reason)."))
-        case .tooManyBodies:
-            response(to: Failure("cluster.busy", "The request: \(refusal.reason)."))
-        case .shuttingDown:
+        let code: FailureCode =
+            switch refusal {
+            case .malformedTarget: "input.malformed"
+            case .bodyTooLarge: "input.tooLarge"
+            case .tooManyBodies: "cluster.busy"
             // As if it were gone: callers go on to another one.
-            response(
-                to: Failure("cluster.coordinatorUnreachable", "The coordinator is shutting down."))
-        }
+            case .shuttingDown: "cluster.coordinatorUnreachable"
+            }
+        return response(to: Failure(code, "The request: \(refusal.reason)."))
     }
 
     static func response(to failure: Failure) -> HTTPResponse {
@@ -93,8 +90,7 @@ extension Routes {
             case "input.tooLarge": 413
             case "cluster.unauthorized": 401
             case "cluster.hostRefused": 403
-            case "cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy":
-                503
+            case let code where code.isOfUnavailableCluster: 503
             case "worker.internal": 500
             default: 400
             }

@@ -185,7 +185,7 @@ package final class CoordinatorClient: Sendable {
             if call.isOfCatalog, !isUnsent, now - begin > .seconds(retrySeconds), now < end {
                 backoff = Backoff(forSeconds: retrySeconds)
             }
-            guard mayRepeat, Self.mayPass(failure.code), !Task.isCancelled,
+            guard mayRepeat, failure.code.isOfUnavailableCluster, !Task.isCancelled,
                 let delay = backoff.next()
             else { throw failure }
             do {
@@ -194,14 +194,6 @@ package final class CoordinatorClient: Sendable {
                 throw WireFailure.cancelled.failure
             }
         }
-    }
-
-    /// Whether a failure is of the moment and not of the request.
-    private static func mayPass(_ code: FailureCode) -> Bool {
-        let passing: [FailureCode] = [
-            "cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy",
-        ]
-        return passing.contains(code)
     }
 
     /// One try at each endpoint, from the current one.

@@ -82,7 +82,7 @@ package final class HTTPServer: Sendable {
             case .malformedTarget: "malformed request target"
             case .bodyTooLarge: "body too large"
             case .tooManyBodies: "too many large bodies at once"
-            case .shuttingDown: "shutting down"
+            case .shuttingDown: "the server is shutting down"
             }
         }
     }

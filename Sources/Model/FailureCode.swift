@@ -11,6 +11,12 @@ package struct FailureCode: Hashable, Sendable, RawRepresentable {
     /// Whether it is in the table.
     package var isKnown: Bool { Self.rowByName[rawValue] != nil }
 
+    /// Whether the cluster cannot answer at the moment, whatever was asked for: asked again later, it may.
+    package var isOfUnavailableCluster: Bool {
+        ["cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy"]
+            .contains(rawValue)
+    }
+
     /// The row of the table; a name that is not in the table answers as `internal.unknown`.
     package var row: FailureRow { Self.rowByName[rawValue] ?? Self.unknownRow }
 }

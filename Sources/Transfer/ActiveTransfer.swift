@@ -127,6 +127,7 @@ final class ActiveTransfer {
 
     /// Sends the request for `url`.
     func connect() throws(Failure) {
+        // One that keeps another size is given up.
         if !easy.setBuffer(bytes: bufferBytes) {
             easy.delegate = nil
             easy = try loop.makeEasy(bufferBytes: bufferBytes)

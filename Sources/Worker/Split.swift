@@ -73,7 +73,7 @@ final class Split: Sendable {
         } catch {
             // Given back, the job would be split in vain for ever.
             let isOpen =
-                WorkerService.isOfTheMoment(error.code) || error.code == "worker.cancelled"
+                error.code.isOfUnavailableCluster || error.code == "worker.cancelled"
             return isOpen ? .open : .refused(error)
         }
     }

@@ -61,7 +61,7 @@ extension WorkerService {
     /// Keeps for the heartbeats what a coordinator refused a request for work with. Once is nothing,
     /// and whoever follows a catalog sees by himself that no coordinator answers.
     private func note(_ failure: Failure, isFirst: Bool) {
-        let isTold = !isFirst && !Self.isOfTheMoment(failure.code)
+        let isTold = !isFirst && !failure.code.isOfUnavailableCluster
         let message = printable(String(failure.message.prefix(WireLimits.reasonCharacters / 4)))
         let told = isTold ? Failure(failure.code, message) : nil
         trouble.withLock { $0 = told }

@@ -147,7 +147,7 @@ extension WorkerService {
                 log.error(
                     "results could not be reported", ["count": batch.count, "error": error])
                 if Task.isCancelled { return }
-                if Self.isOfTheMoment(error.code) {
+                if error.code.isOfUnavailableCluster {
                     batch.removeAll { !held.isHeld($0.lease) }
                 } else if batch.count > 1 {
                     await send(Array(batch[..<(batch.count / 2)]))
@@ -161,14 +161,6 @@ extension WorkerService {
 
     /// How long a batch of results is offered before its leases are looked at again.
     private static let reportSeconds = 10.0
-
-    /// Whether a coordinator may accept later what it has not accepted now.
-    static func isOfTheMoment(_ code: FailureCode) -> Bool {
-        let codes: [FailureCode] = [
-            "cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy",
-        ]
-        return codes.contains(code)
-    }
 
     private func note(_ answers: [ReportAnswer.Verdict]) {
         let stale = answers.count { $0 == .stale }

@@ -51,7 +51,7 @@ extension WorkerService {
     ) async throws -> Value {
         do {
             return try await body()
-        } catch let failure as Failure where Self.isOfTheMoment(failure.code) {
+        } catch let failure as Failure where failure.code.isOfUnavailableCluster {
             throw Failure("worker.cancelled", failure.message)
         }
     }

@@ -28,7 +28,7 @@ struct CatalogFollower {
                 let lacking = totals.segments - totals.segmentsDone - totals.segmentsFailed
                 isNearlyDone = !isRefresh && lacking <= totals.segments / 20
             case .failure(let failure):
-                guard Self.mayPass(failure.code) else { throw failure }
+                guard failure.code.isOfUnavailableCluster else { throw failure }
                 display.showNoAnswer(Self.words(for: failure))
             }
             let elapsed = (ContinuousClock.now - began) / .seconds(1)
@@ -57,45 +57,56 @@ struct CatalogFollower {
     private static let mostTroubleSeconds = 60.0
 
     private static func check(_ status: CatalogStatus) throws(Failure) {
-        guard let trouble = status.trouble, isOfWorkers(trouble), status.state == .running,
-            let seconds = status.troubleSeconds, seconds >= mostTroubleSeconds
+        guard let trouble = status.trouble, status.state == .running,
+            Fault(of: trouble.code) == .workers, let seconds = status.troubleSeconds,
+            seconds >= mostTroubleSeconds
         else { return }
         throw Failure(
             "cluster.noWork",
             "no worker could get work for \(HumanFormat.duration(seconds: seconds)): "
-                + "\(trouble.code.rawValue): \(trouble.message)")
+                + "\(trouble.code): \(trouble.message)")
+    }
+
+    /// Whose trouble it is that nothing of a catalog goes on.
+    private enum Fault {
+        case site
+        case room
+        case origins
+        /// They are refused when they ask for work.
+        case workers
+
+        init(of code: FailureCode) {
+            switch code.row.retry {
+            case .siteFault: self = .site
+            case .waitsForRoom: self = .room
+            case .never, .attempts: self = code.rawValue.hasPrefix("origin.") ? .origins : .workers
+            }
+        }
     }
 
     /// What is told of why nothing of a catalog goes on.
     private static func trouble(of status: CatalogStatus) -> Troubles.Trouble? {
         guard let trouble = status.trouble, status.state == .running else { return nil }
-        switch trouble.code.row.retry {
-        case .siteFault:
-            return Troubles.Trouble(
+        let message = printable(trouble.message)
+        return switch Fault(of: trouble.code) {
+        case .site:
+            Troubles.Trouble(
                 text: "the site cannot be written, its work waits: "
                     + QueueCommand.text(ofFault: trouble),
                 relief: "the site can be written again")
-        case .waitsForRoom:
-            return Troubles.Trouble(
+        case .room:
+            Troubles.Trouble(
                 text: "what is left waits for room: " + QueueCommand.text(ofFault: trouble),
                 relief: "what waited for room goes on")
-        case _ where isOfWorkers(trouble):
-            return Troubles.Trouble(
-                text: "no worker can get work: \(printable(trouble.message)) (\(trouble.code))",
-                relief: "the workers get work again")
-        default:
-            return Troubles.Trouble(
-                text: "nothing comes from \(printable(trouble.message)): \(trouble.code); it is "
-                    + "tried again",
+        case .origins:
+            Troubles.Trouble(
+                text: "nothing comes from \(message): \(trouble.code); it is tried again",
                 relief: "what was asked for comes again")
+        case .workers:
+            Troubles.Trouble(
+                text: "no worker can get work: \(message) (\(trouble.code))",
+                relief: "the workers get work again")
         }
-    }
-
-    /// That they are refused when they ask for work, and neither sites nor origins are at fault.
-    private static func isOfWorkers(_ trouble: Failure) -> Bool {
-        let retry = trouble.code.row.retry
-        return retry != .siteFault && retry != .waitsForRoom
-            && !trouble.code.rawValue.hasPrefix("origin.")
     }
 
     private static func words(for failure: Failure) -> String {
@@ -106,12 +117,5 @@ struct CatalogFollower {
             default: "coordinator unreachable"
             }
         return "\(what), trying again: \(printable(failure.message)) (\(failure.code))"
-    }
-
-    private static func mayPass(_ code: FailureCode) -> Bool {
-        let passing: [FailureCode] = [
-            "cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy",
-        ]
-        return passing.contains(code)
     }
 }

@@ -131,7 +131,7 @@ final class ClusterLoadRunner: LoadRunner {
             // What has come is not lost for what does not.
             for interval in progress.merge.takeRest() { progress.tell(interval, onInterval) }
             // Where it is there still, nobody follows it from here on.
-            if !failure.code.isOfCoordinator {
+            if !failure.code.isOfUnavailableCluster {
                 _ = try? await client.stopLoadTest(test.id, retrySeconds: Self.shortSeconds)
             }
             guard progress.seconds > 0 else { throw failure }
@@ -163,7 +163,7 @@ final class ClusterLoadRunner: LoadRunner {
             do throws(Failure) {
                 return try await client.follow(id, follow, retrySeconds: Self.shortSeconds)
             } catch {
-                guard error.code.isOfCoordinator else { throw error }
+                guard error.code.isOfUnavailableCluster else { throw error }
                 let isOver = asked.withLock { $0 != nil }
                 let patience =
                     isOver
@@ -227,7 +227,7 @@ final class ClusterLoadRunner: LoadRunner {
             guard let text else { return nil }
             return try Self.shareEnd(text)
         } catch {
-            isThere = !error.code.isOfCoordinator
+            isThere = !error.code.isOfUnavailableCluster
             return nil
         }
     }
@@ -250,13 +250,5 @@ extension LoadTestStatus {
     /// Of all workers that have a part in it.
     fileprivate var loadCores: Int {
         shares.reduce(0) { $0 + ($1.number == nil ? 0 : $1.cores) }
-    }
-}
-
-extension FailureCode {
-    /// That of the moment, and not of what was asked for.
-    fileprivate var isOfCoordinator: Bool {
-        ["cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy"]
-            .contains(self)
     }
 }

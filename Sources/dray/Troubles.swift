@@ -1,0 +1,43 @@
+/// Why nothing of a catalog goes on: what of it is told, once each, and what is told of its end.
+struct Troubles {
+    /// What the coordinator says is the matter.
+    struct Trouble {
+        var text: String
+        /// What is told when it goes on. Troubles that end with the same words are of one kind.
+        var relief: String
+    }
+
+    enum Line: Hashable {
+        case trouble(String)
+        case relief(String)
+    }
+
+    /// Why the coordinator does not answer; nil while it does.
+    private var silence: String?
+    /// As it last answered.
+    private var trouble: Trouble?
+
+    /// What is the matter now.
+    var text: String? { silence ?? trouble?.text }
+
+    mutating func noAnswer(_ text: String) -> [Line] {
+        defer { silence = text }
+        return silence == nil ? [.trouble(text)] : []
+    }
+
+    /// - Parameter goesOn: the catalog runs; what keeps one from its end is not over with that.
+    mutating func answer(_ now: Trouble?, goesOn: Bool) -> [Line] {
+        var lines: [Line] = []
+        let wasSilent = silence != nil
+        silence = nil
+        if wasSilent { lines.append(.relief("the coordinator answers again")) }
+        if let now, wasSilent || now.relief != trouble?.relief {
+            // Anew after a silence: else its end would look like the end of this.
+            lines.append(.trouble(now.text))
+        } else if now == nil, let trouble, goesOn {
+            lines.append(.relief(trouble.relief))
+        }
+        trouble = now
+        return lines
+    }
+}
