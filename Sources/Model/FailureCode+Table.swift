@@ -43,7 +43,7 @@ extension FailureCode {
         row(105, "input.url", .never, "Use an http or https URL without control characters."),
         row(106, "input.field", .never, "Give the field a value in the range that is named."),
         row(107, "input.tooLarge", .never, "Make the input smaller; the limit is in the message."),
-        row(108, "input.destination", .never, "Name a place that can be written."),
+        row(108, "input.destination", .never, "Name a place that is free and can be written."),
         row(
             110, "input.notFound", .never,
             "Check the name or number: `dray status` lists them, with --state DIR those of a private cluster."
@@ -68,7 +68,8 @@ extension FailureCode {
         row(209, "origin.tooLarge", .never, "The body is larger than the limit for its role."),
         row(
             210, "origin.addressDenied", .never,
-            "If the address is meant, allow it: --allow-addresses."),
+            "If the address is meant, allow it: --allow-addresses, in a cluster of each `dray worker`."
+        ),
         row(
             211, "origin.encoding", .never, "The origin compressed a body that was asked for plain."
         ),
@@ -169,7 +170,9 @@ extension FailureCode {
         row(603, "worker.leaseLost", .never, "The lease ran out; what it held is done by another."),
         // 7xx: the cluster.
         row(700, "cluster.coordinatorUnreachable", .attempts(5), "Check DRAY_COORDINATOR."),
-        row(701, "cluster.databaseUnreachable", .attempts(5), "Check that PostgreSQL is up."),
+        row(
+            701, "cluster.databaseUnreachable", .attempts(5),
+            "Check that PostgreSQL is up and has that database."),
         row(702, "cluster.schemaNewer", .never, "The database is newer; upgrade this binary."),
         row(704, "cluster.unauthorized", .never, "Set DRAY_TOKEN to the cluster's token."),
         row(
@@ -179,7 +182,8 @@ extension FailureCode {
             706, "cluster.portInUse", .never, "Another process listens there; choose another port."),
         row(
             707, "cluster.stateInUse", .never,
-            "Another dray uses this state; choose another --state."),
+            "Wait for its end, choose another --state or, if it is `dray up`, set DRAY_COORDINATOR to it."
+        ),
         row(
             708, "cluster.postgresFailed", .never,
             "Do what the message says; the server log it names has more."),

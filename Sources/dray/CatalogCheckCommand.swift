@@ -35,17 +35,18 @@ enum CatalogCheckCommand {
         if arguments.flag("json") {
             Console.write(try json(reading))
         } else {
-            show(reading, of: source.label)
+            show(
+                reading, of: source.label ?? redacted(url: arguments.operands[0]),
+                isURL: source.label == nil)
         }
         return reading.failureCount == 0 ? .success : .usage
     }
 
     // MARK: Text
 
-    /// - Parameter name: the list's; nil for a URL that is the only one.
-    private static func show(_ reading: ListSource.Reading, of name: String?) {
+    /// - Parameter label: the list's name, or the URL that stands for one.
+    private static func show(_ reading: ListSource.Reading, of label: String, isURL: Bool) {
         let counts = reading.counts
-        let label = name ?? "LIST"
         let rows = [
             ("assets", HumanFormat.count(counts.assets)),
             ("titles", HumanFormat.count(counts.titles)),
@@ -58,7 +59,7 @@ enum CatalogCheckCommand {
         ]
         let form =
             reading.format.map(\.title)
-            ?? (name == nil ? "one URL" : "none of the forms that are read")
+            ?? (isURL ? "one URL" : "none of the forms that are read")
         Console.write(
             "\(printable(label)): \(form)\n"
                 + rows.map { "  \(TextLayout.padded($0.0, to: 13))\($0.1)\n" }.joined())

@@ -71,7 +71,7 @@ import Testing
     @Test func oneURLIsAListThatCanBeChecked() async throws {
         let answer = try await dray(["catalog", "check", "http://127.0.0.1:1/film.mp4"])
         #expect(answer.ending == .exited(0))
-        #expect(answer.output.hasPrefix("LIST: one URL\n"), "\(answer.output)")
+        #expect(answer.output.hasPrefix("http://127.0.0.1:1/film.mp4: one URL\n"))
         #expect(answer.output.contains("known bytes  none\n"))
     }
 
