@@ -6,7 +6,7 @@ import Testing
 enum Account {
     /// The user of the tests: root in CI, where the database server becomes `postgres`.
     case current
-    /// A user without any right, whom only root can become.
+    /// A user without any right: another one where root runs the tests, else the tests' own user.
     case ordinary
 
     /// Debian's `nobody` and `nogroup`.
@@ -37,6 +37,7 @@ final class EmbeddedHome {
         // this one starts would inherit the open file, which the kernel then does not run (ETXTBSY).
         try await ChildProcess.run(["cp", built, binary])
         mkdir(path("own"), 0o700)
+        guard geteuid() == 0 else { return }
         chown(path("own"), Account.ordinaryID, Account.ordinaryID)
     }
 
@@ -71,7 +72,7 @@ final class EmbeddedHome {
         _ arguments: [String], _ environment: [String: String] = [:]
     ) throws -> ChildProcess {
         var command: [String] = []
-        if account == .ordinary {
+        if account == .ordinary, geteuid() == 0 {
             let id = Account.ordinaryID
             // The death signal is lost with the change of the user, so it is asked for again.
             command = [
