@@ -27,7 +27,8 @@ extension CurlEasyDelegate {
 
 /// One easy handle, used for one request after another; confined to one loop.
 ///
-/// Settings that all requests share are made once, at the start; a request sets only what differs.
+/// Settings that all requests share are made once, at the start; a request sets only what differs. Where
+/// `CurlGlobal.keepsHeaderPointer`, each request has a handle of its own underneath, with the same settings.
 /// Redirects are never followed, netrc and the environment's proxies never used: which host is spoken
 /// to with which credentials is the owner's decision.
 package final class CurlEasy {
@@ -39,7 +40,9 @@ package final class CurlEasy {
         case abort
     }
 
-    let handle: UnsafeMutableRawPointer
+    private(set) var handle: UnsafeMutableRawPointer
+    /// It has been in a multi handle.
+    private var isUsed = false
     /// The owner of the transfer under way; set it before, and release it after.
     package var delegate: (any CurlEasyDelegate)?
     /// Borrowed by libcurl.
@@ -311,11 +314,27 @@ package final class CurlEasy {
     /// Less than its bound by the longest line.
     private static let surelyLongHeaderBytes = 200 << 10
 
-    /// Forgets what was said of the request before.
-    func begin() {
+    /// Forgets what was said of the request before; called once all is set, before the handle is added.
+    func begin() throws(CurlError) {
+        if isUsed, CurlGlobal.keepsHeaderPointer { try renew() }
+        isUsed = true
         errorText.pointee = 0
         headerBytes = 0
         localPort = nil
+    }
+
+    /// Replaces the handle by a new one with the same settings. Connections and resolved names belong to the
+    /// multi handle and stay.
+    private func renew() throws(CurlError) {
+        guard let fresh = curl_easy_duphandle(handle) else {
+            throw CurlError(.outOfMemory, "curl_easy_duphandle")
+        }
+        curl_easy_cleanup(handle)
+        handle = fresh
+        // Of the lists that it borrows this is the only one that libcurl does not pass on.
+        if let resolutions {
+            try check(dray_easy_set_resolve(handle, resolutions.list), "resolution")
+        }
     }
 }
 

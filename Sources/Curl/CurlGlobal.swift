@@ -16,6 +16,11 @@ package enum CurlGlobal {
     /// version 8.0 libcurl begins anew on it, and the second request fails (curl's issue 10634).
     package static let reusesPlainHTTP2 = dray_curl_version() >= 0x080000
 
+    /// Whether a handle that is used again keeps a pointer into the freed headers of its last answer: an answer
+    /// whose first header line is folded then corrupts the heap. From 7.84.0, with the headers API, to 8.0.1
+    /// (curl's issue 11101, never a CVE, so that distributions do not backport its fix).
+    package static let keepsHeaderPointer = (0x075400..<0x080100).contains(dray_curl_version())
+
     private static let result: CURLcode = {
         guard dray_openssl_init() == 1 else { return CURLE_FAILED_INIT }
         return dray_curl_global_init()

@@ -58,7 +58,7 @@ package final class CurlMulti {
     package func add(_ easy: CurlEasy) throws(CurlError) {
         loop.preconditionInLoop()
         precondition(!isClosed && easies[easy.handle] == nil)
-        easy.begin()
+        try easy.begin()
         if onClose != nil { try easy.reportClosing(to: self) }
         let code = curl_multi_add_handle(handle, easy.handle)
         guard code == CURLM_OK else {
