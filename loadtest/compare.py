@@ -47,6 +47,10 @@ def arguments():
              "wget2,streamlink,dray with --hls)"
     )
     parser.add_argument("--dray-arguments", default="", help="further arguments for dray prefetch")
+    parser.add_argument(
+        "--other-dray", metavar="FILE",
+        help="another build of dray, to compare with as the tool other-dray"
+    )
     parser.add_argument("--json", metavar="FILE", help="also write every run to FILE")
     parser.add_argument(
         "--max-ratio", type=float,
@@ -70,6 +74,8 @@ def arguments():
     names = options.tools.split(",")
     if STREAMLINK in names and not options.hls:
         parser.error("streamlink takes a playlist: --hls")
+    if ("other-dray" in names) != (options.other_dray is not None):
+        parser.error("--other-dray FILE goes with the tool other-dray: --tools other-dray,dray")
     if options.files < 1 or options.size < 16 or options.rounds < 1:
         parser.error("--files and --rounds take 1 or more, --size 16 or more")
     return options
@@ -197,7 +203,7 @@ def measure(tool, destination, run):
         "leaseToResultSeconds": lease_to_result(log_path) if tool.name == "dray" else None,
         "cpuSeconds": round(cpu_seconds() - before, 3),
         "peakMiB": round(
-            watch.peak if tool.name in ("dray", "engine") else usage.ru_maxrss / 1024, 1),
+            watch.peak if tool.name in ("dray", "other-dray", "engine") else usage.ru_maxrss / 1024, 1),
         "problem": problem,
     }
 

@@ -72,9 +72,13 @@ class Tool:
             case "curl":
                 return ["curl", "--silent", "--parallel", "--parallel-max", "50",
                         "--create-dirs", "--config", self.input]
-            case "dray":
-                return [self.options.dray, "prefetch", self.input, "--to", destination,
-                        "--state", self.options.state, "--name", f"round-{run}", "--quiet",
+            case "dray" | "other-dray":
+                is_other = self.name == "other-dray"
+                # A state directory of its own: its database may be of another version.
+                return [self.options.other_dray if is_other else self.options.dray,
+                        "prefetch", self.input, "--to", destination,
+                        "--state", f"{self.options.state}/{self.name}",
+                        "--name", f"round-{run}", "--quiet",
                         *shlex.split(self.options.dray_arguments)]
             case "streamlink":
                 return ["streamlink", "--loglevel", "error", "--output", destination / "title.ts",
@@ -107,7 +111,7 @@ class Tool:
 
     def root(self, destination):
         """Where path_of(0) lies: dray puts a directory of the host's name before the path."""
-        if self.name not in ("dray", "engine"):
+        if self.name not in ("dray", "other-dray", "engine"):
             return destination
         return destination / self.options.origin.removeprefix("http://")
 

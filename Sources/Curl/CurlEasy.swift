@@ -308,8 +308,10 @@ package final class CurlEasy {
     }
 
     /// Of a transfer that ended with `.receiveFailed`: its chunks, or the trailers after them, are not
-    /// as they have to be (RFC 9112, 7.1). libcurl has no code for it, only words.
-    package var hasBrokenChunks: Bool { errorDetail.hasSuffix("in chunked-encoding") }
+    /// as they have to be (RFC 9112, 7.1). libcurl has no code for it, only words; from version 8 on others too.
+    package var hasBrokenChunks: Bool {
+        errorDetail.hasSuffix("in chunked-encoding") || errorDetail.hasPrefix("chunk ")
+    }
 
     /// Less than its bound by the longest line.
     private static let surelyLongHeaderBytes = 200 << 10
