@@ -1,0 +1,1 @@
+"""The fuzzer of whole answers: scripts/fuzz answers."""
