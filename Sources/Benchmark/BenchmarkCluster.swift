@@ -53,7 +53,7 @@ final class BenchmarkCluster: Sendable {
     /// A connection as the coordinators have them, but without a limit of time.
     func connect(_ url: String) async throws -> PostgresConnection {
         let connection = try await PostgresConnection.connect(
-            PostgresConfiguration(
+            PostgresConfiguration.queue(
                 url: url, applicationName: "dray benchmark", statementTimeoutSeconds: nil,
                 sessionSettings: JobQueue.sessionSettings), on: loop)
         opened.withLock { $0.connections.append(connection) }

@@ -64,7 +64,7 @@ package final class Coordinator: Sendable {
             throw Failure("worker.internal", "No event loop could be made: \(error)")
         }
         pool = PostgresPool(
-            PostgresConfiguration(
+            PostgresConfiguration.queue(
                 url: configuration.databaseURL, applicationName: "dray coordinator",
                 sessionSettings: JobQueue.sessionSettings),
             maximumConnections: configuration.databaseConnections, on: loop)
@@ -154,7 +154,7 @@ package final class Coordinator: Sendable {
         while !Task.isCancelled {
             do {
                 let connection = try await PostgresConnection.connect(
-                    PostgresConfiguration(
+                    PostgresConfiguration.queue(
                         url: configuration.databaseURL, applicationName: "dray listener"),
                     on: loop)
                 try await connection.listen(to: "dray_work")

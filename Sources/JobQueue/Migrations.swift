@@ -52,22 +52,30 @@ package enum Migrations {
     /// Brings the database to this binary's version and returns the version it was at.
     ///
     /// Safe to run from many processes at once: they wait for each other. A database that is newer
-    /// than the binary is refused with `cluster.schemaNewer` and left as it is.
+    /// than the binary is refused with `cluster.schemaNewer` and left as it is. With `role`, that role is granted
+    /// what a coordinator needs. A database that is at its version is only read.
     @discardableResult
-    package static func migrate(_ pool: PostgresPool) async throws(Failure) -> Int {
-        try await withVersion(pool) { connection, version in
-            for step in steps where step.version > version {
-                try await connection.simple(step.up)
-                _ = try await connection.query(
-                    "INSERT INTO schema_migration (version) VALUES ($1)",
-                    [.int(Int64(step.version))])
+    package static func migrate(
+        _ pool: PostgresPool, grantingTo role: String? = nil
+    ) async throws(Failure) -> Int {
+        try await withVersion(pool) { connection, schema, version in
+            if version < currentVersion {
+                try schema.requireOwner(version: version)
+                for step in steps where step.version > version {
+                    try await connection.simple(step.up)
+                    _ = try await connection.query(
+                        "INSERT INTO schema_migration (version) VALUES ($1)",
+                        [.int(Int64(step.version))])
+                }
+                try await schema.pinFunctions(connection)
             }
+            if let role { try await schema.grant(to: role, connection) }
         }
     }
 
     /// Takes the database back to `target`; what newer versions stored is lost.
     package static func revert(_ pool: PostgresPool, to target: Int) async throws(Failure) {
-        _ = try await withVersion(pool) { connection, version in
+        _ = try await withVersion(pool) { connection, _, version in
             for step in steps.reversed() where step.version > target && step.version <= version {
                 try await connection.simple(step.down)
                 _ = try await connection.query(
@@ -81,22 +89,12 @@ package enum Migrations {
     /// transaction.
     private static func withVersion(
         _ pool: PostgresPool,
-        _ body: @escaping @Sendable (PostgresConnection, Int) async throws -> Void
+        _ body: @escaping @Sendable (PostgresConnection, Schema, Int) async throws -> Void
     ) async throws(Failure) -> Int {
         do {
             return try await pool.withConnection { connection in
                 try await connection.transaction { connection in
-                    // Of this schema alone, under a name that is nobody else's by accident.
-                    _ = try await connection.query(
-                        "SELECT pg_advisory_xact_lock("
-                            + "hashtextextended('dray.schema.' || current_schema(), 0))", [])
-                    try await connection.simple(
-                        """
-                        CREATE TABLE IF NOT EXISTS schema_migration (
-                            version int PRIMARY KEY,
-                            applied_at timestamptz NOT NULL DEFAULT now()
-                        )
-                        """)
+                    let schema = try await Schema.prepare(connection)
                     let rows = try await connection.query(
                         "SELECT coalesce(max(version), 0)::bigint AS version FROM schema_migration",
                         [])
@@ -107,7 +105,7 @@ package enum Migrations {
                             "The database has schema version \(version); this binary knows "
                                 + "versions up to \(currentVersion).")
                     }
-                    try await body(connection, version)
+                    try await body(connection, schema, version)
                     return version
                 }
             }

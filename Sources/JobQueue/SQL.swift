@@ -63,6 +63,11 @@ enum SQL {
             ])
     }
 
+    /// What a coordinator's role needs; both are identifiers.
+    static func grant(schema: String, role: String) -> String {
+        text(PackageResources.schema_grant_sql, ["schema": schema, "role": role])
+    }
+
     /// Other placeholders stay, for whoever fills them.
     private static func text(_ bytes: [UInt8], _ values: [String: String]) -> String {
         var filled: [UInt8] = []

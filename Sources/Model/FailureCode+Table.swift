@@ -198,6 +198,9 @@ extension FailureCode {
         row(
             713, "cluster.abandoned", .never,
             "Nobody followed the load test any more, and it was stopped; run it again."),
+        row(
+            714, "cluster.schemaOwner", .never,
+            "Run `dray database migrate` as the schema's owner, with --grant ROLE for this one."),
     ]
 
     private static func row(

@@ -104,9 +104,13 @@ struct ConnectionHandle: @unchecked Sendable {
         if let seconds = configuration.statementTimeoutSeconds {
             settings["statement_timeout"] = "\(Int(min(max(seconds * 1000, 1), 2_000_000_000)))"
         }
-        let script = try settings.map { setting throws(PostgresError) in
+        var script = try settings.map { setting throws(PostgresError) in
             let name = try PostgresEscaping.identifier(setting.key)
             return "SET \(name) = \(try PostgresEscaping.literal(setting.value))"
+        }
+        if case .pinned(let standard) = configuration.searchPath {
+            let schema = try PostgresEscaping.identifier(schemaOfClient(secrets) ?? standard)
+            script.append("SET search_path = \(schema), pg_catalog, pg_temp")
         }
         if !script.isEmpty {
             let result = PQexec(pointer, script.joined(separator: ";"))
@@ -118,6 +122,25 @@ struct ConnectionHandle: @unchecked Sendable {
         guard PQsetnonblocking(pointer, 1) == 0 else {
             throw PostgresError(.cannotConnect, message(without: secrets))
         }
+    }
+
+    /// The first schema of a search path that came with the connection; nil where it is the server's or the role's.
+    private func schemaOfClient(_ secrets: [String]) throws(PostgresError) -> String? {
+        // Qualified to the operator: the search path is still anybody's.
+        let result = PQexec(
+            pointer,
+            """
+            SELECT setting FROM pg_catalog.pg_settings
+            WHERE name OPERATOR(pg_catalog.=) 'search_path' AND source OPERATOR(pg_catalog.=) 'client'
+            """)
+        defer { PQclear(result) }
+        guard PQresultStatus(result) == PGRES_TUPLES_OK else {
+            throw PostgresError(.cannotConnect, message(without: secrets))
+        }
+        guard PQntuples(result) == 1, let value = PQgetvalue(result, 0, 0) else { return nil }
+        let first = String(cString: value).prefix { $0 != "," }
+        let name = first.filter { $0 != "\"" && $0 != " " }
+        return name.isEmpty ? nil : name
     }
 
     private static func withCStrings<T>(

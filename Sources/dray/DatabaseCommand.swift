@@ -18,7 +18,10 @@ enum DatabaseCommand {
                 options: [
                     CommandOption(
                         "database", .text(placeholder: "URL"), required: true,
-                        help: "postgresql://USER@HOST/NAME, or anything else that libpq takes.")
+                        help: "postgresql://USER@HOST/NAME, or anything else that libpq takes."),
+                    CommandOption(
+                        "grant", .text(placeholder: "ROLE"),
+                        help: "Also grant ROLE what a coordinator needs, and no more."),
                 ],
                 action: migrate)
         ])
@@ -29,12 +32,13 @@ enum DatabaseCommand {
             let loop = try EventLoop(name: "database")
             defer { loop.shutdown() }
             let pool = PostgresPool(
-                PostgresConfiguration(
+                PostgresConfiguration.queue(
                     url: arguments.text("database") ?? "", applicationName: "dray migrate"),
                 maximumConnections: 1, on: loop)
             let result: Result<Int, Failure>
             do {
-                result = .success(try await Migrations.migrate(pool))
+                result = .success(
+                    try await Migrations.migrate(pool, grantingTo: arguments.text("grant")))
             } catch {
                 result = .failure(error)
             }

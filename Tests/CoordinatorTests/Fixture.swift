@@ -92,7 +92,7 @@ struct Fixture {
     /// Everything that all tables hold, as one hash.
     func tables() async throws -> String {
         let names = try await execute(
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'dray' ORDER BY 1")
         let rows = names.split(separator: "\n").map {
             "SELECT '\($0)' || t::text AS line FROM \($0) AS t"
         }.joined(separator: " UNION ALL ")

@@ -1,6 +1,7 @@
 import Coordinator
 import CoordinatorClient
 import EventLoop
+import JobQueue
 import Model
 import Postgres
 import TestSupport
@@ -76,7 +77,7 @@ import Testing
             let loop = try EventLoop(name: "holder")
             defer { loop.shutdown() }
             let holder = try await PostgresConnection.connect(
-                PostgresConfiguration(url: fixture.databaseURL), on: loop)
+                PostgresConfiguration.queue(url: fixture.databaseURL), on: loop)
             let (underWay, stopping) = try await holder.transaction { holder in
                 let row = try #require(
                     try await holder.query("SELECT pg_backend_pid()::bigint").firstRow)

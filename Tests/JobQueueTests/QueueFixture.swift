@@ -22,7 +22,7 @@ struct QueueFixture {
         loop = try EventLoop(name: "queue-tests")
         url = try await server.schemaURL(name)
         pool = PostgresPool(
-            PostgresConfiguration(
+            PostgresConfiguration.queue(
                 url: url,
                 sessionSettings: JobQueue.sessionSettings), maximumConnections: 8,
             on: loop)

@@ -28,7 +28,7 @@ import Testing
         _ work: Work, _ fixture: F, _ handle: CatalogHandle
     ) async throws {
         let pool = PostgresPool(
-            PostgresConfiguration(
+            PostgresConfiguration.queue(
                 url: fixture.url, statementTimeoutSeconds: 2,
                 sessionSettings: JobQueue.sessionSettings),
             maximumConnections: 2, on: fixture.loop)

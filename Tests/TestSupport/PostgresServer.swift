@@ -74,12 +74,14 @@ package final class PostgresServer: Sendable {
         return url(database: database)
     }
 
-    /// Runs SQL by psql and answers its unaligned output, a row a line, columns parted by `|`.
+    /// Runs SQL by psql and answers its unaligned output, a row a line, columns parted by `|`. Names are looked up in
+    /// Dray's schema first.
     @discardableResult
     package func execute(_ sql: String, database: String = "postgres") async throws -> String {
         try await ChildProcess.run([
             try Self.program("psql"), "--no-psqlrc", "--quiet", "--tuples-only", "--no-align",
-            "--set=ON_ERROR_STOP=1", "--command=\(sql)", url(database: database),
+            "--set=ON_ERROR_STOP=1", "--command=\(sql)",
+            url(database: database) + "&options=-c%20search_path%3Ddray,public",
         ])
     }
 

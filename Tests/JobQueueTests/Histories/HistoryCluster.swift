@@ -30,14 +30,14 @@ struct HistoryCluster: Sendable {
         let url = try await PostgresServer.shared().databaseURL(name)
         let loop = try EventLoop(name: "histories")
         let control = PostgresPool(
-            PostgresConfiguration(
+            PostgresConfiguration.queue(
                 url: url, sessionSettings: ["plan_cache_mode": "force_generic_plan"]),
             maximumConnections: 2, on: loop)
         try await Migrations.migrate(control)
         let label = "history-\(UUID().uuidString.prefix(8))"
         let pools = (0..<HistoryGenerator.coordinators).map { number in
             PostgresPool(
-                PostgresConfiguration(
+                PostgresConfiguration.queue(
                     url: url, applicationName: "\(label)-\(number)",
                     sessionSettings: JobQueue.sessionSettings),
                 maximumConnections: 4, on: loop)

@@ -1,0 +1,198 @@
+import EventLoop
+import Foundation
+import JobQueue
+import Model
+import Postgres
+import TestSupport
+import Testing
+
+/// A database of its own: whose names are found in it, and by which roles.
+@Suite("The schema and its roles")
+struct SchemaTests {
+    let server: PostgresServer
+    let loop: EventLoop
+    let url: String
+    let database: String
+
+    init() async throws {
+        server = try await PostgresServer.shared()
+        loop = try EventLoop(name: "schema-tests")
+        url = try await server.databaseURL("schema")
+        database = try #require(
+            url.split(separator: "?").first?.split(separator: "/").last.map(String.init))
+    }
+
+    @discardableResult
+    private func with<T>(
+        _ url: String, _ body: (PostgresPool) async throws -> T
+    ) async throws -> T {
+        let pool = PostgresPool(
+            PostgresConfiguration.queue(url: url, sessionSettings: JobQueue.sessionSettings),
+            maximumConnections: 4, on: loop)
+        do {
+            let value = try await body(pool)
+            await pool.shutdown()
+            return value
+        } catch {
+            await pool.shutdown()
+            throw error
+        }
+    }
+
+    private func login(_ role: String) -> String {
+        url.replacingOccurrences(of: "user=postgres", with: "user=\(role)")
+    }
+
+    /// One value, by psql.
+    private func value(_ sql: String) async throws -> String {
+        try await server.execute(sql, database: database)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// Names of roles are the whole server's.
+    private func role(_ name: String) -> String { "\(database)_\(name)" }
+
+    /// A catalog of two files, from its submission to its end.
+    private func work(_ pool: PostgresPool) async throws {
+        let queue = JobQueue(pool: pool)
+        let handle = try await queue.open(
+            CatalogSubmission(
+                name: "movies", storageURL: QueueFixture.site, priority: 5, notBefore: nil,
+                deadline: nil))
+        try await queue.add(
+            ["a", "b"].map { QueueFixture.file($0) }, to: handle.id, generation: handle.generation)
+        try await queue.start(handle.id, generation: handle.generation)
+        let worker: WorkerID = QueueFixture.newID()
+        while true {
+            let grant = try await queue.lease(
+                LeaseRequest(worker: worker, queues: [], maxJobs: 10, waitMilliseconds: 0),
+                as: QueueFixture.newID())
+            guard grant.lease != nil else { break }
+            let done = grant.jobs.map { QueueFixture.done($0, grant) }
+            _ = try await queue.report(ReportRequest(worker: worker, results: done))
+            while try await queue.fold() { await Task.yield() }
+        }
+        try await queue.sweep()
+        #expect(try await completed(pool) == 2)
+    }
+
+    private func completed(_ pool: PostgresPool) async throws -> Int64? {
+        try await pool.query("SELECT count(*)::bigint FROM asset WHERE state = 'completed'")
+            .firstRow?.int64(0)
+    }
+
+    @Test("functions, operators and tables of others in public are not found")
+    func shadows() async throws {
+        // What anybody who may create in public can make: a better match for a call of Dray's, a table before it
+        // has one, an operator.
+        try await server.execute(
+            """
+            CREATE SCHEMA IF NOT EXISTS public; GRANT ALL ON SCHEMA public TO PUBLIC;
+            CREATE TABLE public.ran (what text); GRANT ALL ON public.ran TO PUBLIC;
+            CREATE FUNCTION public.hashtextextended(text, int) RETURNS bigint LANGUAGE plpgsql AS
+                $$ BEGIN INSERT INTO public.ran VALUES ('function'); RETURN 1; END $$;
+            CREATE FUNCTION public.matches(int, bigint) RETURNS bool LANGUAGE plpgsql AS
+                $$ BEGIN INSERT INTO public.ran VALUES ('operator'); RETURN true; END $$;
+            CREATE OPERATOR public.= (LEFTARG = int, RIGHTARG = bigint, FUNCTION = public.matches);
+            """, database: database)
+        try await server.execute("CREATE TABLE public.job (id int)", database: database)
+        try await with(url) { pool in
+            try await Migrations.migrate(pool)
+            try await work(pool)
+        }
+        #expect(
+            try await server.execute("SELECT DISTINCT what FROM public.ran", database: database)
+                .isEmpty)
+        // The same from a session of somebody else: functions keep the path that they were made with.
+        let unpinned = try await server.execute(
+            """
+            SELECT p.proname FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+            WHERE p.pronamespace = 'dray'::regnamespace AND l.lanname = 'plpgsql'
+                AND NOT EXISTS (SELECT FROM unnest(p.proconfig) c
+                    WHERE c = 'search_path=dray, pg_catalog, pg_temp')
+            """, database: database)
+        #expect(unpinned.isEmpty)
+        loop.shutdown()
+    }
+
+    @Test("a coordinator's role works, and neither makes nor changes what is not its own")
+    func roles() async throws {
+        let (owner, coordinator) = (role("owner"), role("coordinator"))
+        try await server.execute(
+            """
+            CREATE ROLE \(owner) LOGIN; CREATE ROLE \(coordinator) LOGIN;
+            GRANT CREATE ON DATABASE \(database) TO \(owner)
+            """)
+        // Before there is anything, it cannot make it.
+        await #expect(throws: Failure.self) {
+            try await with(login(coordinator)) { try await Migrations.migrate($0) }
+        }
+        try await with(login(owner)) { pool in
+            try await Migrations.migrate(pool, grantingTo: coordinator)
+        }
+        try await with(login(coordinator)) { pool in
+            #expect(try await Migrations.migrate(pool) == Migrations.currentVersion)
+            try await work(pool)
+            for statement in [
+                "CREATE TABLE dray.other (id int)", "DROP TABLE dray.job",
+                "ALTER TABLE dray.job ADD COLUMN x int", "TRUNCATE dray.job",
+                "CREATE OR REPLACE FUNCTION dray.promote_jobs(of_queue bigint) RETURNS void "
+                    + "LANGUAGE sql AS 'SELECT'",
+                "CREATE SCHEMA other",
+            ] {
+                await #expect(throws: PostgresError.self, "\(statement)") {
+                    try await pool.query(statement)
+                }
+            }
+        }
+        // A version that it would have to make is refused with what to do.
+        try await server.execute(
+            "DELETE FROM dray.schema_migration WHERE version = \(Migrations.currentVersion)",
+            database: database)
+        await #expect {
+            try await with(login(coordinator)) { try await Migrations.migrate($0) }
+        } throws: { ($0 as? Failure)?.code == "cluster.schemaOwner" }
+        loop.shutdown()
+    }
+
+    @Test("a schema dray that another role made is refused")
+    func foreignSchema() async throws {
+        let (stranger, owner) = (role("stranger"), role("owner"))
+        try await server.execute("CREATE ROLE \(stranger); CREATE ROLE \(owner) LOGIN")
+        try await server.execute(
+            "CREATE SCHEMA dray AUTHORIZATION \(stranger); GRANT ALL ON SCHEMA dray TO PUBLIC",
+            database: database)
+        await #expect {
+            try await with(login(owner)) { try await Migrations.migrate($0) }
+        } throws: { ($0 as? Failure)?.code == "cluster.schemaOwner" }
+        loop.shutdown()
+    }
+
+    @Test("tables of former versions move from public, with what they hold")
+    func move() async throws {
+        // Former versions worked in whatever the search path began with.
+        let inPublic = "\(url)&options=-c%20search_path%3Dpublic"
+        try await with(inPublic) { pool in
+            try await Migrations.migrate(pool)
+            try await work(pool)
+        }
+        try await with(url) { pool in
+            #expect(try await Migrations.migrate(pool) == Migrations.currentVersion)
+            #expect(try await completed(pool) == 2)
+            try await pool.query("UPDATE asset SET state = state")
+        }
+        let relations = try await value(
+            """
+            SELECT c.relname FROM pg_class c
+            WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v', 'S')
+            """)
+        #expect(relations == "schema_migration")
+        let functions = try await value(
+            "SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace")
+        #expect(functions == "0")
+        // What a binary of before reads there is newer than itself.
+        let left = try await value("SELECT version FROM public.schema_migration")
+        #expect(try #require(Int(left)) > Migrations.currentVersion)
+        loop.shutdown()
+    }
+}
