@@ -42,9 +42,6 @@ let package = Package(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(
-            name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
-            providers: [.apt(["libmicrohttpd-dev"])]),
-        .systemLibrary(
             name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(
             name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
@@ -57,7 +54,7 @@ let package = Package(
         library("Digest", ["CCrypto"]),
         library("Curl", ["CCurl", "EventLoop"]),
         library("Postgres", ["CPostgres", "EventLoop"]),
-        library("HTTPServer", ["CMicroHTTPD"]),
+        library("HTTPServer", ["CLinux", "EventLoop", "HTTP1"]),
         library("XML", ["CLibXML2"]),
         library("Gzip", ["CZlib"]),
         library("HTTP1"),

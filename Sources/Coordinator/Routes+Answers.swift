@@ -72,13 +72,18 @@ extension Routes {
     static func refusal(_ refusal: HTTPServer.Refusal) -> HTTPResponse {
         let code: FailureCode =
             switch refusal {
-            case .malformedTarget: "input.malformed"
-            case .bodyTooLarge: "input.tooLarge"
-            case .tooManyBodies: "cluster.busy"
+            case .malformedRequest, .malformedTarget, .versionNotSupported, .unknownCoding:
+                "input.malformed"
+            case .targetTooLong, .headersTooLarge, .bodyTooLarge: "input.tooLarge"
+            case .timedOut: "input.timeout"
+            case .tooManyBodies, .tooManyConnections: "cluster.busy"
             // As if it were gone: callers go on to another one.
             case .shuttingDown: "cluster.coordinatorUnreachable"
+            case .unsendableAnswer: "worker.internal"
             }
-        return response(to: Failure(code, "The request: \(refusal.reason)."))
+        var answer = response(to: Failure(code, "The request: \(refusal.reason)."))
+        answer.status = refusal.status
+        return answer
     }
 
     static func response(to failure: Failure) -> HTTPResponse {

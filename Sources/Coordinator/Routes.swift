@@ -101,6 +101,16 @@ struct Routes: Sendable {
         }
     }
 
+    /// Whether a request comes from somebody for whom room is kept, whatever strangers do.
+    func knows(_ request: HTTPRequest) -> Bool {
+        do throws(Failure) {
+            try access.check(request)
+            return true
+        } catch {
+            return false
+        }
+    }
+
     func answer(_ request: HTTPRequest) async -> HTTPResponse {
         if let refusal = refusal(of: request) { return refusal }
         do {

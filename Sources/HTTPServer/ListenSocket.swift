@@ -1,4 +1,3 @@
-internal import CMicroHTTPD
 internal import Glibc
 
 /// Why a server did not start.
@@ -74,40 +73,6 @@ enum ListenSocket {
             return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
                 UInt16(bigEndian: $0.pointee.sin_port)
             }
-        }
-    }
-}
-
-/// What a peer's address says.
-enum PeerAddress {
-    /// The numeric form, and whether it is this machine.
-    static func describe(_ address: UnsafePointer<sockaddr>?) -> (text: String, isLoopback: Bool) {
-        guard let address else { return ("", false) }
-        switch Int32(address.pointee.sa_family) {
-        case AF_INET:
-            return address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-                var source = $0.pointee.sin_addr
-                let isLoopback = UInt32(bigEndian: source.s_addr) >> 24 == 127
-                return (text(AF_INET, &source), isLoopback)
-            }
-        case AF_INET6:
-            return address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
-                var source = $0.pointee.sin6_addr
-                let bytes = withUnsafeBytes(of: source) { Array($0) }
-                let zeros = [UInt8](repeating: 0, count: 10)
-                let isMapped = bytes.starts(with: zeros + [255, 255])
-                let isLoopback =
-                    isMapped ? bytes[12] == 127 : bytes == zeros + [0, 0, 0, 0, 0, 1]
-                return (text(AF_INET6, &source), isLoopback)
-            }
-        default: return ("", false)
-        }
-    }
-
-    private static func text(_ family: Int32, _ source: UnsafeRawPointer) -> String {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
-            inet_ntop(family, source, buffer.baseAddress, socklen_t(buffer.count))
-                .map { String(cString: $0) } ?? ""
         }
     }
 }
