@@ -69,7 +69,7 @@ struct Routes: Sendable {
         case "interrupt":
             return [
                 "POST": { request in
-                    let _: [String: String] = try Self.body(of: request)
+                    let _: NoFields = try Self.body(of: request)
                     try await queue.interrupt(try catalog(number))
                     return HTTPResponse(status: 204)
                 }

@@ -23,6 +23,9 @@ package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertibl
 
 /// Opens listening sockets.
 enum ListenSocket {
+    /// As many as Linux lets wait to be accepted: one that finds no room asks again after a second.
+    private static let backlog: Int32 = 4_096
+
     /// A nonblocking, close-on-exec socket that listens on `address`, and its port.
     static func open(
         _ address: String, port: UInt16
@@ -44,7 +47,7 @@ enum ListenSocket {
         setsockopt(
             descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
         guard bind(descriptor, target.pointee.ai_addr, target.pointee.ai_addrlen) == 0,
-            listen(descriptor, 1024) == 0
+            listen(descriptor, backlog) == 0
         else {
             let error = failure("bind", place)
             close(descriptor)

@@ -108,7 +108,7 @@ final class ServerLoop: Sendable {
 
     private func accept() {
         // Not all at once: those that are there have something to say as well.
-        for _ in 0..<64 {
+        for _ in 0..<256 {
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             let kind = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)

@@ -63,10 +63,10 @@ import Testing
                 databaseURL: url, address: "127.0.0.2", port: 0, token: nil))
         let port = try await coordinator.start()
         let client = try CoordinatorClient(endpoints: "http://127.0.0.2:\(port)", token: nil)
-        let status = await Result { try await client.status() }
+        let sites = try? await client.sites()
         client.shutdown()
         await coordinator.stop()
-        #expect(try status.get().queues.isEmpty)
+        #expect(sites != nil)
     }
 
     private static func startFailure(

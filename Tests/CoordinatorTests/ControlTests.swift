@@ -87,7 +87,8 @@ import Testing
         limits(#""limits":{"bytesPerSecond":999}"#),
         limits(#""limits":{"bytesPerSecond":9223372036854775807}"#),
         Case(
-            target: "/v1/origins/limits", body: #"{"origin":"https://cdn.example"}"#, status: 404,
+            target: "/v1/origins/limits", body: #"{"origin":"https://cdn.example","limits":null}"#,
+            status: 404,
             code: "input.notFound"),
         Case(target: "/v1/sites/settings", body: #"{"site":"srv-edge"}"#),
         Case(target: "/v1/sites/settings", body: #"{"site":"","schedule":"off"}"#),

@@ -25,7 +25,7 @@ import Testing
                 ("/ HTTP/1.1\r\nnonsense", [:], 400, "input.malformed"),
                 ("/\(long)", [:], 414, "input.tooLarge"),
                 ("/", ["X-Long": long], 431, "input.tooLarge"),
-                ("/ HTTP/2.0\r\nX: y", [:], 400, "input.malformed"),
+                ("/ HTTP/2.0\r\nX: y", [:], 505, "input.malformed"),
                 ("/", ["Transfer-Encoding": "gzip"], 501, "input.malformed"),
             ]
             for one in cases {
