@@ -28,7 +28,8 @@ let fuzzing: [Target] =
     isFuzzed
     ? [
         .executableTarget(
-            name: "Fuzz", dependencies: ["Catalog", "Gzip", "HTTP1", "Model"], path: "Tests/Fuzz",
+            name: "Fuzz", dependencies: ["Catalog", "Gzip", "HTTP1", "HTTPServer", "Model"],
+            path: "Tests/Fuzz",
             exclude: ["corpus"],
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
     ] : []

@@ -1,17 +1,17 @@
 internal import Glibc
-internal import HTTP1
+package import HTTP1
 
 /// What the head of an HTTP/1 request says (RFC 9112, 2 to 6).
 ///
 /// Strict: what two readers could take for different requests is refused, such as lines that end in LF
 /// alone or are continued, blanks before a colon, or two lengths.
-struct RequestHead {
-    var method: String
+package struct RequestHead {
+    package private(set) var method: String
     /// As sent.
-    var target: String
-    var headers: [(name: String, value: String)] = []
+    package private(set) var target: String
+    package private(set) var headers: [(name: String, value: String)] = []
     /// How its body ends.
-    var body = ResponseBody.none
+    package private(set) var body = ResponseBody.none
     /// Of the body, where the head says it.
     var length: Int64?
     /// HTTP/1.0.
@@ -29,7 +29,7 @@ struct RequestHead {
     /// Looks for a head at the start of `bytes`; nil while its end has not come.
     ///
     /// - Parameter start: bytes that were searched before.
-    static func length(
+    package static func length(
         in bytes: UnsafeRawBufferPointer, from start: Int
     ) throws(HTTPServer.Refusal) -> Int? {
         // Whatever speaks something else (TLS, say) is answered before it waits for an answer.
@@ -46,7 +46,7 @@ struct RequestHead {
     }
 
     /// Reads a head whose `length` is that of `bytes`.
-    init(_ bytes: UnsafeRawBufferPointer) throws(HTTPServer.Refusal) {
+    package init(_ bytes: UnsafeRawBufferPointer) throws(HTTPServer.Refusal) {
         var lines = Lines(bytes)
         (method, target, isOld) = try Self.requestLine(try lines.next())
         var fields = Fields()

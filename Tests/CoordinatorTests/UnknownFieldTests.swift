@@ -62,7 +62,7 @@ import Testing
             "/v1/heartbeats",
             #"{"worker":"\#(worker)","leases":[],"progress":{"1":{"receivedBytes":1,"#
                 + #""expectedBytes":2,"transfers":1,"odd":1}},"name":"n","activeTransfers":0}"#,
-            "progress.1.odd"
+            "progress[1].odd"
         ),
         (
             "/v1/segments",
