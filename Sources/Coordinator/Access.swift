@@ -36,8 +36,8 @@ struct Access: Sendable {
         return difference == 0
     }
 
-    /// Whether a Host header names this machine by a name that nobody else can give an address to: a name or
-    /// an address, then nothing or a port (RFC 9110, 7.2).
+    /// Tells whether a Host header names this machine by a name that nobody else can give an
+    /// address to: a name or an address, then nothing or a port (RFC 9110, 7.2).
     static func isLoopback(host header: String) -> Bool {
         let bytes = Array(header.utf8)
         let isBracketed = bytes.first == UInt8(ascii: "[")
@@ -58,7 +58,8 @@ struct Access: Sendable {
             && digits.allSatisfy { (0x30...0x39).contains($0) }
     }
 
-    /// An address of 127.0.0.0/8 in four decimal numbers: of other spellings a resolver may make another.
+    /// Tells an address of 127.0.0.0/8 in four decimal numbers: of other spellings a resolver may
+    /// make another.
     private static func isLoopbackIPv4(_ host: String) -> Bool {
         let parts = host.utf8.split(
             separator: UInt8(ascii: "."), omittingEmptySubsequences: false)

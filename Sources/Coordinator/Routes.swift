@@ -101,7 +101,7 @@ struct Routes: Sendable {
         }
     }
 
-    /// Whether a request comes from somebody for whom room is kept, whatever strangers do.
+    /// Tells whether a request comes from somebody for whom room is kept, whatever strangers do.
     func knows(_ request: HTTPRequest) -> Bool {
         do throws(Failure) {
             try access.check(request)

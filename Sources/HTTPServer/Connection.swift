@@ -7,8 +7,8 @@ internal import HTTP1
 /// Confined to its server's loop. Every state but `handling` has a deadline.
 final class Connection {
     private enum State {
-        /// A request's head is awaited; without any of it, the connection is idle. Can move to `body`,
-        /// and to `writing` for what is refused.
+        /// A request's head is awaited; without any of it, the connection is idle. Can move to
+        /// `body`, and to `writing` for what is refused.
         case head
         /// Can move to `handling`, and to `writing` for what is refused.
         case body(ArrivingBody)
@@ -16,8 +16,9 @@ final class Connection {
         case handling(Exchange)
         /// Can move to `head` and `lingering`.
         case writing(Exchange?)
-        /// Everything is answered; what the peer still sends is dropped until it has closed its side:
-        /// closed with bytes unread, the connection would be reset and the answer lost with it.
+        /// Everything is answered; what the peer still sends is dropped until it has closed its
+        /// side: closed with bytes unread, the connection would be reset and the answer lost with
+        /// it.
         case lingering
         case closed
     }
@@ -63,7 +64,8 @@ final class Connection {
         receive()
     }
 
-    /// What keeps the kernel from watching is a lack of memory: a deadline ends what is not heard of then.
+    /// What keeps the kernel from watching is a lack of memory: a deadline ends what is not heard
+    /// of then.
     private func watch(for interest: Interest) {
         if server.loop.isRegistered(descriptor) {
             try? server.loop.modify(descriptor, for: interest)

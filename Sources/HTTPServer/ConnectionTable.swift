@@ -1,15 +1,15 @@
-/// Which connections there are, and which one gives way when another comes.
+/// Decides which connection gives way when another comes.
 ///
-/// A connection is a stranger's until a request on it has shown a token; strangers are bounded in all
-/// and for each address, and the oldest of them gives way. So there is always room for who has a token,
-/// whatever others do. Decides and does nothing else: the owner closes what gives way.
+/// A connection is a stranger's until a request on it has shown a token; strangers are bounded in
+/// all and for each address, and the oldest of them gives way. So there is always room for who has
+/// a token, whatever others do. Does nothing else: the owner closes what gives way.
 struct ConnectionTable {
     struct Bounds: Sendable, Equatable {
         var connections: Int
         /// Of connections, those that strangers may have.
         var strangers: Int
-        /// Those that strangers of one address may have; those of this machine share one address, and
-        /// are bounded in all only.
+        /// Those that strangers of one address may have; those of this machine share one address,
+        /// and are bounded in all only.
         var strangersOfAddress: Int
     }
 
@@ -104,7 +104,8 @@ struct ConnectionTable {
     }
 }
 
-/// Numbers in the order in which they were added; each step takes the same time however many there are.
+/// Numbers in the order in which they were added; each step takes the same time however many there
+/// are.
 struct AgeList {
     private struct Link {
         var before: Int?

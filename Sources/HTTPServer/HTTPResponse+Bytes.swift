@@ -28,7 +28,7 @@ extension HTTPResponse {
         return bytes
     }
 
-    /// What RFC 9110 calls a status; empty for one that Dray does not use.
+    /// Names a status as RFC 9110 does; empty for one that Dray does not use.
     private static func reason(_ status: Int) -> String {
         switch status {
         case 200: "OK"

@@ -55,7 +55,7 @@ package struct HTTPResponse: Sendable {
     }
 }
 
-/// Whether a byte may stand in a method or a field's name (RFC 9110, 5.6.2).
+/// Tells whether a byte may stand in a method or a field's name (RFC 9110, 5.6.2).
 func isTokenByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

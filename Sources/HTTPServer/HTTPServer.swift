@@ -3,9 +3,9 @@ internal import Synchronization
 
 /// An HTTP/1.1 server: one thread reads and writes, handlers run as tasks.
 ///
-/// A request is handed over when all of it has arrived; a request that is handled holds no thread, so
-/// thousands may wait. Connections of unknown senders are bounded and give way to each other (see
-/// `ConnectionTable`). `shutdown` ends it for good.
+/// A request is handed over when all of it has arrived; a request that is handled holds no thread,
+/// so thousands may wait. Connections of unknown senders are bounded and give way to each other
+/// (see `ConnectionTable`). `shutdown` ends it for good.
 package final class HTTPServer: Sendable {
     package struct Configuration: Sendable {
         /// A numeric address or `localhost`; `0.0.0.0` or `::` for all interfaces.
@@ -17,11 +17,12 @@ package final class HTTPServer: Sendable {
         /// Bodies of all requests together that are held, arriving and being handled; the first
         /// 16 KiB of each do not count. A body beyond is answered with 503.
         package var maximumHeldBodyBytes: Int
-        /// For another one, the oldest of a stranger or the oldest idle one is closed. No more than half of
-        /// the descriptors that the process may have.
+        /// For another one, the oldest of a stranger or the oldest idle one is closed. No more than
+        /// half of the descriptors that the process may have.
         package var maximumConnections: Int
-        /// Of those, connections on which no request was `known` yet: in all, no more than half, and from
-        /// one address (an IPv6 network of 64 bits; loopback has none). The oldest gives way.
+        /// Of those, connections on which no request was `known` yet: in all, no more than half,
+        /// and from one address (an IPv6 network of 64 bits; loopback has none). The oldest gives
+        /// way.
         package var maximumStrangers: Int
         package var maximumStrangersOfAddress: Int
         package var deadlines: Deadlines
@@ -31,8 +32,9 @@ package final class HTTPServer: Sendable {
         /// Asked when the headers are there: the answer to a request whose body is not to be kept,
         /// nil for one that goes to the handler. Runs on the server's threads and must not wait.
         package var admission: Admission
-        /// Asked when the headers are there: whether the sender is one for whom room is kept. A connection
-        /// is known from its first such request on; one of a stranger is closed after an answer.
+        /// Asked when the headers are there: whether the sender is one for whom room is kept. A
+        /// connection is known from its first such request on; one of a stranger is closed after an
+        /// answer.
         package var knows: @Sendable (HTTPRequest) -> Bool
         /// Where a request's handler runs; nil for the concurrency runtime's own threads.
         package var executor: Placement
@@ -77,7 +79,8 @@ package final class HTTPServer: Sendable {
         package var headSeconds: Double
         /// Between requests.
         package var idleSeconds: Double
-        /// For a body or an answer, and a second more for each `minimumBytesPerSecond` that have moved.
+        /// For a body or an answer, and a second more for each `minimumBytesPerSecond` that have
+        /// moved.
         package var transferSeconds: Double
         package var minimumBytesPerSecond: Int
         /// From the last answer until the peer has closed its side.
@@ -131,8 +134,8 @@ package final class HTTPServer: Sendable {
     /// Requests that are being handled or answered.
     package var activeRequestCount: Int { server.active.count }
 
-    /// Cancels the handlers' tasks if so configured, and gives them `graceSeconds` to answer; what is
-    /// not answered then gets 503. New requests get 503 at once, on new connections as well.
+    /// Cancels the handlers' tasks if so configured, and gives them `graceSeconds` to answer; what
+    /// is not answered then gets 503. New requests get 503 at once, on new connections as well.
     package func shutdown(graceSeconds: Double = 5) async {
         guard isRunning.exchange(false, ordering: .acquiringAndReleasing) else { return }
         server.active.refuseAndCancel()

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Who is at the other end of a connection, as far as its address tells.
+/// Describes the other end of a connection by its address.
 struct Peer: Sendable, Equatable {
     /// The numeric address without its port; empty when it is not known.
     var text: String
@@ -8,8 +8,8 @@ struct Peer: Sendable, Equatable {
     var isLoopback: Bool
     var network: Network
 
-    /// What counts as one address: an IPv4 address, or an IPv6 network of 64 bits, which is the least
-    /// that a site or a customer is given (RFC 6177).
+    /// What counts as one address: an IPv4 address, or an IPv6 network of 64 bits, which is the
+    /// least that a site or a customer is given (RFC 6177).
     enum Network: Hashable, Sendable {
         /// All clients of this machine share it, so that nobody's can be told apart.
         case loopback

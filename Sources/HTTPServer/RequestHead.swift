@@ -1,10 +1,10 @@
 internal import Glibc
 package import HTTP1
 
-/// What the head of an HTTP/1 request says (RFC 9112, 2 to 6).
+/// Reads the head of an HTTP/1 request (RFC 9112, 2 to 6).
 ///
-/// Strict: what two readers could take for different requests is refused, such as lines that end in LF
-/// alone or are continued, blanks before a colon, or two lengths.
+/// Strict: what two readers could take for different requests is refused, such as lines that end in
+/// LF alone or are continued, blanks before a colon, or two lengths.
 package struct RequestHead {
     package private(set) var method: String
     /// As sent.
@@ -16,7 +16,7 @@ package struct RequestHead {
     var length: Int64?
     /// HTTP/1.0.
     var isOld: Bool
-    /// Whether another request may follow on the connection.
+    /// Another request may follow on the connection.
     var keepsConnection = true
     /// The sender waits for a `100 Continue` before it sends the body.
     var expectsContinue = false

@@ -1,7 +1,8 @@
-/// Decodes a value and throws `DecodingError.dataCorrupted` for a field that it does not have, at any depth.
+/// Decodes a value and throws `DecodingError.dataCorrupted` for a field that it does not have, at
+/// any depth.
 ///
-/// What is misspelt would be taken for what is left out otherwise, and left out often means: as before,
-/// or none. Each type says which fields it has by its coding keys; dictionaries have any.
+/// What is misspelt would be taken for what is left out otherwise, and left out often means: as
+/// before, or none. Each type says which fields it has by its coding keys; dictionaries have any.
 struct Strict<Value: Decodable>: Decodable {
     let value: Value
 

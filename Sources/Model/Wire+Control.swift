@@ -149,8 +149,8 @@ package struct OriginLimitsChange: Codable, Hashable, Sendable {
     /// As `originName(of:)` makes it; nil for the default.
     package var origin: String?
     /// The limits as a whole: what is nil in them has no bound. Nil takes away an origin's own, so
-    /// that the default counts again, and every bound of the default. On the wire it has to be there, `null` or
-    /// with one of its fields: what is left out by mistake takes nothing away.
+    /// that the default counts again, and every bound of the default. On the wire it has to be
+    /// there, `null` or with one of its fields: what is left out by mistake takes nothing away.
     package var limits: OriginLimits?
 
     package init(origin: String?, limits: OriginLimits?) {

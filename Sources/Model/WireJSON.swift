@@ -21,7 +21,8 @@ package enum WireJSON {
 
     /// Decodes what must have no field that `type` does not have. Throws a `DecodingError`.
     ///
-    /// For requests. Answers are read by `decode`, so that a coordinator may be newer than who asks it.
+    /// For requests. Answers are read by `decode`, so that a coordinator may be newer than who asks
+    /// it.
     package static func decodeStrictly<Value: Decodable>(
         _ type: Value.Type = Value.self, from bytes: [UInt8]
     ) throws -> Value {
@@ -54,8 +55,8 @@ struct PlacedRows<Element> {
     var elements: [Element]
 }
 
-/// A message one list of which travels in columns, as the message's last member. Its `Codable` has the
-/// list without them, and takes both.
+/// A message one list of which travels in columns, as the message's last member. Its `Codable` has
+/// the list without them, and takes both.
 protocol ColumnMessage: WireMessage {
     associatedtype Element
 

@@ -29,7 +29,7 @@ struct ListenAddress: Equatable {
         self.port = port
     }
 
-    /// Whether it has no port, and is no name that is another's or a slip of the pen.
+    /// Tells whether it has no port, and is no name that is another's or a slip of the pen.
     private static func isAddress(_ text: String) -> Bool {
         let isIPv4 = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
         return text == "localhost" || text.hasPrefix("[") && text.hasSuffix("]")

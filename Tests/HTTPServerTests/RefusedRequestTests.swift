@@ -3,7 +3,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What is no request that a handler could see: each is answered by the server, in the server's words.
+/// What is no request that a handler could see: each is answered by the server, in the server's
+/// words.
 @Suite struct RefusedRequestTests {
     /// Its answers name the refusal.
     private static let worded = HTTPServer.Configuration(
