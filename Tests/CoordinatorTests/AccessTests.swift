@@ -32,6 +32,24 @@ import Testing
         }
     }
 
+    /// Who has no token has one request for each connection, also where nobody needs one.
+    @Test func onlyWhoHasTheTokenKeepsAConnection() async throws {
+        try await Fixture.with(token: "right-token") { fixture in
+            let second = "Host: h\r\n\r\nGET /healthz"
+            for (target, header, isKept) in [
+                ("/v1/status", "Authorization: Bearer right-token", true),
+                ("/healthz", "Authorization: Bearer right-token", true),
+                ("/v1/status", "Authorization: Bearer wrong-token", false),
+                ("/v1/status", "X-Nothing: x", false), ("/healthz", "X-Nothing: x", false),
+            ] {
+                let answer = try await fixture.send(
+                    "GET", "\(target) HTTP/1.1\r\n\(header)\r\n\(second)")
+                #expect(answer.body.contains("HTTP/1.1 200") == isKept, "\(target) \(header)")
+                #expect((answer.headers["connection"] == "close") != isKept)
+            }
+        }
+    }
+
     @Test func withoutATokenOnlyLoopbackNamesAreAnswered() async throws {
         try await Fixture.with { fixture in
             for host in [
