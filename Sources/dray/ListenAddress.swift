@@ -14,7 +14,8 @@ struct ListenAddress: Equatable {
 
     /// Reads `127.0.0.1:7400`, `[::1]:7400` or `localhost:7400`; an address alone is at the default port.
     init(_ text: String, option: String = "listen") throws(UsageError) {
-        let text = Self.isAddress(text) ? "\(text):\(CommonOptions.defaultPort)" : text
+        let isAlone = option == "listen" && Self.isAddress(text)
+        let text = isAlone ? "\(text):\(CommonOptions.defaultPort)" : text
         guard let colon = text.lastIndex(of: ":"),
             let port = Int(text[text.index(after: colon)...]), (0...65_535).contains(port)
         else { throw Self.error(text, option) }
