@@ -28,7 +28,8 @@ let fuzzing: [Target] =
     isFuzzed
     ? [
         .executableTarget(
-            name: "Fuzz", dependencies: ["Catalog", "Gzip", "HTTP1", "Model"], path: "Tests/Fuzz",
+            name: "Fuzz", dependencies: ["Catalog", "Gzip", "HTTP1", "HTTPServer", "Model"],
+            path: "Tests/Fuzz",
             exclude: ["corpus"],
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
     ] : []
@@ -42,9 +43,6 @@ let package = Package(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(
-            name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
-            providers: [.apt(["libmicrohttpd-dev"])]),
-        .systemLibrary(
             name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(
             name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
@@ -57,7 +55,7 @@ let package = Package(
         library("Digest", ["CCrypto"]),
         library("Curl", ["CCurl", "EventLoop"]),
         library("Postgres", ["CPostgres", "EventLoop"]),
-        library("HTTPServer", ["CMicroHTTPD"]),
+        library("HTTPServer", ["CLinux", "EventLoop", "HTTP1"]),
         library("XML", ["CLibXML2"]),
         library("Gzip", ["CZlib"]),
         library("HTTP1"),

@@ -14,7 +14,7 @@ fail() {
 packages_of() {
     case $1 in
         build)
-            printf '%s\n' libcurl4-openssl-dev libmicrohttpd-dev libpq-dev libssl-dev libxml2-dev pkg-config \
+            printf '%s\n' libcurl4-openssl-dev libpq-dev libssl-dev libxml2-dev pkg-config \
                 zlib1g-dev
             ;;
         run) printf '%s\n' ca-certificates postgresql ;;

@@ -7,11 +7,16 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 #include "filesystem.h"
 #include "process.h"
+
+/// accept4(2), which sys/socket.h shows to _GNU_SOURCE only.
+extern int accept4(
+    int listener, struct sockaddr *_Nullable address, socklen_t *_Nullable length, int flags);
 
 /// Arms `fd` once at an absolute CLOCK_MONOTONIC time in nanoseconds. Zero disarms it.
 static inline int dray_timerfd_arm(int fd, uint64_t deadline_nanoseconds) {

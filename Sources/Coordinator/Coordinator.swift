@@ -106,7 +106,7 @@ package final class Coordinator: Sendable {
                 HTTPServer.Configuration(
                     address: configuration.address, port: port,
                     maximumBodyBytes: WireLimits.bodyBytes, refusal: Routes.refusal,
-                    admission: routes.refusal,
+                    admission: routes.refusal, knows: routes.knows,
                     executor: { [executor] in Routes.isFrequent($0) ? executor : nil },
                     // What is under way is to be finished and answered, not cut off half-way.
                     cancelsHandlers: false)

@@ -2,6 +2,15 @@ import FoundationEssentials
 import HTTPServer
 import Model
 
+/// `{}`: the body of a request that has nothing to say but its path.
+struct NoFields: Decodable {
+    private enum CodingKeys: CodingKey {}
+
+    init(from decoder: any Decoder) throws {
+        _ = try decoder.container(keyedBy: CodingKeys.self)
+    }
+}
+
 /// Bodies read, answers written.
 extension Routes {
     /// Only a request that a browser must ask leave for: no form can send this type.
@@ -15,7 +24,7 @@ extension Routes {
     static func body<Body: Decodable>(of request: HTTPRequest) throws -> Body {
         try JSONShape.check(request.body)
         do {
-            return try WireJSON.decode(from: request.body)
+            return try WireJSON.decodeStrictly(from: request.body)
         } catch let error as DecodingError {
             throw Failure("input.malformed", "The request's body: \(describe(error))")
         }
@@ -25,7 +34,9 @@ extension Routes {
         func place(_ context: DecodingError.Context, _ last: (any CodingKey)? = nil) -> String {
             let keys = context.codingPath + (last.map { [$0] } ?? [])
             let path = keys.map { key in key.intValue.map { "[\($0)]" } ?? ".\(key.stringValue)" }
-            return path.isEmpty ? "the body" : String(path.joined().drop { $0 == "." })
+            let text = path.joined().unicodeScalars.drop { $0 == "." }
+            // Names are the caller's.
+            return path.isEmpty ? "the body" : String(String.UnicodeScalarView(text.prefix(200)))
         }
         switch error {
         case .keyNotFound(let key, let context): return "\(place(context, key)) is missing."
@@ -72,13 +83,18 @@ extension Routes {
     static func refusal(_ refusal: HTTPServer.Refusal) -> HTTPResponse {
         let code: FailureCode =
             switch refusal {
-            case .malformedTarget: "input.malformed"
-            case .bodyTooLarge: "input.tooLarge"
-            case .tooManyBodies: "cluster.busy"
+            case .malformedRequest, .malformedTarget, .versionNotSupported, .unknownCoding:
+                "input.malformed"
+            case .targetTooLong, .headersTooLarge, .bodyTooLarge: "input.tooLarge"
+            case .timedOut: "input.timeout"
+            case .tooManyBodies, .tooManyConnections: "cluster.busy"
             // As if it were gone: callers go on to another one.
             case .shuttingDown: "cluster.coordinatorUnreachable"
+            case .unsendableAnswer: "worker.internal"
             }
-        return response(to: Failure(code, "The request: \(refusal.reason)."))
+        var answer = response(to: Failure(code, "The request: \(refusal.reason)."))
+        answer.status = refusal.status
+        return answer
     }
 
     static func response(to failure: Failure) -> HTTPResponse {

@@ -35,7 +35,7 @@ extension Routes {
     }
 
     private func stop(_ request: HTTPRequest, _ id: LoadTestID) async throws -> HTTPResponse {
-        let _: [String: String] = try Self.body(of: request)
+        let _: NoFields = try Self.body(of: request)
         return try Self.json(try await queue.stopLoadTest(id))
     }
 

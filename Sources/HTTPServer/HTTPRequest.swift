@@ -4,7 +4,8 @@ package struct HTTPRequest: Sendable {
     package let method: String
     /// The path as sent, with its percent escapes and without the query.
     package let path: String
-    /// The decoded parts between slashes: `/a/b%2Fc/` has `a`, `b/c` and an empty one; `/` has none.
+    /// The decoded parts between slashes: `/a/b%2Fc/` has `a`, `b/c` and an empty one; `/` has
+    /// none.
     package let segments: [String]
     /// The decoded query in its order; a name without `=` has an empty value.
     package let query: [(name: String, value: String)]

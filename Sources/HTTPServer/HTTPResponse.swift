@@ -6,6 +6,8 @@ package struct HTTPResponse: Sendable {
     /// A name or value that HTTP does not allow (a line break, say) turns the answer into a 500.
     package var headers: [(name: String, value: String)]
     package var body: [UInt8]
+    /// No other request is read from the connection.
+    var closesConnection = false
 
     package init(
         status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []
@@ -39,7 +41,7 @@ package struct HTTPResponse: Sendable {
     /// The same, as the last one of its connection.
     var closing: HTTPResponse {
         var copy = self
-        copy.headers.append(("Connection", "close"))
+        copy.closesConnection = true
         return copy
     }
 
@@ -47,17 +49,18 @@ package struct HTTPResponse: Sendable {
     /// but a tab in the value (RFC 9110, 5.1 and 5.5).
     var hasValidHeaders: Bool {
         headers.allSatisfy { header in
-            !header.name.isEmpty && header.name.utf8.allSatisfy(Self.isTokenByte)
+            !header.name.isEmpty && header.name.utf8.allSatisfy(isTokenByte)
                 && header.value.utf8.allSatisfy { $0 == 9 || ($0 >= 32 && $0 != 127) }
         }
     }
+}
 
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
+/// Tells whether a byte may stand in a method or a field's name (RFC 9110, 5.6.2).
+func isTokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "a")...UInt8(ascii: "z"):
+        true
+    default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
     }
 }

@@ -1,4 +1,3 @@
-internal import CMicroHTTPD
 internal import Glibc
 
 /// Why a server did not start.
@@ -24,6 +23,9 @@ package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertibl
 
 /// Opens listening sockets.
 enum ListenSocket {
+    /// As many as Linux lets wait to be accepted: one that finds no room asks again after a second.
+    private static let backlog: Int32 = 4_096
+
     /// A nonblocking, close-on-exec socket that listens on `address`, and its port.
     static func open(
         _ address: String, port: UInt16
@@ -45,7 +47,7 @@ enum ListenSocket {
         setsockopt(
             descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
         guard bind(descriptor, target.pointee.ai_addr, target.pointee.ai_addrlen) == 0,
-            listen(descriptor, 1024) == 0
+            listen(descriptor, backlog) == 0
         else {
             let error = failure("bind", place)
             close(descriptor)
@@ -74,40 +76,6 @@ enum ListenSocket {
             return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
                 UInt16(bigEndian: $0.pointee.sin_port)
             }
-        }
-    }
-}
-
-/// What a peer's address says.
-enum PeerAddress {
-    /// The numeric form, and whether it is this machine.
-    static func describe(_ address: UnsafePointer<sockaddr>?) -> (text: String, isLoopback: Bool) {
-        guard let address else { return ("", false) }
-        switch Int32(address.pointee.sa_family) {
-        case AF_INET:
-            return address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-                var source = $0.pointee.sin_addr
-                let isLoopback = UInt32(bigEndian: source.s_addr) >> 24 == 127
-                return (text(AF_INET, &source), isLoopback)
-            }
-        case AF_INET6:
-            return address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
-                var source = $0.pointee.sin6_addr
-                let bytes = withUnsafeBytes(of: source) { Array($0) }
-                let zeros = [UInt8](repeating: 0, count: 10)
-                let isMapped = bytes.starts(with: zeros + [255, 255])
-                let isLoopback =
-                    isMapped ? bytes[12] == 127 : bytes == zeros + [0, 0, 0, 0, 0, 1]
-                return (text(AF_INET6, &source), isLoopback)
-            }
-        default: return ("", false)
-        }
-    }
-
-    private static func text(_ family: Int32, _ source: UnsafeRawPointer) -> String {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
-            inet_ntop(family, source, buffer.baseAddress, socklen_t(buffer.count))
-                .map { String(cString: $0) } ?? ""
         }
     }
 }

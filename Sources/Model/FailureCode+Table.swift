@@ -55,6 +55,7 @@ extension FailureCode {
             "Correct the target; nothing was sent. `dray inspect` shows what a title comes to."),
         row(
             114, "input.ambiguous", .never, "Say which one is meant: name its site, or its number."),
+        row(118, "input.timeout", .never, "Send all of a request within seconds of its beginning."),
         // 2xx: the origin and the way to it.
         row(200, "origin.dns", .attempts(5), "Check the host name and the resolver."),
         row(201, "origin.connect", .attempts(5), "Check that the origin is up and can be reached."),

@@ -149,13 +149,42 @@ package struct OriginLimitsChange: Codable, Hashable, Sendable {
     /// As `originName(of:)` makes it; nil for the default.
     package var origin: String?
     /// The limits as a whole: what is nil in them has no bound. Nil takes away an origin's own, so
-    /// that the default counts again, and every bound of the default.
+    /// that the default counts again, and every bound of the default. On the wire it has to be
+    /// there, `null` or with one of its fields: what is left out by mistake takes nothing away.
     package var limits: OriginLimits?
 
     package init(origin: String?, limits: OriginLimits?) {
         self.origin = origin
         self.limits = limits
     }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        origin = try container.decodeIfPresent(String.self, forKey: .origin)
+        guard try !container.decodeNil(forKey: .limits) else { return }
+        let named = try container.nestedContainer(keyedBy: LimitKeys.self, forKey: .limits)
+        guard !named.allKeys.isEmpty else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .limits, in: container, debugDescription: "it names no limit.")
+        }
+        limits = OriginLimits(
+            connections: try named.decodeIfPresent(Int.self, forKey: .connections),
+            requestsPerSecond: try named.decodeIfPresent(Double.self, forKey: .requestsPerSecond),
+            bytesPerSecond: try named.decodeIfPresent(Int64.self, forKey: .bytesPerSecond))
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(origin, forKey: .origin)
+        guard let limits else { return try container.encodeNil(forKey: .limits) }
+        var named = container.nestedContainer(keyedBy: LimitKeys.self, forKey: .limits)
+        try named.encode(limits.connections, forKey: .connections)
+        try named.encode(limits.requestsPerSecond, forKey: .requestsPerSecond)
+        try named.encode(limits.bytesPerSecond, forKey: .bytesPerSecond)
+    }
+
+    private enum LimitKeys: CodingKey { case connections, requestsPerSecond, bytesPerSecond }
+    private enum CodingKeys: String, CodingKey { case origin, limits }
 }
 
 /// Whether an origin that failed again and again is left alone.

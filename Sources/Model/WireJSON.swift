@@ -19,6 +19,22 @@ package enum WireJSON {
         return try JSONDecoder().decode(type, from: Data(bytes))
     }
 
+    /// Decodes what must have no field that `type` does not have. Throws a `DecodingError`.
+    ///
+    /// For requests. Answers are read by `decode`, so that a coordinator may be newer than who asks
+    /// it.
+    package static func decodeStrictly<Value: Decodable>(
+        _ type: Value.Type = Value.self, from bytes: [UInt8]
+    ) throws -> Value {
+        // What is read by hand has no other field.
+        if let type = type as? any WireMessage.Type,
+            let message = try type.reading(bytes) as? Value
+        {
+            return message
+        }
+        return try JSONDecoder().decode(Strict<Value>.self, from: Data(bytes)).value
+    }
+
     static func plain(_ value: some Encodable) throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.withoutEscapingSlashes]
@@ -39,8 +55,8 @@ struct PlacedRows<Element> {
     var elements: [Element]
 }
 
-/// A message one list of which travels in columns, as the message's last member. Its `Codable` has the
-/// list without them, and takes both.
+/// A message one list of which travels in columns, as the message's last member. Its `Codable` has
+/// the list without them, and takes both.
 protocol ColumnMessage: WireMessage {
     associatedtype Element
 

@@ -31,7 +31,8 @@ enum CommonOptions {
     /// How long transfers under way may go on after the first signal, in seconds: less than the 30
     /// that container runtimes wait before they kill, and than a person's patience.
     static let drainSeconds = 15.0
-    static let defaultListen = "127.0.0.1:7400"
+    static let defaultPort = 7400
+    static let defaultListen = "127.0.0.1:\(defaultPort)"
 
     /// `--state`, or what else the option is called, or else the user's own.
     static func statePath(

@@ -12,8 +12,10 @@ struct ListenAddress: Equatable {
 
     var isLoopback: Bool { Coordinator.isLoopback(address) }
 
-    /// Reads `127.0.0.1:7400`, `[::1]:7400` or `localhost:7400`.
+    /// Reads `127.0.0.1:7400`, `[::1]:7400` or `localhost:7400`; an address alone is at the default port.
     init(_ text: String, option: String = "listen") throws(UsageError) {
+        let isAlone = option == "listen" && Self.isAddress(text)
+        let text = isAlone ? "\(text):\(CommonOptions.defaultPort)" : text
         guard let colon = text.lastIndex(of: ":"),
             let port = Int(text[text.index(after: colon)...]), (0...65_535).contains(port)
         else { throw Self.error(text, option) }
@@ -26,6 +28,13 @@ struct ListenAddress: Equatable {
         guard !host.isEmpty else { throw Self.error(text, option) }
         address = host == "localhost" ? "127.0.0.1" : String(host)
         self.port = port
+    }
+
+    /// Tells whether it has no port, and is no name that is another's or a slip of the pen.
+    private static func isAddress(_ text: String) -> Bool {
+        let isIPv4 = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
+        return text == "localhost" || text.hasPrefix("[") && text.hasSuffix("]")
+            || isIPv4 && text.utf8.count { $0 == 0x2E } == 3
     }
 
     private static func error(_ text: String, _ option: String) -> UsageError {

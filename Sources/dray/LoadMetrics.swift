@@ -64,8 +64,7 @@ final class LoadMetricsService: Service {
     func start() async throws {
         let configuration = HTTPServer.Configuration(
             address: listen.address, port: UInt16(clamping: listen.port),
-            maximumBodyBytes: Self.mostBodyBytes, maximumConnections: Self.mostConnections,
-            threads: 1)
+            maximumBodyBytes: Self.mostBodyBytes, maximumConnections: Self.mostConnections)
         do {
             let started = try HTTPServer.start(configuration) { [metrics] request in
                 Self.answer(request, metrics)

@@ -32,20 +32,59 @@ import Testing
         }
     }
 
+    /// Who has no token has one request for each connection, also where nobody needs one.
+    @Test func onlyWhoHasTheTokenKeepsAConnection() async throws {
+        try await Fixture.with(token: "right-token") { fixture in
+            let second = "Host: h\r\n\r\nGET /healthz"
+            for (target, header, isKept) in [
+                ("/v1/status", "Authorization: Bearer right-token", true),
+                ("/healthz", "Authorization: Bearer right-token", true),
+                ("/v1/status", "Authorization: Bearer wrong-token", false),
+                ("/v1/status", "X-Nothing: x", false), ("/healthz", "X-Nothing: x", false),
+            ] {
+                let answer = try await fixture.send(
+                    "GET", "\(target) HTTP/1.1\r\n\(header)\r\n\(second)")
+                #expect(answer.body.contains("HTTP/1.1 200") == isKept, "\(target) \(header)")
+                #expect((answer.headers["connection"] == "close") != isKept)
+            }
+        }
+    }
+
     @Test func withoutATokenOnlyLoopbackNamesAreAnswered() async throws {
         try await Fixture.with { fixture in
-            for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::2]", "0"]
-            {
+            for host in [
+                "evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::2]", "0",
+                "127.0.0.1evil", "127.0.0.1:80x", "127.0.0.1:80:80", "127.0.0.1:800000", "[::1]x",
+                "[::1]80", "[::1", "[::1]:80x", "localhost evil.example", "localhost,evil.example",
+                "localhost.", "evil@localhost", "127.0.0.1/x", "127.1", "0127.0.0.1",
+                "127.0.0.01", "127.0.0.256", "127.0.0.1.", "2130706433",
+            ] {
                 let answer = try await fixture.send("GET", "/v1/status", headers: ["Host": host])
                 #expect(answer.status == 403 && answer.code == "cluster.hostRefused", "\(host)")
             }
-            for host in ["localhost", "LOCALHOST:1234", "127.0.0.1:9", "[::1]:80", "[::1]"] {
+            for host in [
+                "localhost", "LOCALHOST:1234", "localhost:", "127.0.0.1:9", "[::1]:80", "[::1]",
+                "127.0.0.2", "127.0.0.2:7400", "127.255.255.254",
+            ] {
                 let answer = try await fixture.send("GET", "/v1/status", headers: ["Host": host])
                 #expect(answer.status == 200, "\(host)")
             }
             #expect(
                 try await fixture.send("GET", "/healthz", headers: ["Host": "probe"]).status == 200)
         }
+    }
+
+    @Test func anyAddressOfLoopbackCanBeListenedOn() async throws {
+        let url = try await PostgresServer.shared().databaseURL("access")
+        let coordinator = try Coordinator(
+            Coordinator.Configuration(
+                databaseURL: url, address: "127.0.0.2", port: 0, token: nil))
+        let port = try await coordinator.start()
+        let client = try CoordinatorClient(endpoints: "http://127.0.0.2:\(port)", token: nil)
+        let sites = try? await client.sites()
+        client.shutdown()
+        await coordinator.stop()
+        #expect(sites != nil)
     }
 
     private static func startFailure(

@@ -1,6 +1,7 @@
 import Catalog
 import Gzip
 import HTTP1
+import HTTPServer
 import Model
 
 /// What `scripts/fuzz TARGET` runs: each is given one input, and stops the process when Dray answers
@@ -14,6 +15,7 @@ enum FuzzTargets {
             "mpd": { title($0, .dash) },
             "sidx": index,
             "http1": http1,
+            "request": request,
             "origins": { _ = try? OriginSettingsReader.read($0) },
             "url": url,
         ]
@@ -214,6 +216,53 @@ enum FuzzTargets {
         }
         answer.isDone = body?.isDone == true
         return answer
+    }
+
+    // MARK: Requests
+
+    /// A request's head is the same however it comes, and nothing in it could be taken for another's.
+    private static func request(_ bytes: [UInt8]) {
+        let (whole, split) = (head(bytes, piece: max(bytes.count, 1)), head(bytes, piece: 1))
+        require(whole == split, "a request is read alike: \(whole), \(split)")
+        let texts = [whole.method, whole.target] + whole.fields
+        require(
+            texts.allSatisfy { $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 9 } },
+            "no control character in \(texts)")
+        require(whole.refusal != nil || !whole.target.utf8.contains(0x20), "one target")
+    }
+
+    private struct Head: Equatable {
+        var length = 0
+        var method = ""
+        var target = ""
+        var fields: [String] = []
+        var body = ResponseBody.none
+        var refusal: HTTPServer.Refusal?
+    }
+
+    private static func head(_ bytes: [UInt8], piece: Int) -> Head {
+        var head = Head()
+        var (come, searched) = (0, 0)
+        bytes.withUnsafeBytes { bytes in
+            do throws(HTTPServer.Refusal) {
+                while come < bytes.count {
+                    come = min(come + piece, bytes.count)
+                    let part = UnsafeRawBufferPointer(rebasing: bytes[..<come])
+                    guard let length = try RequestHead.length(in: part, from: searched) else {
+                        searched = come
+                        continue
+                    }
+                    let read = try RequestHead(UnsafeRawBufferPointer(rebasing: part[..<length]))
+                    head = Head(
+                        length: length, method: read.method, target: read.target,
+                        fields: read.headers.flatMap { [$0.name, $0.value] }, body: read.body)
+                    return
+                }
+            } catch {
+                head.refusal = error
+            }
+        }
+        return head
     }
 
     private static func require(_ holds: Bool, _ what: @autoclosure () -> String) {

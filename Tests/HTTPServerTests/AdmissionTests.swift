@@ -98,7 +98,8 @@ import Testing
 
     @Test func whatAConnectionHeldIsGivenBackWhenItBreaks() async throws {
         let limits = HTTPServer.Configuration(
-            maximumBodyBytes: 1 << 20, maximumHeldBodyBytes: 1 << 20, idleTimeoutSeconds: 1)
+            maximumBodyBytes: 1 << 20, maximumHeldBodyBytes: 1 << 20,
+            deadlines: .init(transferSeconds: 1))
         try await withServer(limits, handler: { .text(200, "\($0.body.count)") }) { server in
             for _ in 0..<5 {
                 let broken = try Client(port: server.port)

@@ -251,6 +251,8 @@ import Testing
     @Test(arguments: [
         ("127.0.0.1:7400", "127.0.0.1", 7_400), ("localhost:0", "127.0.0.1", 0),
         ("[::1]:80", "::1", 80), ("0.0.0.0:65535", "0.0.0.0", 65_535),
+        ("127.0.0.2", "127.0.0.2", 7_400), ("127.0.0.2:80", "127.0.0.2", 80),
+        ("localhost", "127.0.0.1", 7_400), ("[::1]", "::1", 7_400),
     ])
     func listenAddresses(text: String, address: String, port: Int) throws {
         let listen = try ListenAddress(text)
@@ -258,9 +260,13 @@ import Testing
         #expect(listen.port == port)
     }
 
-    @Test(arguments: ["", "7400", ":7400", "a:b", "1.2.3.4:65536", "::1:80", "[::1]", "x:-1"])
+    @Test(arguments: ["", "7400", ":7400", "a:b", "1.2.3.4:65536", "::1:80", "[]", "x:-1", "1.2"])
     func badListenAddresses(text: String) {
         #expect(throws: UsageError.self) { try ListenAddress(text) }
+        // A port of its own only a coordinator has.
+        #expect(throws: UsageError.self) {
+            try ListenAddress("127.0.0.2", option: "metrics-listen")
+        }
     }
 
     @Test func listeningBeyondLoopbackWantsAToken() throws {

@@ -1,0 +1,71 @@
+internal import HTTP1
+
+/// A request whose body is on its way, and what becomes of it.
+struct ArrivingBody {
+    /// Why there will be no request for the handler; what comes of the body is dropped.
+    enum Obstacle {
+        case refused(HTTPResponse)
+        case tooLarge
+        case tooMuchAtOnce
+    }
+
+    /// Without its body.
+    var request: HTTPRequest
+    var decoder: ResponseBody
+    var obstacle: Obstacle?
+    private(set) var bytes: [UInt8] = []
+    private(set) var receivedBytes = 0
+    private var droppedBytes = 0
+
+    init(_ request: HTTPRequest, _ decoder: ResponseBody, refusal: HTTPResponse?) {
+        self.request = request
+        self.decoder = decoder
+        obstacle = refusal.map(Obstacle.refused)
+    }
+
+    enum Progress {
+        case incomplete
+        case complete
+        /// A sender who goes on for long after the limit will not listen to an answer either.
+        case endless
+    }
+
+    /// Takes what belongs to the body from the start of `data`.
+    mutating func take(
+        _ data: inout UnsafeRawBufferPointer, _ budget: BodyBudget, _ held: inout Int
+    ) throws(HTTPServer.Refusal) -> Progress {
+        receivedBytes += data.count
+        while !decoder.isDone {
+            let piece: UnsafeRawBufferPointer
+            do throws(ResponseHead.Flaw) {
+                piece = try decoder.next(&data)
+            } catch {
+                throw .malformedRequest
+            }
+            guard !piece.isEmpty else { break }
+            append(piece, budget, &held)
+            if droppedBytes > max(budget.maximumBodyBytes, 1 << 20) { return .endless }
+        }
+        return decoder.isDone ? .complete : .incomplete
+    }
+
+    private mutating func append(
+        _ piece: UnsafeRawBufferPointer, _ budget: BodyBudget, _ held: inout Int
+    ) {
+        let count = bytes.count + piece.count
+        if obstacle == nil {
+            if count > budget.maximumBodyBytes {
+                obstacle = .tooLarge
+            } else if !budget.hold(count, &held) {
+                obstacle = .tooMuchAtOnce
+            }
+        }
+        guard obstacle == nil else {
+            bytes = []
+            budget.letGo(&held)
+            droppedBytes += piece.count
+            return
+        }
+        bytes.append(contentsOf: piece)
+    }
+}

@@ -1,0 +1,57 @@
+extension HTTPServer {
+    /// Why the server answers by itself.
+    package enum Refusal: Error, Sendable, CaseIterable {
+        /// Not HTTP, or what two readers could take for different requests.
+        case malformedRequest
+        case malformedTarget
+        /// A request line longer than 16 KiB.
+        case targetTooLong
+        /// More than 32 KiB or 100 fields.
+        case headersTooLarge
+        case versionNotSupported
+        /// A transfer coding other than chunked.
+        case unknownCoding
+        case bodyTooLarge
+        /// A head or a body that takes longer than its deadline.
+        case timedOut
+        /// The bodies that arrive and are handled are as many bytes as may be held.
+        case tooManyBodies
+        case tooManyConnections
+        case shuttingDown
+        /// The handler's answer has a status or a header that HTTP does not have.
+        case unsendableAnswer
+
+        package var status: Int {
+            switch self {
+            case .malformedRequest, .malformedTarget: 400
+            case .timedOut: 408
+            case .bodyTooLarge: 413
+            case .targetTooLong: 414
+            case .headersTooLarge: 431
+            case .unsendableAnswer: 500
+            case .unknownCoding: 501
+            case .tooManyBodies, .tooManyConnections, .shuttingDown: 503
+            case .versionNotSupported: 505
+            }
+        }
+
+        package var reason: String {
+            switch self {
+            case .malformedRequest: "malformed HTTP"
+            case .malformedTarget: "malformed request target"
+            case .targetTooLong: "request line longer than \(RequestHead.maximumLineBytes) bytes"
+            case .headersTooLarge:
+                "headers of more than \(RequestHead.maximumBytes) bytes or "
+                    + "\(RequestHead.maximumFields) fields"
+            case .versionNotSupported: "HTTP/1.1 and 1.0 only"
+            case .unknownCoding: "a transfer coding other than chunked"
+            case .bodyTooLarge: "body too large"
+            case .timedOut: "not all of it came in time"
+            case .tooManyBodies: "too many large bodies at once"
+            case .tooManyConnections: "too many connections at once"
+            case .shuttingDown: "the server is shutting down"
+            case .unsendableAnswer: "the answer cannot be sent"
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+internal import Glibc
+package import HTTP1
+
+/// Reads the head of an HTTP/1 request (RFC 9112, 2 to 6).
+///
+/// Strict: what two readers could take for different requests is refused, such as lines that end in
+/// LF alone or are continued, blanks before a colon, or two lengths.
+package struct RequestHead {
+    package private(set) var method: String
+    /// As sent.
+    package private(set) var target: String
+    package private(set) var headers: [(name: String, value: String)] = []
+    /// How its body ends.
+    package private(set) var body = ResponseBody.none
+    /// Of the body, where the head says it.
+    var length: Int64?
+    /// HTTP/1.0.
+    var isOld: Bool
+    /// Another request may follow on the connection.
+    var keepsConnection = true
+    /// The sender waits for a `100 Continue` before it sends the body.
+    var expectsContinue = false
+
+    /// All of a head, its request line and the number of its fields.
+    static let maximumBytes = 32 << 10
+    static let maximumLineBytes = 16 << 10
+    static let maximumFields = 100
+
+    /// Looks for a head at the start of `bytes`; nil while its end has not come.
+    ///
+    /// - Parameter start: bytes that were searched before.
+    package static func length(
+        in bytes: UnsafeRawBufferPointer, from start: Int
+    ) throws(HTTPServer.Refusal) -> Int? {
+        // Whatever speaks something else (TLS, say) is answered before it waits for an answer.
+        if let first = bytes.first, !isTokenByte(first) { throw .malformedRequest }
+        let length = ResponseHead.length(in: bytes, from: start)
+        let known = length ?? bytes.count
+        if known > maximumLineBytes, let base = bytes.baseAddress,
+            memchr(base, Int32(lineFeed), maximumLineBytes) == nil
+        {
+            throw .targetTooLong
+        }
+        guard known <= maximumBytes else { throw .headersTooLarge }
+        return length
+    }
+
+    /// Reads a head whose `length` is that of `bytes`.
+    package init(_ bytes: UnsafeRawBufferPointer) throws(HTTPServer.Refusal) {
+        var lines = Lines(bytes)
+        (method, target, isOld) = try Self.requestLine(try lines.next())
+        var fields = Fields()
+        while true {
+            let line = try lines.next()
+            if line.isEmpty { break }
+            guard headers.count < Self.maximumFields else { throw .headersTooLarge }
+            headers.append(try fields.add(line))
+        }
+        guard isOld ? fields.hosts <= 1 : fields.hosts == 1 else { throw .malformedRequest }
+        if fields.isChunked {
+            // With a length as well, or from before there were chunks, it is made to be misread.
+            guard fields.length == nil, !isOld else { throw .malformedRequest }
+            body = .chunked
+        } else if let length = fields.length {
+            self.length = length
+            body = .length(length)
+        }
+        keepsConnection = isOld ? fields.keepsAlive && !fields.closes : !fields.closes
+        expectsContinue = fields.expectsContinue && !isOld && !body.isDone
+    }
+
+    private static func requestLine(
+        _ line: Slice<UnsafeRawBufferPointer>
+    ) throws(HTTPServer.Refusal) -> (method: String, target: String, isOld: Bool) {
+        let parts = line.split(
+            separator: UInt8(ascii: " "), maxSplits: 3, omittingEmptySubsequences: false)
+        guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy(isTokenByte),
+            !parts[1].isEmpty, parts[1].allSatisfy({ $0 > 0x20 && $0 != 0x7F }),
+            let target = String(validating: parts[1], as: UTF8.self)
+        else { throw .malformedRequest }
+        let version = Array(parts[2])
+        guard version.count == 8, version.starts(with: "HTTP/".utf8), isDigit(version[5]),
+            version[6] == UInt8(ascii: "."), isDigit(version[7])
+        else { throw .malformedRequest }
+        guard version[5] == UInt8(ascii: "1") else { throw .versionNotSupported }
+        return (
+            String(decoding: parts[0], as: UTF8.self), target, version[7] == UInt8(ascii: "0")
+        )
+    }
+
+    /// Those of a head, without their ends.
+    private struct Lines {
+        private let bytes: UnsafeRawBufferPointer
+        private var start = 0
+
+        init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+        mutating func next() throws(HTTPServer.Refusal) -> Slice<UnsafeRawBufferPointer> {
+            let rest = bytes[start...]
+            guard let end = rest.firstIndex(of: lineFeed), end > start,
+                bytes[end - 1] == UInt8(ascii: "\r")
+            else { throw .malformedRequest }
+            start = end + 1
+            return bytes[rest.startIndex..<(end - 1)]
+        }
+    }
+
+    /// What of the fields the server itself needs.
+    private struct Fields {
+        var hosts = 0
+        var length: Int64?
+        var isChunked = false
+        var closes = false
+        var keepsAlive = false
+        var expectsContinue = false
+
+        mutating func add(
+            _ line: Slice<UnsafeRawBufferPointer>
+        ) throws(HTTPServer.Refusal) -> (name: String, value: String) {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
+                line[..<colon].allSatisfy(isTokenByte),
+                line[(colon + 1)...].allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == tab })
+            else { throw .malformedRequest }
+            let name = String(decoding: line[..<colon], as: UTF8.self)
+            let value = String(decoding: trimmed(line[(colon + 1)...]), as: UTF8.self)
+            switch name.lowercased() {
+            case "host": hosts += 1
+            case "content-length":
+                guard length == nil else { throw .malformedRequest }
+                length = try Self.number(value)
+            case "transfer-encoding":
+                guard !isChunked else { throw .malformedRequest }
+                guard value.lowercased() == "chunked" else { throw .unknownCoding }
+                isChunked = true
+            case "connection":
+                for option in value.lowercased().split(separator: ",") {
+                    let option = option.drop { $0 == " " || $0 == "\t" }
+                    if option.hasPrefix("close") { closes = true }
+                    if option.hasPrefix("keep-alive") { keepsAlive = true }
+                }
+            case "expect": expectsContinue = value.lowercased() == "100-continue"
+            default: break
+            }
+            return (name, value)
+        }
+
+        /// Digits only; what does not fit is longer than any body may be.
+        private static func number(_ text: String) throws(HTTPServer.Refusal) -> Int64 {
+            guard !text.isEmpty, text.utf8.allSatisfy(isDigit) else { throw .malformedRequest }
+            return Int64(text) ?? .max
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// The request of a head, without its body; nil when the path or the query cannot be decoded.
+    init?(_ head: RequestHead, from peer: Peer) {
+        // As bytes: a combining mark behind a delimiter would hide it.
+        let parts = head.target.utf8.split(
+            separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+        let path = String(Substring(parts[0]))
+        guard let segments = PercentCoding.segments(of: path) else { return nil }
+        var query: [(name: String, value: String)] = []
+        for item in parts.count < 2 ? [] : parts[1].split(separator: UInt8(ascii: "&")) {
+            let halves = item.split(
+                separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = Self.form(halves[0]),
+                let value = halves.count < 2 ? "" : Self.form(halves[1])
+            else { return nil }
+            query.append((name, value))
+        }
+        self.init(
+            method: head.method, path: path, segments: segments, query: query,
+            headers: head.headers, remoteAddress: peer.text, isLoopbackPeer: peer.isLoopback)
+    }
+
+    /// Decodes a part of a query, in which a plus is a blank.
+    private static func form(_ part: Substring.UTF8View) -> String? {
+        let plus = UInt8(ascii: "+")
+        return PercentCoding.decode(
+            String(decoding: part.map { $0 == plus ? 0x20 : $0 }, as: UTF8.self))
+    }
+}
+
+private let lineFeed = UInt8(ascii: "\n")
+private let tab = UInt8(ascii: "\t")
+
+private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+/// Without blanks at its ends.
+private func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+    var bytes = bytes
+    while let first = bytes.first, first == 0x20 || first == tab { bytes.removeFirst() }
+    while let last = bytes.last, last == 0x20 || last == tab { bytes.removeLast() }
+    return bytes
+}

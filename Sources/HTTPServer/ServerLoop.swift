@@ -1,0 +1,177 @@
+internal import CLinux
+internal import EventLoop
+internal import Glibc
+
+/// Accepts connections and owns them, on a thread of its own.
+///
+/// `answer` and `stop` may be called from any thread; everything else is confined to the loop.
+final class ServerLoop: Sendable {
+    let configuration: HTTPServer.Configuration
+    let handler: HTTPServer.Handler
+    let bodies: BodyBudget
+    let active = ActiveRequests()
+    let loop: EventLoop
+    private let listener: Int32
+
+    // Of the loop's thread only.
+    nonisolated(unsafe) let scratch = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: 64 << 10, alignment: 16)
+    nonisolated(unsafe) var table: ConnectionTable
+    nonisolated(unsafe) private var connections: [Int: Connection] = [:]
+    nonisolated(unsafe) private var lastID = 0
+    nonisolated(unsafe) private var httpDate = HTTPDate()
+    nonisolated(unsafe) private var sweepTimer: LoopTimer?
+    nonisolated(unsafe) private var acceptTimer: LoopTimer?
+
+    /// The listener is closed by `stop`.
+    init(
+        _ configuration: HTTPServer.Configuration, listener: Int32,
+        handler: @escaping HTTPServer.Handler
+    ) throws(HTTPServerError) {
+        self.configuration = configuration
+        self.handler = handler
+        self.listener = listener
+        bodies = BodyBudget(
+            maximumBodyBytes: max(configuration.maximumBodyBytes, 0),
+            maximumHeldBytes: max(configuration.maximumHeldBodyBytes, 0))
+        table = ConnectionTable(Self.bounds(configuration))
+        do {
+            loop = try EventLoop(name: "http")
+        } catch {
+            throw .failed("\(error)")
+        }
+        loop.execute { self.open() }
+    }
+
+    deinit { scratch.deallocate() }
+
+    /// At most half of the descriptors that the process may have: it has other uses for them.
+    private static func bounds(_ configuration: HTTPServer.Configuration) -> ConnectionTable.Bounds
+    {
+        var limit = rlimit()
+        let isKnown = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+        let descriptors = isKnown ? Int(clamping: limit.rlim_cur) / 2 : Int.max
+        let connections = max(min(configuration.maximumConnections, descriptors), 1)
+        return ConnectionTable.Bounds(
+            connections: connections,
+            strangers: max(min(configuration.maximumStrangers, connections / 2), 1),
+            strangersOfAddress: max(configuration.maximumStrangersOfAddress, 1))
+    }
+
+    // MARK: From any thread
+
+    /// Gives a connection its answer; dropped when the connection is closed.
+    func answer(_ id: Int, _ response: HTTPResponse) {
+        loop.execute { self.connections[id]?.handled(response) }
+    }
+
+    /// Closes everything and joins the thread. Once, and not on the loop.
+    func stop() {
+        loop.execute {
+            for connection in Array(self.connections.values) { connection.close() }
+            self.loop.deregister(self.listener)
+            self.sweepTimer = nil
+            self.acceptTimer = nil
+        }
+        loop.shutdown()
+        close(listener)
+    }
+
+    // MARK: On the loop
+
+    var now: UInt64 { MonotonicClock.nowNanoseconds }
+    var date: String { httpDate.now() }
+
+    func deadline(_ seconds: Double) -> UInt64 {
+        MonotonicClock.deadlineNanoseconds(afterSeconds: seconds)
+    }
+
+    private func open() {
+        sweepTimer = loop.makeTimer { [unowned self] in sweep() }
+        acceptTimer = loop.makeTimer { [unowned self] in listen() }
+        listen()
+    }
+
+    /// Makes and removes the listener's registration, which nothing but memory can be missing for.
+    private func listen() {
+        do {
+            try loop.register(listener, for: .readable) { [unowned self] _, _ in accept() }
+        } catch {
+            acceptTimer?.schedule(afterSeconds: Self.pauseSeconds)
+        }
+    }
+
+    /// How long nothing is accepted when nothing can be.
+    private static let pauseSeconds = 0.1
+    /// How often deadlines are looked at.
+    private static let sweepSeconds = 0.25
+
+    private func accept() {
+        // Not all at once: those that are there have something to say as well.
+        for _ in 0..<256 {
+            var storage = sockaddr_storage()
+            var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+            let kind = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+            let descriptor = withUnsafeMutablePointer(to: &storage) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    accept4(listener, $0, &length, kind)
+                }
+            }
+            if descriptor >= 0 {
+                admit(descriptor, Peer(&storage))
+                continue
+            }
+            switch errno {
+            case EAGAIN: return
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return makeRoom()
+            // What the network has done to one connection (accept(2)).
+            default: continue
+            }
+        }
+    }
+
+    /// There is no descriptor left: the oldest connection gives its own, or it is waited for one.
+    private func makeRoom() {
+        if let oldest = table.oldest {
+            connections[oldest]?.close()
+        } else {
+            loop.deregister(listener)
+            acceptTimer?.schedule(afterSeconds: Self.pauseSeconds)
+        }
+    }
+
+    private func admit(_ descriptor: Int32, _ peer: Peer) {
+        lastID += 1
+        let id = lastID
+        switch table.admit(id, from: peer.network) {
+        case .admitted: break
+        case .inPlace(let other): connections[other]?.close()
+        case .refused:
+            let answer = configuration.refusal(.tooManyConnections).bytes(
+                date: date, closes: true, isOld: false, isHead: false)
+            _ = send(descriptor, answer, answer.count, Int32(MSG_NOSIGNAL))
+            close(descriptor)
+            return
+        }
+        var yes: Int32 = 1
+        setsockopt(
+            descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
+        let connection = Connection(id, descriptor: descriptor, peer: peer, of: self)
+        connections[id] = connection
+        if sweepTimer?.isArmed == false { sweepTimer?.schedule(afterSeconds: Self.sweepSeconds) }
+        connection.start()
+    }
+
+    func remove(_ connection: Connection) {
+        table.remove(connection.id)
+        connections[connection.id] = nil
+    }
+
+    private func sweep() {
+        let now = now
+        for connection in Array(connections.values) where connection.deadline <= now {
+            connection.expire()
+        }
+        if !connections.isEmpty { sweepTimer?.schedule(afterSeconds: Self.sweepSeconds) }
+    }
+}

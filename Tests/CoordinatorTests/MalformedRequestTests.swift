@@ -1,0 +1,37 @@
+import Foundation
+import HTTPServer
+import TestSupport
+import Testing
+
+@testable import Coordinator
+
+/// What is not even a request gets a failure with a code as well.
+@Suite struct MalformedRequestTests {
+    @Test(arguments: HTTPServer.Refusal.allCases)
+    func everyRefusalOfTheServerHasACode(_ refusal: HTTPServer.Refusal) throws {
+        let answer = Routes.refusal(refusal)
+        #expect(answer.status == refusal.status)
+        let json = try #require(
+            try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
+        let error = try #require(json["error"] as? [String: Any])
+        #expect((error["code"] as? String)?.contains(".") == true)
+        #expect((error["message"] as? String)?.contains(refusal.reason) == true)
+    }
+
+    @Test func theyComeOverTheWire() async throws {
+        try await Fixture.with(token: "right-token") { fixture in
+            let long = String(repeating: "a", count: 40 << 10)
+            let cases: [(target: String, headers: [String: String], status: Int, code: String)] = [
+                ("/ HTTP/1.1\r\nnonsense", [:], 400, "input.malformed"),
+                ("/\(long)", [:], 414, "input.tooLarge"),
+                ("/", ["X-Long": long], 431, "input.tooLarge"),
+                ("/ HTTP/2.0\r\nX: y", [:], 505, "input.malformed"),
+                ("/", ["Transfer-Encoding": "gzip"], 501, "input.malformed"),
+            ]
+            for one in cases {
+                let answer = try await fixture.send("GET", one.target, headers: one.headers)
+                #expect(answer.status == one.status && answer.code == one.code, "\(answer)")
+            }
+        }
+    }
+}
