@@ -208,7 +208,7 @@ extension FaultOrigin {
             let isOrderly = steps.allSatisfy { step in
                 switch step {
                 case .send, .wait: true
-                case .sendForever, .drip, .reset, .close: false
+                case .sendForever, .drip, .reset, .close, .killPeer: false
                 }
             }
             let closes = headers.contains {
