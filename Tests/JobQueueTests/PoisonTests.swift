@@ -1,5 +1,6 @@
 import JobQueue
 import Model
+import Postgres
 import Testing
 
 /// Jobs that workers die with.
@@ -87,7 +88,7 @@ import Testing
     ) async throws -> WorkerID {
         try await fixture.pool.query(
             "SELECT worker_id FROM lease WHERE id = $1", [.uuid(grant.lease ?? "")]
-        ).only().string("worker_id")
+        ).firstRow?.string("worker_id") ?? ""
     }
 
     @Test func aWorkerThatComesBackHasNotDied() async throws {

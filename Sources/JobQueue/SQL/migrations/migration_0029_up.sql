@@ -196,7 +196,7 @@ DECLARE
     is_alone boolean;
     is_idle boolean := false;
     is_turn boolean := false;
-    isolated record;
+    trial record;
     got_isolated boolean;
 BEGIN
     is_guarded := false;
@@ -271,10 +271,10 @@ BEGIN
         has_waited := false;
         got_isolated := false;
         IF is_isolating AND is_turn THEN
-            SELECT * INTO isolated
+            SELECT * INTO trial
             FROM claim_isolated(of_queue, to_leases[n], of_workers[n], seconds);
-            got_isolated := isolated.is_granted;
-            is_guarded := is_guarded OR isolated.is_guarded;
+            got_isolated := trial.is_granted;
+            is_guarded := is_guarded OR trial.is_guarded;
         END IF;
         -- First a fair share each, then whatever is left, last of all what another claim is busy
         -- with.
@@ -347,10 +347,10 @@ BEGIN
             END LOOP;
         END LOOP;
         IF is_isolating AND is_idle AND NOT is_turn AND remaining = most THEN
-            SELECT * INTO isolated
+            SELECT * INTO trial
             FROM claim_isolated(of_queue, to_leases[n], of_workers[n], seconds);
-            got_isolated := isolated.is_granted;
-            is_guarded := is_guarded OR isolated.is_guarded;
+            got_isolated := trial.is_granted;
+            is_guarded := is_guarded OR trial.is_guarded;
         END IF;
         IF got_isolated THEN
             alone := alone || n::bigint;
