@@ -53,7 +53,6 @@ import Testing
             // The others are cleared, it is not; asked for, it is tried alone, and once.
             try await fixture.queue.tidy()
             #expect(try await fixture.count("job_loss") == 2)
-            try await fixture.submit([F.file("other")], catalog: "series")
             _ = try await fixture.queue.apply(
                 SelectionAction(
                     .retry, catalog: CatalogReference(catalog), asset: nil,
