@@ -1,6 +1,7 @@
 import JobQueue
 import Model
 import Postgres
+import Runtime
 import Testing
 
 /// Jobs that workers die with.
@@ -90,6 +91,47 @@ import Testing
         ).firstRow?.string("worker_id") ?? ""
     }
 
+    /// Whatever comes together in a lease, and whatever else becomes of it: a bad file costs two workers at most, and
+    /// no good one is held.
+    @Test(arguments: 1...8 as ClosedRange<UInt64>)
+    func everyBadFileCostsTwoWorkersAtMost(seed: UInt64) async throws {
+        try await F.with("poisons") { fixture in
+            var random = SeededRandom(seed: seed)
+            let (good, bad) = (Int.random(in: 0...30, using: &random), Int(seed % 3) + 1)
+            var names = (0..<good).map { "\($0)" } + (0..<bad).map { "bad\($0)" }
+            names.shuffle(using: &random)
+            let catalog = try await fixture.submit(names.map { F.file($0) })
+            var deaths = 0
+            while true {
+                let worker = F.newID()
+                let most = Int.random(in: 1...12, using: &random)
+                let grant = try await fixture.lease(most, as: worker)
+                guard grant.lease != nil else { break }
+                if grant.jobs.contains(where: { $0.key.contains("/bad") }) {
+                    deaths += 1
+                    try #require(deaths <= 2 * bad)
+                    try await fixture.silence(worker)
+                    continue
+                }
+                let results = grant.jobs.map { job in
+                    switch Int.random(in: 0..<10, using: &random) {
+                    case 0:
+                        JobReport(job: job.id, lease: grant.lease ?? "", outcome: .returned)
+                    case 1 where job.attempt < 4: F.failed(job, grant, "origin.http.502")
+                    default: F.done(job, grant)
+                    }
+                }
+                _ = try await fixture.report(results, as: worker)
+                try await fixture.skipDelays()
+                try await fixture.pool.query(
+                    "UPDATE origin SET cooldown_until = NULL, failures = 0, breaker = 'closed'")
+            }
+            let assets = try await fixture.assets(of: catalog)
+            #expect(assets.count { $0.state == .completed } == good)
+            #expect(assets.count { $0.failure?.code == "worker.poison" } == bad)
+        }
+    }
+
     @Test func aWorkerThatComesBackHasNotDied() async throws {
         try await F.with("returned") { fixture in
             let catalog = try await fixture.submit([F.file("slow")])
@@ -141,16 +183,13 @@ import Testing
             let catalog = try await fixture.submit((0..<8).map { F.file("\($0)") })
             let dead = F.newID()
             #expect(try await fixture.lease(as: dead).jobs.count == 8)
-            try await fixture.silence(dead)
             try await fixture.submit((0..<4).map { F.file("new\($0)") }, catalog: "new")
+            let busy = F.newID()
+            let inHand = try await fixture.lease(1, as: busy)
+            #expect(inHand.jobs.count == 1)
+            try await fixture.silence(dead)
 
             // A worker with something in hand gets none of them.
-            let busy = F.newID()
-            var inHand = try await fixture.lease(1, as: busy)
-            while inHand.isAlone == true {
-                _ = try await fixture.report(inHand.jobs.map { F.done($0, inHand) }, as: busy)
-                inHand = try await fixture.lease(1, as: busy)
-            }
             for _ in 0..<8 {
                 let more = try await fixture.lease(1, as: busy)
                 #expect(more.isAlone == nil && more.jobs.allSatisfy { $0.key.contains("/new") })
@@ -159,7 +198,7 @@ import Testing
             // One that has one of them gets nothing else.
             let tester = F.newID()
             var alone = try await fixture.lease(as: tester)
-            while alone.isAlone != true {
+            for _ in 0..<4 where alone.isAlone != true {
                 _ = try await fixture.report(alone.jobs.map { F.done($0, alone) }, as: tester)
                 alone = try await fixture.lease(as: tester)
             }
