@@ -30,8 +30,12 @@ import Testing
             "retry", SQL.jobsRetry,
             [
                 .int64Array([]), .int64Array([]), .doubleArray([]), .int64Array([]), .boolArray([]),
-                .textArray([]), .textArray([]), .boolArray([]),
+                .textArray([]), .textArray([]), .boolArray([]), .boolArray([]),
             ]
+        ),
+        (
+            "losses", SQL.lossesRecord,
+            [.int64Array([]), .int64Array([]), .textArray([]), .textArray([])]
         ),
         ("sums", SQL.settleSums, [.int64Array([]), .int64Array([]), .int64Array([])]),
         (

@@ -26,8 +26,7 @@ enum PeerProcess {
     private static func inode(ofLocalPort port: UInt16) -> String? {
         let hex = String(port, radix: 16, uppercase: true)
         let end = ":" + String(repeating: "0", count: 4 - hex.count) + hex
-        let table = (try? String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)) ?? ""
-        for line in table.split(separator: "\n").dropFirst() {
+        for line in table().split(separator: "\n").dropFirst() {
             let columns = line.split(separator: " ")
             // An established connection.
             if columns.count > 9, columns[1].hasSuffix(end), columns[3] == "01" {
@@ -35,6 +34,20 @@ enum PeerProcess {
             }
         }
         return nil
+    }
+
+    /// Read to its end: each read gives a page at most, and Foundation takes the first short one for the last.
+    private static func table() -> String {
+        let file = open("/proc/net/tcp", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return "" }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var page = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(file, &page, page.count)
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += page[..<count]
+        }
     }
 
     private static func children() -> [pid_t] {
