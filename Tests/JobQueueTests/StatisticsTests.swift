@@ -33,10 +33,6 @@ import Testing
                 .textArray([]), .textArray([]), .boolArray([]), .boolArray([]),
             ]
         ),
-        (
-            "losses", SQL.lossesRecord,
-            [.int64Array([]), .int64Array([]), .textArray([]), .textArray([])]
-        ),
         ("sums", SQL.settleSums, [.int64Array([]), .int64Array([]), .int64Array([])]),
         (
             "refresh", SQL.refreshSettle,
