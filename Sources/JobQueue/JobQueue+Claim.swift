@@ -131,12 +131,14 @@ extension JobQueue {
                 }
             }
             let isGuarded = try outcome.bool(1)
+            let alone = try outcome.int64Array(4)
             var grants: [LeaseGrant?] = []
-            for (claim, jobs) in zip(claims, jobs) {
+            for (place, (claim, jobs)) in zip(1..., zip(claims, jobs)) {
                 var grant = LeaseGrant(
                     lease: jobs.isEmpty ? nil : claim.lease, seconds: seconds,
                     sites: jobs.isEmpty ? [:] : [queue.site.description: queue.storageURL],
                     jobs: jobs)
+                if !jobs.isEmpty, alone.contains(Int64(place)) { grant.isAlone = true }
                 if isGuarded, !jobs.isEmpty {
                     let shares = try await connection.query(
                         SQL.workerShares, [.uuid(claim.worker), .optionalTextArray([])])

@@ -30,6 +30,7 @@ extension JobQueue {
         let jobs = try await connection.query(
             SQL.refreshJobs, both + [assets.map { .int64Array($0) } ?? .null]
         ).only()
+        _ = try await connection.query(SQL.startIsolate, [.int(catalog.rawValue)])
         var answer = SelectionAnswer(
             assets: Int(try jobs.int64("assets")), jobs: Int(try jobs.int64("jobs")))
         answer.catalog = catalog

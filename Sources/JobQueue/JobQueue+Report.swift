@@ -215,6 +215,7 @@ extension JobQueue {
                     .doubleArray(retried.seconds), .int64Array(retried.attempts),
                     .boolArray(retried.counts), .optionalTextArray(retried.codes),
                     .optionalTextArray(retried.messages), .boolArray(retried.awaitOwnOrigins),
+                    .boolArray(retried.isolate),
                 ])
             wakes = retried.seconds.contains { $0 <= 0 }
         }

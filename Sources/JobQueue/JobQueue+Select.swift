@@ -238,6 +238,7 @@ extension JobQueue {
         _ = try await connection.query(SQL.startSidecars, both)
         let started = try await connection.query(
             SQL.startJobs, both + [.int64Array(failed + interrupted)])
+        _ = try await connection.query(SQL.startIsolate, [.int(catalog.rawValue)])
         _ = try await connection.query(SQL.startTotals, both)
         var changed = try answer(started)
         if lacksSums {

@@ -151,6 +151,7 @@ extension JobQueue {
             if hasNeighbours { statements += Self.knownFiles(both) }
             statements += [
                 (SQL.startDropParts, both), (SQL.startJobs, both + [.null]),
+                (SQL.startIsolate, [.int(catalog.rawValue)]),
                 (SQL.startTotals, both), (SQL.notifyWork, []),
                 // One that is begun again after an interruption has left none behind.
                 (SQL.startLeft, [.int(catalog.rawValue), .int(Int64(row.generation))]),

@@ -3,7 +3,8 @@ import Postgres
 
 extension JobQueue {
     /// Ends leases whose time is over: their jobs wait again, or fail with `worker.lost` after too
-    /// many tries. Returns how many jobs were taken back. Safe to run on all coordinators at once.
+    /// many tries. One that a worker has died with is tried alone from then on, and fails with `worker.poison`
+    /// when a second one does. Returns how many jobs were taken back. Safe to run on all coordinators at once.
     @discardableResult
     package func sweep() async throws(Failure) -> Int {
         var jobs = 0
@@ -19,10 +20,12 @@ extension JobQueue {
 
     private func sweepSome() async throws(Failure) -> (leases: Int, jobs: Int) {
         try await transaction { connection in
-            let leases = try await connection.query(
-                SQL.leasesSweep, [.int(Int64(Self.leasesPerSweep))]
-            ).rows.map { try $0.string("id") }
-            guard !leases.isEmpty else { return (0, 0) }
+            let ended = try await connection.query(
+                SQL.leasesSweep,
+                [.int(Int64(Self.leasesPerSweep)), .double(self.settings.leaseSeconds)]
+            ).rows
+            guard !ended.isEmpty else { return (0, 0) }
+            let leases = try ended.map { try $0.string("id") }
             let jobs = try await connection.query(SQL.jobsOfLeases, [.uuidArray(leases)]).rows
             guard !jobs.isEmpty else { return (leases.count, 0) }
             let held = try Self.heldJobs(
@@ -35,14 +38,57 @@ extension JobQueue {
                 ).rows)
             var plan = ReportPlan(mostAttemptsAtMirrors: self.settings.mostAttemptsAtMirrors)
             let lost = Failure("worker.lost", "The worker's lease ran out.")
+            let deaths = try await Self.record(ended, jobs, connection)
             for job in held.values.sorted(by: { $0.id < $1.id }) {
-                // No delay: the fault was the worker's, not the origin's.
-                plan.fail(job, lost, retryAfter: nil) { _, _ in 0 }
+                guard let deaths = deaths[job.id] else {
+                    // No delay: the fault was the worker's, not the origin's.
+                    plan.fail(job, lost, retryAfter: nil) { _, _ in 0 }
+                    continue
+                }
+                plan.died(with: job, lost, deaths)
             }
             try await self.carryOut(plan, connection)
             _ = try await connection.query(SQL.notifyWork, [])
             return (leases.count, jobs.count)
         }
+    }
+
+    /// Notes what workers died with: of each such job what is known of that by now.
+    private static func record(
+        _ leases: PostgresRows, _ jobs: PostgresRows, _ connection: PostgresConnection
+    ) async throws -> [JobID: WorkerDeaths] {
+        var dead: [LeaseID: (worker: WorkerID, name: String?)] = [:]
+        for row in leases where try row.bool("is_dead") {
+            dead[try row.string("id")] = (
+                try row.string("worker_id"), try row.optionalString("worker_name")
+            )
+        }
+        guard !dead.isEmpty else { return [:] }
+        var lanes: [Int64] = []
+        var numbers: [Int64] = []
+        var workers: [WorkerID] = []
+        var names: [String?] = []
+        for row in jobs {
+            guard let (worker, name) = dead[try row.string("lease_id")] else { continue }
+            lanes.append(try row.int64("lane_id"))
+            numbers.append(try row.int64("id"))
+            workers.append(worker)
+            names.append(name)
+        }
+        guard !numbers.isEmpty else { return [:] }
+        var deaths: [JobID: WorkerDeaths] = [:]
+        let rows = try await connection.query(
+            SQL.lossesRecord,
+            [
+                .int64Array(lanes), .int64Array(numbers), .uuidArray(workers),
+                .optionalTextArray(names),
+            ]
+        ).rows
+        for row in rows {
+            deaths[JobID(try row.int64("id"))] = WorkerDeaths(
+                count: Int(try row.int64("deaths")), workers: try row.string("workers"))
+        }
+        return deaths
     }
 
     /// Forgets what nobody asks for any more: leases that hold nothing, workers long gone.
@@ -51,7 +97,9 @@ extension JobQueue {
         try await withConnection { connection in
             _ = try await connection.query(SQL.leasesForget, [])
             for statement in [
-                SQL.spansForget, SQL.lanesForget, SQL.cancelledForget, SQL.workersForget,
+                SQL.spansForget, SQL.lanesForget, SQL.cancelledForget,
+                // Before the workers: one that came back did not die with what it had.
+                SQL.lossesForget, SQL.workersForget,
                 SQL.originsTidy, SQL.documentsForget, SQL.assembliesForget,
                 SQL.loadTestsForget,
             ] {

@@ -30,11 +30,15 @@ extension ReportPlan {
         var messages: [String?] = []
         /// Whether they wait until their own origin is no longer left alone.
         var awaitOwnOrigins: [Bool] = []
+        /// Whether they are to be tried alone from now on.
+        var isolate: [Bool] = []
 
         mutating func add(
             _ job: Int64, of lane: Int64, seconds: Double, attempts: Int64, counts: Bool = true,
-            waitingFor failure: Failure? = nil, awaitsOwnOrigin: Bool = false
+            waitingFor failure: Failure? = nil, awaitsOwnOrigin: Bool = false,
+            isolates: Bool = false
         ) {
+            isolate.append(isolates)
             awaitOwnOrigins.append(awaitsOwnOrigin)
             lanes.append(lane)
             jobs.append(job)

@@ -176,6 +176,18 @@ struct ReportPlan {
         }
     }
 
+    /// Lets a job that a worker died with be tried alone, and holds it for an operator after a second death, whatever
+    /// kind it is of: a third would be another worker's.
+    mutating func died(with job: HeldJob, _ lost: Failure, _ deaths: WorkerDeaths) {
+        guard deaths.count < WorkerDeaths.most else { return giveUp(job, deaths.failure) }
+        guard case .attempts(let most) = Self.policy(of: lost.code, for: job.kind),
+            job.attempt < most
+        else { return giveUp(job, lost) }
+        retried.add(
+            job.id.rawValue, of: job.lane, seconds: 0, attempts: Int64(job.attempt),
+            isolates: true)
+    }
+
     /// Ends a job for good, unless only mirrors were asked, its own origin being left alone: then that may have what
     /// they have not.
     private mutating func awaitOwnOrigin(_ job: HeldJob, _ failure: Failure) {

@@ -169,6 +169,10 @@ extension FailureCode {
         row(601, "worker.cancelled", .never, "The work was cancelled."),
         row(602, "worker.internal", .attempts(3), "A fault in Dray itself; please report it."),
         row(603, "worker.leaseLost", .never, "The lease ran out; what it held is done by another."),
+        row(
+            604, "worker.poison", .never,
+            "Workers died with it; look at what its URL serves. `dray catalog retry` tries it alone."
+        ),
         // 7xx: the cluster.
         row(700, "cluster.coordinatorUnreachable", .attempts(5), "Check DRAY_COORDINATOR."),
         row(

@@ -70,7 +70,7 @@ private func isKey(_ key: String, of url: String) -> Bool {
 extension LeaseGrant: ColumnMessage {
     private enum CodingKeys: String, CodingKey {
         case lease, seconds, waitedSeconds, sites, jobs, fetches, cluster, shares, cooling,
-            siteShares, siteSpace, loadTest
+            siteShares, siteSpace, loadTest, isAlone
     }
 
     static var columnsName: StaticString { "fetches" }
@@ -93,6 +93,7 @@ extension LeaseGrant: ColumnMessage {
         try container.encodeIfPresent(siteShares, forKey: .siteShares)
         try container.encodeIfPresent(siteSpace, forKey: .siteSpace)
         try container.encodeIfPresent(loadTest, forKey: .loadTest)
+        try container.encodeIfPresent(isAlone, forKey: .isAlone)
     }
 
     package init(from decoder: any Decoder) throws {
@@ -113,6 +114,7 @@ extension LeaseGrant: ColumnMessage {
         siteShares = try container.decodeIfPresent([SiteShare].self, forKey: .siteShares)
         siteSpace = try container.decodeIfPresent([SiteSpace].self, forKey: .siteSpace)
         loadTest = try container.decodeIfPresent(LoadTestCall.self, forKey: .loadTest)
+        isAlone = try container.decodeIfPresent(Bool.self, forKey: .isAlone)
     }
 
     func columnGroups() -> [[Int]] {

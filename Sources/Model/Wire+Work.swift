@@ -50,6 +50,9 @@ package struct LeaseGrant: Codable, Sendable {
     package var siteSpace: [SiteSpace]?
     /// A load test that wants the worker; nil for none.
     package var loadTest: LoadTestCall?
+    /// The one job is tried alone, because a worker died with it: the worker begins nothing else while it has it.
+    /// Nil is false.
+    package var isAlone: Bool?
 
     package init(lease: LeaseID?, seconds: Double, sites: [String: String], jobs: [Job]) {
         self.lease = lease

@@ -43,6 +43,7 @@ extension WorkerService {
                 takeOrigins(of: grant, grantedAt: grantedAt)
                 hear(of: grant.loadTest.map { [$0] })
                 if let lease = grant.lease { await take(lease, grant, askedAt: grantedAt, ended) }
+                if grant.isAlone == true { await finishAlone() }
             } catch {
                 guard !isDraining else { return lease }
                 Task { await self.release(lease) }
@@ -56,6 +57,15 @@ extension WorkerService {
             }
         }
         return nil
+    }
+
+    /// Waits until a job that is tried alone is reported, so that no other is lost with it; for a minute at most,
+    /// because a slow one must not keep the worker from all else.
+    private func finishAlone() async {
+        let end = HeldWork.Instant.now + .seconds(60)
+        while !held.isEmpty && !isDraining && HeldWork.Instant.now < end {
+            await pace.wait(atMost: .milliseconds(100))
+        }
     }
 
     /// Keeps for the heartbeats what a coordinator refused a request for work with. Once is nothing,
@@ -162,6 +172,8 @@ extension WorkerService {
                 take(answer, asked: leases, at: askedAt)
             } catch {
                 untold(sightings)
+                // Its cluster is to know soon that it lives: what it held counts as lost by its death until then.
+                lastBeat = nil
                 log.debug("a heartbeat failed", ["error": "\(error)"])
             }
         }

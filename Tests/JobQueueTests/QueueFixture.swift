@@ -174,9 +174,26 @@ struct QueueFixture {
 
     // MARK: Looking
 
-    /// Lets every lease run out by the database's clock, and sweeps.
+    /// Lets every lease run out by the database's clock while its worker lives, and sweeps.
     func expireLeases() async throws {
-        try await pool.query("UPDATE lease SET expires_at = now() - interval '1 second'")
+        try await pool.query(
+            """
+            INSERT INTO worker (id, name) SELECT DISTINCT worker_id, 'alive' FROM lease
+            ON CONFLICT (id) DO UPDATE SET last_seen = now()
+            """)
+        try await pool.query("UPDATE lease SET expires_at = now() - interval '1 hour'")
+        try await queue.sweep()
+        try await pool.query("DELETE FROM worker WHERE name = 'alive'")
+        try await fold()
+    }
+
+    /// A worker is not heard of any more until its leases have run out, and those are swept.
+    func silence(_ worker: WorkerID) async throws {
+        let id: [PostgresValue] = [.uuid(worker)]
+        try await pool.query(
+            "UPDATE worker SET last_seen = now() - interval '2 hours' WHERE id = $1", id)
+        try await pool.query(
+            "UPDATE lease SET expires_at = now() - interval '1 hour' WHERE worker_id = $1", id)
         try await queue.sweep()
         try await fold()
     }

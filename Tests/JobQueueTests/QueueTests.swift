@@ -235,6 +235,11 @@ import Testing
         try await F.with("sweepMany") { fixture in
             try await fixture.submit((1...120).map { F.file("f\($0)") })
             for _ in 1...120 { _ = try await fixture.lease(1) }
+            // Its worker lives, and has let go of them.
+            _ = try await fixture.queue.heartbeat(
+                Heartbeat(
+                    worker: fixture.worker, leases: [], progress: [:], name: "w",
+                    activeTransfers: 0))
             try await fixture.pool.query(
                 "UPDATE lease SET expires_at = now() - interval '1 second'")
             #expect(try await fixture.queue.sweep() == 120)

@@ -30,7 +30,7 @@ import Testing
             "retry", SQL.jobsRetry,
             [
                 .int64Array([]), .int64Array([]), .doubleArray([]), .int64Array([]), .boolArray([]),
-                .textArray([]), .textArray([]), .boolArray([]),
+                .textArray([]), .textArray([]), .boolArray([]), .boolArray([]),
             ]
         ),
         ("sums", SQL.settleSums, [.int64Array([]), .int64Array([]), .int64Array([])]),

@@ -66,6 +66,8 @@ extension FaultOrigin {
         case reset
         /// Ends the connection in order, whatever was promised.
         case close
+        /// Kills the process at the other end, a child of this one, before anything is sent of what follows.
+        case killPeer
     }
 
     /// What the origin answers: every fault is a response that says one thing and does another.
@@ -206,7 +208,7 @@ extension FaultOrigin {
             let isOrderly = steps.allSatisfy { step in
                 switch step {
                 case .send, .wait: true
-                case .sendForever, .drip, .reset, .close: false
+                case .sendForever, .drip, .reset, .close, .killPeer: false
                 }
             }
             let closes = headers.contains {

@@ -243,6 +243,7 @@ private final class Core: Sendable {
                 Socket.resetOnClose(descriptor)
                 return false
             case .close: return false
+            case .killPeer: PeerProcess.kill(at: descriptor)
             }
         }
         return response.keepsConnection

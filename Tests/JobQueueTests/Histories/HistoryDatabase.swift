@@ -12,6 +12,13 @@ struct HistoryDatabase: Sendable {
 
     /// Lets the time of these leases be over.
     func expire(_ leases: [LeaseID]) async throws {
+        // Their workers live: what dies with a worker is another suite's.
+        try await pool.query(
+            """
+            INSERT INTO worker (id, name)
+            SELECT DISTINCT worker_id, 'w' FROM lease WHERE id = ANY($1::uuid[])
+            ON CONFLICT (id) DO UPDATE SET last_seen = now()
+            """, [.textArray(leases)])
         try await pool.query(
             "UPDATE lease SET expires_at = now() - interval '1 second' WHERE id = ANY($1::uuid[])",
             [.textArray(leases)])

@@ -8,11 +8,14 @@ WITH lacking AS MATERIALIZED (
       AND NOT EXISTS (SELECT FROM delayed_job j
                       WHERE j.catalog_id = d.catalog_id AND j.directory_id = d.id)
       AND NOT EXISTS (SELECT FROM lane l JOIN job j ON j.lane_id = l.id
-                      WHERE l.catalog_id = d.catalog_id AND l.rank < 2 AND j.directory_id = d.id)
+                      WHERE l.catalog_id = d.catalog_id AND l.rank IN (0, 1, 4) AND j.directory_id = d.id)
 ), made AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              directory_id, kind)
-    SELECT c.queue_id, c.id, 0, 0, -1, 0, d.id, 'sums'
+    SELECT c.queue_id, c.id, 0,
+           CASE WHEN EXISTS (SELECT FROM job_loss x WHERE x.kind = 'sums' AND x.target_id = d.id)
+                THEN 4 ELSE 0 END,
+           -1, 0, d.id, 'sums'
     FROM lacking d JOIN catalog c ON c.id = $1::bigint RETURNING 1
 ), n AS (
     SELECT count(*) AS jobs FROM made

@@ -1,6 +1,6 @@
 -- $1 segment, $2 bytes a part, $3 total bytes, $4 parts, $5 the lane and $6 the number of
 -- the job that found it large. The job goes on with the first part under its lease; the others
--- become jobs.
+-- become jobs, to be tried alone as it is.
 WITH whole AS (
     SELECT * FROM segment WHERE id = $1::bigint
 ), parts AS (
@@ -17,7 +17,8 @@ WITH whole AS (
 ), jobs AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              segment_id, whole_id, kind)
-    SELECT l.queue_id, l.catalog_id, p.origin_id, 1, coalesce(a.priority, -1), p.asset_id, p.id,
+    SELECT l.queue_id, l.catalog_id, p.origin_id,
+           CASE WHEN l.rank = 4 THEN 4 ELSE 1 END, coalesce(a.priority, -1), p.asset_id, p.id,
            $1::bigint, 'fetch'
     FROM first f JOIN lane l ON l.id = f.lane_id, parts p JOIN asset a ON a.id = p.asset_id
     WHERE p.part > 1 ORDER BY p.part

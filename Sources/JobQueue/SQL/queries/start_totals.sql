@@ -23,7 +23,7 @@ WITH tallies AS MATERIALIZED (
     SELECT c.queue_id, c.id, 0, 0, -1, 0, ended.id, 'sums' FROM ended, catalog c WHERE c.id = $1
 ), early AS (
     DELETE FROM job USING lane l, counted
-    WHERE l.catalog_id = $1 AND l.rank < 2 AND job.lane_id = l.id
+    WHERE l.catalog_id = $1 AND l.rank IN (0, 1, 4) AND job.lane_id = l.id
       AND job.directory_id = counted.directory_id
 ), early_delayed AS (
     DELETE FROM delayed_job d USING counted
@@ -45,7 +45,7 @@ UPDATE catalog c SET
     sums_outstanding = (SELECT count(*) FROM counted) + (SELECT count(*) FROM ended) + (
         SELECT count(*) FROM (
             SELECT j.directory_id FROM lane l JOIN job j ON j.lane_id = l.id
-            WHERE l.catalog_id = $1 AND l.rank < 2 AND j.directory_id IS NOT NULL
+            WHERE l.catalog_id = $1 AND l.rank IN (0, 1, 4) AND j.directory_id IS NOT NULL
             UNION ALL
             SELECT directory_id FROM delayed_job
             WHERE catalog_id = $1 AND directory_id IS NOT NULL
