@@ -237,6 +237,7 @@ struct DASHEdge {
         guard let question = text.firstIndex(of: ASCII.question) else { return false }
         let query = text[question...].dropFirst()
         return !query.contains(ASCII.equals) || !query.allSatisfy { ASCII.isIn(.queryName, $0) }
+            || SignedQuery.withoutSecrets(query) != nil
             || text[..<question].last ?? ASCII.slash == ASCII.slash
     }
 
