@@ -47,6 +47,18 @@ package enum SignedQuery {
         filtered(query) { !isSecret($0) }
     }
 
+    private static let akamaiName = Array("hmac".utf8)[...]
+    private static let akamaiField = Array("~hmac=".utf8)
+
+    private static func isAkamai(_ parameter: ArraySlice<UInt8>) -> Bool {
+        var rest = parameter
+        while let tilde = rest.firstIndex(of: akamaiField[0]) {
+            if rest[tilde...].starts(with: akamaiField) { return true }
+            rest = rest[(tilde + 1)...]
+        }
+        return false
+    }
+
     private static func filtered(
         _ query: ArraySlice<UInt8>, _ isKept: (ArraySlice<UInt8>) -> Bool
     ) -> [UInt8]? {
@@ -55,7 +67,10 @@ package enum SignedQuery {
         var isWhole = true
         var isFirst = true
         for parameter in query.split(separator: ampersand, omittingEmptySubsequences: false) {
-            guard isKept(parameter.prefix { $0 != UInt8(ascii: "=") }) else {
+            // Akamai's fields, in whatever order, are one parameter: `st=1~exp=2~acl=/*~hmac=…`.
+            let isFields = isAkamai(parameter)
+            guard isKept(isFields ? akamaiName : parameter.prefix { $0 != UInt8(ascii: "=") })
+            else {
                 isWhole = false
                 continue
             }
@@ -87,5 +102,23 @@ package enum SignedQuery {
         }
         guard isSigned, let query = kept else { return url }
         return url[..<question] + (query.isEmpty ? [] : [UInt8(ascii: "?")] + query)
+    }
+
+    // MARK: The same as regular expressions of PostgreSQL, ignoring case
+
+    /// A query with one of the parameters that show a signature.
+    package static var proofPattern: String {
+        "[?&](?:\(proofs.joined(separator: "|")))(?:[=&]|$)|[?&][^&]*~hmac="
+    }
+
+    /// Each parameter with a signature, with the `&` before it.
+    package static var signaturePattern: String { pattern(signatures) }
+
+    /// Each parameter that is left out of keys, with the `&` before it.
+    package static var secretPattern: String { pattern(signatures + tokens) }
+
+    private static func pattern(_ names: [String]) -> String {
+        let all = names + signaturePrefixes.map { $0 + "[^=&]+" }
+        return "&(?:(?:\(all.joined(separator: "|")))(?:=[^&]*)?|[^&]*~hmac=[^&]*)(?=&|$)"
     }
 }

@@ -52,7 +52,7 @@ import Testing
                     + "</Period></MPD>") == true)
     }
 
-    private static let long = "Policy=" + String(repeating: "k", count: 300)
+    private static let long = "Quality=" + String(repeating: "k", count: 300)
 
     @Test(
         arguments: [
@@ -110,6 +110,16 @@ import Testing
             (
                 "<Period><SegmentTemplate media=\"../../$Number$.m4s\"/></Period>",
                 "<Period><SegmentTemplate media=\"../$Number$.m4s\"/></Period>"
+            ),
+            (
+                "<Period><SegmentTemplate media=\"$Number$.m4s?n=$Time$&amp;Policy=p&amp;Signature=s\""
+                    + " initialization=\"i?token=s\"/></Period>",
+                "<Period><SegmentTemplate media=\"$Number$.m4s?n=$Time$\" initialization=\"i\"/></Period>"
+            ),
+            (
+                "<SegmentList><SegmentURL media=\"1.m4s?token=s\"/><SegmentURL media=\"2.m4s?a=1&amp;sig=s\"/>"
+                    + "</SegmentList>",
+                "<SegmentList><SegmentURL media=\"1.m4s\"/><SegmentURL media=\"2.m4s?a=1\"/></SegmentList>"
             ),
             ("<Location>https://o.test/t/m.mpd</Location>", ""),
         ] as [(String, String?)])

@@ -11,6 +11,7 @@ struct SignedQueryTests {
             ("Policy=p&Signature=s&Key-Pair-Id=k", ""), ("Expires=1&id=7&Signature=s", "id=7"),
             ("hdnts=exp=1~acl=/*~hmac=ab", ""), ("exp=1&sig", ""), ("X-Goog-Signature=s", ""),
             ("a&auth_key=s&b", "a&b"),
+            ("n=1&st=1~exp=2~acl=/*~hmac=ab", "n=1"),
         ])
     func secrets(query: String, kept: String) {
         let bytes = Array(query.utf8)
