@@ -104,8 +104,8 @@ import Testing
             (
                 "<Period><SegmentTemplate media=\"v/$Number$?n=$Time%05d$&amp;\(long)\" initialization=\"i?\(long)\"/>"
                     + "</Period>",
-                "<Period><SegmentTemplate media=\"v/$Number$?=3aafb9437ff896904904af42dac89867-$Time%05d$\" "
-                    + "initialization=\"i?=a89b90e60637162a5be3ea66bc559aae\"/></Period>"
+                "<Period><SegmentTemplate media=\"v/$Number$?=8844e286e7de1a7fe4ba7c70af2da869-$Time%05d$\" "
+                    + "initialization=\"i?=40feaed1d4d0f63d3152a98c8a76b50a\"/></Period>"
             ),
             (
                 "<Period><SegmentTemplate media=\"../../$Number$.m4s\"/></Period>",

@@ -112,7 +112,7 @@ struct KeyConflictTests {
             var asset = Self.file("film", "http://h/film", key: "h/film")
             asset.sidecars = [
                 SidecarSubmission(
-                    url: "http://h/s//a.vtt", key: "h/s/a.vtt", role: .subtitle, required: true)
+                    url: "http://h/s//a.vtt", key: "h/s/a.vtt", role: .subtitles, required: true)
             ]
             let catalog = try await fixture.submit([
                 Self.file("a", "http://h/s/a.vtt", key: "h/s/a.vtt"), asset,
