@@ -23,7 +23,7 @@ struct KeyConflictTests {
             })
     }
 
-    private static func jobs(_ fixture: QueueFixture) async throws -> Int {
+    private static func jobs(_ fixture: QueueFixture) async throws -> Int64 {
         try await fixture.count("job") + fixture.count("delayed_job")
     }
 
