@@ -165,8 +165,9 @@ struct KeyConflictTests {
                         generation: handle.generation)
                     handles.append(handle)
                 }
-                async let one = fixture.queue.start(handles[0].id, generation: 1)
-                async let two = fixture.queue.start(handles[1].id, generation: 1)
+                let (queue, first, second) = (fixture.queue, handles[0].id, handles[1].id)
+                async let one = queue.start(first, generation: 1)
+                async let two = queue.start(second, generation: 1)
                 _ = try await (one, two)
                 var codes: [String] = []
                 for handle in handles {

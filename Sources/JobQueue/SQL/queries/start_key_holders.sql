@@ -1,11 +1,11 @@
 -- $1 catalog, whose keys are locked, $2 generation, $3 these assets only, null for all. Refuses each asset one of whose
 -- keys holds another object at the site, or is about to: of another catalog, or of what is under way or complete of
 -- this one. Signatures make no other object, and of other catalogs tokens do not either.
-WITH wanted AS MATERIALIZED (
+WITH wanted AS NOT MATERIALIZED (
     SELECT id, name, key, url, sidecars FROM asset
     WHERE catalog_id = $1::bigint AND generation = $2::int AND state IN ({{assetRefusable}})
       AND ($3::bigint[] IS NULL OR id IN (SELECT unnest($3::bigint[])))
-), claimed AS MATERIALIZED (
+), claimed AS NOT MATERIALIZED (
     {{keyClaims}}
 ), taken AS MATERIALIZED (
     SELECT DISTINCT ON (c.id) c.id, c.key, b.url AS holder, e.name AS holder_catalog
