@@ -62,6 +62,16 @@ import Testing
         #expect(try edge(text) == expected)
     }
 
+    @Test func aTokenOfThePlaylistDoesNotStandInIt() throws {
+        let define = "#EXT-X-VERSION:11\n#EXT-X-DEFINE:QUERYPARAM=\"token\""
+        let text = media(define, "#EXTINF:2,", "seg.ts?token={$token}")
+        #expect(
+            try edge(text, at: "https://o.test/v/main.m3u8?token=S3CRET")
+                == media(
+                    "#EXT-X-VERSION:11\n#EXT-X-DEFINE:NAME=\"token\",VALUE=\"\"", "#EXTINF:2,",
+                    "seg.ts"))
+    }
+
     @Test func aRedirectMovesTheBytesAndNotThePlace() throws {
         let text = media("#EXTINF:2,", "seg.ts")
         #expect(
