@@ -28,7 +28,8 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     case paused
     /// Its submitter went away. Can move to new, resolving, inProgress, failed, removed.
     case interrupted
-    /// At least one segment failed for good, or its key holds another object. Can move to new, resolving, inProgress, removed.
+    /// At least one segment failed for good, or its key holds another object.
+    /// Can move to new, resolving, inProgress, failed, removed.
     case failed
     /// Its time at the edge is over. Can move to new, resolving, inProgress, removed.
     case expired
