@@ -237,7 +237,18 @@ struct DASHEdge {
         guard let question = text.firstIndex(of: ASCII.question) else { return false }
         let query = text[question...].dropFirst()
         return !query.contains(ASCII.equals) || !query.allSatisfy { ASCII.isIn(.queryName, $0) }
+            || holdsSecret(query)
             || text[..<question].last ?? ASCII.slash == ASCII.slash
+    }
+
+    /// Whether a query as it is written, with its escapes, has a parameter that is no part of keys.
+    private static func holdsSecret(_ query: ArraySlice<UInt8>) -> Bool {
+        let escape = Array("amp;".utf8)
+        return query.split(separator: 0x26).contains { parameter in
+            let plain =
+                parameter.starts(with: escape) ? parameter.dropFirst(escape.count) : parameter
+            return SignedQuery.withoutSecrets(plain) != nil
+        }
     }
 
     /// Whether a reference is whole, or begins at the root.

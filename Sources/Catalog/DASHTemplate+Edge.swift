@@ -1,3 +1,5 @@
+import Model
+
 /// Templates with queries at the edge.
 extension DASHTemplate {
     /// What a number is taken to have at most, in bytes; one that is written with a width has that.
@@ -8,7 +10,7 @@ extension DASHTemplate {
     ///
     /// Otherwise bytes of the query that are unsafe in a name are percent-encoded, and a query that makes
     /// names too long becomes `=`, a hash of it, and the identifiers in it: keys are made from that then,
-    /// because no template could name the hashes of its segments. A malformed template stays as it is.
+    /// because no template could name the hashes of its segments. Signatures and tokens go. A malformed template stays as it is.
     static func atEdge(_ text: [UInt8]) -> [UInt8] {
         guard text.contains(ASCII.question) else { return text }
         let pieces = text.split(separator: ASCII.dollar, omittingEmptySubsequences: false)
@@ -33,7 +35,6 @@ extension DASHTemplate {
         private var identifiers: [UInt8] = []
         private var isQuery = false
         private var isChanged = false
-        private var hasEquals = false
         /// Of the longest file name, in bytes.
         private var nameBytes = 0
 
@@ -56,7 +57,6 @@ extension DASHTemplate {
                 if byte == ASCII.question { isQuery = true } else { path.append(byte) }
                 return
             }
-            hasEquals = hasEquals || byte == ASCII.equals
             if ASCII.isIn(.queryName, byte) {
                 query.append(byte)
             } else {
@@ -68,11 +68,27 @@ extension DASHTemplate {
 
         func template(otherwise text: [UInt8]) -> [UInt8] {
             guard !query.isEmpty else { return text }
+            guard let kept = SignedQuery.withoutSecrets(query[...]) else {
+                return template(query, otherwise: text)
+            }
+            // Where a secret is another one with each segment, keys would not keep them apart.
+            guard
+                query.count(where: { $0 == ASCII.dollar })
+                    == kept.count(where: { $0 == ASCII.dollar })
+            else { return text }
+            return kept.isEmpty
+                ? (path.last == ASCII.slash ? path + "index.html".utf8 : path)
+                : template(kept, otherwise: nil)
+        }
+
+        /// - Parameter text: the template where it stays as it is; nil where it does not.
+        private func template(_ query: [UInt8], otherwise text: [UInt8]?) -> [UInt8] {
             let file = path.last == ASCII.slash ? path + "index.html".utf8 : path
             if nameBytes >= SiteKey.queryNameBytes {
                 return file + "?=".utf8 + StableHash.hex(query[...]) + identifiers
             }
-            guard isChanged || !hasEquals || file.count > path.count else { return text }
+            let hasEquals = query.contains(ASCII.equals)
+            if let text, !isChanged, hasEquals, file.count == path.count { return text }
             return file + [ASCII.question] + query + (hasEquals ? [] : [ASCII.equals])
         }
     }

@@ -73,6 +73,7 @@ struct EdgeReference {
         let query = reference[(queryStart + 1)..<range.upperBound]
         return path.last != ASCII.slash && !path.contains(ASCII.percent)
             && query.contains(ASCII.equals) && query.allSatisfy { ASCII.isIn(.queryName, $0) }
+            && SignedQuery.withoutSecrets(query) == nil
     }
 
     /// The relative reference that leads to `key` (RFC 3986, section 4.2).

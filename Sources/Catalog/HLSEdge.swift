@@ -18,6 +18,8 @@ struct HLSEdge {
     private var edits: ManifestEdits
     /// The segment that is still to come is a gap.
     private var isGap = false
+    /// A variable holds a token of the playlist's own URL, which is not to lie at the edge.
+    private var hidesVariables = false
 
     /// - Parameters:
     ///   - playlist: what was read from `bytes`.
@@ -97,7 +99,9 @@ struct HLSEdge {
         case "#EXT-X-DEFINE":
             guard let name = attributes(value)?["QUERYPARAM"] else { return }
             let text = String(decoding: bytes[name.value], as: UTF8.self)
-            let value = variables[text] ?? ""
+            let isSecret = SignedQuery.isSecret(Array(text.utf8)[...])
+            if isSecret { hidesVariables = true }
+            let value = isSecret ? "" : variables[text] ?? ""
             // A quoted string holds no quote and no line's end.
             guard !value.utf8.contains(where: { $0 == ASCII.quote || ASCII.isControl($0) }) else {
                 throw Failure(
@@ -123,7 +127,8 @@ struct HLSEdge {
             source = substituted(text)
             range = 0..<source.count
         }
-        if isStored, EdgeReference.isPlain(source, range, at: namingBase) { return }
+        let isHidden = hidesVariables && usesVariables(text)
+        if isStored, !isHidden, EdgeReference.isPlain(source, range, at: namingBase) { return }
         do throws(WebURLError) {
             guard isStored else {
                 let url = try base.resolve(source, range).text
@@ -135,7 +140,7 @@ struct HLSEdge {
             let key: SiteKey
             let url = try namingBase.resolve(source, range)
             do throws(Failure) { key = try SiteKey(url) } catch { return }
-            if place.leads(source, range, to: key) { return }
+            if !isHidden, place.leads(source, range, to: key) { return }
             edits.append(ManifestEdit(text, place.path(to: key)))
         } catch {
             throw Failure(error.refusal, "\(base.url): the URI \(error.detail)")

@@ -75,7 +75,7 @@ struct SegmentCollector {
             return try checkSize(writtenURL)
         }
         segments.copyURL(at: found, into: &other)
-        guard url == other else { throw conflict(writtenURL, with: found) }
+        guard SignedQuery.isSameObject(url, other) else { throw conflict(writtenURL, with: found) }
         widen(role, at: found)
     }
 
@@ -103,7 +103,9 @@ struct SegmentCollector {
             }
             if object.isNamed { urls.copy(object.url, into: &url) }
             segments.copyURL(at: found, into: &other)
-            guard url == other else { throw conflict(urls[object.url], with: found) }
+            guard SignedQuery.isSameObject(url, other) else {
+                throw conflict(urls[object.url], with: found)
+            }
             widen(object.role, at: found)
         }
     }
@@ -138,7 +140,7 @@ struct SegmentCollector {
         }
         if let found = places.insert(hash) {
             segments.copyURL(at: found, into: &other)
-            guard other.elementsEqual(reference.url.text.utf8) else {
+            guard SignedQuery.isSameObject(other, Array(reference.url.text.utf8)) else {
                 throw conflict(reference.url, with: found)
             }
             return widen(role, at: found)

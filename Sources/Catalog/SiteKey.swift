@@ -12,6 +12,8 @@ package import Model
 ///   name percent-encoded, and a `=` at the end when the query has none. A path can therefore not
 ///   spell the same key: one whose last component is a name, `?`, and query characters with a `=`
 ///   is refused. nginx finds such files with `try_files "$uri?$args" $uri =404`.
+/// - Parameters of the query that carry a signature or a token are no part of it (`SignedQuery`): what lies at an
+///   edge must not tell what opens the origin, and a new signature names the same object.
 /// - `'` is encoded there too: some players do so on the request line.
 /// - A file name with a query that is longer than 200 bytes becomes the start of the name, `?=` and
 ///   a hash of all of it. A path component of more than 255 bytes, which no web server could look
@@ -22,8 +24,9 @@ package import Model
 ///
 /// Different URLs with the same key: http and https of one host without a port; `x/` and
 /// `x/index.html`; `a//b` and `a/b`; two percent-encodings of one path; a query that differs in
-/// `/` against `%2F`, or in a `=` at its end that is alone. Where one asset names two of them, its
-/// resolution fails with `storage.pathConflict`.
+/// `/` against `%2F`, or in a `=` at its end that is alone; a token. Where one asset names two of them, its
+/// resolution fails with `storage.pathConflict`; of two assets of a site the second one does, before
+/// anything is fetched. URLs that differ in their signatures alone name one object.
 ///
 /// The first component is never `.dray`, Dray's own folder: a host has no empty label.
 package struct SiteKey: Hashable, Sendable {
@@ -117,8 +120,10 @@ package struct SiteKey: Hashable, Sendable {
             try checkComponent(out, start, isAllASCII: isAllASCII)
             if !isLast { shorten(&out, start, to: componentBytes) }
         }
-        if queryStart < bytes.count {
-            appendQuery(bytes[(queryStart + 1)...], to: &out, nameStart: start)
+        let query = bytes[min(queryStart + 1, bytes.count)...]
+        let kept = SignedQuery.withoutSecrets(query).map { $0[...] } ?? query
+        if !kept.isEmpty {
+            appendQuery(kept, to: &out, nameStart: start)
         } else {
             if hasQuestion, looksLikeQuery(out, start) {
                 throw Refusal("holds an encoded ? (%3F) that reads as a query")

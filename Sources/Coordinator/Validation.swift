@@ -29,7 +29,8 @@ enum Validation {
         for (index, asset) in batch.assets.enumerated() {
             var field: String { "assets[\(index)]" }
             guard names.insert(asset.name).inserted else {
-                throw Failure("input.duplicate", "\(field).name: \(asset.name) came before.")
+                throw Failure(
+                    "input.duplicate", "\(field).name: \(Redaction.shown(asset.name)) came before.")
             }
             try text(asset.name, "\(field).name", 1...1_000)
             // Longer text does not fit into an entry of the index that keeps names unique.
@@ -58,7 +59,8 @@ enum Validation {
             try url(sidecar.url, "\(field).url")
             try key(sidecar.key, "\(field).key")
             guard keys.insert(sidecar.key).inserted else {
-                throw Failure("input.duplicate", "\(field).key: \(sidecar.key) came before.")
+                throw Failure(
+                    "input.duplicate", "\(field).key: \(Redaction.shown(sidecar.key)) came before.")
             }
             guard [.image, .subtitles, .data].contains(sidecar.role) else {
                 throw wrong("\(field).role", sidecar.role.rawValue, "image, subtitles, data")
@@ -221,8 +223,8 @@ enum Validation {
     }
 
     static func wrong(_ field: String, _ given: String, _ allowed: String) -> Failure {
-        let shown = given.unicodeScalars.prefix(80).map { $0.value < 0x20 ? "?" : String($0) }
-        return Failure("input.field", "\(field): \(shown.joined()) was given; allowed: \(allowed).")
+        let shown = Redaction.shown(given, limit: 80)
+        return Failure("input.field", "\(field): \(shown) was given; allowed: \(allowed).")
     }
 
     static func range(

@@ -75,13 +75,15 @@ package final class CoordinatorClient: Sendable {
             guard url.isHTTP, url.query == nil else {
                 throw Failure(
                     "input.url",
-                    "the coordinator's URL \(redacted(text)) is not one of http or https without a query"
+                    "the coordinator's URL \(Redaction.shown(text, limit: 2_000)) is not one of http or https without a query"
                 )
             }
         } catch let failure as Failure {
             throw failure
         } catch {
-            throw Failure("input.url", "the coordinator's URL \(redacted(text)): \(error)")
+            throw Failure(
+                "input.url",
+                "the coordinator's URL \(Redaction.shown(text, limit: 2_000)): \(error)")
         }
         return text
     }
@@ -160,7 +162,8 @@ package final class CoordinatorClient: Sendable {
             return try WireJSON.decode(from: body)
         } catch {
             throw Failure(
-                "cluster.protocol", "\(redacted(path)): the answer is not \(Answer.self)")
+                "cluster.protocol",
+                "\(Redaction.shown(path, limit: 2_000)): the answer is not \(Answer.self)")
         }
     }
 
@@ -248,7 +251,8 @@ package final class CoordinatorClient: Sendable {
         }
         return Failure(
             code,
-            "\(redacted(path)): status \(answer.status) without a message; is it a coordinator?")
+            "\(Redaction.shown(path, limit: 2_000)): status \(answer.status) without a message; is it a coordinator?"
+        )
     }
 }
 

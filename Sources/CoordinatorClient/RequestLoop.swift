@@ -211,11 +211,14 @@ private final class Exchange: CurlEasyDelegate {
         let failure: Failure
         if isTooLarge {
             failure = Failure(
-                "cluster.protocol", "\(redacted(url)): an answer of more than \(maximumBytes) bytes"
+                "cluster.protocol",
+                "\(Redaction.shown(url, limit: 2_000)): an answer of more than \(maximumBytes) bytes"
             )
         } else {
             let detail = easy.errorDetail.isEmpty ? code.message : easy.errorDetail
-            failure = Failure("cluster.coordinatorUnreachable", "\(redacted(url)): \(detail)")
+            failure = Failure(
+                "cluster.coordinatorUnreachable", "\(Redaction.shown(url, limit: 2_000)): \(detail)"
+            )
         }
         let isUnsent = [.couldNotConnect, .couldNotResolveHost, .tlsConnect].contains(code)
         finish(.failure(WireFailure(failure: failure, isUnsent: isUnsent)))

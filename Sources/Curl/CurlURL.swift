@@ -105,21 +105,3 @@ extension String {
         return start..<end
     }
 }
-
-/// `url` as messages and logs may show it: without userinfo, query, fragment and control characters.
-///
-/// Works on text that is not a valid URL, too.
-package func redacted(_ url: String) -> String {
-    let clean = String(
-        url.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? "\u{FFFD}" : Character($0) })
-    let end = clean.firstIndex { $0 == "?" || $0 == "#" } ?? clean.endIndex
-    var shown = clean[..<end]
-    if let slashes = shown.firstRange(of: "://") {
-        let rest = shown[slashes.upperBound...]
-        let authority = rest.prefix { $0 != "/" }
-        if let at = authority.lastIndex(of: "@") {
-            shown = shown[..<slashes.upperBound] + rest[rest.index(after: at)...]
-        }
-    }
-    return String(shown) + (end == clean.endIndex ? "" : "?…")
-}

@@ -317,7 +317,7 @@ extension JobQueue {
         }
     }
 
-    private func settleAsset(
+    func settleAsset(
         _ asset: Int64, _ failure: Failure?, verifiesDone: Int64 = 0, verifiesFailed: Int64 = 0,
         resolveFailed: Bool = false, _ connection: PostgresConnection
     ) async throws {

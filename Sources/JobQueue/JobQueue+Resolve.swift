@@ -110,6 +110,9 @@ extension JobQueue {
                 "cluster.protocol",
                 "A resolve job reported \(segments) segments; \(stored) had arrived.")
         }
+        if let taken = try await connection.query(SQL.resolvedKeyHolders, asset).firstRow {
+            return try await refuse(job, taken, connection)
+        }
         let sources = try found[3].rows.map { try $0.int64(0) }
         if !sources.isEmpty { try await Self.noteKnown(job.asset, from: sources, connection) }
         let lanes: [PostgresValue] = [
@@ -123,6 +126,20 @@ extension JobQueue {
                 SQL.resolvedJobs, [.int(job.lane), .int(job.id.rawValue), .int(job.asset)]),
         ])
         return true
+    }
+
+    /// Ends a title one of whose keys holds another object, a row of `resolved_key_holders.sql`.
+    private func refuse(
+        _ job: HeldJob, _ taken: PostgresRow, _ connection: PostgresConnection
+    ) async throws -> Bool {
+        let holder = redacted(url: try taken.string("holder")).prefix(300)
+        let failure = Failure(
+            "storage.pathConflict",
+            "\(try taken.string("key").prefix(300)): \(holder) of catalog "
+                + "\(try taken.string("holder_catalog")) is stored there")
+        _ = try await connection.query(SQL.jobDelete, [.int(job.lane), .int(job.id.rawValue)])
+        try await settleAsset(job.asset, failure, resolveFailed: true, connection)
+        return false
     }
 
     /// Notes with the segments of a title what is known of them from before it was resolved, unless they were begun:

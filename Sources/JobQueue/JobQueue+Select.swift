@@ -219,6 +219,7 @@ extension JobQueue {
                 "catalog: \(catalog) is just being submitted again, which tries again what failed.")
         }
         let both: [PostgresValue] = [.int(catalog.rawValue), .int(generation)]
+        _ = try await connection.query(SQL.startLockKeys, [.int(catalog.rawValue)])
         try checkSwitches(try await lockWork(both, connection))
         _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
         // Now that no report of a list of digests is under way.
@@ -233,11 +234,15 @@ extension JobQueue {
         }
         _ = try await connection.query(SQL.startLanes, both + [.int(try row.int64("queue_id"))])
         _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])
+        let chosen = PostgresValue.int64Array(failed + interrupted)
+        for (statement, values) in keyConflicts(both + [chosen], hasHolders: true) {
+            _ = try await connection.query(statement, values)
+        }
         _ = try await connection.query(SQL.startFileSegments, both)
         _ = try await connection.query(SQL.startDropSidecars, both)
         _ = try await connection.query(SQL.startSidecars, both)
         let started = try await connection.query(
-            SQL.startJobs, both + [.int64Array(failed + interrupted)])
+            SQL.startJobs, both + [chosen])
         _ = try await connection.query(SQL.startIsolate, [.int(catalog.rawValue)])
         _ = try await connection.query(SQL.startTotals, both)
         var changed = try answer(started)

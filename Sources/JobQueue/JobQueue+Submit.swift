@@ -129,7 +129,11 @@ extension JobQueue {
                 seconds: self.settings.catalogStatementSeconds)
             let neighbours = PostgresStatement(SQL.startNeighbours, [.int(catalog.rawValue)])
             let (row, found) = try await Self.lock(
-                catalog, generation: generation, connection, [time, neighbours])
+                catalog, generation: generation, connection,
+                [
+                    time, PostgresStatement(SQL.startLockKeys, [.int(catalog.rawValue)]),
+                    neighbours,
+                ])
             let hasNeighbours = try found.last?.only().bool(0) ?? false
             if row.generation == generation && row.state != .interrupted {
                 return CatalogStarted()
@@ -145,6 +149,10 @@ extension JobQueue {
                 (SQL.startForget, both), (SQL.startLanes, both + [.int(row.queueID)]),
                 // Its reports go on meanwhile; they take no lane's lock.
                 (SQL.startLockLanes, [.int(catalog.rawValue)]),
+            ]
+            statements += Self.keyConflicts(
+                both + [.null], hasHolders: hasNeighbours || row.generation > 0)
+            statements += [
                 (SQL.startNewFiles, both), (SQL.startFileSegments, both),
                 (SQL.startDropSidecars, both), (SQL.startSidecars, both),
             ]
@@ -161,6 +169,18 @@ extension JobQueue {
             let left = try results.last?.only().int64("assets") ?? 0
             return CatalogStarted(left: row.generation == generation ? 0 : Int(left))
         }
+    }
+
+    /// Statements that refuse assets whose keys hold other objects; `values` are a catalog, a generation, and its
+    /// assets that are started, null for all.
+    static func keyConflicts(
+        _ values: [PostgresValue], hasHolders: Bool
+    ) -> [(String, [PostgresValue])] {
+        let holders = [
+            (SQL.planByIndex, []), (SQL.startKeyHolders, values), (SQL.planInBulk, []),
+        ]
+        return [(SQL.startKeysFree, Array(values.prefix(2)))] + (hasHolders ? holders : [])
+            + [(SQL.startKeyRivals, values)]
     }
 
     /// Statements that note what other catalogs of the site have stored; `both` are a catalog and its generation.

@@ -123,6 +123,14 @@ enum SQL {
                 AssetState.allCases.filter {
                     $0 == .new || $0.isSettled && ![.completed, .failed].contains($0)
                 }),
+        // Nothing is stored or under way of them.
+        "assetRefusable": list(AssetState.machine.sources(of: .refuse)),
+        "assetHolding":
+            list(AssetState.allCases.filter { $0 == .completed || !$0.isSettled && $0 != .new }),
+        "keyClaims": fragment(PackageResources.fragment_key_claims_sql),
+        "keyRefused": fragment(PackageResources.fragment_key_refused_sql),
+        "objectOfB": object(of: "b.url"), "objectOfC": object(of: "c.url"),
+        "fileOfB": file(of: "b.url"), "fileOfC": file(of: "c.url"),
         "assetResolvable": list([AssetState.resolving]),
         "refreshOutcomes": list(RefreshOutcome.allCases),
         "mostRefreshFailures": "\(RefreshSummary.mostFailures)",
@@ -139,6 +147,24 @@ enum SQL {
             list(
                 LoadShareState.allCases.filter { !LoadShareState.machine.terminal.contains($0) }),
     ]
+
+    /// What names the object of a URL, as `SignedQuery.isSameObject` has it.
+    private static func object(of url: String) -> String {
+        "(CASE WHEN \(url) ~* '\(SignedQuery.proofPattern)' "
+            + "THEN \(without(SignedQuery.signaturePattern, url)) ELSE \(without(nil, url)) END)"
+    }
+
+    /// What names the file of a URL, whoever may ask for it.
+    private static func file(of url: String) -> String {
+        without(SignedQuery.secretPattern, url)
+    }
+
+    /// Names are those of `SignedQuery`, which quoting cannot hurt.
+    private static func without(_ pattern: String?, _ url: String) -> String {
+        let query = "'&' || substr(\(url), strpos(\(url) || '?', '?') + 1)"
+        let kept = pattern.map { "regexp_replace(\(query), '\($0)', '', 'gi')" } ?? query
+        return "(split_part(\(url), '?', 1) || '?' || ltrim(\(kept), '&'))"
+    }
 
     private static func fragment(_ bytes: [UInt8]) -> String {
         String(decoding: bytes, as: UTF8.self)

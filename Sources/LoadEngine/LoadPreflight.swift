@@ -150,7 +150,8 @@ package struct LoadPreflight: Sendable {
                         Entry(
                             label:
                                 "\(label) (\(Redaction.shown(path)): \(Redaction.shown(asset.name)))",
-                            name: asset.name, url: asset.url, kind: asset.kind,
+                            name: Redaction.name(asset.name, ofURL: asset.url), url: asset.url,
+                            kind: asset.kind,
                             weight: target.weight / Double(assets.count), sha256: asset.sha256,
                             mayFail: target.mayFail, isFirst: number == 0))
                 }

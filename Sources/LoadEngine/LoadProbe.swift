@@ -181,7 +181,7 @@ private final class ProbeRun: @unchecked Sendable {
         guard failure == "origin.redirected", let place = easy.header("Location") else {
             return Failure(failure, "status \(easy.status)")
         }
-        return Failure(failure, "a redirect to \(redacted(place).prefix(200))")
+        return Failure(failure, "a redirect to \(Redaction.shown(place))")
     }
 
     private func end(_ failure: Failure?) {

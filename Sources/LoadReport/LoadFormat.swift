@@ -1,4 +1,5 @@
 import LoadTest
+import Model
 import PlannerText
 import Runtime
 

@@ -1,7 +1,7 @@
 /// What the cluster knows of an asset.
 package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// Submitted; nothing was asked of a worker yet.
-    /// Can move to resolving, ready, interrupted, removed.
+    /// Can move to resolving, ready, interrupted, failed, removed.
     case new
     /// A worker reads its manifest.
     /// Can move to new, ready, paused, interrupted, failed.
@@ -26,9 +26,10 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     case switching
     /// Held by an operator. Can move to new, resolving, inProgress, removed.
     case paused
-    /// Its submitter went away. Can move to new, resolving, inProgress, removed.
+    /// Its submitter went away. Can move to new, resolving, inProgress, failed, removed.
     case interrupted
-    /// At least one segment failed for good. Can move to new, resolving, inProgress, removed.
+    /// At least one segment failed for good, or its key holds another object.
+    /// Can move to new, resolving, inProgress, failed, removed.
     case failed
     /// Its time at the edge is over. Can move to new, resolving, inProgress, removed.
     case expired
@@ -58,6 +59,8 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case finished
     /// Nothing is outstanding and something failed.
     case gaveUp
+    /// Its key holds another object, so that nothing of it is fetched.
+    case refuse
     /// Held by an operator; outstanding segments lose their jobs.
     case pause
     /// The submitter went away.
@@ -84,7 +87,7 @@ extension AssetState {
         table: [
             .new: [
                 .resolve: .resolving, .resolved: .ready, .interrupt: .interrupted,
-                .remove: .removed,
+                .refuse: .failed, .remove: .removed,
             ],
             .resolving: [
                 .redefine: .new,
@@ -119,10 +122,12 @@ extension AssetState {
                 .redefine: .new, .resolve: .resolving, .resume: .inProgress, .remove: .removed,
             ],
             .interrupted: [
-                .redefine: .new, .resolve: .resolving, .resume: .inProgress, .remove: .removed,
+                .redefine: .new, .resolve: .resolving, .resume: .inProgress, .refuse: .failed,
+                .remove: .removed,
             ],
             .failed: [
-                .redefine: .new, .resolve: .resolving, .resubmit: .inProgress, .remove: .removed,
+                .redefine: .new, .resolve: .resolving, .resubmit: .inProgress, .refuse: .failed,
+                .remove: .removed,
             ],
             .expired: [
                 .redefine: .new, .resolve: .resolving, .resubmit: .inProgress, .remove: .removed,

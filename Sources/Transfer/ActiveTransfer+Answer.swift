@@ -249,7 +249,7 @@ extension ActiveTransfer {
 
     private func follow(_ location: String) throws(Failure) {
         guard request.followsRedirects else {
-            throw problem("origin.redirected", "a redirect to \(redacted(location).prefix(200))")
+            throw problem("origin.redirected", "a redirect to \(Redaction.shown(location))")
         }
         guard redirects < Self.maximumRedirects else {
             throw problem("origin.redirectLimit", "more than \(Self.maximumRedirects) redirects")

@@ -310,7 +310,7 @@ final class ActiveTransfer {
 
     /// A failure of this transfer: what was asked, redacted, and what is wrong with it.
     func problem(_ code: FailureCode, _ message: String) -> Failure {
-        Failure(code, "\(redacted(url)): \(message)")
+        Failure(code, "\(Redaction.shown(url, limit: 2_000)): \(message)")
     }
 
     /// What the end says of the origin's load.

@@ -7,8 +7,8 @@ package import Curl
 /// Of the lists the longest prefix that holds an address decides, `denied` where both are as long;
 /// where none does, public addresses are admitted, and others when `allowsPrivate`.
 package struct AddressPolicy: Sendable, Hashable {
-    /// Private (RFC 1918, RFC 4193), shared (RFC 6598) and loopback addresses, and what else is not
-    /// of the public Internet.
+    /// Private (RFC 1918, RFC 4193), shared (RFC 6598) and loopback addresses, and all others that IANA's
+    /// registries keep for special purposes (`SpecialPurposeAddresses`).
     package var allowsPrivate: Bool
     package var allowed: [AddressBlock]
     package var denied: [AddressBlock]
@@ -62,7 +62,7 @@ package struct AddressPolicy: Sendable, Hashable {
         }
     }
 
-    // MARK: What addresses are (IANA's registries of special-purpose addresses)
+    // MARK: What addresses are
 
     private static let never4 = [
         AddressBlock([169, 254], 16),  // link-local: 169.254.169.254, .170.2, …
@@ -72,13 +72,7 @@ package struct AddressPolicy: Sendable, Hashable {
         AddressBlock([0], 8),  // "this network"; Linux takes 0.0.0.0 for loopback
         AddressBlock([224], 3),  // multicast, reserved and broadcast
     ]
-    private static let private4 = [
-        AddressBlock([10], 8), AddressBlock([172, 16], 12), AddressBlock([192, 168], 16),
-        AddressBlock([127], 8),
-        AddressBlock([100, 64], 10),  // shared, RFC 6598
-        AddressBlock([192, 0, 0], 24),  // protocol assignments, RFC 6890
-        AddressBlock([198, 18], 15),  // benchmarking, RFC 2544
-    ]
+    private static let private4 = SpecialPurposeAddresses.blocks4
     private static let never6 = [
         AddressBlock([0xFE, 0x80, 0, 0, 0], 10),  // link-local
         AddressBlock([0xFF, 0, 0, 0, 0], 8),  // multicast
@@ -89,12 +83,10 @@ package struct AddressPolicy: Sendable, Hashable {
         AddressBlock(
             [0xFD, 0x20, 0x00, 0xCE] + Array(repeating: 0, count: 10) + [0x02, 0x54], 128),
     ]
-    private static let private6 = [
-        AddressBlock(Array(repeating: 0, count: 15) + [1], 128),
-        AddressBlock([0xFC, 0, 0, 0, 0], 7),  // unique local, RFC 4193
-        AddressBlock([0xFE, 0xC0, 0, 0, 0], 10),  // site-local, deprecated
-        AddressBlock([0x20, 0x01, 0, 0, 0], 32),  // Teredo: an IPv4 address in disguise
-    ]
+    private static let private6 =
+        SpecialPurposeAddresses.blocks6 + [
+            AddressBlock([0xFE, 0xC0, 0, 0, 0], 10)  // site-local, deprecated by RFC 3879
+        ]
 
     /// What a translator with a prefix in 64:ff9b:1::/48 may read as the IPv4 address, by the prefix's
     /// length (RFC 8215; RFC 6052, 2.2); nil for other addresses. A reading in 0.0.0.0/8 is none,

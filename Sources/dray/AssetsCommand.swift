@@ -50,9 +50,10 @@ enum AssetsCommand {
         await ClusterCall.run(
             arguments, CommonOptions.stateDirectory, asking: { try query(arguments) }
         ) { query, client in
-            let listing = try await listing(query, arguments.integer("limit") ?? 100) {
+            var listing = try await listing(query, arguments.integer("limit") ?? 100) {
                 try await client.assets($0, retrySeconds: ClusterCall.retrySeconds)
             }
+            listing.assets = listing.assets.map(\.redacted)
             return try ClusterCall.show(listing, arguments) {
                 text(listing, of: query.catalog.name)
             }

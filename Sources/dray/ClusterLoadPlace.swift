@@ -57,7 +57,8 @@ struct ClusterLoadPlace: LoadPlace {
             let assets = try await LocalLoadPlace.assets(of: path)
             for asset in assets {
                 var one = LoadTarget(
-                    name: LoadScenarioWriter.name(printable(asset.name)),
+                    name: LoadScenarioWriter.name(
+                        printable(Redaction.name(asset.name, ofURL: asset.url))),
                     source: .url(asset.url, asset.kind))
                 if case .weights = scenario.popularity {
                     one.weight = max(

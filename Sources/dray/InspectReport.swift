@@ -51,7 +51,8 @@ struct InspectReport {
         var separator = "\n"
         for segment in segments {
             // A URL has neither quotes nor backslashes: see WebURL.
-            text += "\(separator)    {\"url\":\"\(segment.reference.url.text)\""
+            let url = redacted(url: segment.reference.url.text)
+            text += "\(separator)    {\"url\":\"\(url)\""
             text += ",\"offset\":\(Self.number(segment.range?.offset))"
             text += ",\"length\":\(Self.number(segment.range?.length))"
             text += ",\"durationSeconds\":\(Self.number(segment.durationSeconds))"
@@ -181,7 +182,8 @@ struct InspectReport {
             text += line([
                 Self.role(of: segment), segment.rendition.map { names[$0] } ?? "–",
                 segment.durationSeconds.map { HumanFormat.fixed($0, places: 3) } ?? "–",
-                segment.range.map(Self.range) ?? "all", printable(segment.reference.url.text),
+                segment.range.map(Self.range) ?? "all",
+                printable(redacted(url: segment.reference.url.text)),
             ])
             if text.utf8.count > 64 << 10 {
                 Console.write(text)

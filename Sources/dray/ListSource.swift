@@ -42,8 +42,11 @@ struct ListSource: Sendable {
     private static func name(of url: String) -> String {
         let rest = url.split(separator: "://", maxSplits: 1).last ?? "url"
         var text = redacted(url: "x://\(rest)").dropFirst(4)
-        // What stands for a query says nothing.
-        if text.hasSuffix("?" + redactionMark) { text = text.dropLast(1 + redactionMark.count) }
+        // What stands for a secret says nothing.
+        if text.hasPrefix(Redaction.mark + "@") { text = text.dropFirst(1 + Redaction.mark.count) }
+        for end in ["?", "#"] where text.hasSuffix(end + Redaction.mark) {
+            text = text.dropLast(1 + Redaction.mark.count)
+        }
         while text.last == "/" { text.removeLast() }
         let name = printable(String(text))
         guard name.count > 200 else { return cleaned(name) }

@@ -70,12 +70,12 @@ enum PlanMeasurements {
             }
             guard !history.values.isEmpty else {
                 throw UsageError(
-                    "\(printable(url)) has done nothing to learn from: "
+                    "\(printable(redacted(url: url))) has done nothing to learn from: "
                         + history.notes.joined(separator: " "),
                     hint: "Leave --from-cluster out, or have its workers fetch something first.")
             }
             notes += history.notes
-            notes += take(history.values, "--from-cluster \(url)", into: &scenario)
+            notes += take(history.values, "--from-cluster \(redacted(url: url))", into: &scenario)
         }
         return notes
     }

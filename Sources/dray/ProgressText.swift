@@ -183,10 +183,6 @@ struct ProgressText {
 }
 
 extension AssetStatus {
-    /// The name as it may be shown: one that was made of a URL with a query holds its secrets too.
-    var shownName: String {
-        let isOfQuery =
-            url.utf8.contains(UInt8(ascii: "?")) && name.utf8.contains(UInt8(ascii: "?"))
-        return printable(isOfQuery ? redacted(url: name) : name)
-    }
+    /// The name as it may be shown: see `redactedName`.
+    var shownName: String { printable(redactedName) }
 }

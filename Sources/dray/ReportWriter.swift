@@ -141,7 +141,8 @@ struct ReportWriter {
         let verified: Bool
 
         init(_ file: FilePage.StoredFile) {
-            (bytes, path, sha256, url) = (file.bytes, file.path, file.sha256, file.url)
+            (bytes, path, sha256) = (file.bytes, file.path, file.sha256)
+            url = redacted(url: file.url)
             verified = file.verified ?? false
         }
     }
@@ -174,7 +175,8 @@ struct ReportWriter {
         let state: AssetState
         let url: String
 
-        init(_ asset: AssetStatus, _ findings: MediaCheck.Findings?) {
+        init(_ secret: AssetStatus, _ findings: MediaCheck.Findings?) {
+            let asset = secret.redacted
             (kind, name, state, url) = (asset.kind, asset.name, asset.state, asset.url)
             media = findings.flatMap { Media(asset, $0) }
             missing = asset.missing

@@ -52,7 +52,7 @@ import Testing
                     + "</Period></MPD>") == true)
     }
 
-    private static let long = "Policy=" + String(repeating: "k", count: 300)
+    private static let long = "Quality=" + String(repeating: "k", count: 300)
 
     @Test(
         arguments: [
@@ -104,12 +104,22 @@ import Testing
             (
                 "<Period><SegmentTemplate media=\"v/$Number$?n=$Time%05d$&amp;\(long)\" initialization=\"i?\(long)\"/>"
                     + "</Period>",
-                "<Period><SegmentTemplate media=\"v/$Number$?=3aafb9437ff896904904af42dac89867-$Time%05d$\" "
-                    + "initialization=\"i?=a89b90e60637162a5be3ea66bc559aae\"/></Period>"
+                "<Period><SegmentTemplate media=\"v/$Number$?=8844e286e7de1a7fe4ba7c70af2da869-$Time%05d$\" "
+                    + "initialization=\"i?=40feaed1d4d0f63d3152a98c8a76b50a\"/></Period>"
             ),
             (
                 "<Period><SegmentTemplate media=\"../../$Number$.m4s\"/></Period>",
                 "<Period><SegmentTemplate media=\"../$Number$.m4s\"/></Period>"
+            ),
+            (
+                "<Period><SegmentTemplate media=\"$Number$.m4s?n=$Time$&amp;Policy=p&amp;Signature=s\""
+                    + " initialization=\"i?token=s\"/></Period>",
+                "<Period><SegmentTemplate media=\"$Number$.m4s?n=$Time$\" initialization=\"i\"/></Period>"
+            ),
+            (
+                "<SegmentList><SegmentURL media=\"1.m4s?token=s\"/><SegmentURL media=\"2.m4s?a=1&amp;sig=s\"/>"
+                    + "</SegmentList>",
+                "<SegmentList><SegmentURL media=\"1.m4s\"/><SegmentURL media=\"2.m4s?a=1\"/></SegmentList>"
             ),
             ("<Location>https://o.test/t/m.mpd</Location>", ""),
         ] as [(String, String?)])

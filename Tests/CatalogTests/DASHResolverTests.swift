@@ -240,7 +240,7 @@ import Testing
                         + MPDCase.representation("<BaseURL>http://cdn/v/</BaseURL>", id: "b"), ""
                 ),
                 (
-                    MPDCase.template("media='$Number%03d$?acl=/*~hmac=1' duration='5'")
+                    MPDCase.template("media='$Number%03d$?acl=/*~id=1' duration='5'")
                         + MPDCase.representation(""), ""
                 ), (MPDCase.representation("<BaseURL>my title.vtt?\(long)</BaseURL>"), ""))
         let segments = try Title.resolve(Self.manifest, [Self.manifest: Self.mpd(sets)])

@@ -38,7 +38,10 @@ import Testing
             ("seg.ts?v=1", nil), ("/v/seg.ts?v=%2F&a", "seg.ts?v=%2F&a"),
             ("https://o.test/v/a%3Fb.ts", "a%3Fb.ts"), ("/v/seg.ts?v", "seg.ts?v="),
             ("/v/a:b.ts", "./a:b.ts"),
-            ("s.ts?acl=/*~hmac=ab", "s.ts?acl=%2F*~hmac=ab"), ("s.ts?v", "s.ts?v="),
+            ("s.ts?acl=/*~id=ab", "s.ts?acl=%2F*~id=ab"),
+            ("s.ts?token=s", "s.ts"), ("s.ts?v=1&Expires=2&Signature=s", "s.ts?v=1"),
+            ("/v/s.ts?hdnts=exp=1~acl=/*~hmac=ab&v=1", "s.ts?v=1"), ("s.ts?acl=/*~hmac=ab", "s.ts"),
+            ("s.ts?v", "s.ts?v="),
             ("s.ts?a='b'^c", "s.ts?a=%27b%27%5Ec"), ("s.ts?x=%2f", nil), ("s.ts?", nil),
             ("../w/s.ts?a=b#t=1", nil), ("dir/?a=b", "dir/index.html?a=b"),
             (
@@ -57,6 +60,16 @@ import Testing
         let text = media("#EXTINF:2,", uri)
         let expected = becomes.map { media("#EXTINF:2,", $0) }
         #expect(try edge(text) == expected)
+    }
+
+    @Test func aTokenOfThePlaylistDoesNotStandInIt() throws {
+        let define = "#EXT-X-VERSION:11\n#EXT-X-DEFINE:QUERYPARAM=\"token\""
+        let text = media(define, "#EXTINF:2,", "seg.ts?token={$token}")
+        #expect(
+            try edge(text, at: "https://o.test/v/main.m3u8?token=S3CRET")
+                == media(
+                    "#EXT-X-VERSION:11\n#EXT-X-DEFINE:NAME=\"token\",VALUE=\"\"", "#EXTINF:2,",
+                    "seg.ts"))
     }
 
     @Test func aRedirectMovesTheBytesAndNotThePlace() throws {

@@ -28,6 +28,11 @@ import Testing
         ("http://h/a?b?c=1", "h/a?b?c=1"),
         ("http://h/a?x='1'", "h/a?x=%271%27"),
         ("http://h/.dray/a", "h/.dray/a"),
+        ("http://h/a?token=s", "h/a"),
+        ("http://h/a/?token=s", "h/a/index.html"),
+        ("http://h/a?v=1&Expires=9&Signature=s&Key-Pair-Id=k", "h/a?v=1"),
+        ("http://h/a?X-Amz-Credential=c%2Fd&X-Amz-Signature=s&part=2", "h/a?part=2"),
+        ("http://h/a?hdnts=exp=1~acl=/*~hmac=f", "h/a"),
     ])
     func aKeyIsTheServedPath(url: String, key: String) throws {
         #expect(try SiteKey(WebURL(url)).text == key)

@@ -180,7 +180,7 @@ import Transfer
             })
         let run = try await EngineRun(plan, .closed(users: 1, seconds: 0.2))
         let urls = run.outcome.breakdown.urls
-        #expect(urls.keys.map { $0 } == ["http://127.0.0.1:\(origin.port)/a?…"])
+        #expect(urls.keys.map { $0 } == ["http://…@127.0.0.1:\(origin.port)/a?…"])
         #expect(urls.values.first?.requests == run.counts.succeeded)
     }
 }

@@ -70,18 +70,6 @@ import Testing
         #expect(table == "Name   Bytes\n映画       1\nfilm  12,345\n")
     }
 
-    @Test(arguments: [
-        ("https://user:p@ss@host:8/a/b?sig=1#f", "https://host:8/a/b?…"),
-        ("https://host/a#frag", "https://host/a"),
-        ("https://host?x", "https://host?…"),
-        ("https://host/a?\u{301}token", "https://host/a?…"),
-        ("/path?secret", "/path?…"),
-        ("http://h/a@b", "http://h/a@b"),
-    ])
-    func redaction(url: String, shown: String) {
-        #expect(redacted(url: url) == shown)
-    }
-
     @Test func logLinesCannotBeForged() {
         let line = LogLine(
             timestamp: "T", level: .info, component: "worker", message: "done",

@@ -129,11 +129,38 @@ struct AddressPolicyTests {
     }
 
     @Test(
+        "no block that IANA keeps for a special purpose is admitted where private ones are not",
+        arguments: SpecialPurposeAddresses.rows4 + SpecialPurposeAddresses.rows6)
+    func specialPurpose(row: SpecialPurposeAddresses.Row) throws {
+        let block = try AddressBlock(row.block)
+        let last = block.bytes.indices.map { index in
+            block.bytes[index] | (0xFF >> UInt8(min(max(block.bits - index * 8, 0), 8)))
+        }
+        let policy = AddressPolicy(allowsPrivate: false)
+        // What stands for an IPv4 address is judged by that: of these blocks the last one is reserved.
+        let standsForV4 = ["::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16"]
+        for bytes in standsForV4.contains(row.block) ? [last] : [block.bytes, last] {
+            let address: PeerAddress = bytes.count == 4 ? .v4(bytes) : .v6(bytes)
+            #expect(!policy.admits(address), "\(row.block), \(row.name)")
+        }
+    }
+
+    @Test("the table has every row of both registries")
+    func registries() {
+        #expect(SpecialPurposeAddresses.rows4.count == 26)
+        #expect(SpecialPurposeAddresses.blocks4.count == 26)
+        #expect(SpecialPurposeAddresses.rows6.count == 25)
+        // The IPv4-mapped one is a block of IPv4.
+        #expect(SpecialPurposeAddresses.blocks6.count == 24)
+    }
+
+    @Test(
         "public addresses are admitted",
         arguments: [
-            "1.1.1.1", "172.32.0.1", "192.0.2.1", "169.253.1.1", "100.128.0.1", "192.0.1.1",
-            "198.20.0.1", "2001:db8::1",
-            "2606:4700::1111", "64:ff9b::101:101",
+            "1.1.1.1", "172.32.0.1", "169.253.1.1", "100.128.0.1", "192.0.1.1", "192.0.3.1",
+            "192.88.98.255", "192.175.49.0", "198.17.255.255", "198.20.0.1", "198.51.101.0",
+            "203.0.112.255", "223.255.255.255", "2001:200::1", "2001:db7:ffff::1", "2001:db9::",
+            "2606:4700::1111", "2620:4f:8001::", "3ffe:ffff::1", "64:ff9b::101:101",
         ])
     func admitted(literal: String) throws {
         let address = try #require(PeerAddress(literal))

@@ -1,0 +1,9 @@
+UPDATE asset a SET
+    key_taken = true, state = 'failed', failure_code = 'storage.pathConflict',
+    -- Of the URL nothing that may be a secret.
+    failure_message = left(t.key, 300) || ': ' || left(regexp_replace(t.holder, '[?#].*$', '?…'), 300)
+        || ' of catalog ' || t.holder_catalog || ' is stored there',
+    segments = 0, segments_done = 0, segments_failed = 0, verifies = 0, verifies_done = 0,
+    verifies_failed = 0, bytes = 0, adopted_bytes = 0, retries = 0, refreshed = NULL,
+    changed_at = now()
+FROM taken t WHERE a.id = t.id AND a.state IN ({{assetRefusable}})

@@ -1,0 +1,139 @@
+/// Hides what of a URL may be a secret: the one redactor, of logs, messages, columns, reports and tables.
+///
+/// User information becomes `…@`, a query `?…` and a fragment `#…`, with or without a scheme. Works on the bytes of
+/// UTF-8: a combining mark or joiner behind `?`, `@` or `#` is one `Character` with it, and hides it from
+/// a comparison of characters. Text that is no URL is hidden rather too much than too little.
+package enum Redaction {
+    /// Stands for what was removed.
+    package static let mark = "…"
+
+    /// Most characters of what is shown of a text that somebody gave.
+    private static let shownCharacters = 200
+
+    /// `text` as a message may show it: redacted, control and format characters as `\u{…}`, and cut.
+    package static func shown(_ text: String, limit: Int = shownCharacters) -> String {
+        let out = escaped(Model.redacted(url: text))
+        return out.count > limit ? out.prefix(limit - 1) + mark : out
+    }
+
+    /// As `shown` of a text, of bytes that need not be UTF-8.
+    package static func shown(_ bytes: [UInt8], _ range: Range<Int>) -> String {
+        let end = min(range.upperBound, range.lowerBound + 1_024)
+        return shown(String(decoding: bytes[range.lowerBound..<end], as: UTF8.self))
+    }
+
+    /// The name of an asset as it may be shown: one made of a URL with a query holds its secrets too.
+    package static func name(_ name: String, ofURL url: String) -> String {
+        let isOfQuery = url.utf8.contains(question) && name.utf8.contains(question)
+        return isOfQuery ? Model.redacted(url: name) : name
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var out = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator:
+                out += "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
+            default:
+                out.unicodeScalars.append(scalar)
+            }
+        }
+        return out
+    }
+
+    /// The bytes of `url` without what may be secret.
+    fileprivate static func withoutSecrets(_ url: [UInt8]) -> [UInt8] {
+        let end = url.firstIndex { $0 == question || $0 == hash } ?? url.count
+        var out: [UInt8] = []
+        out.reserveCapacity(url.count)
+        var index = 0
+        var authority: Int? = firstAuthority(url[..<end])
+        while let start = authority {
+            out += url[index..<start]
+            index = start
+            if let at = userInfoEnd(url, from: start, to: end) {
+                out += mark.utf8
+                index = at
+            }
+            authority = nextAuthority(url[index..<end])
+        }
+        // An @ behind the ? may end a password that holds one.
+        out += url[index..<end]
+        if end < url.count { out += [url[end]] + mark.utf8 }
+        return out
+    }
+
+    private static let question = UInt8(ascii: "?")
+    private static let hash = UInt8(ascii: "#")
+    private static let slash = UInt8(ascii: "/")
+    private static let colon = UInt8(ascii: ":")
+
+    /// Behind a scheme's colon and slashes of either kind, behind leading slashes of a reference without a scheme,
+    /// else the text's start.
+    private static func firstAuthority(_ text: ArraySlice<UInt8>) -> Int {
+        let scheme = text.prefix { byte in
+            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF)
+                || "+-.".utf8.contains(byte)
+        }
+        var index = scheme.endIndex
+        if index < text.endIndex, text[index] == colon {
+            index += 1
+        } else {
+            index = text.startIndex
+        }
+        var slashes = text[index...].prefix { $0 == slash || $0 == UInt8(ascii: "\\") }
+        if slashes.isEmpty { return text.startIndex }
+        // That of a file has an authority between two slashes and the third, and most often an empty one.
+        if scheme.elementsEqual("file".utf8) { slashes = slashes.prefix(2) }
+        // A path that begins with one slash has no authority.
+        return index == text.startIndex && slashes.count == 1 ? index : slashes.endIndex
+    }
+
+    /// Behind the next `://`: of a URL within the path of another.
+    private static func nextAuthority(_ text: ArraySlice<UInt8>) -> Int? {
+        var rest = text
+        while let place = rest.firstIndex(of: colon) {
+            rest = rest[(place + 1)...]
+            if rest.starts(with: "//".utf8) { return place + 3 }
+        }
+        return nil
+    }
+
+    /// The place of the `@` that ends the user information of the authority at `start`; nil for none.
+    private static func userInfoEnd(_ url: [UInt8], from start: Int, to end: Int) -> Int? {
+        let at = UInt8(ascii: "@")
+        let authorityEnd = url[start..<end].firstIndex(of: slash) ?? end
+        // The last @: a password may hold one itself (RFC 3986 wants it encoded).
+        if let place = url[start..<authorityEnd].lastIndex(of: at) { return place }
+        // What stands where a port should is the start of a password with a slash, or with a ? or # in it.
+        guard let colon = url[start..<authorityEnd].lastIndex(of: colon), url[start] != 0x5B,
+            !url[(colon + 1)..<authorityEnd].allSatisfy({ (0x30...0x39).contains($0) })
+        else { return nil }
+        if let place = url[authorityEnd..<end].lastIndex(of: at) { return place }
+        return authorityEnd == end && url[end...].contains(at) ? end : nil
+    }
+}
+
+/// `url` as it may be logged, stored in a message and shown: see `Redaction`. Control characters stay.
+package func redacted(url: String) -> String {
+    String(decoding: Redaction.withoutSecrets(Array(url.utf8)), as: UTF8.self)
+}
+
+extension AssetStatus {
+    /// The asset as it may be shown: without what its URLs may hold of secrets, and its name where that is of a URL
+    /// with a query.
+    package var redacted: AssetStatus {
+        var copy = self
+        copy.name = redactedName
+        copy.url = Model.redacted(url: url)
+        copy.missing = missing?.map { sidecar in
+            var sidecar = sidecar
+            sidecar.url = Model.redacted(url: sidecar.url)
+            return sidecar
+        }
+        return copy
+    }
+
+    /// The name without the secrets that one made of a URL with a query holds too.
+    package var redactedName: String { Redaction.name(name, ofURL: url) }
+}

@@ -1,0 +1,180 @@
+import Model
+import TestSupport
+import Testing
+
+@testable import JobQueue
+
+/// Two objects under one key: the second is refused before anything of it is fetched.
+@Suite("Keys of different objects", .timeLimit(.minutes(2)))
+struct KeyConflictTests {
+    private static func file(_ name: String, _ url: String, key: String) -> AssetSubmission {
+        AssetSubmission(name: name, url: url, kind: .file, key: key)
+    }
+
+    /// The states of a catalog's assets by name, and the codes of those that failed.
+    private static func states(
+        _ catalog: CatalogID, _ fixture: QueueFixture
+    ) async throws -> [String: String] {
+        let page = try await fixture.queue.assets(
+            of: catalog, after: AssetID(0), state: nil, limit: 100)
+        return Dictionary(
+            uniqueKeysWithValues: page.assets.map {
+                ($0.name, $0.failure?.code.rawValue ?? $0.state.rawValue)
+            })
+    }
+
+    private static func jobs(_ fixture: QueueFixture) async throws -> Int64 {
+        try await fixture.count("job") + fixture.count("delayed_job")
+    }
+
+    @Test(
+        "within a catalog the first one is fetched",
+        arguments: [
+            ("http://h/m/n", "http://h/m//n", "h/m/n"),
+            ("http://h/x/index.html", "http://h/x/", "h/x/index.html"),
+            ("http://h/q?a=%2F", "http://h/q?a=/", "h/q?a=%2F"),
+            ("http://h/t?token=one", "http://h/t?token=two", "h/t"),
+        ])
+    func withinACatalog(first: String, second: String, key: String) async throws {
+        try await QueueFixture.with("key_conflict") { fixture in
+            let catalog = try await fixture.submit([
+                Self.file("first", first, key: key), Self.file("second", second, key: key),
+                Self.file("third", first, key: key), QueueFixture.file("other"),
+            ])
+            #expect(
+                try await Self.states(catalog, fixture) == [
+                    "first": "ready", "second": "storage.pathConflict", "third": "ready",
+                    "other": "ready",
+                ])
+            #expect(try await Self.jobs(fixture) == 3)
+            #expect(try await fixture.count("segment") == 3)
+        }
+    }
+
+    @Test("another catalog of the site holds the key, of another site it does not")
+    func acrossCatalogs() async throws {
+        try await QueueFixture.with("key_conflict_catalogs") { fixture in
+            let first = Self.file("a", "http://h/m/n", key: "h/m/n")
+            let second = Self.file("b", "http://h/m//n?secret=s", key: "h/m/n")
+            _ = try await fixture.submit([first], catalog: "one")
+            let two = try await fixture.submit([second], catalog: "two")
+            let page = try await fixture.queue.assets(
+                of: two, after: AssetID(0), state: nil, limit: 10)
+            let failure = try #require(page.assets.first?.failure)
+            #expect(failure.code == "storage.pathConflict")
+            #expect(failure.message.contains("h/m/n: http://h/m/n of catalog one"))
+            #expect(try await fixture.queue.status(of: two).state == .failed)
+            let third = try await fixture.submit([first], catalog: "three")
+            #expect(try await Self.states(third, fixture) == ["a": "ready"])
+            let elsewhere = try await fixture.submit(
+                [second], catalog: "two", site: "file:///srv/other")
+            #expect(try await Self.states(elsewhere, fixture) == ["b": "ready"])
+        }
+    }
+
+    @Test("a new signature or token in another catalog is the same object")
+    func signatures() async throws {
+        try await QueueFixture.with("key_conflict_signed") { fixture in
+            for (number, query) in ["token=a", "token=b", "Expires=1&Signature=c"].enumerated() {
+                let catalog = try await fixture.submit(
+                    [Self.file("a", "http://h/m?\(query)", key: "h/m")], catalog: "c\(number)")
+                #expect(try await Self.states(catalog, fixture) == ["a": "ready"])
+            }
+            let signed = try await fixture.submit(
+                [
+                    Self.file("a", "http://h/s?v=1&Expires=1&Signature=c", key: "h/s?v=1"),
+                    Self.file("b", "http://h/s?Expires=2&Signature=d&v=1", key: "h/s?v=1"),
+                ], catalog: "signed")
+            #expect(try await Self.states(signed, fixture) == ["a": "ready", "b": "ready"])
+        }
+    }
+
+    @Test("what was refused is judged anew by the next start and by a retry")
+    func anew() async throws {
+        try await QueueFixture.with("key_conflict_anew") { fixture in
+            let first = Self.file("a", "http://h/m/n", key: "h/m/n")
+            let second = Self.file("b", "http://h/m//n", key: "h/m/n")
+            let catalog = try await fixture.submit([first, second])
+            #expect(try await Self.states(catalog, fixture)["b"] == "storage.pathConflict")
+            let retried = try await fixture.queue.apply(
+                SelectionAction(.retry, catalog: CatalogReference(catalog)))
+            #expect(retried.jobs == 0)
+            #expect(try await Self.states(catalog, fixture)["b"] == "storage.pathConflict")
+            _ = try await fixture.submit([second])
+            #expect(try await Self.states(catalog, fixture)["b"] == "inProgress")
+            #expect(try await Self.jobs(fixture) == 1)
+        }
+    }
+
+    @Test("a sidecar's key counts as its asset's own")
+    func sidecars() async throws {
+        try await QueueFixture.with("key_conflict_sidecars") { fixture in
+            var asset = Self.file("film", "http://h/film", key: "h/film")
+            asset.sidecars = [
+                SidecarSubmission(
+                    url: "http://h/s//a.vtt", key: "h/s/a.vtt", role: .subtitles, required: true)
+            ]
+            let catalog = try await fixture.submit([
+                Self.file("a", "http://h/s/a.vtt", key: "h/s/a.vtt"), asset,
+            ])
+            #expect(
+                try await Self.states(catalog, fixture) == [
+                    "a": "ready", "film": "storage.pathConflict",
+                ])
+        }
+    }
+
+    @Test("a title that lists what another asset has under its key is refused when it is resolved")
+    func titles() async throws {
+        try await QueueFixture.with("key_conflict_title") { fixture in
+            _ = try await fixture.submit(
+                [
+                    Self.file("same", "http://cdn.test/t/0.ts", key: "cdn.test/t/0.ts"),
+                    Self.file("other", "http://cdn.test/t//1.ts", key: "cdn.test/t/1.ts"),
+                ], catalog: "files")
+            let catalog = try await fixture.submit([QueueFixture.title("t")], catalog: "titles")
+            let grant = try await fixture.lease()
+            let resolve = try #require(grant.jobs.first { $0.kind == .resolve })
+            let batch = SegmentBatch(
+                worker: fixture.worker, job: resolve.id, lease: grant.lease ?? "",
+                segments: TitleTests.segments(2))
+            #expect(try await fixture.queue.addSegments(batch) == .accepted)
+            var done = QueueFixture.done(resolve, grant)
+            done.segments = 2
+            #expect(try await fixture.report([done]) == [.accepted])
+            let failure = try #require(try await fixture.assets(of: catalog)[0].failure)
+            #expect(failure.code == "storage.pathConflict")
+            #expect(failure.message.contains("http://cdn.test/t//1.ts"))
+            try await fixture.fold()
+            #expect(try await fixture.queue.status(of: catalog).totals.failed == 1)
+        }
+    }
+
+    @Test("of two catalogs that start at once one is refused")
+    func atOnce() async throws {
+        try await QueueFixture.with("key_conflict_race") { fixture in
+            for round in 0..<10 {
+                let urls = ["http://h/\(round)/n", "http://h/\(round)//n"]
+                var handles: [CatalogHandle] = []
+                for (number, url) in urls.enumerated() {
+                    let handle = try await fixture.queue.open(
+                        CatalogSubmission(
+                            name: "\(round)-\(number)", storageURL: QueueFixture.site))
+                    try await fixture.queue.add(
+                        [Self.file("a", url, key: "h/\(round)/n")], to: handle.id,
+                        generation: handle.generation)
+                    handles.append(handle)
+                }
+                let (queue, first, second) = (fixture.queue, handles[0].id, handles[1].id)
+                async let one = queue.start(first, generation: 1)
+                async let two = queue.start(second, generation: 1)
+                _ = try await (one, two)
+                var codes: [String] = []
+                for handle in handles {
+                    codes += try await Self.states(handle.id, fixture).values
+                }
+                #expect(codes.sorted() == ["ready", "storage.pathConflict"])
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import Model
+import Testing
+
+@Suite("What is hidden of URLs")
+struct RedactionTests {
+    @Test(
+        "user information, query and fragment",
+        arguments: [
+            ("https://user:p@ss@host:8/a/b?sig=1#f", "https://…@host:8/a/b?…"),
+            ("https://host/a#frag", "https://host/a#…"),
+            ("https://host?x", "https://host?…"),
+            ("https://host/a", "https://host/a"),
+            ("https://[::1]:80/a", "https://[::1]:80/a"),
+            ("https://u@[::1]:80/a", "https://…@[::1]:80/a"),
+            ("ftp://u@p@o", "ftp://…@o"),
+            ("http://h/a@b", "http://h/a@b"),
+            ("/path?secret", "/path?…"),
+            ("/a@b/c", "/a@b/c"),
+            ("not a url?secret", "not a url?…"),
+            ("file:///srv@1/edge", "file:///srv@1/edge"),
+            ("", ""), ("?", "?…"), ("#", "#…"), ("@", "…@"), ("://", "://"),
+        ])
+    func urls(url: String, shown: String) {
+        #expect(redacted(url: url) == shown)
+    }
+
+    @Test(
+        "without a scheme, with one that is misspelt, and within another URL",
+        arguments: [
+            ("user:secret@host/a?b", "…@host/a?…"),
+            ("user:secret@host", "…@host"),
+            ("//user:secret@host/a", "//…@host/a"),
+            ("http:/user:secret@host/a", "http:/…@host/a"),
+            ("http:user:secret@host/a", "…@host/a"),
+            ("http:///user:secret@host/a", "http:///…@host/a"),
+            (#"http:\\user:secret@host/a"#, #"http:\\…@host/a"#),
+            ("https://cdn/x/https://user:secret@host/a", "https://cdn/x/https://…@host/a"),
+            ("https://user:se/cret@host/a", "https://…@host/a"),
+            ("https://user:secret?@host/a", "https://…?…"),
+        ])
+    func misspelt(url: String, shown: String) {
+        #expect(redacted(url: url) == shown)
+    }
+
+    /// Characters that join the one before, and make one `Character` with it.
+    static let joiners = [
+        "\u{301}", "\u{200D}", "\u{FE0F}", "\u{20E3}", "\u{338}", "\u{E0100}", "\u{1F3FB}",
+        "\u{200C}",
+    ]
+
+    @Test("a combining mark or joiner hides nothing", arguments: joiners)
+    func combining(joiner: String) {
+        #expect(redacted(url: "https://h/a?\(joiner)secret") == "https://h/a?…")
+        #expect(redacted(url: "https://h/a#\(joiner)secret") == "https://h/a#…")
+        #expect(
+            Array(redacted(url: "https://u:secret@\(joiner)h/a").utf8)
+                == Array("https://…@\(joiner)h/a".utf8))
+        for text in [
+            "https://h/a?\(joiner)secret", "https://h/a#\(joiner)secret",
+            "https:\(joiner)//u:secret@h/a",
+            "https://\(joiner)u:secret@h/\(joiner)a", "u:secret@\(joiner)h/a",
+        ] {
+            #expect(!redacted(url: text).contains("secret"), "\(text.unicodeScalars.map(\.value))")
+            #expect(!Redaction.shown(text).contains("secret"))
+        }
+    }
+
+    @Test("what a message shows has no control characters and is cut")
+    func messages() {
+        #expect(Redaction.shown("https://u:p@h/a?sig=1") == "https://…@h/a?…")
+        #expect(Redaction.shown("a\u{1B}[2J\u{202E}\n") == "a\\u{1B}[2J\\u{202E}\\u{A}")
+        #expect(Redaction.shown("http://o/a\r\nX") == "http://o/a\\u{D}\\u{A}X")
+        #expect(Redaction.shown(String(repeating: "x", count: 500)).count == 200)
+        #expect(Redaction.shown(String(repeating: "x", count: 500), limit: 2_000).count == 500)
+    }
+
+    @Test("an asset is shown without the secrets of its URLs, and of a name that is one")
+    func assets() {
+        var asset = AssetStatus(
+            id: AssetID(1), name: "h/a?token=secret", url: "https://u:secret@h/a?token=secret",
+            kind: .file, state: .failed)
+        asset.missing = [
+            .init(
+                url: "https://h/b.vtt?secret", path: "h/b.vtt",
+                failure: Failure("origin.http.404", ""))
+        ]
+        #expect(asset.redacted.name == "h/a?…")
+        #expect(asset.redacted.url == "https://…@h/a?…")
+        #expect(asset.redacted.missing?.first?.url == "https://h/b.vtt?…")
+        asset.name = "Who?"
+        asset.url = "https://h/a"
+        #expect(asset.redacted.name == "Who?")
+    }
+}
