@@ -175,9 +175,11 @@ struct SchemaTests {
         try await with(inPublic) { pool in
             try await Migrations.migrate(pool)
             try await work(pool)
+            // The last that knew of no schema.
+            try await Migrations.revert(pool, to: 28)
         }
         try await with(url) { pool in
-            #expect(try await Migrations.migrate(pool) == Migrations.currentVersion)
+            #expect(try await Migrations.migrate(pool) == 28)
             #expect(try await completed(pool) == 2)
             try await pool.query("UPDATE asset SET state = state")
         }
@@ -192,7 +194,7 @@ struct SchemaTests {
         #expect(functions == "0")
         // What a binary of before reads there is newer than itself.
         let left = try await value("SELECT version FROM public.schema_migration")
-        #expect(try #require(Int(left)) > Migrations.currentVersion)
+        #expect(left == "29")
         loop.shutdown()
     }
 }
