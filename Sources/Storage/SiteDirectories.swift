@@ -21,15 +21,19 @@ final class SiteDirectories: Sendable {
     ///
     /// The root and its parents may be symlinks: they are the operator's. Dray's own directories may
     /// not, and only their owner reads them: a web server on the edge serves nothing unfinished.
+    ///
+    /// Throws `storage.foreignDirectory` where one of them belongs to another user or is open to others,
+    /// who could put other bytes under a name before it is renamed. Root makes no exception: it would
+    /// rename what the other user wrote.
     init(path: String, bounds: SpaceBounds) throws(Failure) {
         self.bounds = bounds
         root = try Self.openRoot(path)
         let descriptor = root
         rootIdentity = try asFailure { () throws(SystemError) in try descriptor.status().identity }
-        let own = try Self.openOrMake(ObjectKey.privateDirectory, in: root, mode: 0o700)
-        temporary = try Self.openOrMake("tmp", in: own, mode: 0o700)
-        assembly = try Self.openOrMake("assembly", in: own, mode: 0o700)
-        partial = try Self.openOrMake("partial", in: own, mode: 0o700)
+        let own = try Self.openOrMake(ObjectKey.privateDirectory, in: root, of: path)
+        temporary = try Self.openOrMake("tmp", in: own, of: path)
+        assembly = try Self.openOrMake("assembly", in: own, of: path)
+        partial = try Self.openOrMake("partial", in: own, of: path)
         reservesNothing = try !Self.probe(in: temporary).canReserve
     }
 
@@ -91,13 +95,37 @@ final class SiteDirectories: Sendable {
         }
     }
 
+    /// - Parameter site: the root's path, for messages.
     private static func openOrMake(
-        _ name: String, in parent: FileDescriptor, mode: UInt32
+        _ name: String, in parent: FileDescriptor, of site: String
     ) throws(Failure) -> FileDescriptor {
-        try asFailure { () throws(SystemError) in
-            let isNew = try parent.makeDirectory(named: name, mode: mode)
+        let top = "\(site)/\(ObjectKey.privateDirectory)"
+        let path = name == ObjectKey.privateDirectory ? top : "\(top)/\(name)"
+        let (directory, status): (FileDescriptor, FileStatus)
+        do throws(SystemError) {
+            let isNew = try parent.makeDirectory(named: name, mode: 0o700)
             if isNew { try parent.sync() }
-            return try parent.openDirectory(name)
+            directory = try parent.openDirectory(name)
+            status = try directory.status()
+        } catch {
+            guard [ELOOP, ENOTDIR].contains(error.code) else { throw Failure(error) }
+            throw Failure(
+                "storage.foreignDirectory",
+                "\(path) is no directory; move it away, and Dray makes its own")
         }
+        guard status.owner == geteuid(), status.permissions & 0o077 == 0 else {
+            throw foreign(path, status, top)
+        }
+        return directory
+    }
+
+    private static func foreign(_ path: String, _ status: FileStatus, _ top: String) -> Failure {
+        let user = geteuid()
+        return Failure(
+            "storage.foreignDirectory",
+            "\(path) belongs to user \(status.owner) with mode "
+                + "\(String(status.permissions, radix: 8)); the worker runs as user \(user) and needs it "
+                + "for itself. If it is Dray's own, run as root: chown -R \(user) '\(top)' && "
+                + "chmod -R go= '\(top)'")
     }
 }

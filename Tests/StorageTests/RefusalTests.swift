@@ -100,10 +100,49 @@ import Testing
         let outside = try TemporaryDirectory("outside")
         try FileManager.default.createSymbolicLink(
             atPath: directory.path(".dray"), withDestinationPath: outside.path)
-        #expect(throws: Failure.self) {
+        let failure = #expect(throws: Failure.self) {
             try DirectoryStorage(StorageURL(directory: directory.path))
         }
+        #expect(failure?.code == "storage.foreignDirectory")
         #expect(try outside.files().isEmpty)
+    }
+
+    /// Dray's own directories, and what else they may be: of another owner, open to others.
+    static let foreign: [(name: String, mode: mode_t, owner: uid_t?)] = [
+        (".dray", 0o755, nil), (".dray", 0o770, nil), (".dray", 0o702, nil),
+        (".dray/tmp", 0o755, nil), (".dray/assembly", 0o701, nil), (".dray/partial", 0o720, nil),
+        (".dray", 0o700, 65_534), (".dray/tmp", 0o700, 65_534), (".dray/partial", 0o700, 65_534),
+    ]
+
+    @Test(arguments: foreign.indices)
+    func whatOthersCanReachIsNotTakenForDraysOwnDirectory(index: Int) throws {
+        let (name, mode, owner) = Self.foreign[index]
+        // Only root can give a directory away.
+        guard owner == nil || geteuid() == 0 else { return }
+        let site = try Site()
+        let path = site.directory.path(name)
+        #expect(chmod(path, mode) == 0)
+        if let owner { #expect(chown(path, owner, owner) == 0) }
+        let failure = #expect(throws: Failure.self) {
+            try DirectoryStorage(StorageURL(directory: site.directory.path))
+        }
+        #expect(failure?.code == "storage.foreignDirectory")
+        let message = failure?.message ?? ""
+        #expect(message.contains("\(path) belongs to user \(owner ?? geteuid()) with mode "))
+        #expect(message.contains("chown -R \(geteuid()) '\(site.directory.path)/.dray'"))
+        // What it says helps.
+        chown(path, geteuid(), getegid())
+        chmod(path, 0o700)
+        _ = try DirectoryStorage(StorageURL(directory: site.directory.path))
+    }
+
+    @Test func aFileInPlaceOfDraysOwnDirectoryIsRefused() throws {
+        let directory = try TemporaryDirectory("site")
+        try directory.write("x", to: ".dray")
+        let failure = #expect(throws: Failure.self) {
+            try DirectoryStorage(StorageURL(directory: directory.path))
+        }
+        #expect(failure?.code == "storage.foreignDirectory")
     }
 
     @Test func theRootMayBeASymlink() throws {

@@ -48,6 +48,13 @@ package final class TemporaryDirectory: Sendable {
         return target
     }
 
+    /// Makes Dray's own directories of a site, as an earlier worker left them.
+    package func makePrivateDirectories() {
+        for name in [".dray", ".dray/tmp", ".dray/assembly", ".dray/partial"] {
+            mkdir(path(name), 0o700)
+        }
+    }
+
     /// Writes a text file, the same way.
     @discardableResult
     package func write(_ text: String, to relative: String) throws -> String {

@@ -34,6 +34,7 @@ import Testing
             let (abandoned, other) = (
                 "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11", "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f12"
             )
+            coordinator.edge.makePrivateDirectories()
             for name in [abandoned, other] {
                 try coordinator.edge.write([1, 2, 3], to: ".dray/assembly/\(name)")
             }

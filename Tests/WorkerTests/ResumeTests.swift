@@ -171,7 +171,7 @@ import Testing
                 url: url, key: "h/1", cluster: "", asset: AssetID(1)
             ).name
             let pipe = coordinator.edge.path(".dray/partial/\(identity)-\(lease)-1")
-            try coordinator.edge.write([], to: ".dray/partial/x")
+            coordinator.edge.makePrivateDirectories()
             #expect(mkfifo(pipe, 0o600) == 0)
             var reader: Int32 = -1
             defer { close(reader) }

@@ -85,6 +85,26 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
+        /// Whoever made it could change what is stored; the jobs wait for somebody to look.
+        @Test func aPrivateDirectoryThatOthersCanReachWaitsForAnOperator() async throws {
+            let origin = try await FileOrigin(files: 20)
+            let edge = try TemporaryDirectory("edge")
+            mkdir(edge.path(".dray"), 0o755)
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 1, connections: 4, leaseSeconds: 10)
+            let process = try cluster.start(["prefetch", origin.list, "--to", edge.path])
+            try await waitForFault("storage.foreignDirectory", cluster)
+            #expect(origin.requests.isEmpty)
+            #expect(try await cluster.status().catalogs.map(\.totals.failed) == [0])
+            chmod(edge.path(".dray"), 0o700)
+            let queue = try #require(try await cluster.status().queues.first)
+            let resumed = try cluster.start(["site", "resume", queue.name])
+            #expect(try await resumed.wait() == .exited(0), "\(resumed.errors)")
+            try await expectEnd(of: process, cluster)
+            try await origin.expectCopied(to: edge.path)
+            try await cluster.stop()
+        }
+
         @Test func whatDoesNotFitWaitsForRoomAndIsSaid() async throws {
             let (first, origin) = (
                 try await FileOrigin(files: 1), try await FileOrigin(files: 20)
