@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import pathlib
+import secrets
 import signal
 import statistics
 import subprocess
@@ -17,6 +18,7 @@ import urllib.parse
 import urllib.request
 
 WAIT_SECONDS = 600
+TOKEN = secrets.token_hex(32)
 #: Assets of a page; the walk takes pages of the most there may be.
 PAGE, WALK = 100, 1_000
 
@@ -64,8 +66,9 @@ def write_list(options):
 def page(url, query):
     """What a page holds, and how long it took."""
     begin = time.monotonic()
-    with urllib.request.urlopen(url + "/v1/assets?" + urllib.parse.urlencode(query),
-                                timeout=WAIT_SECONDS) as answer:
+    request = urllib.request.Request(
+        url + "/v1/assets?" + urllib.parse.urlencode(query), headers={"Authorization": "Bearer " + TOKEN})
+    with urllib.request.urlopen(request, timeout=WAIT_SECONDS) as answer:
         found = json.load(answer)
     return found, time.monotonic() - begin
 
@@ -108,7 +111,7 @@ def look(url, what, filters, rounds):
 def start(options, url):
     """`dray up`, and the list submitted to it, none of which begins."""
     work = pathlib.Path(options.work)
-    environment = os.environ | {"DRAY_LOG": "warning", "DRAY_TOKEN": "", "DRAY_COORDINATOR": url}
+    environment = os.environ | {"DRAY_LOG": "warning", "DRAY_TOKEN": TOKEN, "DRAY_COORDINATOR": url}
     log = open(work / "log", "wb")
     cluster = subprocess.Popen(
         [options.dray, "up", "--state", work / "state", "--listen", url.removeprefix("http://")],

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import urllib.error
 import urllib.request
 
 TICKS = os.sysconf("SC_CLK_TCK")
+TOKEN = secrets.token_hex(32)
 WAIT_SECONDS = 600
 
 
@@ -61,13 +63,14 @@ class Cluster:
                 [options.dray, "up", "--state", options.state, "--listen",
                  self.url.removeprefix("http://")],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env=os.environ | {"DRAY_LOG": "warning", "DRAY_TOKEN": ""})
+                env=os.environ | {"DRAY_LOG": "warning", "DRAY_TOKEN": TOKEN})
         self.await_until("the cluster serves", lambda: self.get("/readyz") is not None)
 
     def get(self, path):
         """What the API answers; None while it does not."""
         try:
-            with urllib.request.urlopen(self.url + path, timeout=60) as answer:
+            request = urllib.request.Request(self.url + path, headers={"Authorization": "Bearer " + TOKEN})
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.read()
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return None
@@ -130,7 +133,7 @@ def run(options, titles, cluster):
         [options.dray, "prefetch", titles, "--to", str(pathlib.Path(options.work) / "edge"),
          "--name", "titles", "--quiet"],
         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        env=os.environ | {"DRAY_COORDINATOR": cluster.url, "DRAY_TOKEN": ""})
+        env=os.environ | {"DRAY_COORDINATOR": cluster.url, "DRAY_TOKEN": TOKEN})
     try:
         segments, failed = 0, 0
 

@@ -52,6 +52,7 @@ install_packages() {
         return
     fi
     for group in "$@"; do
+        [ "$group" != run ] || make_server_user
         mapfile -t -O ${#packages[@]} packages < <(packages_of "$group")
     done
     present=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true)
@@ -101,6 +102,13 @@ compile_preload() {
     compiler=$(dirname "$(command -v swift)")/clang
     [ -x "$compiler" ] || compiler=clang
     "$compiler" -O1 -shared -fPIC -o "$2" "$1" || fail "$1 cannot be compiled"
+}
+
+# make_server_user: under root, makes the user that PostgreSQL then runs as; Dray would do it itself.
+make_server_user() {
+    [ "$(id -u)" -eq 0 ] && ! getent passwd dray-postgres >/dev/null || return 0
+    useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin dray-postgres ||
+        fail "the user dray-postgres, which PostgreSQL runs as under root, could not be made"
 }
 
 # A directory in memory where the machine has one.

@@ -17,7 +17,8 @@ import Synchronization
 final class BenchmarkCluster: Sendable {
     let postgres: EmbeddedPostgres
     private let directory: String
-    private let token: String?
+    private let tokenFile: TokenFile
+    private let token: AccessToken
     private let loop: EventLoop
     private let opened = Mutex(Opened())
 
@@ -28,11 +29,12 @@ final class BenchmarkCluster: Sendable {
         var connections: [PostgresConnection] = []
     }
 
-    /// - Parameter token: what the coordinators will want, as they read it from the environment.
-    init(postgres: EmbeddedPostgres, directory: String, token: String?) throws {
+    /// - Parameter tokenFile: of the token that the coordinators will want.
+    init(postgres: EmbeddedPostgres, directory: String, tokenFile: TokenFile) throws {
         self.postgres = postgres
         self.directory = directory
-        self.token = token
+        self.tokenFile = tokenFile
+        token = try tokenFile.read()
         loop = try EventLoop(name: "benchmark")
     }
 
@@ -42,7 +44,8 @@ final class BenchmarkCluster: Sendable {
         try await server.simple("CREATE DATABASE \(name)")
         let url = postgres.databaseURL(named: name)
         let coordinator = try await CoordinatorProcess.start(
-            databaseURL: url, log: "\(directory)/coordinator-\(name).log")
+            databaseURL: url, tokenFile: tokenFile,
+            log: "\(directory)/coordinator-\(name).log")
         opened.withLock { $0.coordinators.append(coordinator) }
         return BenchmarkDatabase(
             name: name, cluster: self, url: url, coordinator: coordinator,

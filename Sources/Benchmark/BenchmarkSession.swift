@@ -12,7 +12,7 @@ package final class BenchmarkSession: Service {
     package let name = "benchmark"
     private let options: BenchmarkOptions
     private let directory: BenchmarkDirectory
-    private let token: String?
+    private let tokenFile: TokenFile
     private let postgres: EmbeddedPostgres
     private let note: @Sendable (String) -> Void
     private let cluster = Mutex<BenchmarkCluster?>(nil)
@@ -20,19 +20,19 @@ package final class BenchmarkSession: Service {
 
     /// - Parameters:
     ///   - parent: where the databases' directory is made; on a disk.
-    ///   - token: `DRAY_TOKEN`, which the coordinators read as well.
     ///   - note: told how far it is.
     ///
     /// Throws `input.destination` when the directory cannot be made or has too little space.
     package static func prepare(
-        _ options: BenchmarkOptions, parent: String, token: String?,
+        _ options: BenchmarkOptions, parent: String,
         environment: [String: String], note: @escaping @Sendable (String) -> Void
     ) async throws(Failure) -> BenchmarkSession {
         let directory = try BenchmarkDirectory(in: parent, bytes: options.expectedBytes)
         do throws(Failure) {
             let state = try await StateDirectory.open(directory.path)
+            _ = try state.tokenFile.readOrMake()
             return BenchmarkSession(
-                options, directory: directory, token: token,
+                options, directory: directory, tokenFile: state.tokenFile,
                 postgres: EmbeddedPostgres(state: state, environment: environment), note: note)
         } catch {
             directory.remove()
@@ -41,12 +41,12 @@ package final class BenchmarkSession: Service {
     }
 
     private init(
-        _ options: BenchmarkOptions, directory: BenchmarkDirectory, token: String?,
+        _ options: BenchmarkOptions, directory: BenchmarkDirectory, tokenFile: TokenFile,
         postgres: EmbeddedPostgres, note: @escaping @Sendable (String) -> Void
     ) {
         self.options = options
         self.directory = directory
-        self.token = token
+        self.tokenFile = tokenFile
         self.postgres = postgres
         self.note = note
     }
@@ -62,7 +62,7 @@ package final class BenchmarkSession: Service {
 
     package func run() async throws {
         let cluster = try BenchmarkCluster(
-            postgres: postgres, directory: directory.path, token: token)
+            postgres: postgres, directory: directory.path, tokenFile: tokenFile)
         self.cluster.withLock { $0 = cluster }
         let report = try await measure(cluster)
         found.withLock { $0 = report }

@@ -1,3 +1,4 @@
+import Embedded
 import Glibc
 import Model
 import Runtime
@@ -15,13 +16,15 @@ final class CoordinatorProcess: Sendable {
     private static let stopSeconds = 15.0
 
     /// Starts it and returns when it listens; its output goes to the file `log`.
-    static func start(databaseURL: String, log: String) async throws -> CoordinatorProcess {
+    static func start(
+        databaseURL: String, tokenFile: TokenFile, log: String
+    ) async throws -> CoordinatorProcess {
         let descriptor = open(log, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw Failure("input.destination", "cannot open \(log): \(systemErrorText(errno))")
         }
         defer { close(descriptor) }
-        let pid = try spawn(databaseURL, output: descriptor)
+        let pid = try spawn(databaseURL, tokenFile, output: descriptor)
         let deadline = ContinuousClock.now + .seconds(startSeconds)
         while true {
             let words = text(of: descriptor)
@@ -39,13 +42,16 @@ final class CoordinatorProcess: Sendable {
         }
     }
 
-    private static func spawn(_ databaseURL: String, output: Int32) throws -> Int32 {
+    private static func spawn(
+        _ databaseURL: String, _ tokenFile: TokenFile, output: Int32
+    ) throws -> Int32 {
         guard let program = realpath("/proc/self/exe", nil) else {
             throw Failure("worker.internal", "no program to run: \(systemErrorText(errno))")
         }
         defer { free(program) }
         return try Subprocess.spawn(
             [
+                "env", "DRAY_TOKEN_FILE=\(tokenFile.path)",
                 String(cString: program), "coordinator", "--database", databaseURL, "--listen",
                 "127.0.0.1:0",
             ], output: output)

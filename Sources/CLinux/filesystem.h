@@ -1,4 +1,5 @@
 #pragma once
+#include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
@@ -35,3 +36,20 @@ extern int renameat2(
     unsigned int flags);
 static const unsigned int dray_rename_noreplace = 1;
 static const unsigned int dray_rename_exchange = 2;
+
+/// Open file description locks (fcntl(2)), which fcntl.h shows to _GNU_SOURCE only. Unlike one of flock(2), such
+/// a lock can be looked at without being taken.
+/// Takes the write lock of a whole file; 0, or -1 with errno set.
+static inline int dray_take_ofd_lock(int descriptor)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(descriptor, 37 /* F_OFD_SETLK */, &lock);
+}
+
+/// 1 where another open file holds the write lock of the whole file, 0 where none does, -1 with errno set.
+static inline int dray_is_ofd_locked(int descriptor)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    if (fcntl(descriptor, 36 /* F_OFD_GETLK */, &lock) != 0) return -1;
+    return lock.l_type != F_UNLCK;
+}

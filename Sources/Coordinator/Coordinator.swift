@@ -18,14 +18,14 @@ package final class Coordinator: Sendable {
         package var address: String
         /// 0 takes any free port.
         package var port: Int
-        /// What requests must carry; nil only on loopback.
-        package var token: String?
+        /// What requests must carry.
+        package var token: AccessToken
         package var queue: JobQueue.Settings
         /// Most connections to the database, without the one that listens.
         package var databaseConnections: Int
 
         package init(
-            databaseURL: String, address: String, port: Int, token: String?,
+            databaseURL: String, address: String, port: Int, token: AccessToken,
             queue: JobQueue.Settings = JobQueue.Settings(), databaseConnections: Int = 8
         ) {
             self.databaseURL = databaseURL
@@ -74,14 +74,8 @@ package final class Coordinator: Sendable {
     /// Brings the schema up to date and begins to listen; returns the port.
     ///
     /// Throws `cluster.databaseUnreachable`, `cluster.schemaNewer`, `cluster.portInUse` and
-    /// `input.field` (an address beyond loopback without a token).
+    /// `input.field` (an address or port that there is not).
     package func start() async throws(Failure) -> Int {
-        guard configuration.token != nil || Self.isLoopback(configuration.address) else {
-            throw Failure(
-                "input.field",
-                "--listen \(configuration.address) can be reached from other machines; set "
-                    + "DRAY_TOKEN, or listen on 127.0.0.1.")
-        }
         try await Migrations.migrate(pool)
         let routes = Routes(
             queue: queue, signal: signal, reported: reported, cooling: cooling,

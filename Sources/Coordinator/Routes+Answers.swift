@@ -105,7 +105,6 @@ extension Routes {
             case "worker.leaseLost", "input.draining": 409
             case "input.tooLarge": 413
             case "cluster.unauthorized": 401
-            case "cluster.hostRefused": 403
             case let code where code.isOfUnavailableCluster: 503
             case "worker.internal": 500
             default: 400

@@ -25,7 +25,7 @@ package final class CoordinatorClient: Sendable {
 
     /// - Parameters:
     ///   - endpoints: http or https URLs of coordinators, separated by commas.
-    ///   - token: sent as a bearer token.
+    ///   - token: sent as a bearer token; without one only health checks are answered.
     ///   - retrySeconds: how long a request that may be repeated is tried when its caller does not
     ///     say.
     ///   - timeoutSeconds: how long one request may take, a long poll's wait not counted; those that
@@ -33,7 +33,7 @@ package final class CoordinatorClient: Sendable {
     ///   - caFile: a PEM file of certificate authorities in place of the system's.
     ///   - maximumConnections: what goes beyond waits its turn.
     package init(
-        endpoints: String, token: String? = nil, retrySeconds: Double = 30,
+        endpoints: String, token: AccessToken? = nil, retrySeconds: Double = 30,
         timeoutSeconds: Double = 30, caFile: String? = nil, maximumConnections: Int = 16
     ) throws(Failure) {
         var parsed: [String] = []
@@ -47,12 +47,7 @@ package final class CoordinatorClient: Sendable {
         self.retrySeconds = retrySeconds
         self.timeoutSeconds = timeoutSeconds
         var lines = ["Accept: application/json", "Content-Type: application/json", "Expect:"]
-        if let token {
-            guard !token.isEmpty, token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-                throw Failure("input.field", "a token has printable ASCII characters only")
-            }
-            lines.append("Authorization: Bearer \(token)")
-        }
+        if let token { lines.append("Authorization: Bearer \(token.text)") }
         var options = CurlEasy.Options(userAgent: "dray/\(drayVersion)")
         options.bufferBytes = 64 << 10
         // A request may take an hour, and its coordinator be gone without a word.

@@ -14,6 +14,15 @@ import Worker
 /// It is a list of services for a `ServiceGroup`, in the order of their start. Safe to use from any
 /// thread.
 package final class EmbeddedCluster: Sendable {
+    /// What requests must carry.
+    package enum Token: Sendable {
+        case given(AccessToken)
+        /// One that nobody else gets to know, gone with the cluster.
+        case ofThisRun
+        /// The state directory's own, made at the first start.
+        case ofState
+    }
+
     package struct Configuration: Sendable {
         package var statePath: String
         /// 0 for a cluster that is asked, and does nothing.
@@ -26,8 +35,7 @@ package final class EmbeddedCluster: Sendable {
         package var address: String
         /// 0 takes any free port.
         package var port: Int
-        /// What requests must carry; nil only on loopback.
-        package var token: String?
+        package var token: Token
         /// True to hold what other submitters left running, for a cluster that lives as long as one
         /// command.
         package var interruptsOthers: Bool
@@ -40,7 +48,7 @@ package final class EmbeddedCluster: Sendable {
 
         package init(
             statePath: String, workers: Int, connectionsPerWorker: Int,
-            durability: Durability = .batch, address: String, port: Int, token: String?,
+            durability: Durability = .batch, address: String, port: Int, token: Token,
             interruptsOthers: Bool, drainSeconds: Double,
             environment: [String: String]
         ) {
@@ -61,24 +69,36 @@ package final class EmbeddedCluster: Sendable {
     /// PostgreSQL, then the coordinator, then the workers together.
     package let stages: [[any Service]]
     package let postgres: EmbeddedPostgres
+    /// What requests must carry.
+    package let token: AccessToken
+    private let state: StateDirectory
     private let coordinator: CoordinatorRunner
 
     /// Takes the state's lock; nothing runs yet.
     ///
-    /// Throws what `StateDirectory.open` throws.
+    /// Throws what `StateDirectory.open` throws, and `input.token` for a token file that is refused.
     package static func prepare(
         _ configuration: Configuration
     ) async throws(Failure) -> EmbeddedCluster {
         let state = try await StateDirectory.open(configuration.statePath)
-        return EmbeddedCluster(configuration, state: state)
+        let token =
+            switch configuration.token {
+            case .given(let token): token
+            case .ofThisRun: AccessToken.random()
+            case .ofState: try state.tokenFile.readOrMake()
+            }
+        return EmbeddedCluster(configuration, state: state, token: token)
     }
 
-    private init(_ configuration: Configuration, state: StateDirectory) {
+    private init(_ configuration: Configuration, state: StateDirectory, token: AccessToken) {
         self.configuration = configuration
+        self.state = state
+        self.token = token
         let postgres = EmbeddedPostgres(state: state, environment: configuration.environment)
-        let coordinator = CoordinatorRunner(configuration, postgres: postgres)
+        let coordinator = CoordinatorRunner(configuration, token: token, postgres: postgres)
         let workers = (0..<configuration.workers).map { number in
-            WorkerRunner(number: number + 1, configuration, coordinator: coordinator)
+            WorkerRunner(
+                number: number + 1, configuration, token: token, coordinator: coordinator)
         }
         self.postgres = postgres
         self.coordinator = coordinator
@@ -97,14 +117,15 @@ package final class EmbeddedCluster: Sendable {
     /// The coordinator's URL for this machine; valid once its stage has started.
     package var coordinatorURL: String { coordinator.url }
 
-    /// 256 random bits in hexadecimal digits.
-    package static func randomToken() -> String {
-        var random = SystemRandomNumberGenerator()
-        return (0..<4).map { _ in
-            let digits = String(random.next(), radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
+    /// The file that holds the token; nil for one that lies in none of the cluster's own.
+    package var tokenPath: String? {
+        guard case .ofState = configuration.token else { return nil }
+        return state.tokenFile.path
     }
+
+    /// Lets commands of this user find the cluster by its state directory, for as long as this process
+    /// runs; once the coordinator listens.
+    package func announce() throws(Failure) { try state.announce(coordinatorURL) }
 }
 
 /// The coordinator as a service that waits for the database's address.
@@ -117,11 +138,16 @@ private final class CoordinatorRunner: Service {
     }
 
     private let configuration: EmbeddedCluster.Configuration
+    private let token: AccessToken
     private let postgres: EmbeddedPostgres
     private let running = Mutex(Running())
 
-    init(_ configuration: EmbeddedCluster.Configuration, postgres: EmbeddedPostgres) {
+    init(
+        _ configuration: EmbeddedCluster.Configuration, token: AccessToken,
+        postgres: EmbeddedPostgres
+    ) {
         self.configuration = configuration
+        self.token = token
         self.postgres = postgres
     }
 
@@ -140,7 +166,7 @@ private final class CoordinatorRunner: Service {
         let coordinator = try Coordinator(
             Coordinator.Configuration(
                 databaseURL: postgres.databaseURL, address: configuration.address,
-                port: configuration.port, token: configuration.token))
+                port: configuration.port, token: token))
         do {
             let port = try await coordinator.start()
             if configuration.interruptsOthers { try await coordinator.queue.interruptAll() }
@@ -164,20 +190,23 @@ private final class CoordinatorRunner: Service {
 private final class WorkerRunner: DrainableService {
     let name: String
     private let configuration: EmbeddedCluster.Configuration
+    private let token: AccessToken
     private let coordinator: CoordinatorRunner
     private let worker = Mutex<WorkerService?>(nil)
 
     init(
-        number: Int, _ configuration: EmbeddedCluster.Configuration, coordinator: CoordinatorRunner
+        number: Int, _ configuration: EmbeddedCluster.Configuration, token: AccessToken,
+        coordinator: CoordinatorRunner
     ) {
         name = "worker-\(number)"
         self.configuration = configuration
+        self.token = token
         self.coordinator = coordinator
     }
 
     func start() async throws {
         var settings = WorkerService.Configuration(
-            coordinators: [coordinator.url], token: configuration.token,
+            coordinators: [coordinator.url], token: token,
             connections: configuration.connectionsPerWorker,
             name: "embedded-\(getpid())-\(name)", durability: configuration.durability,
             drainSeconds: configuration.drainSeconds)

@@ -2,7 +2,9 @@ import Glibc
 import Model
 import Runtime
 
-/// Who the PostgreSQL server runs as: PostgreSQL refuses root, so under root it is `postgres`.
+/// Who the PostgreSQL server runs as: PostgreSQL refuses root, so under root it is `dray-postgres`.
+///
+/// A user of its own, not `postgres`: who administers another server of the machine is nobody to this one.
 struct ServerUser: Sendable, Equatable {
     let name: String
     let uid: uid_t
@@ -10,23 +12,48 @@ struct ServerUser: Sendable, Equatable {
     /// True when it is not the user that Dray runs as.
     let isOther: Bool
 
-    /// The user for this process; throws when Dray is root and there is no user `postgres`.
-    static func current() throws(Failure) -> ServerUser {
+    /// The user that the server runs as under root.
+    static let serverName = "dray-postgres"
+
+    /// The user for this process; makes `dray-postgres` where Dray is root and there is none. Throws
+    /// `cluster.postgresFailed` when that cannot be.
+    static func current() async throws(Failure) -> ServerUser {
         guard geteuid() == 0 else {
             return ServerUser(
                 name: accountName(of: geteuid()), uid: geteuid(), gid: getegid(), isOther: false)
         }
+        if let user = named(serverName) { return user }
+        let making =
+            "/usr/sbin/useradd --system --user-group --no-create-home --home-dir /nonexistent "
+            + "--shell /usr/sbin/nologin \(serverName)"
+        // Of two useradd at a time each may succeed, and the later one's user replaces the other's.
+        let locked = [
+            "flock", "--close", "--timeout", "60", "/etc/.pwd.lock", "sh", "-c",
+            "getent passwd \(serverName) >/dev/null || \(making)",
+        ]
+        let null = open("/dev/null", O_WRONLY | O_CLOEXEC)
+        defer { close(null) }
+        let status = try? await Subprocess.run(locked, output: null)
+        if status == 0, let user = named(serverName) {
+            Logger("postgresql").warning(
+                "made a system user for PostgreSQL, which does not run as root",
+                ["user": serverName])
+            return user
+        }
+        throw Failure(
+            "cluster.postgresFailed",
+            "PostgreSQL does not run as root, and the user \(serverName) to run it as could not be made; "
+                + "run dray as an ordinary user, or: \(making)")
+    }
+
+    /// nil where there is none, or it is root by another name.
+    private static func named(_ name: String) -> ServerUser? {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
         var buffer = [CChar](repeating: 0, count: 16_384)
-        getpwnam_r("postgres", &entry, &buffer, buffer.count, &found)
-        guard found != nil else {
-            throw Failure(
-                "cluster.postgresFailed",
-                "PostgreSQL does not run as root, and there is no user 'postgres' to run it as; "
-                    + "install the package postgresql, or run dray as an ordinary user")
-        }
-        return ServerUser(name: "postgres", uid: entry.pw_uid, gid: entry.pw_gid, isOther: true)
+        getpwnam_r(name, &entry, &buffer, buffer.count, &found)
+        guard found != nil, entry.pw_uid != 0 else { return nil }
+        return ServerUser(name: name, uid: entry.pw_uid, gid: entry.pw_gid, isOther: true)
     }
 
     static func accountName(of uid: uid_t) -> String {

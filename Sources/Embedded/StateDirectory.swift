@@ -4,20 +4,24 @@ import Runtime
 
 /// The directory that an embedded cluster keeps between runs, locked for one Dray at a time.
 ///
-/// `lock` and `postgresql.log` belong to the user that runs Dray; `postgresql/`, with the data and
-/// the socket, to the user that the server runs as, closed to everybody else. The lock is given
+/// `lock`, `token` and `postgresql.log` belong to the user that runs Dray; `postgresql/`, with the data
+/// and the socket, to the user that the server runs as, closed to everybody else. The lock is given
 /// back when the object goes away, or the process ends however it ends.
 package final class StateDirectory: Sendable {
     /// Absolute, without symlinks.
     package let path: String
     let user: ServerUser
-    private let lock: Int32
+    /// Of the file `lock`, opened for reading and writing.
+    let lock: Int32
     /// stdout and stderr of the server; opened for appending.
     let log: Int32
 
     var serverDirectory: String { "\(path)/postgresql" }
     var dataDirectory: String { "\(path)/postgresql/data" }
     package var logPath: String { "\(path)/postgresql.log" }
+    package var tokenFile: TokenFile { Self.tokenFile(of: path) }
+
+    static func tokenFile(of path: String) -> TokenFile { TokenFile(path: "\(path)/token") }
 
     /// Where state goes when nothing is said: `/var/lib/dray` for root, because the server's user
     /// has to reach it; else `$XDG_STATE_HOME/dray`, which is `~/.local/state/dray` by default.
@@ -38,17 +42,18 @@ package final class StateDirectory: Sendable {
     /// Makes the directory when it is missing, and locks it.
     ///
     /// Throws `cluster.stateInUse` with the process id when another Dray has it,
-    /// `input.destination` when the server's user could not work in it, `cluster.postgresFailed`
-    /// when there is no such user.
+    /// `input.destination` when it belongs to somebody else or the server's user could not work in it,
+    /// `cluster.postgresFailed` when there is no such user.
     package static func open(_ path: String) async throws(Failure) -> StateDirectory {
-        let state = try StateDirectory(path)
+        let state = try StateDirectory(path, user: try await ServerUser.current())
         try await state.prepareServerDirectory()
         return state
     }
 
-    private init(_ given: String) throws(Failure) {
-        user = try ServerUser.current()
+    private init(_ given: String, user: ServerUser) throws(Failure) {
+        self.user = user
         path = try Self.makeDirectory(given, isForOther: user.isOther)
+        try Self.checkOwner(of: path)
         lock = try Self.takeLock("\(path)/lock", of: path)
         let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW
         log = Glibc.open("\(path)/postgresql.log", flags, 0o600)
@@ -81,26 +86,46 @@ package final class StateDirectory: Sendable {
         return String(cString: resolved)
     }
 
+    /// Who may write to the directory could put another token or database there.
+    private static func checkOwner(of path: String) throws(Failure) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw failure("open \(path)", errno) }
+        guard status.st_uid == geteuid() else {
+            throw Failure(
+                "input.destination",
+                "the state \(path) belongs to the user \(ServerUser.accountName(of: status.st_uid)); "
+                    + "run dray as that user, or use another --state")
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            throw Failure(
+                "input.destination",
+                "others may write to the state \(path) (mode "
+                    + "\(String(status.st_mode & 0o7777, radix: 8))); use another --state, or, if nobody "
+                    + "else has, run: chmod go-w '\(path)'")
+        }
+    }
+
     private static func takeLock(_ lockPath: String, of path: String) throws(Failure) -> Int32 {
         let lock = Glibc.open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard lock >= 0 else { throw failure("open \(lockPath)", errno) }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             defer { close(lock) }
             guard errno == EWOULDBLOCK else { throw failure("lock \(lockPath)", errno) }
-            var buffer = [UInt8](repeating: 0, count: 32)
-            let count = pread(lock, &buffer, buffer.count, 0)
-            let digits = buffer.prefix(max(0, count)).prefix { (0x30...0x39).contains($0) }
-            let holder = String(decoding: digits, as: UTF8.self)
+            let holder = text(of: lock).prefix { ("0"..."9").contains($0) }
             throw Failure(
                 "cluster.stateInUse",
                 "the state \(path) is in use by "
                     + (holder.isEmpty ? "another dray" : "the dray with process id \(holder)"))
         }
         // Only for the message above; the lock itself is what counts.
-        let text = Array("\(getpid())\n".utf8)
-        ftruncate(lock, 0)
-        pwrite(lock, text, text.count, 0)
+        write("\(getpid())\n", to: lock)
         return lock
+    }
+
+    static func write(_ text: String, to lock: Int32) {
+        let bytes = Array(text.utf8)
+        ftruncate(lock, 0)
+        pwrite(lock, bytes, bytes.count, 0)
     }
 
     /// Makes `postgresql/` for the server's user alone, and checks that this user gets there.
@@ -118,10 +143,15 @@ package final class StateDirectory: Sendable {
         }
         guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == user.uid else {
             let owner = ServerUser.accountName(of: status.st_uid)
+            // Versions before ran the server as `postgres`.
+            let change =
+                user.isOther && status.st_mode & S_IFMT == S_IFDIR
+                ? "; if it is Dray's own and no server runs on it, run: "
+                    + "chown -R \(user.name): '\(serverDirectory)'" : ""
             throw Failure(
                 "input.destination",
                 "\(serverDirectory) belongs to \(owner), and the server would run as "
-                    + "\(user.name); run dray as before, or use another --state")
+                    + "\(user.name); use another --state, or run dray as before\(change)")
         }
         guard user.isOther else { return }
         try openForTraversal()

@@ -56,6 +56,9 @@ extension FailureCode {
         row(
             114, "input.ambiguous", .never, "Say which one is meant: name its site, or its number."),
         row(118, "input.timeout", .never, "Send all of a request within seconds of its beginning."),
+        row(
+            119, "input.token", .never,
+            "Make a token with `openssl rand -hex 32`, in a file that only its owner can read."),
         // 2xx: the origin and the way to it.
         row(200, "origin.dns", .attempts(5), "Check the host name and the resolver."),
         row(201, "origin.connect", .attempts(5), "Check that the origin is up and can be reached."),
@@ -182,15 +185,14 @@ extension FailureCode {
             701, "cluster.databaseUnreachable", .attempts(5),
             "Check that PostgreSQL is up and has that database."),
         row(702, "cluster.schemaNewer", .never, "The database is newer; upgrade this binary."),
-        row(704, "cluster.unauthorized", .never, "Set DRAY_TOKEN to the cluster's token."),
         row(
-            705, "cluster.hostRefused", .never,
-            "Use the name or address the coordinator listens on."),
+            704, "cluster.unauthorized", .never,
+            "Set DRAY_TOKEN_FILE to a file with the cluster's token, or DRAY_TOKEN to the token."),
         row(
             706, "cluster.portInUse", .never, "Another process listens there; choose another port."),
         row(
             707, "cluster.stateInUse", .never,
-            "Wait for its end, choose another --state or, if it is `dray up`, set DRAY_COORDINATOR to it."
+            "Wait for its end, choose another --state or, if it is `dray up`, set the variables that it printed."
         ),
         row(
             708, "cluster.postgresFailed", .never,

@@ -31,9 +31,8 @@ extension PlanManifests {
         return deployment(
             "coordinator", plan.sizing.database.coordinators,
             cores: value(plan, .coordinatorCores), version: version,
-            arguments: [
-                "coordinator", "--database", "$(DRAY_DATABASE)", "--listen", "0.0.0.0:7400",
-            ], environment: secret("DRAY_DATABASE", "database"), rest: probes)
+            arguments: ["coordinator", "--listen", "0.0.0.0:7400"],
+            environment: secret("DRAY_DATABASE_URL", "database"), rest: probes)
     }
 
     private static func worker(_ plan: Plan, version: String) -> String {

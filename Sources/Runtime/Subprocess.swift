@@ -15,7 +15,8 @@ package struct SubprocessError: Error, Hashable, Sendable, CustomStringConvertib
 /// A child starts in a session of its own, so that Ctrl-C on the terminal reaches Dray alone and
 /// Dray stops it in order; with no signal blocked or ignored; in `/`, because a user that it runs
 /// as may not be able to enter the caller's directory; and with no descriptor but its three, so
-/// that it holds neither a lock of Dray's nor a pipe somebody waits on.
+/// that it holds neither a lock of Dray's nor a pipe somebody waits on; and without Dray's secrets in
+/// its environment, which the user it runs as can read.
 package enum Subprocess {
     /// Starts `arguments[0]`, looked up in PATH, and returns its process id.
     ///
@@ -28,9 +29,24 @@ package enum Subprocess {
         words.append(nil)
         defer { words.forEach { free($0) } }
         var pid: Int32 = 0
-        let code = dray_spawn(&pid, words, environ, "/", output)
+        let code = dray_spawn(&pid, words, environmentWithoutSecrets(), "/", output)
         guard code == 0 else { throw SubprocessError(program: arguments[0], code: code) }
         return pid
+    }
+
+    /// The strings of this process's environment, whose memory stays the environment's.
+    private static func environmentWithoutSecrets() -> [UnsafeMutablePointer<CChar>?] {
+        var kept: [UnsafeMutablePointer<CChar>?] = []
+        let secrets = ["DRAY_TOKEN=", "DRAY_DATABASE_URL="]
+        var next: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = environ
+        while let variable = next?.pointee {
+            let isSecret = secrets.contains { name in
+                strncmp(variable, name, name.utf8.count) == 0
+            }
+            if !isSecret { kept.append(variable) }
+            next = next?.advanced(by: 1)
+        }
+        return kept + [nil]
     }
 
     /// Runs a program to its end and returns its exit status, 128 + n when signal n ended it.

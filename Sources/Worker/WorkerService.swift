@@ -14,7 +14,7 @@ package final class WorkerService: DrainableService {
     package struct Configuration: Sendable {
         /// URLs of coordinators; the next one is asked when one is down.
         package var coordinators: [String]
-        package var token: String?
+        package var token: AccessToken
         /// Queues to take jobs from; empty means all.
         package var queues: [String]
         /// Transfers at a time, 1 to 1,000.
@@ -39,7 +39,8 @@ package final class WorkerService: DrainableService {
         package var loadShares: (any LoadShareRunner)?
 
         package init(
-            coordinators: [String], token: String?, queues: [String] = [], connections: Int = 32,
+            coordinators: [String], token: AccessToken, queues: [String] = [],
+            connections: Int = 32,
             name: String, durability: Durability = .batch, partBytes: Int64 = 64 << 20,
             splitBelowBytesPerSecond: Double = 200e6, drainSeconds: Double = 20
         ) {

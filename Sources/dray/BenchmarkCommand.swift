@@ -92,7 +92,7 @@ enum BenchmarkCommand {
             let session = try await BenchmarkSession.prepare(
                 try options(arguments),
                 parent: arguments.text("directory") ?? temporaryDirectory(environment),
-                token: CommonOptions.token, environment: environment
+                environment: environment
             ) { Console.note($0) }
             defer { session.removeDirectory() }
             let ending = await runServices(session.stages, graceSeconds: 5)

@@ -35,7 +35,7 @@ extension ClusterCall {
             return false
         }
         guard !isNamed else { return true }
-        let client = try CoordinatorClient(endpoints: localEndpoint, token: CommonOptions.token)
+        let client = try ClusterPlace.standard().client()
         defer { client.shutdown() }
         do throws(Failure) {
             try await client.readiness(retrySeconds: 0)
@@ -54,7 +54,7 @@ extension ClusterCall {
             EmbeddedCluster.Configuration(
                 statePath: statePath, workers: 0,
                 connectionsPerWorker: CommonOptions.defaultConnections, address: "127.0.0.1",
-                port: 0, token: EmbeddedCluster.randomToken(), interruptsOthers: false,
+                port: 0, token: .ofThisRun, interruptsOthers: false,
                 drainSeconds: CommonOptions.drainSeconds, environment: DrayCommand.environment))
         let group = ServiceGroup(
             stages: cluster.stages + [[PrivateCall(cluster: cluster, body: body)]],
@@ -74,7 +74,7 @@ private struct PrivateCall: Service {
 
     func run() async throws {
         let client = try CoordinatorClient(
-            endpoints: cluster.coordinatorURL, token: cluster.configuration.token)
+            endpoints: cluster.coordinatorURL, token: cluster.token)
         defer { client.shutdown() }
         Console.write(try await body(client))
     }

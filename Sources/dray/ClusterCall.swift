@@ -22,13 +22,13 @@ enum ClusterCall {
     ) async -> ExitCode {
         do {
             try LogOutput.configure(environment: DrayCommand.environment, defaultLevel: .warning)
-            return try await ask(CommonOptions.coordinator ?? localEndpoint, body)
+            return try await ask(try ClusterPlace.current(), body)
         } catch {
             return Console.fail(error)
         }
     }
 
-    /// As `run`; where DRAY_COORDINATOR is not set and nothing runs in its default place, or `--state` names one, by
+    /// As `run`; where DRAY_COORDINATOR is not set, by the `dray up` of the state directory or, where none runs, by
     /// the private cluster, started without workers for as long as `body` takes.
     ///
     /// - Parameter isCheck: tells whether a cluster runs, so that none is started that is not named.
@@ -39,13 +39,19 @@ enum ClusterCall {
     ) async -> ExitCode {
         do {
             try LogOutput.configure(environment: DrayCommand.environment, defaultLevel: .warning)
-            if let endpoints = CommonOptions.coordinator {
+            if let named = try ClusterPlace.named() {
                 PrefetchCommand.noteEmbeddedOptions(arguments, [state.name])
-                return try await ask(endpoints, body)
+                return try await ask(named, body)
+            }
+            // Without a home there is no default state.
+            if let path = try? CommonOptions.statePath(arguments, state),
+                let running = try ClusterPlace.running(in: path)
+            {
+                return try await ask(running, body)
             }
             guard !isCheck || arguments.text(state.name) != nil,
                 try await isPrivate(arguments, state)
-            else { return try await ask(localEndpoint, body) }
+            else { return try await ask(try ClusterPlace.standard(), body) }
             return try await askPrivate(try CommonOptions.statePath(arguments, state), body)
         } catch {
             return Console.fail(error)
@@ -66,14 +72,10 @@ enum ClusterCall {
         }
     }
 
-    static var localEndpoint: String { "http://\(CommonOptions.defaultListen)" }
-
     private static func ask(
-        _ endpoints: String, _ body: (CoordinatorClient) async throws -> String
+        _ place: ClusterPlace, _ body: (CoordinatorClient) async throws -> String
     ) async throws -> ExitCode {
-        let client = try CommonOptions.named { () throws(Failure) in
-            try CoordinatorClient(endpoints: endpoints, token: CommonOptions.token)
-        }
+        let client = try place.client()
         defer { client.shutdown() }
         do {
             Console.write(try await body(client))

@@ -14,14 +14,11 @@ struct ClusterLoadPlace: LoadPlace {
 
     /// - Parameter isTold: a load may go to public addresses without a notice.
     init(
-        endpoints: String, token: String?, _ options: ClusterLoadRunner.Options, isTold: Bool,
+        _ place: ClusterPlace, _ options: ClusterLoadRunner.Options, isTold: Bool,
         note: @escaping ClusterLoadNotes.Note
     ) throws(Failure) {
         self.isTold = isTold
-        client = try CommonOptions.named { () throws(Failure) in
-            try CoordinatorClient(
-                endpoints: endpoints, token: token, timeoutSeconds: Self.answerSeconds)
-        }
+        client = try place.client(timeoutSeconds: Self.answerSeconds)
         self.options = options
         notes = ClusterLoadNotes(note)
     }

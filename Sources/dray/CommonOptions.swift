@@ -53,21 +53,6 @@ enum CommonOptions {
         return durability
     }
 
-    /// `DRAY_TOKEN`, nil when it is not set or empty.
-    static var token: String? {
-        DrayCommand.environment["DRAY_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    /// Makes a client of what `DRAY_COORDINATOR` names, and says so of what is wrong with it.
-    static func named<Value>(_ make: () throws(Failure) -> Value) throws(Failure) -> Value {
-        do throws(Failure) {
-            return try make()
-        } catch {
-            let variable = error.code == "input.url" ? "DRAY_COORDINATOR: " : ""
-            throw Failure(error.code, variable + error.message)
-        }
-    }
-
     /// `DRAY_COORDINATOR`, nil when it is not set or empty.
     static var coordinator: String? {
         DrayCommand.environment["DRAY_COORDINATOR"].flatMap { $0.isEmpty ? nil : $0 }

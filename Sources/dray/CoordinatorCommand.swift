@@ -9,8 +9,12 @@ enum CoordinatorCommand {
         "coordinator", summary: "Run a coordinator over a PostgreSQL database.",
         discussion: """
             The database's schema is brought up to date first. A coordinator keeps no state: any \
-            number of them may serve one database. The password may be in the URL, in PGPASSWORD or \
-            in a password file; URL and password of a command line can be seen by other users.
+            number of them may serve one database. The database's URL and the cluster's token come from \
+            files or the environment, because other users can see a command line; the password may be in \
+            the URL, in PGPASSWORD or in a password file.
+
+            Every request carries the token of DRAY_TOKEN, or of the file that DRAY_TOKEN_FILE names; there is \
+            no coordinator without one. Make it with `openssl rand -hex 32`.
 
             DRAY_LEASE_SECONDS, 5 to 3600, by default 30, is how long a worker holds jobs without a \
             word: what a killed worker held waits that long. Shorter leases make up for lost \
@@ -21,23 +25,20 @@ enum CoordinatorCommand {
             """,
         options: [
             CommandOption(
-                "database", .text(placeholder: "URL"), required: true,
-                help: "postgresql://USER@HOST/NAME, or anything else that libpq takes."),
-            CommandOption(
                 "listen", .text(placeholder: "ADDR:PORT"), required: true,
-                help: "Where to listen; port 0 takes a free one. Beyond loopback DRAY_TOKEN must "
-                    + "be set."),
-        ]
+                help: "Where to listen; port 0 takes a free one.")
+        ] + Secrets.databaseOptions
     ) { arguments in
         do {
             try LogOutput.configure(environment: DrayCommand.environment, defaultLevel: .info)
             let listen = try ListenAddress(arguments.text("listen") ?? "")
-            try listen.check(token: CommonOptions.token)
+            let databaseURL = try Secrets.databaseURL(arguments)
+            let token = try Secrets.requiredToken()
             try listen.checkFree()
             let coordinator = try Coordinator(
                 Coordinator.Configuration(
-                    databaseURL: arguments.text("database") ?? "", address: listen.address,
-                    port: listen.port, token: CommonOptions.token,
+                    databaseURL: databaseURL, address: listen.address,
+                    port: listen.port, token: token,
                     queue: JobQueue.Settings(
                         leaseSeconds: try leaseSeconds(), retentionDays: try retentionDays())))
             let service = CoordinatorService(coordinator: coordinator, listen: listen)

@@ -15,13 +15,10 @@ enum DatabaseCommand {
                     Coordinators do this when they start; this is for doing it before. It may run \
                     from several places at once. A newer schema than this version's is refused.
                     """,
-                options: [
-                    CommandOption(
-                        "database", .text(placeholder: "URL"), required: true,
-                        help: "postgresql://USER@HOST/NAME, or anything else that libpq takes."),
+                options: Secrets.databaseOptions + [
                     CommandOption(
                         "grant", .text(placeholder: "ROLE"),
-                        help: "Also grant ROLE what a coordinator needs, and no more."),
+                        help: "Also grant ROLE what a coordinator needs, and no more.")
                 ],
                 action: migrate)
         ])
@@ -29,11 +26,12 @@ enum DatabaseCommand {
     @Sendable private static func migrate(_ arguments: Arguments) async -> ExitCode {
         do {
             try LogOutput.configure(environment: DrayCommand.environment, defaultLevel: .warning)
+            let databaseURL = try Secrets.databaseURL(arguments)
             let loop = try EventLoop(name: "database")
             defer { loop.shutdown() }
             let pool = PostgresPool(
                 PostgresConfiguration.queue(
-                    url: arguments.text("database") ?? "", applicationName: "dray migrate"),
+                    url: databaseURL, applicationName: "dray migrate"),
                 maximumConnections: 1, on: loop)
             let result: Result<Int, Failure>
             do {

@@ -15,7 +15,10 @@ enum DrayCommand {
             Environment:
 
               DRAY_COORDINATOR      URL of the cluster to use, several separated by commas
-              DRAY_TOKEN            the cluster's token
+              DRAY_TOKEN_FILE       a file with the cluster's token
+              DRAY_TOKEN            the token itself
+              DRAY_DATABASE_FILE    a file with the database's URL, for coordinators
+              DRAY_DATABASE_URL     the URL itself
               DRAY_ORIGIN_SETTINGS  a JSON file with the settings of origins
               DRAY_ALLOW_ADDRESSES  private addresses that transfers may connect to
               DRAY_DENY_ADDRESSES   addresses that they may not

@@ -43,16 +43,6 @@ struct ListenAddress: Equatable {
             hint: "Use ADDRESS:PORT, for example 127.0.0.1:7400, with a port from 0 to 65535.")
     }
 
-    /// Refuses an address that other machines can reach when there is no token to ask them for.
-    func check(token: String?) throws(UsageError) {
-        guard isLoopback || token != nil else {
-            throw UsageError(
-                "--listen \(printable(address)) can be reached from other machines, and there is "
-                    + "no token",
-                hint: "Set DRAY_TOKEN to a long random text, here and for the workers.")
-        }
-    }
-
     /// Throws `cluster.portInUse` when another process listens here, before anything is started for
     /// it. Taking the port itself decides in the end.
     func checkFree() throws(Failure) {

@@ -66,8 +66,7 @@ extension LoadTestCommand {
             try LoadTestOptions.duration("wait", arguments, WireLimits.loadWaitSeconds)
             ?? (options.workers == nil && course == .once ? 10 : 60)
         return try ClusterLoadPlace(
-            endpoints: CommonOptions.coordinator ?? ClusterCall.localEndpoint,
-            token: CommonOptions.token, options, isTold: arguments.flag("yes"),
+            try ClusterPlace.current(), options, isTold: arguments.flag("yes"),
             note: display.note)
     }
 

@@ -18,7 +18,8 @@ enum PlanMeasurements {
                 + "CloudFront, - for stdin."),
         CommandOption(
             "from-cluster", .text(placeholder: "URL"),
-            help: "Take the speed of workers from what a cluster has done; with DRAY_TOKEN."),
+            help: "Take the speed of workers from what a cluster has done; with DRAY_TOKEN or "
+                + "DRAY_TOKEN_FILE."),
         CommandOption(
             "check", .text(placeholder: "RUN"),
             help: "Hold the plan against a run: the file that `dray prefetch --report` wrote."),
@@ -59,7 +60,7 @@ enum PlanMeasurements {
             }
         }
         if let url = arguments.text("from-cluster") {
-            let client = try CoordinatorClient(endpoints: url, token: CommonOptions.token)
+            let client = try CoordinatorClient(endpoints: url, token: Secrets.token)
             defer { client.shutdown() }
             let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
             let work = try await client.workersHistory(

@@ -46,7 +46,7 @@ enum PrefetchCommand {
 
     /// Checks all that can be checked before anything is started or written, then runs.
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
-        let remote = CommonOptions.coordinator
+        let remote = try ClusterPlace.named()
         if remote != nil { noteEmbeddedOptions(arguments) }
         let destinationText = arguments.text("to") ?? ""
         let destination =
@@ -80,18 +80,12 @@ enum PrefetchCommand {
             mode: LiveLines.mode(isQuiet: isQuiet, environment: DrayCommand.environment),
             style: TerminalStyle(environment: DrayCommand.environment))
         if let remote {
-            let token = CommonOptions.token
-            let session = PrefetchSession(plan, display: display) {
-                try CommonOptions.named { () throws(Failure) in
-                    try CoordinatorClient(endpoints: remote, token: token)
-                }
-            }
+            let session = PrefetchSession(plan, display: display) { try remote.client() }
             return try await SessionRun.run([[session]], session, display)
         }
         let cluster = try await EmbeddedCluster.prepare(try configuration(arguments))
         let session = PrefetchSession(plan, display: display) {
-            try CoordinatorClient(
-                endpoints: cluster.coordinatorURL, token: cluster.configuration.token)
+            try CoordinatorClient(endpoints: cluster.coordinatorURL, token: cluster.token)
         }
         return try await SessionRun.run(cluster.stages(around: session), session, display)
     }
@@ -127,7 +121,7 @@ enum PrefetchCommand {
             connectionsPerWorker: arguments.integer("connections")
                 ?? CommonOptions.defaultConnections,
             durability: try CommonOptions.durability(arguments), address: "127.0.0.1", port: 0,
-            token: EmbeddedCluster.randomToken(),
+            token: .ofThisRun,
             interruptsOthers: true, drainSeconds: CommonOptions.drainSeconds,
             environment: environment)
         configuration.addressPolicy = try TransferOptions.addressPolicy(

@@ -44,7 +44,7 @@ enum RefreshCommand {
     }
 
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
-        let remote = CommonOptions.coordinator
+        let remote = try ClusterPlace.named()
         if remote != nil { PrefetchCommand.noteEmbeddedOptions(arguments) }
         if remote == nil { try ClusterCall.checkPrivate(arguments) }
         _ = try CommonOptions.durability(arguments)
@@ -60,19 +60,13 @@ enum RefreshCommand {
                 isQuiet: isQuiet || plan.printsJSON, environment: DrayCommand.environment),
             style: TerminalStyle(environment: DrayCommand.environment))
         if let remote {
-            let token = CommonOptions.token
-            let session = RefreshSession(plan, display: display) {
-                try CommonOptions.named { () throws(Failure) in
-                    try CoordinatorClient(endpoints: remote, token: token)
-                }
-            }
+            let session = RefreshSession(plan, display: display) { try remote.client() }
             return try await SessionRun.run([[session]], session, display)
         }
         let cluster = try await EmbeddedCluster.prepare(
             try PrefetchCommand.configuration(arguments))
         let session = RefreshSession(plan, display: display) {
-            try CoordinatorClient(
-                endpoints: cluster.coordinatorURL, token: cluster.configuration.token)
+            try CoordinatorClient(endpoints: cluster.coordinatorURL, token: cluster.token)
         }
         // Drained before the workers, who write the lists of digests that are owed when it is cancelled.
         return try await SessionRun.run(cluster.stages + [[session]], session, display)

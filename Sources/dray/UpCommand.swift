@@ -10,6 +10,10 @@ enum UpCommand {
             Ctrl-C, SIGTERM or SIGHUP drains the workers and stops everything in order; a second one \
             stops at once. What was submitted goes on when the cluster is started again.
 
+            Requests carry the token of the file `token` in the state directory, which the first start makes and \
+            only this user can read; commands of this user find it there. DRAY_TOKEN or DRAY_TOKEN_FILE \
+            replaces it.
+
             Listening beyond loopback, it fetches what others ask for: private and loopback addresses \
             are refused then unless --allow-addresses holds them.
             """,
@@ -18,8 +22,7 @@ enum UpCommand {
             CommonOptions.durability,
             CommandOption(
                 "listen", .text(placeholder: "ADDR:PORT"),
-                help: "Where the coordinator listens. Default: \(CommonOptions.defaultListen). "
-                    + "Beyond loopback DRAY_TOKEN must be set."),
+                help: "Where the coordinator listens. Default: \(CommonOptions.defaultListen)."),
         ] + TransferOptions.all
     ) { arguments in
         do {
@@ -27,7 +30,7 @@ enum UpCommand {
             try LogOutput.configure(environment: environment, defaultLevel: .info)
             let listen = try ListenAddress(
                 arguments.text("listen") ?? CommonOptions.defaultListen)
-            try listen.check(token: CommonOptions.token)
+            let token = try Secrets.token
             try listen.checkFree()
             var configuration = EmbeddedCluster.Configuration(
                 statePath: try CommonOptions.statePath(arguments),
@@ -35,7 +38,8 @@ enum UpCommand {
                 connectionsPerWorker: arguments.integer("connections")
                     ?? CommonOptions.defaultConnections,
                 durability: try CommonOptions.durability(arguments),
-                address: listen.address, port: listen.port, token: CommonOptions.token,
+                address: listen.address, port: listen.port,
+                token: token.map { .given($0) } ?? .ofState,
                 interruptsOthers: false, drainSeconds: CommonOptions.drainSeconds,
                 environment: environment)
             configuration.addressPolicy = try TransferOptions.addressPolicy(
@@ -50,7 +54,7 @@ enum UpCommand {
         }
     }
 
-    /// Says how to use the cluster once it runs; the last service to start.
+    /// Prints what other processes need to use the cluster once it runs; the last service to start.
     private struct Announcer: Service {
         let name = "announcer"
         let cluster: EmbeddedCluster
@@ -58,8 +62,20 @@ enum UpCommand {
         init(_ cluster: EmbeddedCluster) { self.cluster = cluster }
 
         func run() async throws {
-            Console.write("export DRAY_COORDINATOR=\(cluster.coordinatorURL)\n")
+            try cluster.announce()
+            var lines = "export DRAY_COORDINATOR=\(cluster.coordinatorURL)\n"
+            if let path = cluster.tokenPath { lines += "export DRAY_TOKEN_FILE=\(quoted(path))\n" }
+            Console.write(lines)
             await ShutdownSignal().wait()
+        }
+
+        /// A path as a shell reads it: as it is, or in single quotes.
+        private func quoted(_ path: String) -> String {
+            let isPlain = path.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20)
+                    || "/._-".utf8.contains($0)
+            }
+            return isPlain ? path : "'\(path.replacing("'", with: "'\\''"))'"
         }
     }
 }

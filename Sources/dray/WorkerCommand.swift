@@ -43,7 +43,7 @@ enum WorkerCommand {
             }
             var configuration = WorkerService.Configuration(
                 coordinators: coordinator.split(separator: ",").map(String.init),
-                token: CommonOptions.token, queues: arguments.texts("queue"),
+                token: try Secrets.requiredToken(), queues: arguments.texts("queue"),
                 connections: arguments.integer("connections")
                     ?? CommonOptions.defaultConnections,
                 name: "\(hostName)-\(getpid())",

@@ -73,13 +73,13 @@ struct CoordinatorClientTests {
         let assets = (0..<2_000).map { number in
             AssetSubmission(name: "a\(number)", url: "http://o/\(number)", kind: .file, key: "o/x")
         }
-        try await withCoordinator(token: "abc.DEF") { request in
+        try await withCoordinator(token: .test) { request in
             let batch = try? JSONDecoder().decode(AssetBatch.self, from: Data(request.body))
             return batch?.assets == assets ? json([String: String]()) : .text(500, "")
         } _: { client, log in
             try await client.submit(AssetBatch(generation: 1, assets: assets), to: CatalogID(1))
             let request = try #require(log.all.first)
-            #expect(request.header("Authorization") == "Bearer abc.DEF")
+            #expect(request.header("Authorization") == "Bearer \(AccessToken.test.text)")
             #expect(request.header("Content-Type") == "application/json")
             #expect(request.header("Expect") == nil)
         }
@@ -169,13 +169,6 @@ struct CoordinatorClientTests {
         arguments: ["", ",", "ftp://h", "host:8080", "http://h/?x=1", "http://h\r\n/", "http://"])
     func badEndpoints(text: String) {
         #expect(throws: Failure.self) { try CoordinatorClient(endpoints: text) }
-    }
-
-    @Test("tokens that cannot be sent", arguments: ["", "a b", "a\r\nX: y", "tokén"])
-    func badTokens(token: String) {
-        #expect(throws: Failure.self) {
-            try CoordinatorClient(endpoints: "http://h", token: token)
-        }
     }
 
     @Test("many requests at once", .timeLimit(.minutes(1)))

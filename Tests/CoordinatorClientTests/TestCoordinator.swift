@@ -34,7 +34,7 @@ struct TestCoordinator: ~Copyable {
 
 /// Runs `body` with a coordinator that answers as told and a client that speaks to it; ends both.
 func withCoordinator(
-    token: String? = nil, retrySeconds: Double = 0, timeoutSeconds: Double = 30,
+    token: AccessToken? = nil, retrySeconds: Double = 0, timeoutSeconds: Double = 30,
     answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse,
     _ body: (CoordinatorClient, TestCoordinator.Log) async throws -> Void
 ) async throws {

@@ -5,12 +5,14 @@ import TestSupport
 import Testing
 
 @Suite struct AccessTests {
-    @Test func withATokenEveryRequestMustCarryIt() async throws {
-        try await Fixture.with(token: "right-token") { fixture in
+    @Test func everyRequestMustCarryTheToken() async throws {
+        try await Fixture.with { fixture in
             let before = try await fixture.tables()
+            let token = AccessToken.test.text
             let wrong = [
-                "", "Bearer", "Bearer ", "Bearer right-toke", "Bearer right-token2",
-                "bearer right-token", "Basic right-token", "Bearer Right-token",
+                "", "Bearer", "Bearer ", "Bearer \(token.dropLast())", "Bearer \(token)2",
+                "Bearer \(token)\(token)", "bearer \(token)", "Basic \(token)", token,
+                "Bearer \(token.uppercased())", "Bearer \(AccessToken.random().text)",
             ]
             for header in wrong {
                 let answer = try await fixture.send(
@@ -19,58 +21,36 @@ import Testing
                     headers: ["Authorization": header])
                 #expect(answer.status == 401, "\(header)")
                 #expect(answer.code == "cluster.unauthorized", "\(header)")
-                #expect(!answer.body.contains("right-token"))
+                #expect(!answer.body.contains(token))
             }
             #expect(try await fixture.tables() == before)
-            let right = ["Authorization": "Bearer right-token"]
-            #expect(try await fixture.send("GET", "/v1/status", headers: right).status == 200)
-            // With a token it does not matter by which name the coordinator is reached.
-            let named = right.merging(["Host": "dray.example"]) { $1 }
+            #expect(try await fixture.send("GET", "/v1/status").status == 200)
+            // It does not matter by which name the coordinator is reached.
+            let named = ["Host": "dray.example"]
             #expect(try await fixture.send("GET", "/v1/status", headers: named).status == 200)
-            #expect(try await fixture.send("GET", "/healthz").status == 200)
-            #expect(try await fixture.send("GET", "/readyz").status == 200)
+            for path in ["/healthz", "/readyz"] {
+                let answer = try await fixture.send("GET", path, headers: ["Authorization": ""])
+                #expect(answer.status == 200)
+            }
         }
     }
 
     /// Who has no token has one request for each connection, also where nobody needs one.
     @Test func onlyWhoHasTheTokenKeepsAConnection() async throws {
-        try await Fixture.with(token: "right-token") { fixture in
+        try await Fixture.with { fixture in
             let second = "Host: h\r\n\r\nGET /healthz"
             for (target, header, isKept) in [
-                ("/v1/status", "Authorization: Bearer right-token", true),
-                ("/healthz", "Authorization: Bearer right-token", true),
-                ("/v1/status", "Authorization: Bearer wrong-token", false),
+                ("/v1/status", "Authorization: Bearer \(AccessToken.test.text)", true),
+                ("/healthz", "Authorization: Bearer \(AccessToken.test.text)", true),
+                ("/v1/status", "Authorization: Bearer \(AccessToken.random().text)", false),
                 ("/v1/status", "X-Nothing: x", false), ("/healthz", "X-Nothing: x", false),
             ] {
                 let answer = try await fixture.send(
-                    "GET", "\(target) HTTP/1.1\r\n\(header)\r\n\(second)")
+                    "GET", "\(target) HTTP/1.1\r\n\(header)\r\n\(second)",
+                    headers: ["Authorization": ""])
                 #expect(answer.body.contains("HTTP/1.1 200") == isKept, "\(target) \(header)")
                 #expect((answer.headers["connection"] == "close") != isKept)
             }
-        }
-    }
-
-    @Test func withoutATokenOnlyLoopbackNamesAreAnswered() async throws {
-        try await Fixture.with { fixture in
-            for host in [
-                "evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::2]", "0",
-                "127.0.0.1evil", "127.0.0.1:80x", "127.0.0.1:80:80", "127.0.0.1:800000", "[::1]x",
-                "[::1]80", "[::1", "[::1]:80x", "localhost evil.example", "localhost,evil.example",
-                "localhost.", "evil@localhost", "127.0.0.1/x", "127.1", "0127.0.0.1",
-                "127.0.0.01", "127.0.0.256", "127.0.0.1.", "2130706433",
-            ] {
-                let answer = try await fixture.send("GET", "/v1/status", headers: ["Host": host])
-                #expect(answer.status == 403 && answer.code == "cluster.hostRefused", "\(host)")
-            }
-            for host in [
-                "localhost", "LOCALHOST:1234", "localhost:", "127.0.0.1:9", "[::1]:80", "[::1]",
-                "127.0.0.2", "127.0.0.2:7400", "127.255.255.254",
-            ] {
-                let answer = try await fixture.send("GET", "/v1/status", headers: ["Host": host])
-                #expect(answer.status == 200, "\(host)")
-            }
-            #expect(
-                try await fixture.send("GET", "/healthz", headers: ["Host": "probe"]).status == 200)
         }
     }
 
@@ -78,9 +58,9 @@ import Testing
         let url = try await PostgresServer.shared().databaseURL("access")
         let coordinator = try Coordinator(
             Coordinator.Configuration(
-                databaseURL: url, address: "127.0.0.2", port: 0, token: nil))
+                databaseURL: url, address: "127.0.0.2", port: 0, token: .test))
         let port = try await coordinator.start()
-        let client = try CoordinatorClient(endpoints: "http://127.0.0.2:\(port)", token: nil)
+        let client = try CoordinatorClient(endpoints: "http://127.0.0.2:\(port)", token: .test)
         let sites = try? await client.sites()
         client.shutdown()
         await coordinator.stop()
@@ -88,11 +68,11 @@ import Testing
     }
 
     private static func startFailure(
-        _ databaseURL: String, address: String = "127.0.0.1", port: Int = 0
+        _ databaseURL: String, port: Int = 0
     ) async throws -> Failure? {
         let coordinator = try Coordinator(
             Coordinator.Configuration(
-                databaseURL: databaseURL, address: address, port: port, token: nil))
+                databaseURL: databaseURL, address: "127.0.0.1", port: port, token: .test))
         var failure: Failure?
         do throws(Failure) {
             _ = try await coordinator.start()
@@ -101,14 +81,6 @@ import Testing
         }
         await coordinator.stop()
         return failure
-    }
-
-    @Test(arguments: ["0.0.0.0", "::", "192.0.2.1", "127.evil.example"])
-    func beyondLoopbackATokenIsNeeded(address: String) async throws {
-        let url = try await PostgresServer.shared().databaseURL("access")
-        let failure = try await Self.startFailure(url, address: address)
-        #expect(failure?.code == "input.field")
-        #expect(failure?.message.contains("DRAY_TOKEN") == true)
     }
 
     @Test func aPortInUseOrOutOfRangeIsNamed() async throws {

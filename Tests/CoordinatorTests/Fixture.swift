@@ -17,30 +17,27 @@ struct Fixture {
     static let unknown = "99999999-2222-4333-8444-555555555555"
 
     init(
-        _ server: PostgresServer, databaseURL: String, token: String? = nil
+        _ server: PostgresServer, databaseURL: String
     ) async throws {
         self.server = server
         self.databaseURL = databaseURL
         coordinator = try Coordinator(
             Coordinator.Configuration(
-                databaseURL: databaseURL, address: "127.0.0.1", port: 0, token: token))
+                databaseURL: databaseURL, address: "127.0.0.1", port: 0, token: .test))
         do {
             port = try await coordinator.start()
         } catch {
             await coordinator.stop()
             throw error
         }
-        client = try CoordinatorClient(endpoints: "http://127.0.0.1:\(port)", token: token)
+        client = try CoordinatorClient(endpoints: "http://127.0.0.1:\(port)", token: .test)
     }
 
     /// Runs a test with a coordinator over the shared server and stops it.
-    static func with(
-        token: String? = nil, _ body: (Fixture) async throws -> Void
-    ) async throws {
+    static func with(_ body: (Fixture) async throws -> Void) async throws {
         let server = try await PostgresServer.shared()
         let url = try await server.databaseURL("coordinator")
-        let fixture = try await Fixture(
-            server, databaseURL: url, token: token)
+        let fixture = try await Fixture(server, databaseURL: url)
         let result: Result<Void, any Error>
         do {
             try await body(fixture)
@@ -59,11 +56,15 @@ struct Fixture {
 
     // MARK: Asking
 
+    static let authorization = ["Authorization": "Bearer \(AccessToken.test.text)"]
+
+    /// Sends a request with the token; headers given replace others.
     func send(
         _ method: String, _ target: String, _ body: String? = nil, headers: [String: String] = [:]
     ) async throws -> Wire.Answer {
         try await Wire.exchange(
-            port: port, method, target, headers: headers, body: body.map { Array($0.utf8) })
+            port: port, method, target,
+            headers: Self.authorization.merging(headers) { $1 }, body: body.map { Array($0.utf8) })
     }
 
     static func file(_ name: String) -> AssetSubmission {

@@ -53,7 +53,8 @@ import Testing
             let before = try await fixture.tables()
             for one in cases {
                 let answer = try await Wire.exchange(
-                    port: fixture.port, "POST", one.target, body: one.body)
+                    port: fixture.port, "POST", one.target, headers: Fixture.authorization,
+                    body: one.body)
                 let shown = "\(one.target) \(String(decoding: one.body.prefix(120), as: UTF8.self))"
                 #expect(answer.status == one.status, "\(shown): \(answer)")
                 #expect(answer.code == one.code, "\(shown): \(answer)")

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func theyComeOverTheWire() async throws {
-        try await Fixture.with(token: "right-token") { fixture in
+        try await Fixture.with { fixture in
             let long = String(repeating: "a", count: 40 << 10)
             let cases: [(target: String, headers: [String: String], status: Int, code: String)] = [
                 ("/ HTTP/1.1\r\nnonsense", [:], 400, "input.malformed"),

@@ -6,7 +6,7 @@ import Testing
 @testable import Embedded
 
 /// Makes a state below a directory that goes away afterwards.
-private func withState(
+func withState(
     named name: String = "state", _ body: (String) async throws -> Void
 ) async throws {
     var template = Array("/tmp/dray-test-XXXXXX".utf8CString)

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Glibc
+internal import Model
 
 /// The built `dray` binary as a process.
 package enum DrayProcess {
@@ -20,14 +21,16 @@ package enum DrayProcess {
 
     /// Starts `dray` with `arguments`; the caller waits for it or signals it.
     ///
-    /// - Parameter environment: added to the test's own, in which no `DRAY_` variable counts.
+    /// - Parameter environment: added to the test's own, in which no `DRAY_` variable counts, and to the
+    ///   tests' token; an empty `DRAY_TOKEN` is none.
     package static func start(
         _ arguments: [String], environment: [String: String] = [:],
         workingDirectory: String? = nil
     ) throws -> ChildProcess {
         let inherited = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("DRAY_") }
         let cleared = inherited.flatMap { ["--unset=\($0)"] }
-        let set = environment.map { "\($0)=\($1)" }
+        let token = ["DRAY_TOKEN": AccessToken.test.text]
+        let set = token.merging(environment) { $1 }.map { "\($0)=\($1)" }
         return try ChildProcess(
             ["env"] + cleared + set + [try binary()] + arguments,
             workingDirectory: workingDirectory)

@@ -47,11 +47,12 @@ final class Cluster {
         let settings = JobQueue.Settings(
             leaseSeconds: leaseSeconds, retry: RetryPolicy(baseSeconds: 0.01, capSeconds: 0.02))
         let configuration = Coordinator.Configuration(
-            databaseURL: url, address: "127.0.0.1", port: 0, token: nil, queue: settings)
+            databaseURL: url, address: "127.0.0.1", port: 0, token: .test, queue: settings)
         coordinator = try Coordinator(configuration)
         port = try await coordinator.start()
         ports = [port]
-        client = try CoordinatorClient(endpoints: "http://127.0.0.1:\(port)")
+        client = try CoordinatorClient(
+            endpoints: "http://127.0.0.1:\(port)", token: .test)
         for _ in 1..<coordinators {
             let other = try Coordinator(configuration)
             ports.append(try await other.start())
@@ -97,7 +98,7 @@ final class Cluster {
         loadShares: (any LoadShareRunner)? = nil
     ) throws -> RunningWorker {
         var configuration = WorkerService.Configuration(
-            coordinators: ["http://127.0.0.1:\(port ?? self.port)"], token: nil,
+            coordinators: ["http://127.0.0.1:\(port ?? self.port)"], token: .test,
             connections: connections, name: "w\(workers.count)", durability: .none,
             partBytes: partBytes, splitBelowBytesPerSecond: splitBelow,
             drainSeconds: drainSeconds)

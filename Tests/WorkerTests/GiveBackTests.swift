@@ -14,7 +14,7 @@ import Transfer
         let edge = try TemporaryDirectory("edge")
         let worker = try WorkerService(
             WorkerService.Configuration(
-                coordinators: ["http://127.0.0.1:9"], token: nil, name: "w"))
+                coordinators: ["http://127.0.0.1:9"], token: .test, name: "w"))
         defer {
             worker.engine.shutdown()
             worker.client.shutdown()

@@ -23,7 +23,7 @@ final class ScriptedCoordinator: Sendable {
         server = try HTTPServer.start(.init(port: 0)) { await script.answer($0) }
         worker = try WorkerService(
             WorkerService.Configuration(
-                coordinators: ["http://127.0.0.1:\(server.port)"], token: nil,
+                coordinators: ["http://127.0.0.1:\(server.port)"], token: .test,
                 connections: connections, name: "w", durability: .none,
                 partBytes: partBytes, splitBelowBytesPerSecond: .infinity, drainSeconds: 1))
         task = Task { [worker] in try await worker.run() }

@@ -42,7 +42,8 @@ extension EndToEnd {
             let coordinator = cluster.coordinators[0]
             for body in Self.bodies {
                 let answer = try await Wire.exchange(
-                    port: coordinator.port, "POST", "/v1/reports", body: body)
+                    port: coordinator.port, "POST", "/v1/reports",
+                    headers: ProcessCluster.authorization, body: body)
                 #expect([400, 413].contains(answer.status), "\(answer)")
             }
             #expect(try Self.peakMegabytes(of: coordinator.process) < 200)
@@ -53,6 +54,7 @@ extension EndToEnd {
                     group.addTask {
                         try await Wire.exchange(
                             port: coordinator.port, "POST", "/v1/reports",
+                            headers: ProcessCluster.authorization,
                             body: Self.bodies[index % Self.bodies.count]
                         ).status
                     }

@@ -4,7 +4,7 @@ import Testing
 
 /// Who runs `dray`.
 enum Account {
-    /// The user of the tests: root in CI, where the database server becomes `postgres`.
+    /// The user of the tests: root in CI, where the database server runs as `dray-postgres`.
     case current
     /// A user without any right: another one where root runs the tests, else the tests' own user.
     case ordinary

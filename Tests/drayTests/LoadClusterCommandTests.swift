@@ -31,7 +31,7 @@ extension EndToEnd {
                 files.map { origin.url($0) + "\n" }.joined(), to: "list.txt")
             let cluster = try await ProcessCluster(
                 coordinators: 1, workers: 2, connections: 4, leaseSeconds: 60)
-            let client = try CoordinatorClient(endpoints: cluster.urls)
+            let client = try CoordinatorClient(endpoints: cluster.urls, token: .test)
             defer { client.shutdown() }
             let prefetch = try cluster.start(["prefetch", list, "--to", folder.path("edge")])
             try await waitUntil(deadlineSeconds: 60, "work for both workers") {
@@ -67,7 +67,7 @@ extension EndToEnd {
             let folder = try TemporaryDirectory("queues")
             let cluster = try await ProcessCluster(
                 coordinators: 1, workers: 0, connections: 4, leaseSeconds: 60)
-            let client = try CoordinatorClient(endpoints: cluster.urls)
+            let client = try CoordinatorClient(endpoints: cluster.urls, token: .test)
             defer { client.shutdown() }
             var queues: [String] = []
             for site in ["north", "south"] {

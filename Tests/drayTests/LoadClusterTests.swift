@@ -48,7 +48,7 @@ extension EndToEnd {
                 _ cluster: ProcessCluster, _ scenario: LoadScenario,
                 _ options: ClusterLoadRunner.Options
             ) throws {
-                client = try CoordinatorClient(endpoints: cluster.urls)
+                client = try CoordinatorClient(endpoints: cluster.urls, token: .test)
                 let box = Box()
                 status = box
                 let runner = ClusterLoadRunner(client: client, options) { status in
@@ -225,7 +225,7 @@ extension EndToEnd {
                 coordinators: 1, workers: 0, connections: 4, leaseSeconds: 60)
             let run = try Run(
                 cluster, Self.scenario(origin, rate: 60, seconds: 600), Self.options(workers: 1))
-            let client = try CoordinatorClient(endpoints: cluster.urls)
+            let client = try CoordinatorClient(endpoints: cluster.urls, token: .test)
             defer { client.shutdown() }
             var ids: [LoadTestID] = []
             try await waitUntil(deadlineSeconds: 60, "the test") {
@@ -260,7 +260,7 @@ extension EndToEnd {
             let origin = try FaultOrigin()
             let cluster = try await ProcessCluster(
                 coordinators: 1, workers: 1, connections: 4, leaseSeconds: 60)
-            let client = try CoordinatorClient(endpoints: cluster.urls)
+            let client = try CoordinatorClient(endpoints: cluster.urls, token: .test)
             defer { client.shutdown() }
             let scenario = Self.scenario(origin, rate: 20, seconds: 600)
             let test = LoadTestSubmission(

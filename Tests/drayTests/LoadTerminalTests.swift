@@ -17,6 +17,7 @@ extension EndToEnd {
                 ["script", "--quiet", "--flush", "--return", "--command", command, "/dev/null"],
                 environment: [
                     "TERM": "xterm", "LANG": "C.UTF-8", "DRAY_COORDINATOR": cluster.urls,
+                    "DRAY_TOKEN": AccessToken.test.text,
                 ])
         }
 
@@ -25,7 +26,7 @@ extension EndToEnd {
             origin.serve("/a", [UInt8](repeating: 7, count: 100))
             let cluster = try await ProcessCluster(
                 coordinators: 1, workers: 2, connections: 4, leaseSeconds: 60)
-            let client = try CoordinatorClient(endpoints: cluster.urls)
+            let client = try CoordinatorClient(endpoints: cluster.urls, token: .test)
             defer { client.shutdown() }
             let load = try start(
                 cluster,

@@ -18,6 +18,9 @@ final class ProcessCluster {
     private(set) var workers: [ChildProcess] = []
     private let leaseSeconds: Int
 
+    /// For requests that no client of Dray's makes.
+    static let authorization = ["Authorization": "Bearer \(AccessToken.test.text)"]
+
     /// - Parameters:
     ///   - connections: transfers that each worker has under way.
     ///   - admitsLoopback: workers are told to ask origins on loopback.

@@ -115,7 +115,7 @@ import Testing
         scenario.stages = [LoadStage(seconds: 1, from: 1, to: 1)]
         scenario.privateHosts = ["edge.test"]
         let place = try ClusterLoadPlace(
-            endpoints: "http://127.0.0.1:1", token: nil, .init(), isTold: isTold
+            ClusterPlace(endpoints: "http://127.0.0.1:1"), .init(), isTold: isTold
         ) { _, _ in }
         defer { place.close() }
         return try await place.prepare(scenario).scenario.privateHosts
@@ -155,7 +155,8 @@ extension EndToEnd {
             #expect(load.output.isEmpty)
             #expect(try folder.files().isEmpty)
             let asked = try await Wire.exchange(
-                port: cluster.coordinators[0].port, "GET", "/v1/load-tests")
+                port: cluster.coordinators[0].port, "GET", "/v1/load-tests",
+                headers: ProcessCluster.authorization)
             #expect(asked.status == 200 && asked.body.contains("\"tests\":[]"), "\(asked.body)")
             try await cluster.stop()
         }

@@ -8,8 +8,8 @@ extension EndToEnd {
         @Test func theClusterServesAndGoesOnAfterARestart() async throws {
             let origin = try await FileOrigin(files: 300, requestsPerSecond: 60)
             let home = try await EmbeddedHome(.current)
-            let (first, address) = try await up(home)
-            let environment = ["DRAY_COORDINATOR": address]
+            let (first, environment) = try await Self.up(home)
+            let address = try #require(environment["DRAY_COORDINATOR"])
             let prefetch = try DrayProcess.start(
                 ["prefetch", origin.list, "--to", home.edge], environment: environment)
             try await origin.waitForRequests(60)
@@ -21,7 +21,7 @@ extension EndToEnd {
             first.signal(SIGTERM)
             #expect(try await first.wait(deadlineSeconds: 30) == .exited(0), "\(first.errors)")
             let port = try #require(address.split(separator: ":").last)
-            let (second, _) = try await up(home, port: String(port))
+            let (second, _) = try await Self.up(home, port: String(port))
             #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
             // As a terminal that is closed does it.
             second.signal(SIGHUP)
@@ -31,22 +31,27 @@ extension EndToEnd {
             #expect(origin.repeatedRequests == 0)
         }
 
-        /// Starts the cluster and answers its address.
-        private func up(
-            _ home: EmbeddedHome, port: String = "0"
-        ) async throws -> (ChildProcess, String) {
-            let process = try home.start([
-                "up", "--state", home.path("state"), "--listen", "127.0.0.1:\(port)",
-                "--workers", "2", "--connections", "4",
-            ])
+        /// Starts the cluster and answers what it prints for those who use it, by variable. Root names the
+        /// state, as its default would be the machine's.
+        static func up(
+            _ home: EmbeddedHome, port: String = "0", environment: [String: String] = [:]
+        ) async throws -> (ChildProcess, [String: String]) {
+            let state = home.account == .current ? ["--state", home.path("state")] : []
+            let process = try home.start(
+                [
+                    "up", "--listen", "127.0.0.1:\(port)", "--workers", "2", "--connections", "4",
+                ] + state, environment)
             try await waitUntil(deadlineSeconds: 60, "the start of the cluster") {
                 guard process.ending == nil else { throw POSIXFailure(process.errors) }
                 return process.output.hasSuffix("\n")
             }
-            let line = process.output.dropLast()
-            let words = "export DRAY_COORDINATOR="
-            try #require(line.hasPrefix(words))
-            return (process, String(line.dropFirst(words.count)))
+            var printed = ["DRAY_TOKEN": ""]
+            for line in process.output.split(separator: "\n") {
+                try #require(line.hasPrefix("export "))
+                let parts = line.dropFirst("export ".count).split(separator: "=", maxSplits: 1)
+                printed[String(parts[0])] = String(parts[1])
+            }
+            return (process, printed)
         }
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Model
 import TestSupport
 import Testing
 
@@ -116,12 +117,17 @@ import Testing
             "--deadline comes before --not-before"
         ),
         (["catalog", "reschedule", "movies"], "nothing to set"),
-        (["up", "--listen", "0.0.0.0:7400"], "there is no token"),
         (["up", "--listen", "nowhere"], "--listen is 'nowhere'"),
         (["coordinator", "--database", "x"], "--listen is missing"),
         (["worker"], "--coordinator is missing"),
         (["worker", "--coordinator", "ftp://x"], "ftp://x"),
         (["database", "migrate"], "--database is missing"),
+        (
+            ["database", "migrate", "--database", "x", "--database-file", "y"],
+            "--database and --database-file are both given"
+        ),
+        (["database", "migrate", "--database-file", "none"], "none: No such file"),
+        (["database", "migrate", "--database-file", "empty-line.txt"], "empty-line.txt is empty"),
         (["status", "--jsno"], "Did you mean --json?"),
         (["queue", "pause"], "NAME is missing"), (["queue", "puase"], "Did you mean pause?"),
         (["catalog"], "dray catalog needs a command"),
@@ -155,6 +161,7 @@ import Testing
     func badInputIsRefusedAndNothingIsWritten(words: [String], message: String) async throws {
         try directory.write("{\"assets\": [\n  oops\n]}", to: "bad.json")
         try directory.write("# nothing\n\n", to: "empty.txt")
+        try directory.write("\n", to: "empty-line.txt")
         try directory.write("ftp://host/file\n", to: "ftp.txt")
         try directory.write("http://127.0.0.1:1/file\n", to: "good.txt")
         let before = try names
@@ -193,6 +200,54 @@ import Testing
             let answer = try await dray(words)
             #expect(answer.ending == .exited(3), "\(answer.errors)")
             #expect(answer.errors.contains("Check that PostgreSQL is up"))
+        }
+    }
+
+    /// On loopback as well: other users of the machine reach it.
+    @Test func whoServesOrWorksNeedsAToken() async throws {
+        let database = ["coordinator", "--database", "postgresql://127.0.0.1:1/none"]
+        let coordinator = database + ["--listen", "127.0.0.1:0"]
+        let worker = ["worker", "--coordinator", "http://127.0.0.1:1"]
+        for words in [coordinator, worker] {
+            let none = try await dray(words, environment: ["DRAY_TOKEN": ""])
+            #expect(none.ending == .exited(2) && none.output.isEmpty)
+            #expect(none.errors.contains("there is no token"), "\(none.errors)")
+            #expect(none.errors.contains("openssl rand -hex 32"), "\(none.errors)")
+            let weak = try await dray(words, environment: ["DRAY_TOKEN": "geheim0123456789"])
+            #expect(weak.ending == .exited(2) && weak.output.isEmpty)
+            #expect(weak.errors.contains("DRAY_TOKEN: The token is refused"), "\(weak.errors)")
+            #expect(weak.errors.contains("(input.token)") && !weak.errors.contains("geheim"))
+        }
+        let up = ["up", "--state", directory.path("state"), "--listen", "127.0.0.1:0"]
+        let weak = try await dray(up, environment: ["DRAY_TOKEN": "geheim0123456789"])
+        #expect(weak.ending == .exited(2) && weak.errors.contains("(input.token)"))
+        let both = try await dray(
+            coordinator, environment: ["DRAY_TOKEN_FILE": directory.path("token")])
+        #expect(both.errors.contains("DRAY_TOKEN and DRAY_TOKEN_FILE are both set"))
+        #expect(try names.isEmpty)
+    }
+
+    @Test func secretsMayComeFromFiles() async throws {
+        try directory.write("\(AccessToken.test.text)\n", to: "token")
+        try directory.write("postgresql://dray:geheim@127.0.0.1:1/none\n", to: "database")
+        chmod(directory.path("token"), 0o600)
+        chmod(directory.path("database"), 0o644)
+        let secrets = ["DRAY_TOKEN": "", "DRAY_TOKEN_FILE": directory.path("token")]
+        let url = ["DRAY_DATABASE_URL": "postgresql://dray:geheim@127.0.0.1:1/none"]
+        let file = ["DRAY_DATABASE_FILE": directory.path("database")]
+        for (words, more, isReadable) in [
+            ([], url, false), ([], file, true),
+            (["--database-file", directory.path("database")], [:], true),
+        ] as [([String], [String: String], Bool)] {
+            for command in [["database", "migrate"], ["coordinator", "--listen", "127.0.0.1:0"]] {
+                let answer = try await dray(
+                    command + words, environment: secrets.merging(more) { $1 })
+                // It has a token, and a database to look for.
+                #expect(answer.ending == .exited(3), "\(answer.errors)")
+                #expect(answer.errors.contains("Check that PostgreSQL is up"))
+                #expect(answer.errors.contains("every user can read") == isReadable)
+                #expect(!answer.errors.contains("geheim"))
+            }
         }
     }
 

@@ -1,0 +1,76 @@
+/// What a request shows to a coordinator: whoever has it may do everything that a cluster does.
+///
+/// 22 to 1,024 printable ASCII characters without spaces, long enough in the alphabet that they seem
+/// to come from to hold 128 bits. No description of it, and no message about it, has its text.
+package struct AccessToken: Sendable, Equatable {
+    package let text: String
+
+    /// The most characters; the least depends on the alphabet.
+    package static let maximumLength = 1_024
+    /// Fewer different characters are nothing that a random generator made.
+    static let minimumVariety = 8
+
+    /// Throws `input.token`.
+    package init(_ text: String) throws(Failure) {
+        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw Self.refusal("it has other characters than printable ASCII without spaces")
+        }
+        let count = text.utf8.count
+        guard count <= Self.maximumLength else {
+            throw Self.refusal(
+                "it has \(count) characters; at most \(Self.maximumLength) are allowed")
+        }
+        let (minimum, alphabet) = Self.minimumLength(of: text)
+        guard count >= minimum else {
+            throw Self.refusal(
+                "it has \(count) characters; at least \(minimum) \(alphabet) are needed for 128 bits"
+            )
+        }
+        guard Set(text.utf8).count >= Self.minimumVariety else {
+            throw Self.refusal("it has fewer than \(Self.minimumVariety) different characters")
+        }
+        self.text = text
+    }
+
+    private init(digits: [UInt64]) {
+        text = digits.map { word in
+            let digits = String(word, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+
+    /// 256 random bits in hexadecimal digits.
+    package static func random() -> AccessToken {
+        var random = SystemRandomNumberGenerator()
+        return AccessToken(digits: (0..<4).map { _ in random.next() })
+    }
+
+    /// How many characters of a text's alphabet hold 128 bits, and what they are called.
+    private static func minimumLength(of text: String) -> (Int, String) {
+        func isHex(_ byte: UInt8) -> Bool {
+            isDigit(byte) || (0x61...0x66).contains(byte | 0x20)
+        }
+        func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+        func isLower(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte) }
+        func isUpper(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte) }
+        let bytes = text.utf8
+        if bytes.allSatisfy(isDigit) { return (39, "digits") }
+        if bytes.allSatisfy(isHex) { return (32, "hexadecimal digits") }
+        if bytes.allSatisfy({ isDigit($0) || isLower($0) })
+            || bytes.allSatisfy({ isDigit($0) || isUpper($0) })
+        {
+            return (25, "letters of one case and digits")
+        }
+        return (22, "characters")
+    }
+
+    private static func refusal(_ reason: String) -> Failure {
+        Failure("input.token", "The token is refused: \(reason).")
+    }
+}
+
+extension AccessToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "…" }
+    package var debugDescription: String { "…" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
