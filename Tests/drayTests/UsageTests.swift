@@ -99,7 +99,7 @@ import Testing
         (
             [
                 "prefetch", "good.txt", "--to", "edge", "--report",
-                String(repeating: "r", count: 250),
+                String(repeating: "r", count: 256),
             ],
             "File name too long"
         ),
