@@ -37,6 +37,8 @@ package final class EmbeddedCluster: Sendable {
         /// What workers' transfers may connect to, and how they ask origins.
         package var addressPolicy = AddressPolicy()
         package var origins = OriginSettingsTable()
+        /// What workers may write to. By default all sites: its own user names them.
+        package var roots = SiteRoots.anySite
 
         package init(
             statePath: String, workers: Int, connectionsPerWorker: Int,
@@ -143,6 +145,8 @@ private final class CoordinatorRunner: Service {
                 port: configuration.port, token: configuration.token))
         do {
             let port = try await coordinator.start()
+            // Whoever held the state before is gone, and its workers with it.
+            try await coordinator.queue.forgetRoots()
             if configuration.interruptsOthers { try await coordinator.queue.interruptAll() }
             running.withLock { $0 = Running(coordinator: coordinator, port: port) }
         } catch {
@@ -178,7 +182,7 @@ private final class WorkerRunner: DrainableService {
     func start() async throws {
         var settings = WorkerService.Configuration(
             coordinators: [coordinator.url], token: configuration.token,
-            connections: configuration.connectionsPerWorker,
+            roots: configuration.roots, connections: configuration.connectionsPerWorker,
             name: "embedded-\(getpid())-\(name)", durability: configuration.durability,
             drainSeconds: configuration.drainSeconds)
         settings.addressPolicy = configuration.addressPolicy

@@ -164,6 +164,9 @@ extension FailureCode {
         row(
             511, "storage.tooLarge", .never,
             "The file is larger than the site's file system, or a limit of the process, allows."),
+        row(
+            512, "storage.outsideRoots", .never,
+            "Store beneath a root of the workers, or start a worker with --root of that directory."),
         // 6xx: the worker and its lease.
         row(600, "worker.lost", .attempts(5), "The worker vanished while it held the job."),
         row(601, "worker.cancelled", .never, "The work was cancelled."),

@@ -17,13 +17,13 @@ final class SiteDirectories: Sendable {
     /// The file system keeps no room for what is still to be written.
     let reservesNothing: Bool
 
-    /// Opens the root, made with its missing parents, and proves that it can be written.
+    /// Opens the site's directory as `place` says, and proves that it can be written.
     ///
-    /// The root and its parents may be symlinks: they are the operator's. Dray's own directories may
-    /// not, and only their owner reads them: a web server on the edge serves nothing unfinished.
-    init(path: String, bounds: SpaceBounds) throws(Failure) {
+    /// Dray's own directories are no symlinks, and only their owner reads them: a web server on the edge serves
+    /// nothing unfinished.
+    init(_ place: SitePlace, bounds: SpaceBounds) throws(Failure) {
         self.bounds = bounds
-        root = try Self.openRoot(path)
+        root = try place.open()
         let descriptor = root
         rootIdentity = try asFailure { () throws(SystemError) in try descriptor.status().identity }
         let own = try Self.openOrMake(ObjectKey.privateDirectory, in: root, mode: 0o700)
@@ -68,26 +68,6 @@ final class SiteDirectories: Sendable {
             return Probe(
                 modifiedSeconds: try file.status().modifiedSeconds,
                 canReserve: try file.reserve(offset: 0, length: Int64(bytes)))
-        }
-    }
-
-    private static func openRoot(_ path: String) throws(Failure) -> FileDescriptor {
-        if let root = try? FileDescriptor.open(path, O_RDONLY | O_DIRECTORY) { return root }
-        return try asFailure { () throws(SystemError) in
-            var parent = try FileDescriptor.open("/", O_RDONLY | O_DIRECTORY)
-            var made = ""
-            for component in pathComponents(of: path) {
-                made += "/" + component
-                do throws(SystemError) {
-                    parent = try FileDescriptor.open(made, O_RDONLY | O_DIRECTORY)
-                } catch {
-                    if error.code != ENOENT { throw error }
-                    let isNew = try parent.makeDirectory(named: String(component))
-                    if isNew { try parent.sync() }
-                    parent = try FileDescriptor.open(made, O_RDONLY | O_DIRECTORY)
-                }
-            }
-            return parent
         }
     }
 

@@ -40,6 +40,7 @@ enum CoordinatorCommand {
                     port: listen.port, token: CommonOptions.token,
                     queue: JobQueue.Settings(
                         leaseSeconds: try leaseSeconds(), retentionDays: try retentionDays())))
+            ServiceUser.warn("coordinator")
             let service = CoordinatorService(coordinator: coordinator, listen: listen)
             return await runServices([[service]], graceSeconds: 10)
         } catch {
