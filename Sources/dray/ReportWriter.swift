@@ -174,6 +174,8 @@ struct ReportWriter {
         let refreshed: RefreshOutcome?
         let state: AssetState
         let url: String
+        /// Rules that a title's manifests break; nil for none.
+        let warnings: ManifestWarnings?
 
         init(_ secret: AssetStatus, _ findings: MediaCheck.Findings?) {
             let asset = secret.redacted
@@ -182,6 +184,7 @@ struct ReportWriter {
             missing = asset.missing
             path = asset.path
             refreshed = asset.refreshed
+            warnings = asset.warnings
         }
     }
 
