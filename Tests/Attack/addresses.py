@@ -107,10 +107,13 @@ def attempt(lab, record, canary, origin, urls):
 
 
 def is_name(url):
-    """Whether a resolver is asked for its host: such a URL is tried again for a while."""
+    """Whether a resolver is asked for its host, or it is closed: such a URL is tried again for a while."""
     host = url.split("//", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1]
     if host.startswith("["):
         return False
+    # The origin that may be asked, at a port that is closed.
+    if host.startswith(ORIGIN_ADDRESS + ":1"):
+        return True
     try:
         socket.inet_aton(re.sub(r":\d+$", "", host))
     except (OSError, UnicodeError):

@@ -93,15 +93,15 @@ def fields(lab, record, documents, random):
         content = json.dumps(replaced(body, spot, text), ensure_ascii=number % 2 == 0)
         answer = lab.ask("POST", path, content)
         record.judge((path, spot, text), oracles.answer(answer) or raw(answer))
-    queries = ("/v1/assets?catalog=%s", "/v1/assets?catalog=1&name=%s", "/v1/assets?catalog=1&search=%s",
-               "/v1/assets?catalog=1&after=%s", "/v1/assets?catalog=1&code=%s", "/v1/assets?catalog=1&state=%s",
+    queries = ("/v1/assets?catalog=%s", "/v1/assets?catalog={catalog}&name=%s", "/v1/assets?catalog={catalog}&search=%s",
+               "/v1/assets?catalog={catalog}&after=%s", "/v1/assets?catalog={catalog}&code=%s", "/v1/assets?catalog={catalog}&state=%s",
                "/v1/queues/%s/control", "/v1/catalogs/%s", "/v1/%s", "/v1/origins?after=%s",
-               "/v1/sums?site=1&directory=%s", "/v1/sums?site=1&after=%s", "/v1/catalogs/1/files?after=%s",
+               "/v1/sums?site=1&directory=%s", "/v1/sums?site=1&after=%s", "/v1/catalogs/{catalog}/files?after=%s",
                "/v1/workers/wanted?queue=%s", "/v1/cooling?after=%s", "/v1/load-tests/%s", "/%s")
     for number in range(record.count(1_700, 100)):
         text = naughty(random).encode("utf-8", "surrogatepass")[:3_000]
         quoted = "".join(f"%{byte:02X}" for byte in text)
-        path = queries[number % len(queries)] % quoted
+        path = queries[number % len(queries)].replace("{catalog}", str(documents.catalog)) % quoted
         answer = lab.ask("GET", path)
         record.judge(path, oracles.answer(answer) or raw(answer))
 
