@@ -290,13 +290,14 @@ def fields(lab, record):
         for number in JSON_NUMBERS[::record.count(1, 7)]:
             text = json.dumps(body).replace(json.dumps(place), number)
             record.judge(f"POST {path} {text}", oracles.answer(lab.ask("POST", path, text)))
-    queries = ("/v1/catalogs/%s", "/v1/catalogs/1/files?limit=%s", "/v1/catalogs/1/assets?after=%s",
-               "/v1/assets?catalog=1&minimumBytes=%s", "/v1/assets?catalog=1&maximumBytes=%s",
-               "/v1/assets?catalog=%s", "/v1/assets?catalog=1&limit=%s", "/v1/origins?limit=%s", "/v1/sums?site=%s",
+    queries = ("/v1/catalogs/%s", "/v1/catalogs/{catalog}/files?limit=%s", "/v1/catalogs/{catalog}/assets?after=%s",
+               "/v1/assets?catalog={catalog}&minimumBytes=%s", "/v1/assets?catalog={catalog}&maximumBytes=%s",
+               "/v1/assets?limit=50&catalog=%s", "/v1/assets?catalog={catalog}&limit=%s", "/v1/origins?limit=%s", "/v1/sums?site=%s",
                "/v1/sums?site=1&limit=%s", "/v1/workers/wanted?queue=%s", "/v1/workers/history?seconds=%s",
                "/v1/workers/wanted?perWorker=%s", "/v1/workers/wanted?within=%s", "/v1/workers/wanted?maximum=%s",
                "/v1/workers/wanted?minimum=%s")
     for query in queries:
+        query = query.replace("{catalog}", str(documents.catalog))
         for text in TEXTS[::record.count(1, 5)]:
             quoted = "".join(f"%{byte:02X}" for byte in text.encode())
             record.judge(f"GET {query % text}", oracles.answer(lab.ask("GET", query % quoted)))

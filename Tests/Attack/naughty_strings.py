@@ -93,7 +93,7 @@ def fields(lab, record, documents, random):
         content = json.dumps(replaced(body, spot, text), ensure_ascii=number % 2 == 0)
         answer = lab.ask("POST", path, content)
         record.judge((path, spot, text), oracles.answer(answer) or raw(answer))
-    queries = ("/v1/assets?catalog=%s", "/v1/assets?catalog={catalog}&name=%s", "/v1/assets?catalog={catalog}&search=%s",
+    queries = ("/v1/assets?limit=50&catalog=%s", "/v1/assets?catalog={catalog}&name=%s", "/v1/assets?catalog={catalog}&search=%s",
                "/v1/assets?catalog={catalog}&after=%s", "/v1/assets?catalog={catalog}&code=%s", "/v1/assets?catalog={catalog}&state=%s",
                "/v1/queues/%s/control", "/v1/catalogs/%s", "/v1/%s", "/v1/origins?after=%s",
                "/v1/sums?site=1&directory=%s", "/v1/sums?site=1&after=%s", "/v1/catalogs/{catalog}/files?after=%s",
