@@ -14,6 +14,8 @@ package struct LeaseRequest: Codable, Sendable {
     /// Load tests that the worker has had its part in, or found no place in, the latest
     /// `WireLimits.pastLoadTests`; nil for a worker that does not know of load tests, and is told of none.
     package var pastLoadTests: [LoadTestID]?
+    /// Origins that the worker takes few jobs of; nil for none.
+    package var slow: SlowOrigins?
 
     package init(
         worker: WorkerID, queues: [String], maxJobs: Int, waitMilliseconds: Int,
@@ -24,6 +26,19 @@ package struct LeaseRequest: Codable, Sendable {
         self.queues = queues
         self.maxJobs = maxJobs
         self.waitMilliseconds = waitMilliseconds
+    }
+}
+
+/// Origins that a worker has found to be slow, and how many jobs of all of them it still takes.
+package struct SlowOrigins: Codable, Sendable {
+    /// As `originName(of:)` makes them, 1 to `WireLimits.slowOriginsPerLease`.
+    package var origins: [String]
+    /// 0 to `WireLimits.jobsPerLease`.
+    package var maxJobs: Int
+
+    package init(origins: [String], maxJobs: Int) {
+        self.origins = origins
+        self.maxJobs = maxJobs
     }
 }
 
