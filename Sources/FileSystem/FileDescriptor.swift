@@ -153,10 +153,6 @@ package struct FileStatus: Sendable {
     package let allocatedBytes: Int64
     /// Names that lead to it; 0 for an open file that was removed.
     package let links: Int
-    /// The user that owns it.
-    package let owner: UInt32
-    /// Its permission bits.
-    package let permissions: UInt32
     /// Seconds since 1970 by the clock of the file system's host.
     package let modifiedSeconds: Double
 
@@ -175,8 +171,6 @@ package struct FileStatus: Sendable {
         // POSIX leaves the unit open; on Linux it is this one.
         allocatedBytes = Int64(status.st_blocks) * 512
         links = Int(status.st_nlink)
-        owner = status.st_uid
-        permissions = status.st_mode & 0o7777
         modifiedSeconds =
             Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1_000_000_000
     }
