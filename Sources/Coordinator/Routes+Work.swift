@@ -43,7 +43,9 @@ extension Routes {
             guard rest > .zero, !signal.isClosed, cooling.news == known else {
                 return try Self.json(grant)
             }
-            await signal.wait(after: version, atMost: rest)
+            // Nothing notifies a worker that it may try a job alone now.
+            let patience = queue.awaitsTrial(in: wanted.queues) ? min(rest, .seconds(1)) : rest
+            await signal.wait(after: version, atMost: patience)
             // A coordinator that stops hands nothing out any more.
             guard !signal.isClosed else { return try Self.json(grant) }
             // Jobs that are leased to a worker that has gone lie idle until the lease runs out.

@@ -61,6 +61,17 @@ extension JobQueue {
         return LeaseGrant(lease: nil, seconds: settings.leaseSeconds, sites: [:], jobs: [])
     }
 
+    /// Whether jobs of these queues, of all if there are no names, waited to be tried alone when they were last
+    /// claimed. Whoever got none has to ask again soon: the end of any job, its own too, may make it the one to try
+    /// them, and nothing notifies of that.
+    package func awaitsTrial(in names: [String]) -> Bool {
+        let waiting = queuesAwaitingTrial.withLock { $0 }
+        guard !waiting.isEmpty, !names.isEmpty else { return !waiting.isEmpty }
+        return knownQueues.withLock { known in
+            names.contains { known[$0].map { waiting.contains($0.id) } ?? true }
+        }
+    }
+
     /// The queues to try: the few there are, or of many those that have work.
     private func queues(named names: [String]) async throws(Failure) -> [QueuePlace] {
         let few = 4
@@ -137,6 +148,10 @@ extension JobQueue {
             }
             let isGuarded = try outcome.bool(1)
             let alone = try outcome.int64Array(4)
+            let awaitsTrial = try outcome.bool(5)
+            self.queuesAwaitingTrial.withLock { waiting in
+                if awaitsTrial { waiting.insert(queue.id) } else { waiting.remove(queue.id) }
+            }
             var grants: [LeaseGrant?] = []
             for (place, (claim, jobs)) in zip(1..., zip(claims, jobs)) {
                 var grant = LeaseGrant(

@@ -75,6 +75,8 @@ package final class JobQueue: Sendable {
     let mirrorSearch = Mutex(MirrorSearch())
     /// Queues by name, for a while.
     let knownQueues = Mutex<[String: QueuePlace]>([:])
+    /// Queues of which jobs waited to be tried alone at the last claim.
+    let queuesAwaitingTrial = Mutex<Set<Int64>>([])
 
     /// What every session of the pool should be set to.
     ///

@@ -8,13 +8,15 @@ DROP FUNCTION claim_jobs;
 -- whether a lease got nothing while lanes were passed over or because an origin has limits, and how
 -- many leases got something; then the places of the leases that hold a job that is to be tried alone. While such jobs wait,
 -- every fourth minute or so of each worker is for them: it gets nothing else then. Of origins that a lease's worker
--- finds slow, which are named pairwise with the places of the leases, it gets so many jobs at most.
+-- finds slow, which are named pairwise with the places of the leases, it gets so many jobs at most. Answers last
+-- whether jobs wait to be tried alone: whoever got none has to ask again soon, for the end of another job, its own
+-- too, may make it the one to try them, and nothing notifies of that.
 CREATE FUNCTION claim_jobs(of_queue bigint, to_leases uuid[], of_workers uuid[], mosts int[],
                            seconds float8, slow_places int[] DEFAULT '{}',
                            slow_names text[] DEFAULT '{}', slow_mosts int[] DEFAULT '{}',
                            OUT is_known boolean, OUT is_guarded boolean,
                            OUT is_worth_another boolean, OUT granted int,
-                           OUT alone bigint[])
+                           OUT alone bigint[], OUT is_isolating boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
     lanes bigint[];
@@ -44,8 +46,7 @@ DECLARE
     is_ours boolean;
     holds_guarded boolean;
     has_waited boolean;
-    -- Jobs wait to be tried alone; some worker tries one.
-    is_isolating boolean;
+    -- Some worker tries a job alone.
     is_alone boolean;
     is_idle boolean := false;
     is_turn boolean := false;
