@@ -207,7 +207,7 @@ private final class EndedLookup: HostLookup {
             FaultOrigin.Response(
                 200, headers: [("Content-Type", "text/html")], body: Array(page.utf8)))
         serve("/plain.m3u8", page)
-        serve("/broken.m3u8", "#EXTM3U\n#EXTINF:x,\na.ts\n")
+        serve("/broken.m3u8", "#EXTM3U\n#EXT-X-KEY:METHOD=AES-128\n#EXTINF:2,\na.ts\n")
         serve("/live.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na.ts\n")
         serve("/empty.mpd", "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\"></MPD>")
         for (path, code) in [
