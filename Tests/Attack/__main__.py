@@ -10,7 +10,7 @@ import threading
 import time
 import traceback
 
-from . import (addresses, documents, extreme_numbers, idle_connections, naughty_strings, paths, poison, raw_answers,
+from . import (addresses, documents, extreme_numbers, idle_connections, naughty_strings, oracles, paths, poison, raw_answers,
                raw_requests, self_test, tokens)
 from .lab import Lab
 from .record import MAX_SHOWN, Record
@@ -51,6 +51,8 @@ def arguments():
 
 def run(options):
     """Runs the attacks in two lanes beside each other, each with a cluster of its own."""
+    if options.short:
+        oracles.MAX_ANSWER_SECONDS = oracles.MAX_SHORT_ANSWER_SECONDS
     records = {name: Record(name, options.seed, options.short) for name in ATTACKS
                if not options.only or name in options.only}
     lanes = [[records[name] for name in lane if name in records] for lane in LANES]

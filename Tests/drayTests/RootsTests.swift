@@ -119,7 +119,7 @@ extension EndToEnd {
             let folder = try TemporaryDirectory("up")
             let up = try DrayProcess.start(
                 ["up", "--listen", "0.0.0.0:0", "--state", folder.path("state")],
-                environment: ["DRAY_TOKEN": String(repeating: "t", count: 40)])
+                environment: ["DRAY_TOKEN": "0123456789abcdef0123456789abcdef"])
             #expect(try await up.wait() == .exited(2))
             #expect(up.errors.contains("--root is missing"), "\(up.errors)")
             #expect(try folder.files().isEmpty)
