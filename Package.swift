@@ -103,7 +103,8 @@ let package = Package(
             name: "dray",
             dependencies: [
                 "Benchmark", "Model", "Catalog", "CoordinatorClient", "Coordinator", "Digest",
-                "Worker", "Embedded", "EventLoop", "Gzip", "HTTPServer", "JobQueue", "LoadEngine",
+                "Worker", "Embedded", "EventLoop", "FileSystem", "Gzip", "HTTPServer", "JobQueue",
+                "LoadEngine",
                 "LoadReport", "LoadTest", "Planner", "PlannerText", "Postgres", "Storage",
                 "Runtime", "Transfer",
             ],

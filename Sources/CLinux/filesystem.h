@@ -22,6 +22,9 @@ static const uint64_t dray_resolve_beneath = RESOLVE_BENEATH;
 static const uint64_t dray_resolve_no_magiclinks = RESOLVE_NO_MAGICLINKS;
 static const uint64_t dray_resolve_no_symlinks = RESOLVE_NO_SYMLINKS;
 
+/// O_PATH, which fcntl.h shows to _GNU_SOURCE only.
+static const int dray_o_path = __O_PATH;
+
 /// glibc's words for an errno value, the same in every locale; null for an unknown one. Declared
 /// here because string.h shows it to _GNU_SOURCE only.
 extern const char *_Nullable strerrordesc_np(int code);

@@ -168,8 +168,10 @@ struct Routes: Sendable {
     }
 
     private func openCatalog(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let submission: CatalogSubmission = try Self.body(of: request)
+        var submission: CatalogSubmission = try Self.body(of: request)
         try Validation.check(submission)
+        // A site has one name, whoever spells it.
+        submission.storageURL = try Validation.storageURL(submission.storageURL)
         return try Self.json(try await queue.open(submission))
     }
 

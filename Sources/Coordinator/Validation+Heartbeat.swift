@@ -14,6 +14,7 @@ extension Validation {
             try text(trouble.code.rawValue, "trouble.code", 1...100)
             try text(trouble.message, "trouble.message", 0...WireLimits.reasonCharacters)
         }
+        try roots(heartbeat.roots, refused: heartbeat.refusedSites)
         if let done = heartbeat.done { try check(done) }
         try check(origins: heartbeat.origins ?? [])
         let shares = heartbeat.siteShares ?? []

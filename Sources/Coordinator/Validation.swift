@@ -95,6 +95,7 @@ enum Validation {
         for (index, name) in request.queues.enumerated() {
             try text(name, "queues[\(index)]", 1...200)
         }
+        try roots(request.roots, refused: request.refusedSites)
         let past = request.pastLoadTests ?? []
         try range(past.count, "pastLoadTests", 0...WireLimits.pastLoadTests)
         for (index, id) in past.enumerated() { try uuid(id, "pastLoadTests[\(index)]") }
@@ -308,13 +309,31 @@ enum Validation {
         }
     }
 
-    static func storageURL(_ value: String) throws(Failure) {
-        let path = value.dropFirst("file://".count)
+    /// The canonical text of a storage URL.
+    @discardableResult
+    static func storageURL(
+        _ value: String, _ field: @autoclosure () -> String = "storageURL"
+    ) throws(Failure) -> String {
         guard value.hasPrefix("file:///"), value.utf8.count <= 2_048, !hasControl(value),
-            !pathComponents(of: path).contains("..")
+            let url = try? StorageURL(value)
         else {
-            throw wrong("storageURL", value, "file:///absolute/path")
+            throw wrong(field(), value, "file:///absolute/path")
         }
+        return url.description
+    }
+
+    /// What a worker may write to.
+    static func roots(_ roots: [String]?, refused: [SiteID]?) throws(Failure) {
+        if let roots {
+            try range(roots.count, "roots", 1...WireLimits.rootsPerWorker)
+            for (index, root) in roots.enumerated() {
+                let canonical = try storageURL(root, "roots[\(index)]")
+                guard canonical == root, root != "file:///" else {
+                    throw wrong("roots[\(index)]", root, "file:///directory, in its shortest form")
+                }
+            }
+        }
+        try range(refused?.count ?? 0, "refusedSites", 0...WireLimits.refusedSites)
     }
 
     static func uuid(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {

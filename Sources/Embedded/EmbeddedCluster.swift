@@ -45,6 +45,8 @@ package final class EmbeddedCluster: Sendable {
         /// What workers' transfers may connect to, and how they ask origins.
         package var addressPolicy = AddressPolicy()
         package var origins = OriginSettingsTable()
+        /// What workers may write to. By default all sites: its own user names them.
+        package var roots = SiteRoots.anySite
 
         package init(
             statePath: String, workers: Int, connectionsPerWorker: Int,
@@ -169,6 +171,8 @@ private final class CoordinatorRunner: Service {
                 port: configuration.port, token: token))
         do {
             let port = try await coordinator.start()
+            // Whoever held the state before is gone, and its workers with it.
+            try await coordinator.queue.forgetRoots()
             if configuration.interruptsOthers { try await coordinator.queue.interruptAll() }
             running.withLock { $0 = Running(coordinator: coordinator, port: port) }
         } catch {
@@ -206,7 +210,7 @@ private final class WorkerRunner: DrainableService {
 
     func start() async throws {
         var settings = WorkerService.Configuration(
-            coordinators: [coordinator.url], token: token,
+            coordinators: [coordinator.url], token: token, roots: configuration.roots,
             connections: configuration.connectionsPerWorker,
             name: "embedded-\(getpid())-\(name)", durability: configuration.durability,
             drainSeconds: configuration.drainSeconds)

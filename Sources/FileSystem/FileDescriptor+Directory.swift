@@ -109,6 +109,20 @@ extension FileDescriptor {
         _ = try retrying("unlink \(name)") { unlinkat(rawValue, name, 0) }
     }
 
+    /// What the symlink `name` holds.
+    package func symlinkTarget(of name: String) throws(SystemError) -> String {
+        try requireComponent(name, "readlink")
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = try retrying("readlink \(name)") {
+            buffer.withUnsafeMutableBytes { bytes in
+                bytes.bindMemory(to: CChar.self).baseAddress.map {
+                    readlinkat(rawValue, name, $0, bytes.count)
+                } ?? 0
+            }
+        }
+        return String(decoding: buffer.prefix(count), as: UTF8.self)
+    }
+
     /// What `name` is in this directory; a symlink is not followed.
     package func status(of name: String) throws(SystemError) -> FileStatus {
         try requireComponent(name, "stat")

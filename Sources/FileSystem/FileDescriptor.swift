@@ -107,6 +107,10 @@ extension FileDescriptor {
 // MARK: - Facts
 
 extension FileDescriptor {
+    package func setPermissions(_ mode: UInt32) throws(SystemError) {
+        _ = try retrying("fchmod") { fchmod(rawValue, mode) }
+    }
+
     package func status() throws(SystemError) -> FileStatus {
         var status = stat()
         _ = try retrying("fstat") { fstat(rawValue, &status) }
@@ -139,6 +143,10 @@ package struct FileStatus: Sendable {
     }
 
     package let kind: Kind
+    /// The user's number.
+    package let owner: UInt32
+    /// The bits of chmod(2), with set-user-ID, set-group-ID and sticky.
+    package let permissions: UInt32
     package let identity: Identity
     package let bytes: Int64
     /// What the file has of the file system, as far as that tells.
@@ -160,6 +168,8 @@ package struct FileStatus: Sendable {
             case S_IFLNK: .symbolicLink
             default: .other
             }
+        owner = status.st_uid
+        permissions = status.st_mode & 0o7777
         identity = Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
         bytes = Int64(status.st_size)
         // POSIX leaves the unit open; on Linux it is this one.

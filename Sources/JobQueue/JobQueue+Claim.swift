@@ -41,7 +41,8 @@ extension JobQueue {
             let queues = try await queues(named: request.queues)
             isTrue = true
             // One queue a lease, in random order, so that none waits for another to run dry.
-            for queue in queues.shuffled() where tried.insert(queue.id).inserted {
+            for queue in queues.shuffled()
+            where request.mayWrite(to: queue) && tried.insert(queue.id).inserted {
                 let grant = try await claims.answer(
                     to: claim, of: queue.id, weight: max(claim.mostJobs, Self.leastWeight)
                 ) { claims in
@@ -182,6 +183,15 @@ extension JobQueue {
             guard job.kind == .verify, let assembly = job.assembly else { return false }
             return (assembly.parts ?? []).reduce(0) { $0 + $1.length } != assembly.totalBytes
         }
+    }
+}
+
+extension LeaseRequest {
+    /// Whether the worker may write to the site that a queue feeds.
+    fileprivate func mayWrite(to queue: JobQueue.QueuePlace) -> Bool {
+        if let refusedSites, refusedSites.contains(queue.site) { return false }
+        guard let roots else { return true }
+        return roots.contains { StorageURL.isSite(queue.storageURL, within: $0) }
     }
 }
 

@@ -36,6 +36,8 @@ extension JobQueue {
                 .int(Int64(heartbeat.activeTransfers)), .text(progress),
                 .optionalText(heartbeat.trouble?.code.rawValue),
                 .optionalText(heartbeat.trouble?.message),
+                heartbeat.roots.map { PostgresValue.textArray($0) } ?? .null,
+                .int64Array((heartbeat.refusedSites ?? []).map(\.rawValue)),
             ])
         let done = heartbeat.done.map { Self.note($0, of: heartbeat.worker) }
         let isIdle =

@@ -15,6 +15,7 @@ extension JobQueue {
                 SQL.queueUpsert, [.int(site), .text(name), .text("\(name)-\(site)")]
             ).only()
             try Self.checkOpen(try queue.string("name"), state: try queue.string("state"))
+            try await Self.checkRoots(site, submission.storageURL, connection)
             let catalog = try await connection.query(
                 SQL.catalogOpen,
                 [
@@ -32,6 +33,26 @@ extension JobQueue {
             return CatalogHandle(
                 id: CatalogID(try catalog.int64("id")), queue: try queue.string("name"),
                 generation: Int(try catalog.int64("opened_generation")))
+        }
+    }
+
+    /// Throws `storage.outsideRoots` for a site that none of the workers that are heard of may write to. Where there is
+    /// none, one that may is awaited.
+    private static func checkRoots(
+        _ site: Int64, _ url: String, _ connection: PostgresConnection
+    ) async throws {
+        let outside = try await connection.query(SQL.siteOutsideRoots, [.int(site)]).only()
+        guard let roots = try outside.optionalString(0) else { return }
+        throw Failure(
+            "storage.outsideRoots",
+            "storageURL: \(url.prefix(120)) was given; allowed, by the roots of all workers: \(roots)."
+        )
+    }
+
+    /// Forgets what workers may write to, which have all gone: a private cluster does it before it starts.
+    package func forgetRoots() async throws(Failure) {
+        try await withConnection { connection in
+            _ = try await connection.query(SQL.workersForgetRoots, [])
         }
     }
 

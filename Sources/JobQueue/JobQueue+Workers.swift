@@ -33,7 +33,8 @@ package struct PoolLoad: Sendable {
         package var runningSeconds: Double
         /// Its queue is not paused, and its site's schedule lets it be fed.
         package var isOpen: Bool
-        /// Its site cannot be written: its work waits, but for what tries whether it can be again.
+        /// Its site cannot be written, or no worker that is heard of may write it: its work waits, but for what tries
+        /// whether it can be again.
         package var isFaulty: Bool
 
         package init(

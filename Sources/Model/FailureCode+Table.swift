@@ -168,6 +168,9 @@ extension FailureCode {
             511, "storage.tooLarge", .never,
             "The file is larger than the site's file system, or a limit of the process, allows."),
         row(
+            512, "storage.outsideRoots", .never,
+            "Store beneath a root of the workers, or start a worker with --root of that directory."),
+        row(
             513, "storage.foreignDirectory", .siteFault,
             "Give the site's .dray to the worker's user with mode 0700, as the message says."),
         // 6xx: the worker and its lease.

@@ -33,6 +33,9 @@ package struct Heartbeat: Codable, Sendable {
     package var trouble: Failure?
     /// What it has done since it began; nil for no more than a coordinator has been told.
     package var done: WorkDone?
+    /// As in `LeaseRequest`.
+    package var roots: [String]?
+    package var refusedSites: [SiteID]?
 
     package init(
         worker: WorkerID, leases: [LeaseID], progress: [String: TransferProgress], name: String,

@@ -146,6 +146,10 @@ package enum WireLimits {
     package static let originsPerHeartbeat = 200
     package static let originsPerResult = 20
     package static let sitesPerHeartbeat = 1_000
+    /// Directories that a worker may write to, each by the name that it was given and without symlinks.
+    package static let rootsPerWorker = 64
+    /// Sites that a worker has jobs of handed out no more, because they lie outside of its roots.
+    package static let refusedSites = 1_000
     /// Longest reason of a decision about an origin in characters.
     package static let reasonCharacters = 400
     /// Longest validator of a result; one that is longer is as good as none.

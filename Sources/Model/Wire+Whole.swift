@@ -21,6 +21,18 @@ extension LeaseRequest: WireMessage {
             writer.column("\"pastLoadTests\":", Array(past.indices)) { $0.string(past[$1]) }
             writer.removeLast()
         }
+        if let roots {
+            writer.raw(",")
+            writer.column("\"roots\":", Array(roots.indices)) { $0.string(roots[$1]) }
+            writer.removeLast()
+        }
+        if let sites = refusedSites {
+            writer.raw(",")
+            writer.column("\"refusedSites\":", Array(sites.indices)) {
+                $0.integer(sites[$1].rawValue)
+            }
+            writer.removeLast()
+        }
         writer.raw("}")
         return writer.bytes
     }
@@ -34,6 +46,8 @@ extension LeaseRequest: WireMessage {
             var waitMilliseconds: Int64?
             var lease: String?
             var past: [String]?
+            var roots: [String]?
+            var refused: [SiteID]?
             let isRead = reader.object { reader, name in
                 if name.isName("worker") { return reader.once(&worker) { $0.string() } }
                 if name.isName("queues") {
@@ -47,6 +61,12 @@ extension LeaseRequest: WireMessage {
                 if name.isName("pastLoadTests") {
                     return reader.once(&past) { $0.array { $0.string() } }
                 }
+                if name.isName("roots") {
+                    return reader.once(&roots) { $0.array { $0.string() } }
+                }
+                if name.isName("refusedSites") {
+                    return reader.once(&refused) { $0.array { $0.integer().map { SiteID($0) } } }
+                }
                 return false
             }
             guard isRead, reader.isAtEnd, let worker, let queues, let maxJobs, let waitMilliseconds
@@ -55,6 +75,8 @@ extension LeaseRequest: WireMessage {
                 worker: worker, queues: queues, maxJobs: Int(maxJobs),
                 waitMilliseconds: Int(waitMilliseconds), lease: lease)
             request.pastLoadTests = past
+            request.roots = roots
+            request.refusedSites = refused
             return request
         }
     }

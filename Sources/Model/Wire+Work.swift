@@ -14,6 +14,11 @@ package struct LeaseRequest: Codable, Sendable {
     /// Load tests that the worker has had its part in, or found no place in, the latest
     /// `WireLimits.pastLoadTests`; nil for a worker that does not know of load tests, and is told of none.
     package var pastLoadTests: [LoadTestID]?
+    /// Storage URLs of the directories that the worker may write to: only jobs of sites within them are handed out
+    /// to it. 1 to `WireLimits.rootsPerWorker`; nil for a worker that may write to every site.
+    package var roots: [String]?
+    /// Sites within them that lead outside all the same, by a symlink; nil for none.
+    package var refusedSites: [SiteID]?
 
     package init(
         worker: WorkerID, queues: [String], maxJobs: Int, waitMilliseconds: Int,

@@ -47,8 +47,8 @@ extension PlanManifests {
         return deployment(
             "worker", plan.sizing.workers.total ?? 0, cores: workerCores(plan), version: version,
             arguments: [
-                "worker", "--coordinator", "http://dray-coordinator:7400", "--connections",
-                "\(Int(value(plan, .connections)))",
+                "worker", "--coordinator", "http://dray-coordinator:7400", "--root", "/srv/edge",
+                "--connections", "\(Int(value(plan, .connections)))",
             ], environment: "", rest: volumes)
     }
 

@@ -122,6 +122,8 @@ package enum PlanManifests: String, CaseIterable, Sendable {
                   - worker
                   - --coordinator
                   - http://coordinator:7400
+                  - --root
+                  - /srv/edge
                   - --connections
                   - "\(Int(value(plan, .connections)))"
                 deploy:

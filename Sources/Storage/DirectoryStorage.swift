@@ -13,6 +13,7 @@ import Synchronization
 /// Every method may be called from any thread and blocks for file I/O.
 package final class DirectoryStorage: Sendable {
     package let url: StorageURL
+    private let place: SitePlace
     let durability: Durability
     let bounds: SpaceBounds
     let orderedDigests = Mutex(OrderedDigests())
@@ -22,14 +23,17 @@ package final class DirectoryStorage: Sendable {
     package let isOnNetwork: Bool
     private let opened: Mutex<SiteDirectories>
 
-    /// Opens the site's root, made with its missing parents, and proves by a probe file that it can
-    /// be written.
-    package init(_ url: StorageURL, durability: Durability = .batch) throws(Failure) {
+    /// Opens the site's directory within `roots`, made with its missing parents, and proves by a probe file that it
+    /// can be written. Throws `storage.outsideRoots`.
+    package init(
+        _ url: StorageURL, durability: Durability = .batch, roots: SiteRoots = .anySite
+    ) throws(Failure) {
         self.url = url
+        place = try roots.place(of: url)
         self.durability = durability
         let bounds = SpaceBounds()
         self.bounds = bounds
-        let site = try SiteDirectories(path: url.path, bounds: bounds)
+        let site = try SiteDirectories(place, bounds: bounds)
         isOnNetwork = (try? site.root.isOnNetwork()) ?? false
         opened = Mutex(site)
     }
@@ -181,14 +185,14 @@ package final class DirectoryStorage: Sendable {
     /// that was moved away would otherwise swallow objects that are then reported as stored.
     func verifiedDirectories() throws(Failure) -> SiteDirectories {
         let site = opened.withLock { $0 }
-        if let status = try? FileStatus.of(url.path), status.identity == site.rootIdentity {
+        if let status = try? FileStatus.of(place.path), status.identity == site.rootIdentity {
             return site
         }
         return try reopen()
     }
 
     private func reopen() throws(Failure) -> SiteDirectories {
-        let site = try SiteDirectories(path: url.path, bounds: bounds)
+        let site = try SiteDirectories(place, bounds: bounds)
         opened.withLock { $0 = site }
         return site
     }

@@ -17,23 +17,23 @@ final class SiteDirectories: Sendable {
     /// The file system keeps no room for what is still to be written.
     let reservesNothing: Bool
 
-    /// Opens the root, made with its missing parents, and proves that it can be written.
+    /// Opens the site's directory as `place` says, and proves that it can be written.
     ///
-    /// The root and its parents may be symlinks: they are the operator's. Dray's own directories may
-    /// not, and only their owner reads them: a web server on the edge serves nothing unfinished.
+    /// Dray's own directories are no symlinks, and only their owner reads them: a web server on the edge serves
+    /// nothing unfinished.
     ///
     /// Throws `storage.foreignDirectory` where one of them belongs to another user or is open to others,
     /// who could put other bytes under a name before it is renamed. Root makes no exception: it would
     /// rename what the other user wrote.
-    init(path: String, bounds: SpaceBounds) throws(Failure) {
+    init(_ place: SitePlace, bounds: SpaceBounds) throws(Failure) {
         self.bounds = bounds
-        root = try Self.openRoot(path)
+        root = try place.open()
         let descriptor = root
         rootIdentity = try asFailure { () throws(SystemError) in try descriptor.status().identity }
-        let own = try Self.openOrMake(ObjectKey.privateDirectory, in: root, of: path)
-        temporary = try Self.openOrMake("tmp", in: own, of: path)
-        assembly = try Self.openOrMake("assembly", in: own, of: path)
-        partial = try Self.openOrMake("partial", in: own, of: path)
+        let own = try Self.openOrMake(ObjectKey.privateDirectory, in: root, of: place.path)
+        temporary = try Self.openOrMake("tmp", in: own, of: place.path)
+        assembly = try Self.openOrMake("assembly", in: own, of: place.path)
+        partial = try Self.openOrMake("partial", in: own, of: place.path)
         reservesNothing = try !Self.probe(in: temporary).canReserve
     }
 
@@ -75,27 +75,7 @@ final class SiteDirectories: Sendable {
         }
     }
 
-    private static func openRoot(_ path: String) throws(Failure) -> FileDescriptor {
-        if let root = try? FileDescriptor.open(path, O_RDONLY | O_DIRECTORY) { return root }
-        return try asFailure { () throws(SystemError) in
-            var parent = try FileDescriptor.open("/", O_RDONLY | O_DIRECTORY)
-            var made = ""
-            for component in pathComponents(of: path) {
-                made += "/" + component
-                do throws(SystemError) {
-                    parent = try FileDescriptor.open(made, O_RDONLY | O_DIRECTORY)
-                } catch {
-                    if error.code != ENOENT { throw error }
-                    let isNew = try parent.makeDirectory(named: String(component))
-                    if isNew { try parent.sync() }
-                    parent = try FileDescriptor.open(made, O_RDONLY | O_DIRECTORY)
-                }
-            }
-            return parent
-        }
-    }
-
-    /// - Parameter site: the root's path, for messages.
+    /// - Parameter site: the site's path, for messages.
     private static func openOrMake(
         _ name: String, in parent: FileDescriptor, of site: String
     ) throws(Failure) -> FileDescriptor {

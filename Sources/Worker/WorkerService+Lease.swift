@@ -2,6 +2,7 @@ import CoordinatorClient
 import FoundationEssentials
 import Model
 import Runtime
+import Storage
 import Synchronization
 import Transfer
 
@@ -36,13 +37,18 @@ extension WorkerService {
                     worker: id, queues: configuration.queues, maxJobs: wanted,
                     waitMilliseconds: Self.pollMilliseconds, lease: lease)
                 request.pastLoadTests = loadTests.withLock(\.past)
+                request.roots = configuration.roots.urls
+                request.refusedSites = refusedSites.withLock { $0.current() }
                 let grant = try await client.lease(request)
                 failures = 0
                 trouble.withLock { $0 = nil }
                 let grantedAt = askedAt + .seconds(grant.waitedSeconds)
                 takeOrigins(of: grant, grantedAt: grantedAt)
                 hear(of: grant.loadTest.map { [$0] })
-                if let lease = grant.lease { await take(lease, grant, askedAt: grantedAt, ended) }
+                if let lease = grant.lease {
+                    await take(
+                        lease, grant, askedAt: grantedAt, ended, refused: request.refusedSites)
+                }
                 if grant.isAlone == true { await finishAlone() }
             } catch {
                 guard !isDraining else { return lease }
@@ -92,14 +98,16 @@ extension WorkerService {
 
     /// Starts everything of a grant that was asked for when `ended` was what had been stored.
     private func take(
-        _ lease: LeaseID, _ grant: LeaseGrant, askedAt: HeldWork.Instant, _ ended: [SiteID: Int64]
+        _ lease: LeaseID, _ grant: LeaseGrant, askedAt: HeldWork.Instant, _ ended: [SiteID: Int64],
+        refused: [SiteID]?
     ) async {
         log.debug("a lease was granted", ["jobs": grant.jobs.count])
         held.add(lease, grant.jobs, seconds: grant.seconds, askedAt: askedAt)
         if let id = grant.cluster { cluster.withLock { $0 = id } }
+        let jobs = withinRoots(grant, lease, refused: refused)
         await removeAbandoned(grant)
         var fetches: [Job] = []
-        for job in grant.jobs {
+        for job in jobs {
             switch job.kind {
             case .fetch: fetches.append(job)
             case .resolve: resolves.push((job, lease))
@@ -135,6 +143,7 @@ extension WorkerService {
     func beat() async {
         var lastBeat: HeldWork.Instant?
         var lastTrouble: Failure?
+        var lastRefused: [SiteID]?
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.tick)
             let (progress, active) = held.progress()
@@ -145,8 +154,10 @@ extension WorkerService {
             let patience = Duration.seconds(
                 held.isEmpty ? (trouble == nil ? WireLimits.idleHeartbeatSeconds : 10) : 1)
             let done = tally.news(busySeconds: held.busySeconds)
+            let refused = refusedSites.withLock { $0.current() }
             let isNews =
-                (trouble == nil) != (lastTrouble == nil) || sitesInUse.withLock { $0.hasNews }
+                (trouble == nil) != (lastTrouble == nil) || refused != lastRefused
+                || sitesInUse.withLock { $0.hasNews }
                 || held.isEmpty && done != nil
             let isDue = lastBeat.map { isNews || askedAt - $0 >= patience } ?? true
             let urgent = held.leasesToExtend()
@@ -166,8 +177,10 @@ extension WorkerService {
                 heartbeat.trouble = trouble
                 heartbeat.sites = sightings
                 heartbeat.done = done
+                heartbeat.roots = configuration.roots.urls
+                heartbeat.refusedSites = refused
                 let answer = try await client.heartbeat(heartbeat, retrySeconds: 5)
-                lastTrouble = trouble
+                (lastTrouble, lastRefused) = (trouble, refused)
                 if let done { tally.told(done) }
                 take(answer, asked: leases, at: askedAt)
             } catch {

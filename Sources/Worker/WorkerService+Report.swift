@@ -15,6 +15,18 @@ extension WorkerService {
         guard !["worker.cancelled", "worker.leaseLost"].contains(failure.code) else {
             return giveBack(job, lease)
         }
+        guard failure.code != "storage.outsideRoots" else {
+            refuse(job.site, failure)
+            return giveBack(job, lease)
+        }
+        reportFailure(job, lease, failure, retryAfter: retryAfter, origins: origins)
+    }
+
+    /// As `fail`, for a failure that is the job's end or counts as a try.
+    func reportFailure(
+        _ job: Job, _ lease: LeaseID, _ failure: Failure, retryAfter: Double? = nil,
+        origins: [OriginOutcome]? = nil
+    ) {
         held.setBegun(0, of: job.id, lease)
         let failure = ofSite(failure, job.site)
         noteSiteFault(failure, at: job.site)
@@ -90,6 +102,10 @@ extension WorkerService {
             report.origins = end.origins
         case .failure(let failure) where failure.code == "worker.leaseLost":
             end.transfer.handle(.fail)
+            report.outcome = .returned
+        case .failure(let failure) where failure.code == "storage.outsideRoots":
+            end.transfer.handle(.fail)
+            refuse(end.job.site, failure)
             report.outcome = .returned
         case .failure(let failure):
             end.transfer.handle(.fail)

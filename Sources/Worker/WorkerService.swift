@@ -15,6 +15,8 @@ package final class WorkerService: DrainableService {
         /// URLs of coordinators; the next one is asked when one is down.
         package var coordinators: [String]
         package var token: AccessToken
+        /// What it may write to, whatever a coordinator asks for.
+        package var roots: SiteRoots
         /// Queues to take jobs from; empty means all.
         package var queues: [String]
         /// Transfers at a time, 1 to 1,000.
@@ -39,13 +41,14 @@ package final class WorkerService: DrainableService {
         package var loadShares: (any LoadShareRunner)?
 
         package init(
-            coordinators: [String], token: AccessToken, queues: [String] = [],
-            connections: Int = 32,
-            name: String, durability: Durability = .batch, partBytes: Int64 = 64 << 20,
+            coordinators: [String], token: AccessToken, roots: SiteRoots, queues: [String] = [],
+            connections: Int = 32, name: String, durability: Durability = .batch,
+            partBytes: Int64 = 64 << 20,
             splitBelowBytesPerSecond: Double = 200e6, drainSeconds: Double = 20
         ) {
             self.coordinators = coordinators
             self.token = token
+            self.roots = roots
             self.queues = queues
             self.connections = connections
             self.name = name
@@ -91,6 +94,7 @@ package final class WorkerService: DrainableService {
     let trouble = Mutex<Failure?>(nil)
     private let sites = Mutex<[String: DirectoryStorage]>([:])
     let sitesInUse = Mutex(SiteTable())
+    let refusedSites = Mutex(RefusedSites())
     let sweeps = Mutex(SweepTurns())
     let loadTests = Mutex(LoadTestMemory())
     let loadShares: any LoadShareRunner
@@ -198,7 +202,8 @@ package final class WorkerService: DrainableService {
     func storage(at url: String) throws(Failure) -> DirectoryStorage {
         if let known = openedStorage(at: url) { return known }
         let opened = try DirectoryStorage(
-            try StorageURL(url), durability: configuration.durability)
+            try StorageURL(url), durability: configuration.durability,
+            roots: configuration.roots)
         sweep(url, opened)
         return sites.withLock { sites in
             if let known = sites[url] { return known }

@@ -72,10 +72,16 @@ struct CatalogFollower {
         case site
         case room
         case origins
+        /// None may write to the site.
+        case roots
         /// They are refused when they ask for work.
         case workers
 
         init(of code: FailureCode) {
+            guard code != "storage.outsideRoots" else {
+                self = .roots
+                return
+            }
             switch code.row.retry {
             case .siteFault: self = .site
             case .waitsForRoom: self = .room
@@ -98,6 +104,11 @@ struct CatalogFollower {
             Troubles.Trouble(
                 text: "what is left waits for room: " + QueueCommand.text(ofFault: trouble),
                 relief: "what waited for room goes on")
+        case .roots:
+            Troubles.Trouble(
+                text: "no worker may write to the site, its work waits for one with --root: "
+                    + QueueCommand.text(ofFault: trouble),
+                relief: "a worker may write to the site")
         case .origins:
             Troubles.Trouble(
                 text: "nothing comes from \(message): \(trouble.code); it is tried again",

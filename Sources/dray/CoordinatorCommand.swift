@@ -41,6 +41,7 @@ enum CoordinatorCommand {
                     port: listen.port, token: token,
                     queue: JobQueue.Settings(
                         leaseSeconds: try leaseSeconds(), retentionDays: try retentionDays())))
+            ServiceUser.warn("coordinator")
             let service = CoordinatorService(coordinator: coordinator, listen: listen)
             return await runServices([[service]], graceSeconds: 10)
         } catch {

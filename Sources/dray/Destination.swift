@@ -25,6 +25,11 @@ struct Destination: Sendable {
         try self.init(directory: try Self.checked(named.path, given: text))
     }
 
+    /// What the workers of a private cluster may write to: this, and nothing else.
+    var roots: SiteRoots {
+        get throws(Failure) { SiteRoots(making: try StorageURL(storageURL)) }
+    }
+
     private init(url: String) throws(Failure) {
         do throws(Failure) {
             let parsed = try StorageURL(url)

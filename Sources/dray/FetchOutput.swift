@@ -1,3 +1,4 @@
+import FileSystem
 import Glibc
 import Model
 import Runtime
@@ -13,13 +14,12 @@ final class FetchOutput: TransferSink {
     /// As it is shown; nil for stdout.
     let path: String?
     /// True when parts may be written out of order.
-    var takesParts: Bool { temporary != nil }
-    private let descriptor: Int32
-    private let temporary: String?
+    var takesParts: Bool { file?.isSpecial == false }
+    private var descriptor: Int32 { file?.descriptor.rawValue ?? STDOUT_FILENO }
+    /// Nil for stdout.
+    private let file: OutputFile?
     /// Set where what has come may be gone on with by another run.
     let kept: KeptFile?
-    /// Without symlinks: the rename is to replace what one leads to, and not the link.
-    private let place: String
     /// FILE was named by Dray and not by a person: what is there already stays.
     private let mustBeNew: Bool
     private let expected = Mutex<Int64?>(nil)
@@ -29,7 +29,7 @@ final class FetchOutput: TransferSink {
     /// A pipe has got bytes.
     private let hasWritten = Atomic<Bool>(false)
     /// Of the file that is replaced; nil where there is none.
-    private let mode: mode_t?
+    private let mode: UInt32?
 
     /// The length that the origin has announced.
     var expectedBytes: Int64? {
@@ -42,40 +42,34 @@ final class FetchOutput: TransferSink {
         self.mustBeNew = mustBeNew
         if path == "-" {
             self.path = nil
-            place = "stdout"
-            (temporary, kept, mode) = (nil, nil, nil)
-            descriptor = STDOUT_FILENO
+            (file, kept, mode) = (nil, nil, nil)
             var status = stat()
             mayBlock = fstat(STDOUT_FILENO, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
             return
         }
         self.path = path
         var status = stat()
-        let exists = stat(path, &status) == 0
-        guard !exists || !mustBeNew else {
+        guard !mustBeNew || lstat(path, &status) != 0 else {
             throw Self.failure(path, "is there already; name another with -o")
         }
-        guard !exists || status.st_mode & S_IFMT != S_IFDIR else {
-            throw Self.failure(path, "is a directory")
+        do throws(OutputFileError) {
+            guard let place = try FileLocation.ofFile(path) else {
+                (file, kept, mode) = (try OutputFile(path), nil, nil)
+                mayBlock = true
+                return
+            }
+            mode = place.permissions.map { $0 & 0o777 }
+            mayBlock = false
+            kept = KeptFile(beside: place)
+            file =
+                if let kept {
+                    OutputFile(continuing: kept.file, named: kept.name, place)
+                } else {
+                    try OutputFile(place)
+                }
+        } catch {
+            throw Self.failure(path, error.reason)
         }
-        let resolved = realpath(path, nil)
-        defer { free(resolved) }
-        let whole = resolved.map { String(cString: $0) } ?? path
-        place = whole
-        mode = exists ? status.st_mode & 0o777 : nil
-        let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG
-        mayBlock = isSpecial
-        kept = isSpecial ? nil : KeptFile(beside: whole)
-        if let kept {
-            (temporary, descriptor) = (kept.path, kept.descriptor)
-            return
-        }
-        let directory = whole.lastIndex(of: "/").map { String(whole[...$0]) } ?? ""
-        let number = String(UInt32.random(in: 0...UInt32.max), radix: 16)
-        temporary = isSpecial ? nil : "\(directory).dray-fetch-\(getpid())-\(number)"
-        let flags = O_CLOEXEC | (isSpecial ? O_WRONLY : O_RDWR | O_CREAT | O_EXCL)
-        descriptor = open(temporary ?? path, flags, 0o666)
-        guard descriptor >= 0 else { throw Self.failure(path, systemErrorText(errno)) }
     }
 
     static func failure(_ path: String, _ reason: String) -> Failure {
@@ -83,7 +77,7 @@ final class FetchOutput: TransferSink {
     }
 
     private func failure(_ code: Int32) -> Failure {
-        Self.failure(path ?? place, systemErrorText(code))
+        Self.failure(path ?? "stdout", systemErrorText(code))
     }
 
     /// Begins again with the first byte. Throws where what was written cannot be taken back.
@@ -93,7 +87,7 @@ final class FetchOutput: TransferSink {
             guard ftruncate(descriptor, 0) == 0 else { throw failure(errno) }
         } else if hasWritten.load(ordering: .relaxed) {
             throw Self.failure(
-                path ?? place,
+                path ?? "stdout",
                 "cannot begin again, and the origin does not go on where it broke off")
         }
     }
@@ -146,47 +140,21 @@ final class FetchOutput: TransferSink {
     /// Makes the file durable and gives it its name. Throws `input.destination`; FILE is then as it
     /// was before.
     func keep() throws(Failure) {
-        guard let temporary else {
-            if path != nil { close(descriptor) }
-            return
+        do throws(OutputFileError) {
+            // As it was for who may read it; a new one as the umask has it.
+            try file?.keep(mode: mode, mustBeNew: mustBeNew)
+        } catch {
+            kept?.forget()
+            throw Self.failure(path ?? "stdout", error.reason)
         }
-        // As it was for who may read it; where that is refused, it is as a new one is.
-        if let mode { fchmod(descriptor, mode) }
-        let failed = fsync(descriptor) != 0 ? errno : enter(temporary)
-        if failed != nil { unlink(temporary) }
         kept?.forget()
-        // Only now: until then the lock keeps others from the name.
-        close(descriptor)
-        if let failed { throw failure(failed) }
-        syncDirectory()
-    }
-
-    private func enter(_ temporary: String) -> Int32? {
-        if mustBeNew {
-            if link(temporary, place) == 0 {
-                unlink(temporary)
-                return nil
-            }
-            // Not every file system has hard links.
-            guard errno == EPERM || errno == EOPNOTSUPP else { return errno }
-        }
-        return rename(temporary, place) == 0 ? nil : errno
-    }
-
-    private func syncDirectory() {
-        let directory = place.lastIndex(of: "/").map { String(place[...$0]) } ?? "."
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        fsync(descriptor)
-        close(descriptor)
     }
 
     /// Ends without FILE; what a pipe has got, it has. Answers how many bytes another run can go on
     /// with, which stay; 0 when nothing is left.
     func abandon() -> Int64 {
         let bytes = kept?.leave() ?? 0
-        if bytes == 0, let temporary { unlink(temporary) }
-        if path != nil { close(descriptor) }
+        if bytes == 0 { file?.abandon() }
         return bytes
     }
 }

@@ -1,5 +1,6 @@
 import Digest
 import Dispatch
+import FileSystem
 import Glibc
 import Model
 import Storage
@@ -11,8 +12,11 @@ import Synchronization
 /// One process has it at a time: it holds the file's lock. Safe from any thread.
 final class KeptFile: Sendable {
     let path: String
-    /// The owner closes it, and with that gives up the lock.
-    let descriptor: Int32
+    /// In the folder of the file.
+    let name: String
+    /// It holds the lock as long as it is open.
+    let file: FileDescriptor
+    private var descriptor: Int32 { file.rawValue }
     private var recordPath: String { path + ".record" }
     private let record = Mutex<PartialRecord?>(nil)
     /// Records are written here, one after the other, and not by who receives bytes.
@@ -22,18 +26,18 @@ final class KeptFile: Sendable {
     private static let minimumBytes: Int64 = 1 << 20
 
     /// Nil when it is another process's, or another user's, or cannot be made.
-    init?(beside place: String) {
-        let start = place.lastIndex(of: "/").map { place.index(after: $0) } ?? place.startIndex
-        path = "\(place[..<start]).\(place[start...]).dray-part"
+    init?(beside place: FileLocation) {
+        name = ".\(place.name).dray-part"
+        path = place.directoryPath + name
         guard let opened = Self.open(path) else { return nil }
-        descriptor = opened
+        file = FileDescriptor(owning: opened)
     }
 
     private static func open(_ path: String) -> Int32? {
         let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         // Between opening and locking, another process may have ended and renamed it.
         for _ in 1...3 {
-            let descriptor = Glibc.open(path, flags, 0o666)
+            let descriptor = Glibc.open(path, flags, 0o600)
             guard descriptor >= 0 else { return nil }
             var (held, named) = (stat(), stat())
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, isOwn(descriptor),

@@ -1,3 +1,4 @@
+import FileSystem
 import Glibc
 import Model
 import Planner
@@ -69,43 +70,17 @@ enum WholeFile {
     /// Writes `text` under a temporary name first; a pipe or device is written to as it is. Throws
     /// `input.destination`.
     static func write(_ text: String, to path: String) throws(Failure) {
-        var status = stat()
-        let isThere = stat(path, &status) == 0
-        let isSpecial = isThere && ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT)
-        let place = isSpecial ? path : "\(path).\(getpid()).tmp"
-        let flags = O_WRONLY | O_CLOEXEC | (isSpecial ? 0 : O_CREAT | O_TRUNC)
-        let descriptor = open(place, flags, 0o666)
-        guard descriptor >= 0 else { throw failure(path, errno) }
-        let code = writeAll(Array(text.utf8), to: descriptor)
-        close(descriptor)
-        if isSpecial, code == nil { return }
-        if let code {
-            if !isSpecial { unlink(place) }
-            throw failure(path, code)
-        }
-        guard rename(place, path) == 0 else {
-            let code = errno
-            unlink(place)
-            throw failure(path, code)
-        }
-    }
-
-    /// The errno value when that fails.
-    private static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
-        var written = 0
-        while written < bytes.count {
-            let count = bytes.withUnsafeBytes { buffer in
-                Glibc.write(
-                    descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
+        do throws(OutputFileError) {
+            let file = try OutputFile(path)
+            do throws(OutputFileError) {
+                try file.write(Array(text.utf8))
+            } catch {
+                file.abandon()
+                throw error
             }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return errno }
-            written += count
+            try file.keep()
+        } catch {
+            throw Failure("input.destination", "\(printable(path)): \(error.reason)")
         }
-        return nil
-    }
-
-    private static func failure(_ path: String, _ code: Int32) -> Failure {
-        Failure("input.destination", "\(printable(path)): \(systemErrorText(code))")
     }
 }

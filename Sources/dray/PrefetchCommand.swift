@@ -83,7 +83,9 @@ enum PrefetchCommand {
             let session = PrefetchSession(plan, display: display) { try remote.client() }
             return try await SessionRun.run([[session]], session, display)
         }
-        let cluster = try await EmbeddedCluster.prepare(try configuration(arguments))
+        var configuration = try configuration(arguments)
+        configuration.roots = try destination.roots
+        let cluster = try await EmbeddedCluster.prepare(configuration)
         let session = PrefetchSession(plan, display: display) {
             try CoordinatorClient(endpoints: cluster.coordinatorURL, token: cluster.token)
         }

@@ -1,6 +1,6 @@
 import CoordinatorClient
+import FileSystem
 import FoundationEssentials
-import Glibc
 import Model
 import Planner
 import Runtime
@@ -15,76 +15,31 @@ struct ReportWriter {
 
     /// Throws `input.destination` when no report could be written to `path`; leaves nothing behind.
     static func check(_ path: String, option: String = "report") throws(Failure) {
-        do throws(Failure) {
-            guard isSpecial(path) else { return try open(path).abandon() }
-            // To open it here and close it again would be the end of the file for a pipe's reader.
-            guard access(path, W_OK) == 0 else { throw failure(path, systemErrorText(errno)) }
+        do throws(OutputFileError) {
+            try OutputFile.check(path)
         } catch {
-            throw Failure(error.code, "--\(option) \(error.message)")
+            throw Failure(
+                "input.destination", "--\(option) \(printable(path)): \(error.reason)")
         }
-    }
-
-    /// True for a pipe or a device, `/dev/stdout` say, which a rename would replace.
-    private static func isSpecial(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT)
-    }
-
-    /// What is written to: a temporary file, to be renamed to `path`; or `path` itself where it is
-    /// special.
-    private struct Target {
-        let descriptor: Int32
-        let temporary: String?
-        /// `path` without symlinks: a rename is to replace what one leads to, and not the link.
-        let path: String
-
-        /// Closes the file and takes a temporary one away.
-        func abandon() {
-            close(descriptor)
-            if let temporary { unlink(temporary) }
-        }
-
-        /// Closes the file and gives a temporary one its name; the errno value when that fails.
-        func keep() -> Int32? {
-            close(descriptor)
-            guard let temporary, rename(temporary, path) != 0 else { return nil }
-            let code = errno
-            unlink(temporary)
-            return code
-        }
-    }
-
-    private static func open(_ path: String) throws(Failure) -> Target {
-        var status = stat()
-        if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
-            throw failure(path, "is a directory")
-        }
-        let resolved = realpath(path, nil)
-        defer { free(resolved) }
-        let place = resolved.map { String(cString: $0) } ?? path
-        let temporary = isSpecial(path) ? nil : "\(place).\(getpid()).tmp"
-        let flags = O_WRONLY | O_CLOEXEC | (temporary == nil ? 0 : O_CREAT | O_TRUNC)
-        let descriptor = Glibc.open(temporary ?? path, flags, 0o666)
-        guard descriptor >= 0 else { throw failure(path, systemErrorText(errno)) }
-        return Target(descriptor: descriptor, temporary: temporary, path: place)
-    }
-
-    private static func failure(_ path: String, _ reason: String) -> Failure {
-        Failure("input.destination", "\(printable(path)): \(reason)")
     }
 
     /// Reads the catalog's pages and writes the report.
     func write(_ status: CatalogStatus) async throws(Failure) {
-        let target = try Self.open(path)
-        var output = BufferedOutput(descriptor: target.descriptor)
+        let file: OutputFile
+        do throws(OutputFileError) { file = try OutputFile(path) } catch { throw failure(error) }
+        var output = BufferedOutput(file)
         do throws(Failure) {
             try await writeBody(status, to: &output)
             try output.flush(path)
         } catch {
-            target.abandon()
+            file.abandon()
             throw error
         }
-        if let code = target.keep() { throw Self.failure(path, systemErrorText(code)) }
+        do throws(OutputFileError) { try file.keep() } catch { throw failure(error) }
+    }
+
+    private func failure(_ error: OutputFileError) -> Failure {
+        Failure("input.destination", "\(printable(path)): \(error.reason)")
     }
 
     private func writeBody(
@@ -249,10 +204,10 @@ struct ReportWriter {
 
     /// Collects small pieces into few writes.
     private struct BufferedOutput {
-        let descriptor: Int32
+        private let file: OutputFile
         private var buffer: [UInt8] = []
 
-        init(descriptor: Int32) { self.descriptor = descriptor }
+        init(_ file: OutputFile) { self.file = file }
 
         mutating func append(_ text: some StringProtocol, _ path: String) throws(Failure) {
             buffer.append(contentsOf: text.utf8)
@@ -260,14 +215,10 @@ struct ReportWriter {
         }
 
         mutating func flush(_ path: String) throws(Failure) {
-            var offset = 0
-            while offset < buffer.count {
-                let count = buffer.withUnsafeBytes { bytes in
-                    Glibc.write(
-                        descriptor, bytes.baseAddress?.advanced(by: offset), bytes.count - offset)
-                }
-                guard count > 0 else { throw ReportWriter.failure(path, systemErrorText(errno)) }
-                offset += count
+            do throws(OutputFileError) {
+                try file.write(buffer)
+            } catch {
+                throw Failure("input.destination", "\(printable(path)): \(error.reason)")
             }
             buffer.removeAll(keepingCapacity: true)
         }

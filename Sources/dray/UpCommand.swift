@@ -1,6 +1,7 @@
 import Embedded
 import Model
 import Runtime
+import Storage
 
 /// `dray up`: a private cluster for as long as the command runs.
 enum UpCommand {
@@ -15,7 +16,8 @@ enum UpCommand {
             replaces it.
 
             Listening beyond loopback, it fetches what others ask for: private and loopback addresses \
-            are refused then unless --allow-addresses holds them.
+            are refused then unless --allow-addresses holds them, and sites are written in the directories \
+            of --root alone.
             """,
         options: [
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
@@ -23,6 +25,7 @@ enum UpCommand {
             CommandOption(
                 "listen", .text(placeholder: "ADDR:PORT"),
                 help: "Where the coordinator listens. Default: \(CommonOptions.defaultListen)."),
+            RootOptions.root,
         ] + TransferOptions.all
     ) { arguments in
         do {
@@ -45,13 +48,27 @@ enum UpCommand {
             configuration.addressPolicy = try TransferOptions.addressPolicy(
                 arguments, allowsPrivate: listen.isLoopback)
             configuration.origins = try TransferOptions.origins(arguments)
+            configuration.roots = try roots(arguments, listen)
             let cluster = try await EmbeddedCluster.prepare(configuration)
+            ServiceUser.warn("up")
             let announcer = Announcer(cluster)
             return await runServices(
                 cluster.stages + [[announcer]], graceSeconds: CommonOptions.drainSeconds + 6)
         } catch {
             return Console.fail(error)
         }
+    }
+
+    /// On loopback the sites that its own user submits; beyond it, those of `--root`.
+    private static func roots(
+        _ arguments: Arguments, _ listen: ListenAddress
+    ) throws(UsageError) -> SiteRoots {
+        guard listen.isLoopback else {
+            return try RootOptions.required(
+                arguments,
+                because: "beyond loopback, others who submit a catalog could name any directory")
+        }
+        return try RootOptions.roots(arguments) ?? .anySite
     }
 
     /// Prints what other processes need to use the cluster once it runs; the last service to start.

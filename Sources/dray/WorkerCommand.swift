@@ -13,6 +13,9 @@ enum WorkerCommand {
             SIGTERM or Ctrl-C drains it: transfers under way are finished, the rest given back. \
             While no coordinator answers, it goes on trying.
 
+            It writes to sites in the directories of --root alone, whatever a coordinator asks for, and gets \
+            no jobs of others.
+
             It fetches what others ask for, so private and loopback addresses are refused unless \
             --allow-addresses holds them, or all its coordinators are on this machine's loopback; \
             link-local and metadata addresses always are.
@@ -22,6 +25,7 @@ enum WorkerCommand {
                 "coordinator", .text(placeholder: "URL"),
                 help: "The coordinator, or several separated by commas. Default: "
                     + "$DRAY_COORDINATOR."),
+            RootOptions.root,
             CommandOption(
                 "queue", .text(placeholder: "NAME"), repeatable: true,
                 help: "Take jobs of this queue only; may be given more than once. Default: every "
@@ -43,7 +47,10 @@ enum WorkerCommand {
             }
             var configuration = WorkerService.Configuration(
                 coordinators: coordinator.split(separator: ",").map(String.init),
-                token: try Secrets.requiredToken(), queues: arguments.texts("queue"),
+                token: try Secrets.requiredToken(),
+                roots: try RootOptions.required(
+                    arguments, because: "whoever may submit a catalog could name any directory"),
+                queues: arguments.texts("queue"),
                 connections: arguments.integer("connections")
                     ?? CommonOptions.defaultConnections,
                 name: "\(hostName)-\(getpid())",
@@ -55,6 +62,7 @@ enum WorkerCommand {
             configuration.origins = try TransferOptions.origins(arguments)
             configuration.isAlone = true
             let worker = try WorkerService(configuration)
+            ServiceUser.warn("worker")
             return await runServices(
                 [[worker]], graceSeconds: CommonOptions.drainSeconds + 6)
         } catch {

@@ -1,5 +1,6 @@
 import CoordinatorClient
 import Model
+import Storage
 import TestSupport
 import Testing
 import Transfer
@@ -14,7 +15,9 @@ import Transfer
         let edge = try TemporaryDirectory("edge")
         let worker = try WorkerService(
             WorkerService.Configuration(
-                coordinators: ["http://127.0.0.1:9"], token: .test, name: "w"))
+                coordinators: ["http://127.0.0.1:9"], token: .test,
+                roots: SiteRoots(existing: [edge.path]),
+                name: "w"))
         defer {
             worker.engine.shutdown()
             worker.client.shutdown()

@@ -16,7 +16,7 @@ final class ScriptedCoordinator: Sendable {
     let worker: WorkerService
     private let task: Task<Void, any Error>
 
-    private init(connections: Int, partBytes: Int64) throws {
+    private init(connections: Int, partBytes: Int64, roots: SiteRoots?) throws {
         let script = Script()
         self.script = script
         edge = try TemporaryDirectory("edge")
@@ -24,17 +24,19 @@ final class ScriptedCoordinator: Sendable {
         worker = try WorkerService(
             WorkerService.Configuration(
                 coordinators: ["http://127.0.0.1:\(server.port)"], token: .test,
-                connections: connections, name: "w", durability: .none,
+                roots: try roots ?? SiteRoots(existing: [edge.path]), connections: connections,
+                name: "w", durability: .none,
                 partBytes: partBytes, splitBelowBytesPerSecond: .infinity, drainSeconds: 1))
         task = Task { [worker] in try await worker.run() }
     }
 
     /// Runs a test with one worker and stops everything.
     static func with(
-        connections: Int = 8, partBytes: Int64 = 64 << 20,
+        connections: Int = 8, partBytes: Int64 = 64 << 20, roots: SiteRoots? = nil,
         _ body: (ScriptedCoordinator) async throws -> Void
     ) async throws {
-        let coordinator = try ScriptedCoordinator(connections: connections, partBytes: partBytes)
+        let coordinator = try ScriptedCoordinator(
+            connections: connections, partBytes: partBytes, roots: roots)
         let result: Result<Void, any Error>
         do {
             result = .success(try await body(coordinator))
@@ -53,11 +55,12 @@ final class ScriptedCoordinator: Sendable {
     @discardableResult
     func grant(
         _ urls: [String], shares: [OriginShare]? = nil, cooling: [OriginCooldown]? = nil,
-        space: SiteSpace? = nil, lease: LeaseID = UUID().uuidString.lowercased()
+        space: SiteSpace? = nil, lease: LeaseID = UUID().uuidString.lowercased(),
+        site: String? = nil
     ) -> [JobID] {
         var grant = LeaseGrant(
             lease: lease, seconds: 30,
-            sites: ["1": "file://\(edge.path)"], jobs: urls.map { script.job($0) })
+            sites: ["1": site ?? "file://\(edge.path)"], jobs: urls.map { script.job($0) })
         grant.shares = shares
         grant.cooling = cooling
         grant.siteSpace = space.map { [$0] }
@@ -72,6 +75,7 @@ final class ScriptedCoordinator: Sendable {
 
     func answerSplits(_ answer: SplitAnswer) { script.state.withLock { $0.split = answer } }
 
+    var requests: [LeaseRequest] { script.state.withLock { $0.requests } }
     var heartbeats: [Heartbeat] { script.state.withLock { $0.heartbeats } }
     var reports: [JobReport] { script.state.withLock { $0.reports } }
     var holdsNothing: Bool { worker.held.isEmpty }
@@ -87,6 +91,7 @@ private final class Script: Sendable {
     struct State {
         var grants: [LeaseGrant] = []
         var answer = HeartbeatAnswer(leases: [], seconds: 30)
+        var requests: [LeaseRequest] = []
         var heartbeats: [Heartbeat] = []
         var reports: [JobReport] = []
         /// What a request to divide a file is answered with; nil for an error.
@@ -128,7 +133,12 @@ private final class Script: Sendable {
     func answer(_ request: HTTPRequest) async -> HTTPResponse {
         let body = Data(request.body)
         switch request.segments.last {
-        case "leases": return Self.json(await nextGrant())
+        case "leases":
+            guard let wanted = try? JSONDecoder().decode(LeaseRequest.self, from: body) else {
+                break
+            }
+            state.withLock { $0.requests.append(wanted) }
+            return Self.json(await nextGrant())
         case "heartbeats":
             guard let beat = try? JSONDecoder().decode(Heartbeat.self, from: body) else { break }
             return Self.json(

@@ -41,11 +41,17 @@ final class ProcessCluster {
     }
 
     @discardableResult
-    func startWorker(_ options: [String]) throws -> ChildProcess {
-        let worker = try DrayProcess.start(["worker", "--coordinator", urls] + options)
+    func startWorker(
+        _ options: [String], roots: [String] = ProcessCluster.roots
+    ) throws -> ChildProcess {
+        let worker = try DrayProcess.start(
+            ["worker", "--coordinator", urls] + roots.flatMap { ["--root", $0] } + options)
         workers.append(worker)
         return worker
     }
+
+    /// Where temporary directories of tests lie.
+    static let roots = ["/tmp", "/dev/shm"]
 
     func waitForWorkers(_ count: Int) async throws {
         try await waitUntil(deadlineSeconds: 30, "the first heartbeat of \(count) workers") {

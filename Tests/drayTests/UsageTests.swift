@@ -94,13 +94,16 @@ import Testing
             ["prefetch", "good.txt", "--to", "edge", "--durability", "maybe"],
             "--durability is 'maybe'"
         ),
-        (["worker", "--coordinator", "http://h", "--durability", "x"], "--durability is 'x'"),
+        (
+            ["worker", "--coordinator", "http://h", "--root", "/tmp", "--durability", "x"],
+            "--durability is 'x'"
+        ),
         (["site", "set", "edge", "--floor", "lots"], "--floor is 'lots'"),
         (["site", "set", "edge", "--quota", "0"], "--quota is '0'"),
         (
             [
                 "prefetch", "good.txt", "--to", "edge", "--report",
-                String(repeating: "r", count: 250),
+                String(repeating: "r", count: 256),
             ],
             "File name too long"
         ),
@@ -120,7 +123,16 @@ import Testing
         (["up", "--listen", "nowhere"], "--listen is 'nowhere'"),
         (["coordinator", "--database", "x"], "--listen is missing"),
         (["worker"], "--coordinator is missing"),
-        (["worker", "--coordinator", "ftp://x"], "ftp://x"),
+        (["worker", "--coordinator", "ftp://x", "--root", "/tmp"], "ftp://x"),
+        (["worker", "--coordinator", "http://h"], "--root is missing"),
+        (["worker", "--coordinator", "http://h", "--root", "edge"], "not an absolute path"),
+        (["worker", "--coordinator", "http://h", "--root", "/"], "is the whole file system"),
+        (["worker", "--coordinator", "http://h", "--root", "/tmp/.."], "is the whole file system"),
+        (
+            ["worker", "--coordinator", "http://h", "--root", "/no/such"],
+            "\"/no/such\" cannot be a root"
+        ),
+        (["worker", "--coordinator", "http://h", "--root", "/etc/passwd"], "is not a directory"),
         (["database", "migrate"], "--database is missing"),
         (
             ["database", "migrate", "--database", "x", "--database-file", "y"],

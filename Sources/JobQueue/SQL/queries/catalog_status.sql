@@ -8,12 +8,13 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.pr
        n.bytes, n.adopted_bytes, n.retries,
        coalesce(extract(epoch FROM coalesce(c.ended_at, now()) - c.started_at), 0)::float8
            AS seconds,
-       CASE WHEN f.code IS NOT NULL THEN f.code ELSE coalesce(r.code, x.trouble_code, b.code) END
+       CASE WHEN f.code IS NOT NULL THEN f.code ELSE coalesce(y.code, r.code, x.trouble_code, b.code) END
            AS trouble_code,
-       CASE WHEN f.code IS NOT NULL THEN t.fault_message ELSE coalesce(r.message, x.trouble_message, b.message)
+       CASE WHEN f.code IS NOT NULL THEN t.fault_message
+            ELSE coalesce(y.message, r.message, x.trouble_message, b.message)
        END AS trouble_message,
        CASE WHEN f.code IS NOT NULL THEN extract(epoch FROM now() - t.fault_since)::float8
-            ELSE coalesce(r.seconds, x.trouble_seconds, b.seconds) END AS trouble_seconds,
+            ELSE coalesce(y.seconds, r.seconds, x.trouble_seconds, b.seconds) END AS trouble_seconds,
        p.received AS receiving_bytes,
        CASE WHEN n.segments_done + p.transfers > 0 THEN
            least(n.bytes + p.expected
@@ -49,6 +50,15 @@ CROSS JOIN LATERAL (
 ) AS p
 -- Nothing of it goes on while its site cannot be written.
 CROSS JOIN LATERAL (SELECT CASE WHEN c.state = 'running' THEN t.fault_code END AS code) AS f
+-- Nor while no worker that is heard of may write to it; since the last of them came.
+LEFT JOIN LATERAL (
+    SELECT 'storage.outsideRoots' AS code,
+           format('%s lies outside of the roots of all workers: %s', t.storage_url, o.roots) AS message,
+           (SELECT extract(epoch FROM now() - max(first_seen)) FROM worker
+            WHERE last_seen > now() - interval '60 seconds')::float8 AS seconds
+    FROM (SELECT CASE WHEN c.state = 'running' THEN outside_roots(t.id) END AS roots OFFSET 0) AS o
+    WHERE o.roots IS NOT NULL
+) AS y ON true
 -- Nor when all that is left waits for room.
 LEFT JOIN LATERAL (
     SELECT (array_agg(d.failure_code ORDER BY d.id))[1] AS code,

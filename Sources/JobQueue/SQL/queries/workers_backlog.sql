@@ -1,7 +1,7 @@
 -- $1 a queue's name, or null for all. What each running catalog lacks, leased or not: segments, and of
 -- titles that are not resolved yet at least one each.
 SELECT q.state <> 'paused' AND NOT t.schedule_closed AS is_open,
-       t.fault_code IS NOT NULL AS is_faulty,
+       t.fault_code IS NOT NULL OR outside_roots(t.id) IS NOT NULL AS is_faulty,
        greatest(c.segments - c.segments_done - c.segments_failed + n.segments,
                 c.assets - c.assets_completed - c.assets_failed + n.assets, 0)::bigint AS jobs,
        extract(epoch FROM c.deadline - now())::float8 AS deadline_seconds,

@@ -1,5 +1,3 @@
-package import Model
-
 /// Where a site stores its objects: `file:///absolute/path`.
 ///
 /// Canonical: one spelling a directory (no doubled or trailing slash), so that equal sites compare
@@ -88,5 +86,20 @@ extension StorageURL: CustomStringConvertible {
             }
         }
         return text
+    }
+}
+
+extension StorageURL {
+    /// Tells whether this is the directory of `root`, or lies below it, by the components of their paths.
+    package func isWithin(_ root: StorageURL) -> Bool {
+        Self.isSite(description, within: root.description)
+    }
+
+    /// The same of two URLs in their canonical text, by bytes: `outside_roots` of the queue's schema does as this.
+    package static func isSite(_ site: String, within root: String) -> Bool {
+        let (site, root) = (site.utf8, root.utf8)
+        guard site.starts(with: root) else { return false }
+        return site.count == root.count
+            || site.dropFirst(root.count).first == UInt8(ascii: "/")
     }
 }

@@ -1,5 +1,4 @@
 import Model
-import Storage
 import Testing
 
 @Suite struct StorageURLTests {

@@ -1,0 +1,2 @@
+-- What workers that have gone may have written to says nothing.
+UPDATE worker SET roots = NULL, refused_sites = '{}' WHERE roots IS NOT NULL OR refused_sites <> '{}'

@@ -1,0 +1,177 @@
+internal import FileSystem
+internal import Glibc
+package import Model
+
+/// The directories that a worker may write to, whatever a coordinator asks it for.
+///
+/// A site is the directory of a root, or lies below it. Its directory is opened from the root's, so that neither `..`
+/// nor a symlink below the root leads outside. A value; safe to use from any thread.
+package struct SiteRoots: Sendable {
+    private struct Root: Sendable {
+        /// As the operator names it, and without the symlinks of its path: sites may have either name.
+        let names: [StorageURL]
+        let directory: RootDirectory
+    }
+
+    /// Nil for any site.
+    private let roots: [Root]?
+
+    private init(_ roots: [Root]?) { self.roots = roots }
+
+    /// Every site: for a private cluster, whose sites are named by the user that it runs as.
+    package static let anySite = SiteRoots(nil)
+
+    /// Directories that are there, given by their absolute paths; symlinks on the way to them are followed now, once.
+    ///
+    /// Throws `input.destination` for a path that is not absolute, leads to no directory or to `/`, or when there are
+    /// more than `WireLimits.rootsPerWorker` of their names.
+    package init(existing paths: [String]) throws(Failure) {
+        roots = try paths.map { path throws(Failure) in try Self.root(path) }
+        guard (urls ?? []).count <= WireLimits.rootsPerWorker else {
+            throw Failure(
+                "input.destination",
+                "\(paths.count) roots were given; allowed: \(WireLimits.rootsPerWorker) in all, with "
+                    + "those without symlinks where these have other names.")
+        }
+    }
+
+    /// One directory, which is made with its missing parents when it is first written to.
+    package init(making url: StorageURL) {
+        roots = [Root(names: [url], directory: RootDirectory(path: url.path, isMade: true))]
+    }
+
+    private static func root(_ path: String) throws(Failure) -> Root {
+        func refuse(_ reason: String) -> Failure {
+            Failure("input.destination", "\(path.prefix(200).debugDescription) \(reason)")
+        }
+        guard path.hasPrefix("/") else { throw refuse("is not an absolute path") }
+        guard let found = realpath(path, nil) else {
+            throw refuse("cannot be a root: \(SystemError.last("realpath").reason)")
+        }
+        defer { free(found) }
+        guard let text = String(validatingCString: found),
+            let resolved = try? StorageURL(directory: text)
+        else { throw refuse("leads to a directory whose name is not UTF-8") }
+        guard resolved.path != "/" else { throw refuse("is the whole file system") }
+        guard (try? FileStatus.of(text).kind) == .directory else {
+            throw refuse("is not a directory")
+        }
+        let named = try? StorageURL(directory: path)
+        return Root(
+            names: named == resolved ? [resolved] : [named, resolved].compactMap(\.self),
+            directory: RootDirectory(path: resolved.path, isMade: false))
+    }
+
+    /// What coordinators are told; nil for any site.
+    package var urls: [String]? {
+        roots.map { roots in
+            var known: Set<String> = []
+            return roots.flatMap(\.names).map(\.description).filter { known.insert($0).inserted }
+        }
+    }
+
+    /// Where a site lies. Throws `storage.outsideRoots`. Looks at names only.
+    package func check(_ site: StorageURL) throws(Failure) { _ = try place(of: site) }
+
+    func place(of site: StorageURL) throws(Failure) -> SitePlace {
+        guard let roots else {
+            return SitePlace(root: RootDirectory(path: site.path, isMade: true), below: [])
+        }
+        for root in roots {
+            guard let name = root.names.first(where: { site.isWithin($0) }) else { continue }
+            let below = pathComponents(of: site.path).dropFirst(pathComponents(of: name.path).count)
+            return SitePlace(root: root.directory, below: below.map(String.init))
+        }
+        throw Failure(
+            "storage.outsideRoots",
+            "\(site) lies outside of this worker's roots: "
+                + (urls ?? []).joined(separator: ", "))
+    }
+}
+
+/// A root's directory.
+struct RootDirectory: Sendable {
+    /// Of one that is not made: without symlinks.
+    let path: String
+    /// Made with its missing parents, through symlinks as well; otherwise it has to be there, and no symlink on the way.
+    let isMade: Bool
+
+    func open() throws(SystemError) -> FileDescriptor {
+        guard isMade else {
+            return try FileDescriptor.open("/", O_RDONLY | O_DIRECTORY)
+                .openDirectory(String(path.dropFirst()))
+        }
+        if let root = try? FileDescriptor.open(path, O_RDONLY | O_DIRECTORY) { return root }
+        var parent = try FileDescriptor.open("/", O_RDONLY | O_DIRECTORY)
+        var made = ""
+        for component in pathComponents(of: path) {
+            made += "/" + component
+            do throws(SystemError) {
+                parent = try FileDescriptor.open(made, O_RDONLY | O_DIRECTORY)
+            } catch {
+                if error.code != ENOENT { throw error }
+                let isNew = try parent.makeDirectory(named: String(component))
+                if isNew { try parent.sync() }
+                parent = try FileDescriptor.open(made, O_RDONLY | O_DIRECTORY)
+            }
+        }
+        return parent
+    }
+}
+
+/// A site's directory: that of a root, or one below it.
+struct SitePlace: Sendable {
+    let root: RootDirectory
+    /// From the root to the site; empty for the root itself.
+    let below: [String]
+
+    /// Where the site is looked up; tells of changes only.
+    var path: String { ([root.path] + below).joined(separator: "/") }
+
+    /// Opens the site's directory, made below the root when it is missing.
+    ///
+    /// Throws `storage.outsideRoots` where a symlink leads outside of the root, or stands in the root's own path.
+    func open() throws(Failure) -> FileDescriptor {
+        do throws(SystemError) {
+            let opened = try root.open()
+            return below.isEmpty ? opened : try openOrMake(in: opened)
+        } catch {
+            let isOfOperator = root.isMade && below.isEmpty
+            guard !isOfOperator, [EXDEV, ELOOP].contains(error.code) else { throw Failure(error) }
+            throw Failure(
+                "storage.outsideRoots",
+                "\(path): a symlink stands in the way, which leads outside of the root \(root.path)"
+            )
+        }
+    }
+
+    private func openOrMake(in root: FileDescriptor) throws(SystemError) -> FileDescriptor {
+        func open(_ path: String) throws(SystemError) -> FileDescriptor {
+            try root.open(path, O_RDONLY | O_DIRECTORY, resolution: .beneath)
+        }
+        do throws(SystemError) {
+            return try open(below.joined(separator: "/"))
+        } catch {
+            if error.code != ENOENT { throw error }
+        }
+        var (parent, made) = (root, "")
+        for component in below {
+            made += made.isEmpty ? component : "/" + component
+            do throws(SystemError) {
+                parent = try open(made)
+            } catch {
+                if error.code != ENOENT { throw error }
+                let isNew = try parent.makeDirectory(named: component)
+                if isNew { try parent.sync() }
+                do throws(SystemError) {
+                    parent = try open(made)
+                } catch {
+                    guard error.code == ENOENT, !isNew else { throw error }
+                    // A symlink that leads nowhere.
+                    throw SystemError(code: EEXIST, operation: error.operation)
+                }
+            }
+        }
+        return parent
+    }
+}

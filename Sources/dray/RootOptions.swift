@@ -1,0 +1,59 @@
+import Glibc
+import Model
+import Runtime
+import Storage
+
+/// The directories that workers may write to.
+enum RootOptions {
+    static let root = CommandOption(
+        "root", .text(placeholder: "DIR"), repeatable: true,
+        help: "Write only to sites in DIR or below it; may be given more than once. Default: "
+            + "$\(variable), with : between several.")
+
+    private static let variable = "DRAY_ROOTS"
+
+    /// `--root`, or else the environment's; nil without either.
+    static func roots(_ arguments: Arguments) throws(UsageError) -> SiteRoots? {
+        let given = arguments.texts("root")
+        let source = given.isEmpty ? variable : "--root"
+        let paths =
+            given.isEmpty
+            ? (DrayCommand.environment[variable] ?? "").split(separator: ":").map(String.init)
+            : given
+        guard !paths.isEmpty else { return nil }
+        do throws(Failure) {
+            return try SiteRoots(existing: paths)
+        } catch {
+            throw UsageError(
+                "\(source): \(printable(error.message))",
+                hint: "Name directories that are there by absolute paths, below /.")
+        }
+    }
+
+    /// As `roots`; throws without any.
+    ///
+    /// - Parameter whom: who may have something written otherwise.
+    static func required(
+        _ arguments: Arguments, because whom: String
+    ) throws(UsageError) -> SiteRoots {
+        if let roots = try roots(arguments) { return roots }
+        throw UsageError(
+            "--root is missing: \(whom)",
+            hint: "Write --root DIR, or set \(variable): the directory that holds the sites.")
+    }
+}
+
+/// The user that a process of a cluster should run as.
+enum ServiceUser {
+    /// Warns who runs it as root: what it writes, and what it is made to write, is then bound by nothing else.
+    static func warn(_ component: String) {
+        guard geteuid() == 0 else { return }
+        Logger(component).warning(
+            "running as root",
+            [
+                "hint":
+                    "run it as a system user of its own: `useradd --system dray`, then `setpriv --reuid dray "
+                    + "--regid dray --init-groups`, or User=dray of systemd; docs/operations.md"
+            ])
+    }
+}
