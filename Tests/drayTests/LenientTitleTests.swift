@@ -33,7 +33,8 @@ extension EndToEnd {
             let prefetch = try home.prefetch(list)
             #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
             #expect(prefetch.output.contains("3 titles with manifests that break rules"))
-            #expect(prefetch.output.contains("hls.duration; RFC 8216, 4.3.2.1"))
+            #expect(prefetch.output.contains("hls.mixedTags; RFC 8216, 4.1"))
+            #expect(prefetch.output.contains("and 4 more warnings"))
             #expect(try Self.warnings(home) == Self.titles)
 
             let site = "\(home.edge)/127.0.0.1:\(origin.port)"
