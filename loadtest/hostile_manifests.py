@@ -224,6 +224,43 @@ def documents():
     ]
 
 
+def lenient_documents():
+    """As `documents`: what breaks rules and is read past, as much of it as can be, and its flaw behind that."""
+    refused, live, many = "manifest.uriRefused", "manifest.live", "manifest.tooMany"
+    bad = '<Representation width="x" height="y" id="%s"/>'
+    return [
+        ("lenient playlist: durations, file:", refused,
+         lambda: playlist(lambda n: "#EXTINF:\n%s\n" % name(n, 20), segment("file:///etc/passwd"))),
+        ("lenient playlist: byte ranges, file:", refused,
+         lambda: playlist(lambda n: "#EXTINF:1\n#EXT-X-BYTERANGE:%d\n%s\n" % (n + 1, name(n, 6)),
+                          segment("file:///etc/passwd"))),
+        ("lenient playlist: both kinds", refused,
+         lambda: playlist(lambda n: "#EXT-X-GAP\n", "#EXT-X-STREAM-INF:A=1\nfile:///etc/passwd\n",
+                          most=10**7)),
+        ("lenient playlist: attributes twice", refused,
+         lambda: playlist(lambda n: "#EXT-X-MAP:%s,URI=\"%s\"\n" % ("A=1," * 62, name(n, 6)),
+                          segment("file:///etc/passwd"))),
+        ("lenient playlist: without #EXTM3U", live,
+         lambda: filled("#" * 60_000 + "\n#EXTINF:1\n", lambda n: segment(name(n, 20)), "", "",
+                        PLAYLIST_BYTES)),
+        ("lenient MPD: late templates, file:", refused,
+         lambda: mpd(period("".join(representation("", str(n)) for n in range(29_000))
+                            + template("a") * 400_000 + representation(FILE, LAST)), 10)),
+        ("lenient MPD: late lists, file:", many,
+         lambda: mpd(period("".join(representation("", str(n)) for n in range(1_000))
+                            + "<SegmentList>%s</SegmentList>" % "".join(
+                                url(name(n, 12)) for n in range(300_000))
+                            + representation(FILE, LAST)), 10)),
+        ("lenient MPD: prefixes, file:", refused,
+         lambda: mpd(period('<a:b c:d=""/>' * 499_000 + representation(FILE)), 10)),
+        ("lenient MPD: numbers, file:", refused,
+         lambda: represented(lambda n: bad % n, representation(FILE, LAST))),
+        ("lenient MPD: identifiers, file:", refused,
+         lambda: represented(lambda n: representation(template("$x" * 300), str(n)),
+                             representation(FILE, LAST))),
+    ]
+
+
 def write(path, make):
     """In a process of its own: the most that a child has resident begins with what its parent has."""
     child = os.fork()
@@ -239,13 +276,13 @@ def write(path, make):
         raise SystemExit(f"{path} could not be written")
 
 
-def measure(dray, path, form):
+def measure(dray, path, form, options):
     """Code, seconds, MiB of one run."""
     read, write = os.pipe()
     began = time.monotonic()
     child = os.posix_spawn(
         dray, [dray, "inspect", str(path), "--base", "http://h.example/a/b/m." + form, "--segments",
-               "--json"],
+               "--json"] + options,
         os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, write, 1), (os.POSIX_SPAWN_CLOSE, read)])
     os.close(write)
     # Of a manifest that is taken there may be much more.
@@ -265,13 +302,15 @@ def main():
     rows = []
     failed = False
     print(f"{'manifest':<36} {'MiB':>5}  {'code':<21} {'seconds':>8} {'most':>6} {'MiB resident':>13}")
-    for title, wanted, make in documents():
+    # What is read past would be no flaw.
+    cases = [(case, ["--strict"]) for case in documents()] + [(case, []) for case in lenient_documents()]
+    for (title, wanted, make), how in cases:
         if options.only and options.only not in title:
             continue
-        form = "m3u8" if title.startswith("playlist") else "mpd"
+        form = "m3u8" if "playlist" in title else "mpd"
         path = pathlib.Path(options.work) / ("m." + form)
         write(path, make)
-        runs = [measure(options.dray, path, form) for _ in range(options.rounds)]
+        runs = [measure(options.dray, path, form, how) for _ in range(options.rounds)]
         codes = {run[0] for run in runs}
         seconds = statistics.median(run[1] for run in runs)
         most = max(run[1] for run in runs)

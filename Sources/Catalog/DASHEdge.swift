@@ -27,8 +27,9 @@ struct DASHEdge {
     private let manifest: WebURL
     /// Elements that go, and those that stand in them.
     private var dropped: Set<Int> = []
-    /// Levels that have a base by now; and those within which another level has one.
-    private var levelsWithBase: Set<Int> = []
+    /// Of each level its first BaseURL, which counts, wherever it stands in the level.
+    private var firstBases: [Int: Int] = [:]
+    /// Levels within which another level has a BaseURL.
     private var outerLevels: Set<Int> = []
     /// Bytes that were put together and looked through so far.
     private var looked = 0
@@ -46,7 +47,10 @@ struct DASHEdge {
         elements = MarkupScanner(
             bytes, Self.names, attributes: Self.attributes, leaf: ("SegmentURL", Self.mayMiss))
         try drop(wanted)
-        for element in elements where element.name == "BaseURL" && element.parent >= 0 {
+        for number in elements.indices where elements[number].name == "BaseURL" {
+            let element = elements[number]
+            guard element.parent >= 0 else { continue }
+            if firstBases[element.parent] == nil { firstBases[element.parent] = number }
             var place = elements[element.parent].parent
             while place >= 0, outerLevels.insert(place).inserted { place = elements[place].parent }
         }
@@ -104,10 +108,12 @@ struct DASHEdge {
     private mutating func read(_ place: Int) throws(Failure) {
         let element = elements[place]
         switch element.name {
-        case "MPD": bases[place] = manifest
-        case "Period", "AdaptationSet", "Representation":
+        case "MPD", "Period", "AdaptationSet", "Representation":
             bases[place] = bases[element.parent] ?? manifest
-        case "BaseURL": try readBase(element)
+            if let first = firstBases[place] { try readBase(elements[first]) }
+        case "BaseURL":
+            // The others of a level are alternatives.
+            if firstBases[element.parent] != place { edits.append(ManifestEdit(element.bytes)) }
         case "Location", "PatchLocation", "ContentSteering":
             edits.append(ManifestEdit(element.bytes))
         case "SegmentTemplate":
@@ -130,12 +136,6 @@ struct DASHEdge {
 
     private mutating func readBase(_ element: MarkupScanner.Element) throws(Failure) {
         let level = element.parent
-        guard level >= 0 else { return }
-        // The first of a level counts.
-        guard levelsWithBase.insert(level).inserted else {
-            edits.append(ManifestEdit(element.bytes))
-            return
-        }
         let outer = bases[level] ?? manifest
         guard !bytes[element.content].contains(ASCII.less) else {
             throw Failure(

@@ -10,7 +10,8 @@ extension DASHManifest {
 
         /// `failure` makes a failure of a code and what is wrong.
         init(
-            _ representation: Representation, _ failure: (FailureCode, String) -> Failure
+            _ representation: Representation, isStrict: Bool,
+            _ failure: (FailureCode, String) -> Failure
         ) throws(Failure) {
             let addressing = representation.addressing
             guard addressing.kind == .template else { return }
@@ -20,7 +21,8 @@ extension DASHManifest {
                 guard let text else { return nil }
                 do throws(DASHTemplate.Malformed) {
                     return try DASHTemplate(
-                        text, use, id: representation.id, bandwidth: representation.bandwidth)
+                        text, use, id: representation.id, bandwidth: representation.bandwidth,
+                        isStrict: isStrict)
                 } catch {
                     throw failure(
                         "manifest.malformed",
@@ -52,6 +54,10 @@ extension DASHManifest {
         let rendition: Int
         /// The MPD itself, which is no segment.
         let manifest: WebURL
+        /// It is refused where the manifest is named, and passed over otherwise.
+        let isStrict: Bool
+        /// The manifest was named.
+        private(set) var namesManifest = false
         /// Makes a failure of a code and what is wrong.
         let failure: (FailureCode, String) -> Failure
         /// Bytes of references that were resolved, by those before it as well.
@@ -62,7 +68,7 @@ extension DASHManifest {
 
         init(
             base: ReferenceBase, others: [ReferenceBase], namingBase: ReferenceBase?,
-            role: SegmentRole, rendition: Int, manifest: WebURL, resolvedBytes: Int,
+            role: SegmentRole, rendition: Int, manifest: WebURL, isStrict: Bool, resolvedBytes: Int,
             failure: @escaping (FailureCode, String) -> Failure
         ) {
             self.base = base
@@ -71,6 +77,7 @@ extension DASHManifest {
             self.role = role
             self.rendition = rendition
             self.manifest = manifest
+            self.isStrict = isStrict
             self.resolvedBytes = resolvedBytes
             self.failure = failure
         }
@@ -88,7 +95,7 @@ extension DASHManifest {
             if isPlain, try plain(base, buffer, role, rendition) {
                 return try countBytes(isPlain: true)
             }
-            let segment = try segment(role, range, seconds)
+            guard let segment = try segment(role, range, seconds) else { return }
             if isOfTemplate { try checkQuery(of: segment) }
             try body(segment)
         }
@@ -117,10 +124,10 @@ extension DASHManifest {
             }
         }
 
-        /// What the buffer refers to.
+        /// What the buffer refers to; nil for the manifest.
         private mutating func segment(
             _ role: SegmentRole, _ range: SegmentRange?, _ seconds: Double?
-        ) throws(Failure) -> ManifestSegment {
+        ) throws(Failure) -> ManifestSegment? {
             let all = buffer.indices
             try countBytes(isPlain: base.plainQueryStart(buffer, all) != nil)
             let url: WebURL
@@ -138,8 +145,12 @@ extension DASHManifest {
                     error.refusal,
                     "the URI \(error.detail), given \(Redaction.shown(buffer, all))")
             }
-            guard url != manifest else {
-                throw failure("manifest.malformed", "it names the manifest itself")
+            if url == manifest {
+                guard !isStrict else {
+                    throw failure("manifest.malformed", "it names the manifest itself")
+                }
+                namesManifest = true
+                return nil
             }
             var segment = ManifestSegment(
                 ManifestReference(url: url, named: named, line: 0), role, rendition: rendition,
@@ -192,12 +203,12 @@ extension DASHManifest {
             }
         }
 
-        /// The first segment of a run.
+        /// The first segment of a run; nil for the manifest.
         mutating func first(
             of run: DASHTimeline.Run, _ media: DASHTemplate
-        ) throws(Failure) -> ManifestSegment {
+        ) throws(Failure) -> ManifestSegment? {
             write(media, number: run.number, time: run.time, subNumber: 0)
-            let first = try segment(role, nil, nil)
+            guard let first = try segment(role, nil, nil) else { return nil }
             try checkQuery(of: first)
             return first
         }

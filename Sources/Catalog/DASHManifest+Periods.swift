@@ -18,6 +18,24 @@ extension DASHManifest {
     /// Fails with `manifest.malformed` for a period of which nothing says when it begins, or that
     /// ends before it begins.
     func spans() throws(Failure) -> [Span] {
+        let starts = try starts()
+        let now = snapshotTime
+        var spans: [Span] = []
+        for (place, start) in starts.enumerated() {
+            var span = Span(start: start)
+            span.length =
+                place + 1 < starts.count ? starts[place + 1] - start : lengthOfLast(starts).length
+            if let length = span.length, length < 0 {
+                throw failure(
+                    "manifest.malformed", "\(name(ofPeriod: place)) ends before it begins")
+            }
+            if let now { Self.cut(&span, to: now, depth: timeShiftBufferDepth) }
+            spans.append(span)
+        }
+        return spans
+    }
+
+    private func starts() throws(Failure) -> [Int64] {
         var starts: [Int64] = []
         for (place, period) in periods.enumerated() {
             if let start = period.start {
@@ -35,25 +53,34 @@ extension DASHManifest {
                     "\(name(ofPeriod: place)) has no start, and the one before it no duration")
             }
         }
-        let now = snapshotTime
-        var spans: [Span] = []
-        for (place, start) in starts.enumerated() {
-            var span = Span(start: start)
-            if place + 1 < starts.count {
-                span.length = starts[place + 1] - start
-            } else if let length = periods[place].duration {
-                span.length = length
-            } else if let duration {
-                span.length = duration - start
-            }
-            if let length = span.length, length < 0 {
-                throw failure(
-                    "manifest.malformed", "\(name(ofPeriod: place)) ends before it begins")
-            }
-            if let now { Self.cut(&span, to: now, depth: timeShiftBufferDepth) }
-            spans.append(span)
+        return starts
+    }
+
+    /// How long the last period is, nil where nothing says; and whether that is counted from the first one's
+    /// start, because the presentation is over when the period begins.
+    private func lengthOfLast(_ starts: [Int64]) -> (length: Int64?, isFromFirst: Bool) {
+        let own = periods.last?.duration
+        if let own, own > 0 || findings.isStrict { return (own, false) }
+        guard let duration, let first = starts.first, let last = starts.last else {
+            return (own, false)
         }
-        return spans
+        let length = duration - last
+        let isOver = length < 0 || length == 0 && starts.count == 1
+        guard isOver, !findings.isStrict else { return (length, false) }
+        return (duration - (last - first), true)
+    }
+
+    /// Takes note of times that break rules.
+    mutating func warnOfTimes() throws(Failure) {
+        guard !findings.isStrict, let last = periods.last else { return }
+        if last.duration == 0 {
+            findings.warn(.dashDuration, line: last.line) { "the duration of a period is 0" }
+        }
+        if lengthOfLast(try starts()).isFromFirst {
+            findings.warn(.dashPeriod, line: last.line) {
+                "the last period starts when the presentation is over"
+            }
+        }
     }
 
     /// Where a snapshot is taken on the presentation's timeline; nil where nothing is live.
@@ -61,6 +88,16 @@ extension DASHManifest {
         guard isLive, case .snapshot(let seconds) = live, let availabilityStart else { return nil }
         let since = (seconds - availabilityStart) * 1e9
         return since.isFinite ? Int64(min(max(since, 0), 9e18)) : 0
+    }
+
+    /// The failure of a live one that lists nothing at its moment.
+    var withoutSegments: Failure {
+        var what = "the live title has no segment yet"
+        if case .snapshot(let seconds) = live, let availabilityStart, availabilityStart > seconds {
+            let rest = min((availabilityStart - seconds).rounded(.up), 1e12)
+            what += ": it starts in \(Int64(rest)) s"
+        }
+        return failure("manifest.empty", what)
     }
 
     private static func cut(_ span: inout Span, to now: Int64, depth: Int64?) {

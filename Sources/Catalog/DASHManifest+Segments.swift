@@ -93,11 +93,15 @@ extension DASHManifest {
     }
 
     /// The same, but that `plain` may take objects.
+    ///
+    /// - Parameter itself: called with tracks that name the manifest, which is no segment.
     func forEachSegment(
-        plain: TakesPlain, _ body: (ManifestSegment) throws(Failure) -> Void
+        plain: TakesPlain, itself: (Track) -> Void = { _ in },
+        _ body: (ManifestSegment) throws(Failure) -> Void
     ) throws(Failure) {
         try forEachLister { (track, lister) throws(Failure) in
             try list(track, with: &lister, plain, body)
+            if lister.namesManifest { itself(track) }
         }
     }
 
@@ -114,7 +118,8 @@ extension DASHManifest {
                 base: base.base, others: base.others,
                 namingBase: base.named.url == base.base.url ? nil : base.named,
                 role: track.representation.rendition(in: track.set).kind.segmentRole,
-                rendition: track.place, manifest: url, resolvedBytes: resolvedBytes
+                rendition: track.place, manifest: url, isStrict: findings.isStrict,
+                resolvedBytes: resolvedBytes
             ) { failure($0, "\(name(of: track)): \($1)") }
             try body(track, &lister)
             resolvedBytes = lister.resolvedBytes
@@ -227,7 +232,8 @@ extension DASHManifest {
         _ body: (ManifestSegment) throws(Failure) -> Void
     ) throws(Failure) {
         let addressing = track.representation.addressing
-        let templates = try Templates(track.representation, lister.failure)
+        let templates = try Templates(
+            track.representation, isStrict: findings.isStrict, lister.failure)
         if let template = templates.initialization {
             try lister.add(template, .`init`, plain, body)
         } else if let source = addressing.initialization {

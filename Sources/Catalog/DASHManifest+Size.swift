@@ -46,7 +46,8 @@ extension DASHManifest {
     private func size(
         of track: Track, _ lister: inout Lister
     ) throws(Failure) -> (count: Int, first: ManifestSegment)? {
-        let templates = try Templates(track.representation, lister.failure)
+        let templates = try Templates(
+            track.representation, isStrict: findings.isStrict, lister.failure)
         guard let media = templates.media, media.tellsSegments else { return nil }
         var count = 0
         var start: DASHTimeline.Run?
@@ -56,8 +57,8 @@ extension DASHManifest {
             count += Int(run.count) * (media.hasSubNumber ? Int(run.sequence) : 1)
             return true
         }
-        guard let start else { return nil }
+        guard let start, let first = try lister.first(of: start, media) else { return nil }
         if templates.index?.tellsSegments ?? false { count *= 2 }
-        return (count, try lister.first(of: start, media))
+        return (count, first)
     }
 }

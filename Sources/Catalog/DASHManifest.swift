@@ -47,12 +47,17 @@ package struct DASHManifest: Sendable {
     var baseURLs: [String] = []
     var periods: [Period] = []
 
+    /// Rules that it breaks.
+    var findings: ManifestFindings
+
     struct Period: Sendable {
         var id: String?
+        var line = 0
         var start: Int64?
         var duration: Int64?
         var baseURLs: [String] = []
         var addressing = Addressing()
+        var own = OwnAddressing()
         var sets: [AdaptationSet] = []
     }
 
@@ -62,15 +67,18 @@ package struct DASHManifest: Sendable {
         var isTrickMode = false
         var baseURLs: [String] = []
         var addressing = Addressing()
+        var own = OwnAddressing()
         var representations: [Representation] = []
     }
 
     struct Representation: Sendable {
         var id = ""
+        var line = 0
         var bandwidth: Int64 = 0
         var common = Common()
         var baseURLs: [String] = []
         var addressing = Addressing()
+        var own = OwnAddressing()
     }
 
     /// What an adaptation set may say for all its representations.
@@ -120,17 +128,24 @@ package struct DASHManifest: Sendable {
     ///   - url: where it was received from in the end.
     ///   - named: the URL that names it, when a redirect led from there to `url`.
     ///   - live: what becomes of one of type `dynamic`.
+    ///   - policy: what becomes of one that breaks a rule which players read past.
     ///
     /// Fails with `manifest.…`; the message names the URL (without its query), and the line or the
     /// representation. Segments are counted here, not listed, so a manifest that has more than are
     /// taken is refused without them.
     package static func parse(
-        _ bytes: [UInt8], url: WebURL, named: WebURL? = nil, live: LiveManifests = .refused
+        _ bytes: [UInt8], url: WebURL, named: WebURL? = nil, live: LiveManifests = .refused,
+        policy: ManifestPolicy = .lenient
     ) throws(Failure) -> DASHManifest {
-        let manifest = try DASHParser.parse(bytes, url: url, named: named ?? url, live: live)
+        var manifest = try DASHParser.parse(
+            bytes, url: url, named: named ?? url, live: live, policy: policy)
         _ = try manifest.segmentCount()
+        try manifest.warnOfTimes()
         return manifest
     }
+
+    /// Rules that it breaks, and that players read past; but for tracks that name the manifest itself.
+    package var warnings: ManifestWarnings { findings.warnings }
 
     /// The failure of what is said with `manifest.…`.
     func failure(_ code: FailureCode, _ what: String) -> Failure {

@@ -37,12 +37,34 @@ extension DASHParser {
         return value.string
     }
 
+    /// What segments do not depend on: nil where it is malformed.
+    func optional<Value>(_ read: () throws(Failure) -> Value) throws(Failure) -> Value? {
+        do throws(Failure) {
+            return try read()
+        } catch {
+            try note(.dashAttribute) { error.message }
+            return nil
+        }
+    }
+
     /// A whole number from 0 on.
     func number(_ value: XMLText, _ name: XMLText) throws(Failure) -> Int64 {
-        guard let number = Self.digits(value.bytes[...]) else {
-            throw wrong(name, value, "a whole number of up to 18 digits")
-        }
+        if let number = Self.digits(value.bytes[...]) { return number }
+        let failure = wrong(name, value, "a whole number of up to 18 digits")
+        guard let number = Self.whole(value.bytes) else { throw failure }
+        try note(.dashNumber) { failure.message }
         return number
+    }
+
+    /// Of `90000.0`, or of digits with white space around them.
+    private static func whole(_ bytes: UnsafeRawBufferPointer) -> Int64? {
+        guard bytes.count <= 100, let start = bytes.firstIndex(where: { $0 > ASCII.space }),
+            let last = bytes.lastIndex(where: { $0 > ASCII.space })
+        else { return nil }
+        let text = bytes[start...last]
+        guard let point = text.firstIndex(of: ASCII.dot) else { return digits(text) }
+        let fraction = text[(point + 1)...]
+        return fraction.allSatisfy { $0 == 0x30 } ? digits(text[..<point]) : nil
     }
 
     func positive(_ value: XMLText, _ name: XMLText) throws(Failure) -> Int64 {
@@ -69,8 +91,20 @@ extension DASHParser {
         return number
     }
 
+    /// A byte range; nil where it is malformed, for the whole file.
+    func range(_ value: XMLText, _ name: XMLText) throws(Failure) -> SegmentRange? {
+        do throws(Failure) {
+            return try wellFormedRange(value, name)
+        } catch {
+            try note(.dashRange) { error.message }
+            return nil
+        }
+    }
+
     /// `first-last`, or `first-` for all that follows (RFC 9110, section 14.1.2).
-    func range(_ value: XMLText, _ name: XMLText) throws(Failure) -> SegmentRange {
+    private func wellFormedRange(
+        _ value: XMLText, _ name: XMLText
+    ) throws(Failure) -> SegmentRange {
         let parts = value.bytes.split(separator: ASCII.minus, omittingEmptySubsequences: false)
         guard parts.count == 2, let first = Self.digits(parts[0]) else {
             throw wrong(name, value, "a byte range, first-last,")

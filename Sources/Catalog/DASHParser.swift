@@ -16,9 +16,24 @@ final class DASHParser: XMLHandler {
     private(set) var failure: Failure?
     private(set) var open: [Element] = []
     /// The text of the BaseURL under way.
-    private var base: [UInt8]?
+    var base: [UInt8]?
     /// The addressing element under way, with what it inherits.
     var addressing = DASHManifest.Addressing()
+    /// What of it the element says itself.
+    var own = DASHManifest.OwnAddressing()
+    /// Addressing stands behind representations of the set under way, or behind sets of the period.
+    var setIsLate = false
+    var periodIsLate = false
+    /// Of the element that began last.
+    private(set) var line = 0
+    /// Lines that were skipped before the document.
+    private var skippedLines = 0
+    /// A prefix was found that nothing declares.
+    private var hasUndeclaredPrefixes = false
+    /// The element that began last has `xlink:href`, and nothing declares `xlink`.
+    private var isRemoteByName = false
+    /// The root's namespace, where it is not one of the standard's editions.
+    private var foreignNamespace: [UInt8]?
     var listIsInherited = false
     var timelineEntries = 0
     var listEntries = 0
@@ -31,9 +46,10 @@ final class DASHParser: XMLHandler {
 
     /// Reads an MPD; see `DASHManifest.parse`.
     static func parse(
-        _ bytes: [UInt8], url: WebURL, named: WebURL, live: LiveManifests
+        _ bytes: [UInt8], url: WebURL, named: WebURL, live: LiveManifests, policy: ManifestPolicy
     ) throws(Failure) -> DASHManifest {
-        var manifest = DASHManifest(url: url, named: named)
+        var manifest = DASHManifest(
+            url: url, named: named, findings: ManifestFindings(policy, of: url))
         manifest.live = live
         guard bytes.count <= DASHManifest.maximumBytes else {
             throw manifest.failure(
@@ -43,10 +59,11 @@ final class DASHParser: XMLHandler {
             throw manifest.failure("manifest.empty", "the body is empty")
         }
         let parser = DASHParser(manifest)
+        let start = policy == .strict ? 0 : parser.startOfDeclaration(bytes)
         do throws(XMLError) {
-            try XMLReader.read(bytes, into: parser)
+            try XMLReader.read(bytes, from: start, into: parser)
         } catch {
-            let place = "\(url) line \(error.line)"
+            let place = "\(url) line \(error.line + parser.skippedLines)"
             if let failure = parser.failure {
                 throw Failure(failure.code, "\(place): \(failure.message)")
             }
@@ -57,6 +74,23 @@ final class DASHParser: XMLHandler {
             throw Failure("manifest.malformed", "\(place): \(Redaction.shown(error.detail))")
         }
         return parser.manifest
+    }
+
+    /// Where the document begins: behind white space, if its declaration stands there.
+    private func startOfDeclaration(_ bytes: [UInt8]) -> Int {
+        guard let start = bytes.firstIndex(where: { $0 > ASCII.space }), start > 0,
+            ASCII.hasPrefix(bytes, start..<bytes.count, "<?xml ")
+        else { return 0 }
+        skippedLines = bytes[..<start].count { $0 == ASCII.lineFeed }
+        manifest.findings.warn(.dashDeclaration, line: 1) {
+            "white space stands before the XML declaration"
+        }
+        return start
+    }
+
+    /// Takes note of a rule that is broken at the element under way.
+    func note(_ rule: ManifestRule, _ what: () -> String) throws(Failure) {
+        try manifest.findings.note(rule, line: line, what) { Failure("manifest.malformed", $0) }
     }
 
     private static func isPage(_ bytes: [UInt8]) -> Bool {
@@ -70,7 +104,17 @@ final class DASHParser: XMLHandler {
 
     // MARK: Events
 
+    func undeclaredPrefix(_ what: () -> String, line: Int) -> Bool {
+        guard !manifest.findings.isStrict else { return false }
+        hasUndeclaredPrefixes = true
+        manifest.findings.warn(.dashPrefix, line: line + skippedLines) { Redaction.shown(what()) }
+        return true
+    }
+
     func start(_ element: borrowing XMLElement) -> Bool {
+        line = element.line + skippedLines
+        isRemoteByName =
+            hasUndeclaredPrefixes && element.hasUndeclaredAttribute("xlink", "href")
         do throws(Failure) {
             open.append(try take(element))
             return true
@@ -91,8 +135,10 @@ final class DASHParser: XMLHandler {
 
     func end() -> Bool {
         do throws(Failure) {
-            switch open.popLast() {
+            let ended = open.popLast()
+            switch ended {
             case .baseURL: try endBase()
+            case .adaptationSet, .period: handDown(ended)
             case .segmentBase, .segmentList, .segmentTemplate: store(addressing)
             default: break
             }
@@ -146,6 +192,7 @@ final class DASHParser: XMLHandler {
                     "manifest.malformed",
                     "the document's element is \(Redaction.shown(element.name.string)), not MPD")
             }
+            try takeNamespace(element)
             try takeManifest(element)
             return .manifest
         }
@@ -175,10 +222,26 @@ final class DASHParser: XMLHandler {
         }
     }
 
-    /// Without a namespace, or in one of the standard's editions.
+    /// Without a namespace, in one of the standard's editions, or in that of the root.
     private func isOurs(_ element: borrowing XMLElement) -> Bool {
-        element.namespace.isEmpty || element.namespace.hasPrefix("urn:mpeg:dash:schema:mpd:")
+        if element.namespace.hasPrefix("urn:mpeg:dash:schema:mpd:")
             || element.namespace.hasPrefix("urn:mpeg:DASH:schema:MPD:")
+        {
+            return true
+        }
+        if element.namespace.isEmpty { return !element.hasUndeclaredPrefix }
+        return foreignNamespace.map { element.namespace.bytes.elementsEqual($0) } ?? false
+    }
+
+    /// Takes note of the root's namespace, where it is an unknown one.
+    private func takeNamespace(_ element: borrowing XMLElement) throws(Failure) {
+        // A strict reading finds nothing of an MPD in it.
+        guard !manifest.findings.isStrict, !element.namespace.isEmpty, !isOurs(element) else {
+            return
+        }
+        foreignNamespace = Array(element.namespace.bytes)
+        let shown = Redaction.shown(element.namespace.string)
+        try note(.dashNamespace) { "the namespace is \(shown)" }
     }
 
     /// What a query is made of by rules that are not followed here would be missing from every URL.
@@ -190,161 +253,6 @@ final class DASHParser: XMLHandler {
             "manifest.unsupported",
             "URL parameters (\(element.name.string)) are not supported: without them its URLs are "
                 + "not those that a player asks for")
-    }
-
-    // MARK: Levels
-
-    private func takeManifest(_ element: borrowing XMLElement) throws(Failure) {
-        try element.forEachAttribute { (_, name, value) throws(Failure) in
-            if name == "type" {
-                manifest.isLive = value == "dynamic"
-            } else if name == "mediaPresentationDuration" {
-                manifest.duration = try duration(value, name)
-            } else if name == "availabilityStartTime" {
-                manifest.availabilityStart = try date(value, name)
-            } else if name == "timeShiftBufferDepth" {
-                manifest.timeShiftBufferDepth = try duration(value, name)
-            }
-        }
-        if manifest.isLive, manifest.live == .refused {
-            throw Failure("manifest.live", "the MPD is dynamic: it is live")
-        }
-    }
-
-    private func takePeriod(_ element: borrowing XMLElement) throws(Failure) -> Element {
-        var period = DASHManifest.Period()
-        var isNothing = false
-        try element.forEachAttribute { (namespace, name, value) throws(Failure) in
-            if try isRemote(namespace, name, value) {
-                isNothing = true
-            } else if name == "id" {
-                period.id = try text(value, name)
-            } else if name == "start" {
-                period.start = try duration(value, name)
-            } else if name == "duration" {
-                period.duration = try duration(value, name)
-            }
-        }
-        if isNothing { return .other }
-        try count()
-        manifest.periods.append(period)
-        return .period
-    }
-
-    private func takeSet(_ element: borrowing XMLElement) throws(Failure) -> Element {
-        var set = DASHManifest.AdaptationSet()
-        var isNothing = false
-        try element.forEachAttribute { (namespace, name, value) throws(Failure) in
-            if try isRemote(namespace, name, value) {
-                isNothing = true
-            } else if name == "contentType" {
-                set.contentType = try text(value, name)
-            } else {
-                try take(name, value, into: &set.common)
-            }
-        }
-        if isNothing { return .other }
-        try count()
-        withPeriod { period in
-            set.addressing = period.addressing
-            period.sets.append(set)
-        }
-        return .adaptationSet
-    }
-
-    private func takeRepresentation(_ element: borrowing XMLElement) throws(Failure) -> Element {
-        var representation = DASHManifest.Representation()
-        withSet { set in
-            representation.common = set.common
-            representation.addressing = set.addressing
-        }
-        try element.forEachAttribute { (namespace, name, value) throws(Failure) in
-            if try isRemote(namespace, name, value) { return }
-            if name == "id" {
-                representation.id = try text(value, name)
-            } else if name == "bandwidth" {
-                representation.bandwidth = try number(value, name)
-            } else {
-                try take(name, value, into: &representation.common)
-            }
-        }
-        try count()
-        withSet { $0.representations.append(representation) }
-        return .representation
-    }
-
-    private func take(
-        _ name: XMLText, _ value: XMLText, into common: inout DASHManifest.Common
-    ) throws(Failure) {
-        if name == "mimeType" {
-            common.mimeType = try text(value, name)
-        } else if name == "codecs" {
-            common.codecs = try text(value, name)
-        } else if name == "lang" {
-            common.language = try text(value, name)
-        } else if name == "width" {
-            common.width = try number(value, name)
-        } else if name == "height" {
-            common.height = try number(value, name)
-        }
-    }
-
-    /// Takes what stands at several levels.
-    private func takeCommon(_ element: borrowing XMLElement) throws(Failure) -> Element {
-        if element.name == "BaseURL" {
-            base = []
-            return .baseURL
-        }
-        if open.last == .manifest { return .other }
-        if element.name == "SegmentBase" {
-            try takeAddressing(element, .base)
-            return .segmentBase
-        }
-        if element.name == "SegmentList" {
-            try takeAddressing(element, .list)
-            return .segmentList
-        }
-        if element.name == "SegmentTemplate" {
-            try takeAddressing(element, .template)
-            return .segmentTemplate
-        }
-        if element.name == "ImportedMPD" {
-            throw Failure("manifest.unsupported", "an ImportedMPD is not followed")
-        }
-        if element.name == "RequestParam" { try refuseParameters(element) }
-        if element.name == "ContentComponent" || element.name == "EssentialProperty"
-            || element.name == "SupplementalProperty"
-        {
-            try takeProperty(element)
-        }
-        return .other
-    }
-
-    /// What the 6th edition has in place of UrlQueryInfo.
-    private func refuseParameters(_ element: borrowing XMLElement) throws(Failure) {
-        var isOfSegments = true
-        element.forEachAttribute { _, name, value in
-            if name == "includeInRequests" { isOfSegments = value.string.contains("segment") }
-        }
-        guard isOfSegments else { return }
-        throw Failure(
-            "manifest.unsupported",
-            "URL parameters (RequestParam) are not supported: without "
-                + "them its URLs are not those that a player asks for")
-    }
-
-    private func takeProperty(_ element: borrowing XMLElement) throws(Failure) {
-        guard open.last == .adaptationSet else { return }
-        let isComponent = element.name == "ContentComponent"
-        try element.forEachAttribute { (_, name, value) throws(Failure) in
-            if isComponent, name == "contentType" {
-                // A set of several, multiplexed, is named for the first, its video as a rule.
-                let type = try text(value, name)
-                withSet { $0.contentType = $0.contentType ?? type }
-            } else if name == "schemeIdUri", value == "http://dashif.org/guidelines/trickmode" {
-                withSet { $0.isTrickMode = true }
-            }
-        }
     }
 
     /// What nothing else bounds is bounded here: whoever changes the manifest for the edge lists elements.
@@ -361,7 +269,7 @@ final class DASHParser: XMLHandler {
         }
     }
 
-    private func count() throws(Failure) {
+    func count() throws(Failure) {
         elements += 1
         guard elements <= DASHManifest.maximumElements else {
             throw Failure(
@@ -375,7 +283,9 @@ final class DASHParser: XMLHandler {
     func isRemote(
         _ namespace: XMLText, _ name: XMLText, _ value: XMLText
     ) throws(Failure) -> Bool {
-        guard name == "href", namespace == "http://www.w3.org/1999/xlink" else { return false }
+        guard name == "href",
+            namespace == "http://www.w3.org/1999/xlink" || namespace.isEmpty && isRemoteByName
+        else { return false }
         if value == "urn:mpeg:dash:resolve-to-zero:2013" { return true }
         throw Failure(
             "manifest.unsupported", "a part that is elsewhere (xlink:href) is not followed")

@@ -40,14 +40,20 @@ package struct DASHResolver: Sendable {
         bytes = Int64(body.count)
         self.sha256 = sha256
         let final = try reference.redirected(to: finalURL)
-        var manifest = try DASHManifest.parse(body, url: final, named: url, live: live)
+        let policy = options.policy
+        var manifest = try DASHManifest.parse(
+            body, url: final, named: url, live: live, policy: policy)
         isLive = manifest.isLive
         var refusal: Failure?
         var written: [UInt8]?
         if manifest.isLive {
             do throws(Failure) {
                 let snapshot = try DASHSnapshot(try MarkupText.utf8(body, of: url), manifest).body()
-                manifest = try DASHManifest.parse(snapshot, url: final, named: url)
+                let findings = manifest.findings
+                manifest = try DASHManifest.parse(
+                    snapshot, url: final, named: url, policy: policy)
+                // What was served breaks rules at its own lines.
+                manifest.findings = findings
                 written = snapshot
             } catch {
                 refusal = error
@@ -93,6 +99,7 @@ package struct DASHResolver: Sendable {
     private func segments(content: [UInt8]?) throws(Failure) -> ResolvedSegments {
         var collector = SegmentCollector(
             manifests: [reference], expected: try manifest.segmentCount())
+        var findings = manifest.findings
         try manifest.forEachSegment(
             plain: { (base, bytes, role, rendition) throws(Failure) in
                 if wanted[rendition] {
@@ -101,19 +108,28 @@ package struct DASHResolver: Sendable {
                 }
                 return true
             },
+            itself: { track in
+                guard wanted[track.place] else { return }
+                findings.warn(.dashItself, line: isLive ? 0 : track.representation.line) {
+                    "\(manifest.name(of: track)) names the manifest itself"
+                }
+            },
             { (segment) throws(Failure) in
                 guard segment.rendition.map({ wanted[$0] }) ?? true else { return }
                 try collector.add(segment)
                 try checkCount(collector.segments.count)
             })
         guard !collector.segments.isEmpty else {
+            if manifest.isLive { throw manifest.withoutSegments }
             throw Failure(
                 "manifest.empty", "\(reference.url): the title lists no segment to fetch")
         }
         try collector.add(reference, bytes: bytes, sha256: sha256, content: content)
         try checkCount(collector.segments.count)
         try collector.checkFolders()
-        return collector.segments
+        var segments = collector.segments
+        segments.warnings = findings.warnings
+        return segments
     }
 
     private func checkCount(_ count: Int) throws(Failure) {
@@ -136,9 +152,12 @@ extension DASHResolver {
 
     /// What the title comes to, in the order of `segments`. Fails as that does, but for a live one.
     func listing() throws(Failure) -> ManifestListing {
-        // A live one can be listed and not stored.
-        _ = isLive ? try segments(content: nil) : try segments()
         var listing = ManifestListing(kind: .dash)
+        if isLive, case .failure(let failure) = content, failure.code == "manifest.empty" {
+            throw failure
+        }
+        // A live one can be listed and not stored.
+        listing.warnings = try (isLive ? segments(content: nil) : segments()).warnings
         listing.isLive = isLive
         let tracks = manifest.renditions
         // Of each representation its place among those that are wanted.

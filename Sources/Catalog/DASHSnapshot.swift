@@ -54,7 +54,7 @@ struct DASHSnapshot {
         else {
             throw isThere.contains(true)
                 ? unsupported("has parts that are passed over")
-                : manifest.failure("manifest.empty", "nothing of the live title is there yet")
+                : manifest.withoutSegments
         }
         try writePeriods(periods, last: last)
         try writeTracks(tracks)

@@ -17,11 +17,24 @@ struct DASHTemplate {
         let what: String
     }
 
+    /// How a number is written.
+    struct Format {
+        var width = 1
+        var radix: UInt64 = 10
+        var isUpperCase = false
+    }
+
     private enum Part {
         case text([UInt8])
-        case number(width: Int)
-        case time(width: Int)
-        case subNumber(width: Int)
+        case number(Format)
+        case time(Format)
+        case subNumber(Format)
+    }
+
+    /// A rule that a template breaks, and how.
+    struct Deviation {
+        let rule: ManifestRule
+        let what: String
     }
 
     /// Widest number with leading zeros.
@@ -35,31 +48,44 @@ struct DASHTemplate {
     private(set) var hasNumber = false
     private(set) var hasTime = false
     private(set) var hasSubNumber = false
+    private let isStrict: Bool
+    private(set) var deviations: [Deviation] = []
 
     /// Whether two segments of the representation have different URLs.
     var tellsSegments: Bool { hasNumber || hasTime || hasSubNumber }
 
+    /// - Parameter isStrict: refuses what players read past.
     init(
-        _ template: String, _ use: Use, id: String, bandwidth: Int64
+        _ template: String, _ use: Use, id: String, bandwidth: Int64, isStrict: Bool
     ) throws(Malformed) {
         let bytes = Array(template.utf8)
-        try self.init(bytes[...], use, id, bandwidth)
+        try self.init(bytes[...], use, id, bandwidth, isStrict)
         let edge = Self.atEdge(bytes)
-        if edge != bytes { edgeParts = try DASHTemplate(edge[...], use, id, bandwidth).parts }
+        if edge != bytes {
+            edgeParts = try DASHTemplate(edge[...], use, id, bandwidth, isStrict).parts
+        }
     }
 
     private init(
-        _ template: ArraySlice<UInt8>, _ use: Use, _ id: String, _ bandwidth: Int64
+        _ template: ArraySlice<UInt8>, _ use: Use, _ id: String, _ bandwidth: Int64,
+        _ isStrict: Bool
     ) throws(Malformed) {
+        self.isStrict = isStrict
         var rest = template
         while let dollar = rest.firstIndex(of: ASCII.dollar) {
             try append(rest[..<dollar])
             rest = rest[(dollar + 1)...]
             guard let end = rest.firstIndex(of: ASCII.dollar) else {
-                throw Malformed(what: "has a $ that nothing closes; write $$")
+                try deviate(.dashIdentifier, "has a $ that nothing closes; write $$")
+                try append(CollectionOfOne(ASCII.dollar))
+                break
             }
-            try take(rest[..<end], use, id: id, bandwidth: bandwidth)
-            rest = rest[(end + 1)...]
+            if try take(rest[..<end], use, id: id, bandwidth: bandwidth) {
+                rest = rest[(end + 1)...]
+            } else {
+                // What closes it may open one that is known.
+                try append(CollectionOfOne(ASCII.dollar))
+            }
         }
         try append(rest)
         if !text.isEmpty { parts.append(.text(text)) }
@@ -79,47 +105,90 @@ struct DASHTemplate {
         parts.append(part)
     }
 
+    /// Takes note of a broken rule, the first time.
+    private mutating func deviate(
+        _ rule: ManifestRule, _ what: @autoclosure () -> String
+    ) throws(Malformed) {
+        if isStrict { throw Malformed(what: what()) }
+        if deviations.contains(where: { $0.rule == rule }) { return }
+        deviations.append(Deviation(rule: rule, what: what()))
+    }
+
+    /// Takes what stands between two dollars; false where it is no identifier, and its dollar a character.
     private mutating func take(
         _ identifier: ArraySlice<UInt8>, _ use: Use, id: String, bandwidth: Int64
-    ) throws(Malformed) {
-        if identifier.isEmpty { return try append(CollectionOfOne(ASCII.dollar)) }
+    ) throws(Malformed) -> Bool {
+        if identifier.isEmpty {
+            try append(CollectionOfOne(ASCII.dollar))
+            return true
+        }
         let pieces = identifier.split(
             separator: ASCII.percent, maxSplits: 1, omittingEmptySubsequences: false)
         let name = String(decoding: pieces[0], as: UTF8.self)
-        let width = try pieces.count == 2 ? Self.width(pieces[1]) : 1
+        func shown() -> String {
+            Redaction.shown(String(decoding: identifier.prefix(100), as: UTF8.self))
+        }
+        guard ["RepresentationID", "Bandwidth", "Number", "Time", "SubNumber"].contains(name) else {
+            if pieces.count == 2, isStrict { _ = try format(pieces[1]) }
+            try deviate(.dashIdentifier, "names $\(shown())$, which is nothing there")
+            return false
+        }
+        let format = try pieces.count == 2 ? format(pieces[1]) : Format()
         switch (name, use) {
-        case ("RepresentationID", _) where pieces.count == 1: try append(id.utf8)
+        case ("RepresentationID", _):
+            if pieces.count == 2 {
+                try deviate(.dashWidth, "names $\(shown())$, which is nothing there")
+            }
+            try append(id.utf8)
         case ("Bandwidth", _):
             var digits: [UInt8] = []
-            Self.write(bandwidth, width, to: &digits)
+            Self.write(bandwidth, format, to: &digits)
             try append(digits)
         case ("Number", .segments):
             hasNumber = true
-            append(.number(width: width))
+            append(.number(format))
         case ("Time", .segments):
             hasTime = true
-            append(.time(width: width))
+            append(.time(format))
         case ("SubNumber", .segments):
             hasSubNumber = true
-            append(.subNumber(width: width))
+            append(.subNumber(format))
         default:
-            let shown = String(decoding: identifier.prefix(100), as: UTF8.self)
-            throw Malformed(what: "names $\(Redaction.shown(shown))$, which is nothing there")
+            // No number can be meant: players ask for it as it is written.
+            try deviate(.dashIdentifier, "names $\(shown())$, which is nothing there")
+            try append([ASCII.dollar] + identifier + [ASCII.dollar])
         }
+        return true
     }
 
-    /// Of `0NNd`, the one conversion that the standard has.
-    private static func width(_ text: ArraySlice<UInt8>) throws(Malformed) -> Int {
-        let digits = text.dropLast()
-        guard text.last == UInt8(ascii: "d"), digits.allSatisfy(ASCII.isDigit),
-            digits.isEmpty || digits.first == UInt8(ascii: "0"), digits.count <= 4
-        else { throw Malformed(what: "has a width that is not written as %0Nd") }
-        let width = digits.reduce(0) { 10 * $0 + Int($1 - 0x30) }
-        guard width <= maximumWidth else {
-            throw Malformed(what: "has a width of more than \(maximumWidth)")
+    /// Of `0NNd`, the one conversion that the standard has; or of another one of whole numbers, with what
+    /// printf takes for the size of its argument.
+    private mutating func format(_ text: ArraySlice<UInt8>) throws(Malformed) -> Format {
+        let digits = text.prefix(while: ASCII.isDigit)
+        let sizes = text[digits.endIndex...].dropLast()
+        let conversion = text.count > digits.count ? text.last : nil
+        var format = Format()
+        switch conversion {
+        case UInt8(ascii: "d"), UInt8(ascii: "i"), UInt8(ascii: "u"): break
+        case UInt8(ascii: "x"): format.radix = 16
+        case UInt8(ascii: "X"): (format.radix, format.isUpperCase) = (16, true)
+        case UInt8(ascii: "o"): format.radix = 8
+        default: throw Malformed(what: Self.badWidth)
         }
-        return max(1, width)
+        guard digits.isEmpty || digits.first == UInt8(ascii: "0"), digits.count <= 4,
+            sizes.count <= 2, sizes.allSatisfy({ "hlLqjzt".utf8.contains($0) })
+        else { throw Malformed(what: Self.badWidth) }
+        if conversion != UInt8(ascii: "d") || !sizes.isEmpty {
+            try deviate(.dashWidth, Self.badWidth)
+        }
+        format.width = max(1, digits.reduce(0) { 10 * $0 + Int($1 - 0x30) })
+        guard format.width <= Self.maximumWidth else {
+            throw Malformed(what: "has a width of more than \(Self.maximumWidth)")
+        }
+        return format
     }
+
+    private static let badWidth = "has a width that is not written as %0Nd"
 
     /// Puts the URL reference of one segment in place of what `out` holds.
     func write(number: Int64, time: Int64, subNumber: Int64, into out: inout [UInt8]) {
@@ -138,21 +207,31 @@ struct DASHTemplate {
         for part in parts {
             switch part {
             case .text(let bytes): out += bytes
-            case .number(let width): write(number, width, to: &out)
-            case .time(let width): write(time, width, to: &out)
-            case .subNumber(let width): write(subNumber, width, to: &out)
+            case .number(let format): write(number, format, to: &out)
+            case .time(let format): write(time, format, to: &out)
+            case .subNumber(let format): write(subNumber, format, to: &out)
             }
         }
     }
 
-    private static func write(_ number: Int64, _ width: Int, to out: inout [UInt8]) {
+    private static func write(_ number: Int64, _ format: Format, to out: inout [UInt8]) {
         let start = out.count
         var rest = number.magnitude
-        repeat {
-            out.append(UInt8(rest % 10) + 0x30)
-            rest /= 10
-        } while rest > 0
-        while out.count - start < width { out.append(0x30) }
+        if format.radix == 10 {
+            // Most are, by far.
+            repeat {
+                out.append(UInt8(rest % 10) + 0x30)
+                rest /= 10
+            } while rest > 0
+        } else {
+            let letters = UInt8(ascii: format.isUpperCase ? "A" : "a") - 10
+            repeat {
+                let digit = UInt8(rest % format.radix)
+                out.append(digit + (digit < 10 ? 0x30 : letters))
+                rest /= format.radix
+            } while rest > 0
+        }
+        while out.count - start < format.width { out.append(0x30) }
         out[start...].reverse()
     }
 }

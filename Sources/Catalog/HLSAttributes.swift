@@ -18,6 +18,13 @@ struct HLSAttributes {
 
     private let bytes: [UInt8]
     private var attributes: [Attribute] = []
+    /// The first name that stands twice, where the first value does; nil for none.
+    private(set) var repeated: String?
+
+    /// What says which bytes a tag means, and how they are read.
+    private static let decisive: Set = [
+        "URI", "METHOD", "KEYFORMAT", "BYTERANGE", "NAME", "VALUE", "IMPORT", "QUERYPARAM",
+    ]
 
     /// Says what is wrong with the list in `range`.
     struct Malformed: Error {
@@ -41,9 +48,15 @@ struct HLSAttributes {
             guard index < range.upperBound, bytes[index] == ASCII.equals else { continue }
             index += 1
             let value = try Self.value(bytes, &index, range.upperBound)
-            if find(name) != nil {
+            if let known = find(name) {
                 let text = String(decoding: bytes[name], as: UTF8.self)
-                throw Malformed(what: "the attribute \(Redaction.shown(text)) stands twice")
+                let isSame = bytes[known.value].elementsEqual(bytes[value.range])
+                // What bytes are meant is open where these differ.
+                guard isSame || !Self.decisive.contains(text) else {
+                    throw Malformed(what: "the attribute \(Redaction.shown(text)) stands twice")
+                }
+                repeated = repeated ?? text
+                continue
             }
             if attributes.count == Self.maximumCount {
                 throw Malformed(what: "a tag has more than \(Self.maximumCount) attributes")

@@ -11,18 +11,30 @@ struct HLSParser {
 
     var playlist = HLSPlaylist(kind: .media)
     var line = 0
-    /// The first tag that says which kind of playlist this is.
+    /// The first tag that says which kind of playlist this is, or whoever has read it before.
     private var kindIsKnown = false
+    /// Tags of the other kind are ignored, because it was read before.
+    private let isMixture: Bool
+    /// Tags of both kinds stand in it.
+    private(set) var hasBothKinds = false
+    /// Rules that it breaks.
+    var findings: ManifestFindings
     /// The line of the EXT-X-STREAM-INF whose URI is still to come.
-    private var pendingStream: Int?
-    private var pendingTrack: Rendition?
+    var pendingStream: Int?
+    var pendingTrack: Rendition?
     private var pendingGap = false
     private var hasEnded = false
     var takesSnapshots = false
     /// The line of the first URI that no EXT-X-STREAM-INF announced.
     private var firstSegmentLine: Int?
     /// EXTINF of the segment that is still to come.
-    private var pendingSeconds: Double?
+    var pendingSeconds: Double?
+    /// An EXTINF announces the URI that is still to come.
+    var isAnnounced = false
+    /// EXT-X-TARGETDURATION.
+    var targetSeconds: Double?
+    /// EXT-X-PLAYLIST-TYPE is VOD, on this line.
+    private var vodLine: Int?
     /// EXT-X-BITRATE, which is for all segments behind it that are no byte ranges.
     private var kilobits: Int32 = 0
     /// EXT-X-KEY with METHOD=NONE came after the last key.
@@ -36,13 +48,19 @@ struct HLSParser {
 
     init(
         bytes: [UInt8], url: WebURL, named: WebURL?, imports: [String: String]?,
-        rendition: HLSPlaylist.Rendition
+        rendition: HLSPlaylist.Rendition, policy: ManifestPolicy, mixtureOf kind: HLSPlaylist.Kind?
     ) {
         self.bytes = bytes
         base = ReferenceBase(url)
         namingBase = named.flatMap { $0 == url ? nil : ReferenceBase($0) }
         self.imports = imports
         self.rendition = rendition
+        findings = ManifestFindings(policy, of: url)
+        isMixture = kind != nil
+        if let kind {
+            kindIsKnown = true
+            playlist.kind = kind
+        }
     }
 
     func failure(_ code: FailureCode, _ what: String, line: Int? = nil) -> Failure {
@@ -50,8 +68,19 @@ struct HLSParser {
         return Failure(code, "\(base.url)\(place): \(what)")
     }
 
+    /// Takes note of a rule that is broken here.
+    mutating func note(
+        _ rule: ManifestRule, line: Int? = nil, _ what: () -> String
+    ) throws(Failure) {
+        let line = line ?? self.line
+        let url = base.url
+        try findings.note(rule, line: line, what) {
+            Failure("manifest.malformed", "\(url)\(line > 0 ? " line \(line)" : ""): \($0)")
+        }
+    }
+
     /// Refuses what is no playlist at all.
-    func checkForm(contentType: String?) throws(Failure) {
+    mutating func checkForm(contentType: String?) throws(Failure) {
         if bytes.count > HLSPlaylist.maximumBytes {
             throw failure(
                 "manifest.tooLarge", "a playlist holds at most \(HLSPlaylist.maximumBytes) bytes")
@@ -64,8 +93,10 @@ struct HLSParser {
         let isHTML =
             ["<!doctype html", "<html", "<head", "<body", "<script"].contains { prefix in
                 ASCII.hasPrefixIgnoringCase(bytes, rest, prefix)
-            } || contentType?.lowercased().hasPrefix("text/html") ?? false
-        if isHTML {
+            }
+        let hasTags = bytes[start] != ASCII.less && hasTagAmongFirst
+        let isPage = contentType?.lowercased().hasPrefix("text/html") ?? false
+        if isHTML || isPage && !hasTags {
             throw failure("manifest.html", "an HTML page came where a playlist was wanted")
         }
         let head = bytes[rest.prefix(2_048)]
@@ -73,7 +104,30 @@ struct HLSParser {
             throw failure(
                 "manifest.unsupported", "this is a DASH manifest (MPD), the list says HLS")
         }
-        throw failure("manifest.malformed", "a playlist starts with #EXTM3U", line: 1)
+        let what = "a playlist starts with #EXTM3U"
+        guard hasTags else { throw failure("manifest.malformed", what, line: 1) }
+        try note(.hlsHeader, line: 1) { what }
+    }
+
+    /// Whether a line among the first is a tag of playlists.
+    private var hasTagAmongFirst: Bool {
+        bytes.prefix(HLSPlaylist.lineBytes).split(separator: ASCII.lineFeed).contains { line in
+            ["#EXTM3U", "#EXT-X-", "#EXTINF:"].contains {
+                ASCII.hasPrefix(bytes, line.indices, $0)
+            }
+        }
+    }
+
+    /// What a playlist with tags of both kinds is: with a variant it is multivariant.
+    var kindOfMixture: HLSPlaylist.Kind {
+        var start = 0
+        while start < bytes.count {
+            let end = ASCII.place(of: ASCII.lineFeed, in: bytes, from: start)
+            let text = ASCII.trimmed(bytes, start..<end)
+            if ASCII.hasPrefix(bytes, text, "#EXT-X-STREAM-INF:") { return .multivariant }
+            start = end + 1
+        }
+        return .media
     }
 
     private func isMPD(_ element: ArraySlice<UInt8>) -> Bool {
@@ -117,16 +171,15 @@ struct HLSParser {
         line = 0
         switch playlist.kind {
         case .multivariant:
-            if let firstSegmentLine {
-                throw failure(
-                    "manifest.malformed",
-                    "a URI without EXT-X-STREAM-INF stands in a multivariant playlist",
-                    line: firstSegmentLine)
-            }
+            if let firstSegmentLine { throw strayURI(line: firstSegmentLine) }
             if playlist.children.isEmpty {
                 throw failure("manifest.empty", "the playlist names no variant")
             }
         case .media:
+            if !hasEnded, !findings.isStrict, firstSegmentLine != nil, let vodLine {
+                hasEnded = true
+                try note(.hlsEnd, line: vodLine) { "a playlist of type VOD has no EXT-X-ENDLIST" }
+            }
             playlist.isLive = !hasEnded && (firstSegmentLine != nil || kindIsKnown)
             if playlist.isLive, !takesSnapshots {
                 throw failure(
@@ -137,7 +190,14 @@ struct HLSParser {
                 throw failure("manifest.empty", "the playlist lists no segment")
             }
         }
+        playlist.warnings = findings.warnings
         return playlist
+    }
+
+    private func strayURI(line: Int) -> Failure {
+        failure(
+            "manifest.malformed",
+            "a URI without EXT-X-STREAM-INF stands in a multivariant playlist", line: line)
     }
 
     // MARK: Lines
@@ -148,7 +208,13 @@ struct HLSParser {
             track.id = string(text)
             try addChild(text, .variant, track)
             pendingStream = nil
+            isAnnounced = false
             return
+        }
+        let wasAnnounced = isAnnounced
+        isAnnounced = false
+        if playlist.kind == .multivariant, !findings.isStrict, !wasAnnounced {
+            return try note(.hlsStrayURI) { "no EXT-X-STREAM-INF announces this URI" }
         }
         if firstSegmentLine == nil { firstSegmentLine = line }
         if playlist.kind == .multivariant { return }
@@ -176,17 +242,20 @@ struct HLSParser {
         {
             offset = end
         }
-        guard let offset else {
-            throw failure(
-                "manifest.malformed",
-                "EXT-X-BYTERANGE has no offset, and no byte range of the same object comes before")
+        if offset == nil {
+            try note(.hlsRangeOffset) {
+                "EXT-X-BYTERANGE has no offset, and no byte range of the same object comes before"
+            }
         }
+        let first = offset ?? 0
         // Both are below 10^18.
-        lastSegment = (text, offset + length)
-        guard offset + length < 1_000_000_000_000_000_000 else {
-            throw failure("manifest.malformed", "EXT-X-BYTERANGE ends beyond what a file can hold")
+        lastSegment = (text, first + length)
+        guard first + length < 1_000_000_000_000_000_000 else {
+            lastSegment = (text, nil)
+            try note(.hlsRange) { "EXT-X-BYTERANGE ends beyond what a file can hold" }
+            return nil
         }
-        return SegmentRange(offset: offset, length: length)
+        return SegmentRange(offset: first, length: length)
     }
 
     func isSame(_ left: Range<Int>, _ right: Range<Int>) -> Bool {
@@ -203,61 +272,46 @@ struct HLSParser {
     }
 
     private mutating func takeTag(_ text: Range<Int>) throws(Failure) {
-        if ASCII.hasPrefix(bytes, text, "#EXTINF:") {
-            try decide(.media)
-            let value = ASCII.trimmed(bytes, (text.lowerBound + 8)..<text.upperBound)
-            guard let seconds = decimal(value) else {
-                throw failure("manifest.malformed", "EXTINF has no duration")
+        if ASCII.hasPrefix(bytes, text, "#EXTINF") {
+            let end = text.lowerBound + 7
+            let mark = end < text.upperBound ? bytes[end] : ASCII.colon
+            if mark == ASCII.colon || mark == ASCII.comma || ASCII.isBlank(mark) {
+                return try takeDuration(min(end + 1, text.upperBound)..<text.upperBound)
             }
-            guard seconds <= 1e9 else {
-                throw failure("manifest.malformed", "EXTINF is longer than 10^9 seconds")
-            }
-            pendingSeconds = seconds
-            return
         }
         let colon = text.first { bytes[$0] == ASCII.colon } ?? text.upperBound
         let value = min(colon + 1, text.upperBound)..<text.upperBound
         switch String(decoding: bytes[text.lowerBound..<colon], as: UTF8.self) {
         case "#EXT-X-STREAM-INF":
-            try decide(.multivariant)
-            if let pendingStream {
-                throw failure(
-                    "manifest.malformed", "no URI follows EXT-X-STREAM-INF", line: pendingStream)
-            }
-            pendingTrack = track(try attributes(value))
-            pendingStream = line
+            guard try decide(.multivariant) else { return }
+            try takeVariant(value)
         case "#EXT-X-I-FRAME-STREAM-INF":
-            try decide(.multivariant)
+            guard try decide(.multivariant) else { return }
             let attributes = try attributes(value)
-            try addChild(
-                required("URI", in: attributes), .iFrames, track(attributes, isTrickMode: true))
+            guard let uri = try trackURI(attributes, "EXT-X-I-FRAME-STREAM-INF") else { return }
+            try addChild(uri, .iFrames, track(attributes, isTrickMode: true))
         case "#EXT-X-IMAGE-STREAM-INF":
-            try decide(.multivariant)
+            guard try decide(.multivariant) else { return }
             let attributes = try attributes(value)
-            try addChild(
-                required("URI", in: attributes), .images, track(attributes, kind: .image))
+            guard let uri = try trackURI(attributes, "EXT-X-IMAGE-STREAM-INF") else { return }
+            try addChild(uri, .images, track(attributes, kind: .image))
         case "#EXT-X-MEDIA":
-            try decide(.multivariant)
+            guard try decide(.multivariant) else { return }
             try takeMedia(attributes(value))
         case "#EXT-X-SESSION-DATA":
-            try decide(.multivariant)
+            guard try decide(.multivariant) else { return }
             if let uri = try attributes(value)["URI"] { try add(uri.value, .data) }
         case "#EXT-X-SESSION-KEY":
-            try decide(.multivariant)
+            guard try decide(.multivariant) else { return }
             try takeKey(attributes(value))
         case "#EXT-X-KEY":
-            try decide(.media)
+            guard try decide(.media) else { return }
             try takeKey(attributes(value))
         case "#EXT-X-MAP":
-            try decide(.media)
-            let attributes = try attributes(value)
-            let range = try attributes["BYTERANGE"].map { (attribute) throws(Failure) in
-                let (length, offset) = try byteRange(attribute.value)
-                return SegmentRange(offset: offset ?? 0, length: length)
-            }
-            try add(required("URI", in: attributes), .`init`, range)
+            guard try decide(.media) else { return }
+            try takeMap(attributes(value))
         case "#EXT-X-BYTERANGE":
-            try decide(.media)
+            guard try decide(.media) else { return }
             pendingRange = try byteRange(value)
         case "#EXT-X-BITRATE":
             // It is for an estimate alone.
@@ -265,95 +319,45 @@ struct HLSParser {
         case "#EXT-X-DEFINE":
             try define(attributes(value))
         case "#EXT-X-GAP":
-            try decide(.media)
+            guard try decide(.media) else { return }
             pendingGap = true
         case "#EXT-X-ENDLIST":
-            try decide(.media)
+            guard try decide(.media) else { return }
             hasEnded = true
         case "#EXT-X-SKIP":
             throw failure(
                 "manifest.unsupported", "a delta update (EXT-X-SKIP) is not the whole playlist")
-        case "#EXT-X-TARGETDURATION", "#EXT-X-MEDIA-SEQUENCE", "#EXT-X-DISCONTINUITY-SEQUENCE",
-            "#EXT-X-PLAYLIST-TYPE", "#EXT-X-I-FRAMES-ONLY", "#EXT-X-DISCONTINUITY",
-            "#EXT-X-PART-INF":
-            try decide(.media)
+        case "#EXT-X-TARGETDURATION":
+            guard try decide(.media) else { return }
+            targetSeconds = decimal(ASCII.trimmed(bytes, value)).flatMap { $0 <= 1e9 ? $0 : nil }
+        case "#EXT-X-PLAYLIST-TYPE":
+            guard try decide(.media) else { return }
+            if ASCII.equal(bytes, ASCII.trimmed(bytes, value), "VOD") { vodLine = line }
+        case "#EXT-X-MEDIA-SEQUENCE", "#EXT-X-DISCONTINUITY-SEQUENCE", "#EXT-X-I-FRAMES-ONLY",
+            "#EXT-X-DISCONTINUITY", "#EXT-X-PART-INF":
+            _ = try decide(.media)
         default:
             break
         }
     }
 
-    /// Takes note that a tag belongs to one kind of playlist; RFC 8216 section 4.1 forbids a mix.
-    private mutating func decide(_ kind: HLSPlaylist.Kind) throws(Failure) {
+    /// Takes note that a tag belongs to one kind of playlist; RFC 8216 section 4.1 forbids a mix. False where
+    /// the tag is to be ignored.
+    mutating func decide(_ kind: HLSPlaylist.Kind) throws(Failure) -> Bool {
         if kindIsKnown {
-            guard playlist.kind != kind else { return }
-            throw failure(
-                "manifest.malformed",
-                "tags of a media playlist and of a multivariant playlist stand in one")
+            if playlist.kind == kind { return true }
+            hasBothKinds = true
+            let what = "tags of a media playlist and of a multivariant playlist stand in one"
+            guard isMixture else { throw failure("manifest.malformed", what) }
+            try note(.hlsMixedTags) { what }
+            return false
         }
         kindIsKnown = true
         playlist.kind = kind
         if kind == .multivariant, let object = playlist.segments.first {
-            throw failure(
-                "manifest.malformed",
-                "a URI without EXT-X-STREAM-INF stands in a multivariant playlist",
-                line: Int(object.reference.line))
+            hasBothKinds = true
+            throw strayURI(line: Int(object.reference.line))
         }
-    }
-
-    // MARK: Tags
-
-    private func attributes(_ range: Range<Int>) throws(Failure) -> HLSAttributes {
-        do throws(HLSAttributes.Malformed) {
-            return try HLSAttributes(bytes, range)
-        } catch {
-            throw failure("manifest.malformed", error.what)
-        }
-    }
-
-    private func required(
-        _ name: StaticString, in attributes: HLSAttributes
-    ) throws(Failure) -> Range<Int> {
-        guard let attribute = attributes[name] else {
-            throw failure("manifest.malformed", "a tag has no \(name)")
-        }
-        return attribute.value
-    }
-
-    private mutating func takeMedia(_ attributes: HLSAttributes) throws(Failure) {
-        guard let uri = attributes["URI"] else { return }
-        let isText = attributes.has("TYPE", "SUBTITLES")
-        let kind: Rendition.Kind? =
-            isText ? .subtitles : attributes.has("TYPE", "AUDIO") ? .audio : nil
-        var track = track(attributes, kind: kind ?? .video)
-        track.group = attributes["GROUP-ID"].map { "\(track.kind.rawValue):\(string($0.value))" }
-        track.isDefault = attributes.has("DEFAULT", "YES")
-        try addChild(uri.value, isText ? .subtitles : .media, track)
-    }
-
-    private mutating func takeKey(_ attributes: HLSAttributes) throws(Failure) {
-        if attributes.has("METHOD", "NONE") {
-            isClear = true
-            return
-        }
-        guard attributes["METHOD"] != nil else {
-            throw failure("manifest.malformed", "a key has no METHOD")
-        }
-        if attributes["KEYFORMAT"] != nil, !attributes.has("KEYFORMAT", "identity") { return }
-        isClear = false
-        try add(required("URI", in: attributes), .key)
-    }
-
-    /// `length` or `length@offset`, decimal.
-    private func byteRange(
-        _ value: Range<Int>
-    ) throws(Failure) -> (length: Int64, offset: Int64?) {
-        let text = ASCII.trimmed(bytes, value)
-        let at = text.first { bytes[$0] == ASCII.at }
-        if let length = whole(text.lowerBound..<(at ?? text.upperBound)), length > 0 {
-            guard let at else { return (length, nil) }
-            if let offset = whole((at + 1)..<text.upperBound) { return (length, offset) }
-        }
-        throw failure(
-            "manifest.malformed", "EXT-X-BYTERANGE is not length or length@offset")
+        return true
     }
 }

@@ -58,6 +58,8 @@ package struct HLSPlaylist: Sendable {
     package internal(set) var gaps = 0
     /// Variables of EXT-X-DEFINE, which media playlists may import from a multivariant one.
     package internal(set) var variables: [String: String] = [:]
+    /// Rules that it breaks, and that players read past.
+    package internal(set) var warnings = ManifestWarnings()
 
     /// Largest playlist in bytes.
     package static let maximumBytes = 16 << 20
@@ -78,16 +80,30 @@ package struct HLSPlaylist: Sendable {
     ///   - rendition: what the playlist is played for.
     ///   - contentType: the answer's Content-Type.
     ///   - takesSnapshots: a live playlist is taken for what it lists.
+    ///   - policy: what becomes of one that breaks a rule which players read past.
     ///
     /// Fails with `manifest.…`; the message names the URL (without its query) and the line.
     package static func parse(
         _ bytes: [UInt8], url: WebURL, named: WebURL? = nil, imports: [String: String]? = nil,
-        rendition: Rendition = .variant, contentType: String? = nil, takesSnapshots: Bool = false
+        rendition: Rendition = .variant, contentType: String? = nil, takesSnapshots: Bool = false,
+        policy: ManifestPolicy = .lenient
     ) throws(Failure) -> HLSPlaylist {
-        var parser = HLSParser(
-            bytes: bytes, url: url, named: named, imports: imports, rendition: rendition)
-        parser.takesSnapshots = takesSnapshots
-        try parser.checkForm(contentType: contentType)
-        return try parser.run()
+        func parser(_ kind: Kind?) throws(Failure) -> HLSParser {
+            var parser = HLSParser(
+                bytes: bytes, url: url, named: named, imports: imports, rendition: rendition,
+                policy: policy, mixtureOf: kind)
+            parser.takesSnapshots = takesSnapshots
+            try parser.checkForm(contentType: contentType)
+            return parser
+        }
+        var first = try parser(nil)
+        do throws(Failure) {
+            return try first.run()
+        } catch {
+            guard first.hasBothKinds, policy == .lenient else { throw error }
+        }
+        // Which tags count is known when all of it was seen.
+        var second = try parser(first.kindOfMixture)
+        return try second.run()
     }
 }

@@ -100,7 +100,7 @@ package struct HLSResolver: Sendable {
             body, url: base, named: entry.reference.keyURL,
             imports: request.number == 0 ? nil : entries[0].playlist?.variables,
             rendition: entry.rendition, contentType: contentType,
-            takesSnapshots: options.takesSnapshots ?? false)
+            takesSnapshots: options.takesSnapshots ?? false, policy: options.policy)
         listed += playlist.segments.count
         if listed > Self.listedObjects { throw tooManyObjects() }
         listedBytes += playlist.segments.urlBytes
@@ -208,7 +208,11 @@ package struct HLSResolver: Sendable {
         }
         if collector.segments.count > WireLimits.segmentsPerAsset { throw tooManyObjects() }
         try collector.checkFolders()
-        return collector.segments
+        var segments = collector.segments
+        for entry in entries {
+            if let playlist = entry.playlist { segments.warnings.add(playlist.warnings) }
+        }
+        return segments
     }
 
     /// Places of the media playlists, in the order of fetching.
@@ -238,8 +242,8 @@ package struct HLSResolver: Sendable {
     /// What the title comes to, in the order of `segments`; of playlists that were not received
     /// nothing but themselves. Fails as `segments` does.
     func listing() throws(Failure) -> ManifestListing {
-        _ = try gathered()
         var listing = ManifestListing(kind: .hls)
+        listing.warnings = try gathered().warnings
         listing.isLive = entries.contains { $0.playlist?.isLive == true }
         listing.renditions = entries.dropFirst().compactMap(\.track)
         let session = sessionObjects

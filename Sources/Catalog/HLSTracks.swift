@@ -37,7 +37,11 @@ struct HLSTracks {
                 entries[place].lines = entries[place].lines.lowerBound...line
                 pending = nil
             } else if let entry = tag(text, whole: start..<next, line: line) {
-                if ASCII.hasPrefix(bytes, text, "#EXT-X-STREAM-INF") { pending = entries.count }
+                if ASCII.hasPrefix(bytes, text, "#EXT-X-STREAM-INF") {
+                    // One that no URI follows is no track.
+                    if let place = pending { entries.remove(at: place) }
+                    pending = entries.count
+                }
                 entries.append(entry)
             }
             start = next

@@ -6,6 +6,8 @@ package struct ManifestListing: Sendable {
     package internal(set) var isLive = false
     /// The tracks that are wanted.
     package internal(set) var renditions: [Rendition] = []
+    /// Rules that its manifests break, and that players read past.
+    package internal(set) var warnings = ManifestWarnings()
     /// What would be fetched, in order, the title's own manifest aside; each object, or byte range of
     /// one, once.
     package private(set) var segments = ManifestSegments()

@@ -43,7 +43,8 @@ enum MarkupText {
                 return false
             }
         }
-        let start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
+        var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
+        while start < bytes.count, bytes[start] <= ASCII.space { start += 1 }
         guard ASCII.hasPrefix(bytes, start..<bytes.count, "<?xml") else { return true }
         let declaration = String(decoding: bytes[start...].prefix { $0 != 0x3E }, as: UTF8.self)
         guard let encoding = declaration.split(separator: "encoding").dropFirst().first else {

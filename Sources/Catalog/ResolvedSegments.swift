@@ -42,6 +42,8 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
     private var known: [Int: Known] = [:]
     /// Of all URLs, mirrors included.
     private(set) var urlBytes = 0
+    /// Rules that the title's manifests break, and that players read past.
+    package internal(set) var warnings = ManifestWarnings()
 
     package var startIndex: Int { 0 }
     package var endIndex: Int { rows.count }

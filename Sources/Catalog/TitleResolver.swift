@@ -187,7 +187,9 @@ package enum ManifestForm {
         var start = body.starts(with: ASCII.byteOrderMark) ? 3 : 0
         while start < body.count, body[start] <= ASCII.space { start += 1 }
         let rest = start..<body.count
-        if ASCII.hasPrefix(body, rest, "#EXTM3U") { return .hls }
+        if ["#EXTM3U", "#EXT-X-", "#EXTINF:"].contains(where: { ASCII.hasPrefix(body, rest, $0) }) {
+            return .hls
+        }
         if start < body.count, body[start] == ASCII.less, isMPD(body[rest.prefix(16 << 10)]) {
             return .dash
         }

@@ -13,6 +13,7 @@ extension Validation {
         try uuid(batch.lease, "lease")
         try range(batch.files.count, "files", 1...WireLimits.segmentsPerRequest)
         if let wanted = batch.switchOver { try check(wanted) }
+        if let warnings = batch.warnings { try check(warnings) }
         try check(
             batch.files.map(\.segment), mostOrdinal: mostOrdinal, in: "files", member: ".segment")
         for (index, file) in batch.files.enumerated() {

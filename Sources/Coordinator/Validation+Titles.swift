@@ -22,4 +22,19 @@ extension Validation {
             }
         }
     }
+
+    /// Warnings about a title's manifests.
+    static func check(_ warnings: ManifestWarnings) throws(Failure) {
+        try range(warnings.first.count, "warnings.first", 0...WireLimits.warningsPerAsset)
+        try range(warnings.count, "warnings.count", warnings.first.count...Int(Int32.max))
+        for (index, warning) in warnings.first.enumerated() {
+            let field = "warnings.first[\(index)]"
+            try text(warning.rule, "\(field).rule", 1...100)
+            try text(warning.source, "\(field).source", 1...100)
+            try text(warning.manifest, "\(field).manifest", 1...ManifestWarnings.textCharacters)
+            try text(warning.message, "\(field).message", 1...ManifestWarnings.textCharacters)
+            try range(warning.line ?? 1, "\(field).line", 1...Int(Int32.max))
+            try range(warning.count, "\(field).count", 1...Int(Int32.max))
+        }
+    }
 }

@@ -133,6 +133,7 @@ enum Validation {
         try uuid(batch.lease, "lease")
         try range(batch.segments.count, "segments", 1...WireLimits.segmentsPerRequest)
         try check(batch.segments, mostOrdinal: WireLimits.segmentsPerAsset - 1, in: "segments")
+        if let warnings = batch.warnings { try check(warnings) }
     }
 
     /// - Parameters:

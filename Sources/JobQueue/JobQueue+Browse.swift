@@ -49,6 +49,7 @@ extension JobQueue {
             assets: try found.map { row in
                 var asset = try AssetStatus(row: row)
                 asset.path = try row.string("key")
+                asset.warnings = try row.warnings
                 asset.changed = Double(try row.int64("changed_microseconds")) / 1e6
                 return asset
             },

@@ -143,6 +143,9 @@ extension JobQueue {
                     .optionalTextArray(files.map { $0.segment.mirrors?.joined(separator: "\n") }),
                     .optionalTextArray(files.map(\.segment.servedSHA256)),
                 ])
+            if let warnings = batch.warnings {
+                try await Self.store(warnings, of: job.asset, connection)
+            }
             guard let wanted = batch.switchOver else { return .accepted }
             let granted = try await connection.query(
                 SQL.switchGrant,

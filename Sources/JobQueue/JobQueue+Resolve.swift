@@ -29,6 +29,9 @@ extension JobQueue {
             } else {
                 try await Self.copy(batch.segments, origins, into: job.asset, connection)
             }
+            if first == 0 {
+                try await Self.store(batch.warnings, of: job.asset, connection)
+            }
             // Of those that were known before, some may have had one.
             let documents =
                 isKnown ? batch.segments : batch.segments.filter { $0.content != nil }
@@ -43,6 +46,16 @@ extension JobQueue {
             }
             return .accepted
         }
+    }
+
+    /// Stores what is to be known of a title's manifests.
+    static func store(
+        _ warnings: ManifestWarnings?, of asset: Int64, _ connection: PostgresConnection
+    ) async throws {
+        let text = try warnings.flatMap { try $0.isEmpty ? nil : WireJSON.encode($0) }
+        _ = try await connection.query(
+            SQL.assetWarnings,
+            [.int(asset), .optionalText(text.map { String(decoding: $0, as: UTF8.self) })])
     }
 
     /// Stores segments none of which was there before.

@@ -34,6 +34,7 @@ extension JobQueue {
             var assets = try rows.map { row in
                 var asset = try AssetStatus(row: row)
                 asset.path = try row.string("key")
+                asset.warnings = try row.warnings
                 return asset
             }
             let accompanied = try rows.filter { try $0.bool("has_sidecars") }.map {
@@ -186,6 +187,16 @@ extension CatalogStatus {
         troubleSeconds = try row.optionalDouble("trouble_seconds")
         notBefore = try row.optionalDouble("not_before")
         deadline = try row.optionalDouble("deadline")
+    }
+}
+
+extension PostgresRow {
+    /// Of a row with an asset's `warnings`.
+    var warnings: ManifestWarnings? {
+        get throws {
+            guard let text = try optionalString("warnings") else { return nil }
+            return try WireJSON.decode(from: Array(text.utf8))
+        }
     }
 }
 

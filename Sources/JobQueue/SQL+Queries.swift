@@ -7,6 +7,7 @@ extension SQL {
     static let assemblyJobs = text(PackageResources.assembly_jobs_sql)
     static let assemblyParts = text(PackageResources.assembly_parts_sql)
     static let assemblyReset = text(PackageResources.assembly_reset_sql)
+    static let assetWarnings = text(PackageResources.asset_warnings_sql)
     static let assetsActive = text(PackageResources.assets_active_sql)
     static let assetsCopy = text(PackageResources.assets_copy_sql)
     static let assetsInterrupted = text(PackageResources.assets_interrupted_sql)

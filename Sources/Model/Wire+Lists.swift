@@ -116,7 +116,7 @@ extension SidecarSubmission {
 }
 
 extension SegmentBatch: WireMessage {
-    func wireBytes() -> [UInt8] {
+    func wireBytes() throws -> [UInt8] {
         var writer = WireTextWriter()
         writer.reserve(segments.count * 200 + 200)
         writer.raw("{\"worker\":")
@@ -155,10 +155,16 @@ extension SegmentBatch: WireMessage {
             writer.content(segment.bytes, segment.sha256)
         }
         if !segments.isEmpty { writer.removeLast() }
-        writer.raw("]}")
+        writer.raw("]")
+        if let warnings {
+            writer.raw(",\"warnings\":")
+            writer.raw(try WireJSON.plain(warnings))
+        }
+        writer.raw("}")
         return writer.bytes
     }
 
+    /// Nil for what Foundation has to read: one with warnings.
     static func reading(_ bytes: [UInt8]) -> SegmentBatch? {
         bytes.withUnsafeBufferPointer { bytes in
             var reader = WireTextReader(bytes)

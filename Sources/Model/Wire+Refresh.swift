@@ -91,6 +91,9 @@ package struct RefreshBatch: Codable, Sendable {
     package var files: [RefreshedFile]
     /// With the last batch of a refresh that has staged files.
     package var switchOver: Switch?
+    /// Of a title whose manifest was resolved anew, with the last batch: as in `SegmentBatch`. Nil leaves what is
+    /// known.
+    package var warnings: ManifestWarnings?
 
     package init(
         worker: WorkerID, job: JobID, lease: LeaseID, files: [RefreshedFile],

@@ -95,6 +95,9 @@ package struct AssetStatus: Codable, Sendable {
     package var refreshed: RefreshOutcome?
     /// Sidecars that failed and that it does without; nil for none, and in pages that do not tell.
     package var missing: [MissingSidecar]?
+    /// Rules that a title's manifests break, the first ones, as of when it was resolved; nil for none, and in
+    /// pages that do not tell.
+    package var warnings: ManifestWarnings?
 
     package struct MissingSidecar: Codable, Sendable {
         package var url: String

@@ -172,6 +172,8 @@ package enum WireLimits {
     package static let keyBytes = 2_048
     /// Longest document of `ResolvedSegment.content` in bytes; all of one request together are no more.
     package static let documentBytes = 6 << 20
+    /// Warnings about the manifests of one asset, the first ones.
+    package static let warningsPerAsset = 5
     /// Segments of one asset.
     package static let segmentsPerAsset = 1_000_000 / fuzzingDivisor
     /// Bytes of the URLs of these segments together, mirrors included.

@@ -25,6 +25,9 @@ package struct TitleOptions: Codable, Hashable, Sendable {
     package var leavesKeys: Bool?
     /// A live title is taken for what it lists when it is resolved; nil is false, and such a title fails.
     package var takesSnapshots: Bool?
+    /// A manifest that breaks a rule which players read past is refused; nil is false, and it is read as players
+    /// read it, with a warning.
+    package var isStrict: Bool?
 
     package init() {}
 

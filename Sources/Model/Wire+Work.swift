@@ -262,6 +262,9 @@ package struct SegmentBatch: Codable, Sendable {
     package var job: JobID
     package var lease: LeaseID
     package var segments: [ResolvedSegment]
+    /// With the title's first segment: rules that its manifests break, `WireLimits.warningsPerAsset` at most.
+    /// Nil for none.
+    package var warnings: ManifestWarnings?
 
     package init(worker: WorkerID, job: JobID, lease: LeaseID, segments: [ResolvedSegment]) {
         self.worker = worker

@@ -16,6 +16,8 @@ struct WireTextWriter {
             contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
+    mutating func raw(_ json: [UInt8]) { bytes += json }
+
     mutating func removeLast() { bytes.removeLast() }
 
     mutating func integer(_ value: Int64) {

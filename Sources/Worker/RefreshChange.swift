@@ -79,6 +79,8 @@ struct RefreshChange: Sendable {
     var files: [File]
     /// Of a title whose manifest lists other files than before: how many.
     private(set) var listed = 0
+    /// Of a title whose manifest was resolved anew: rules that it breaks.
+    var warnings: ManifestWarnings?
 
     var isRelisted: Bool { listed > 0 }
 

@@ -1,3 +1,4 @@
+import Catalog
 import CoordinatorClient
 import Digest
 import Model
@@ -73,7 +74,9 @@ extension WorkerService {
         let told = change.told(staged: Set(staged.map(\.place)))
         var report = JobReport(job: course.job.id, lease: course.lease, outcome: .done)
         if staged.isEmpty {
-            for batch in batches(of: told, course) { try await tell(batch) }
+            var batches = batches(of: told, course)
+            if !batches.isEmpty { batches[batches.count - 1].warnings = change.warnings }
+            for batch in batches { try await tell(batch) }
             report.refreshed = change.isRelisted ? .changed : .unchanged
             report.segments = change.isRelisted ? change.listed : nil
         } else {
@@ -82,8 +85,7 @@ extension WorkerService {
                     segment: change.files[$0.place].segment, stored: change.files[$0.place].stored,
                     object: $0.object)
             }
-            try await requestSwitch(
-                files, told, listed: change.isRelisted ? change.listed : nil, course)
+            try await requestSwitch(files, told, of: change, course)
             try await switchOver(to: files, attempt: 1, course)
             report.refreshed = .changed
         }
@@ -123,7 +125,10 @@ extension WorkerService {
         }
         let hasChanged = try await hasOtherManifest(files, job, lease)
         guard hasChanged else { return RefreshChange(files: files, playlistsAreRight: true) }
-        return RefreshChange(files: files, listing: try await segments(of: job, lease))
+        let objects = try await objects(of: job, lease)
+        var change = RefreshChange(files: files, listing: objects.map(Self.checked))
+        change.warnings = objects.warnings.ofAsset ?? ManifestWarnings()
+        return change
     }
 
     /// Whether any playlist of a title is another one than is known. One that was changed for the edge cannot

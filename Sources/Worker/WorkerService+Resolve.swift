@@ -59,6 +59,7 @@ extension WorkerService {
     ) async throws(Failure) -> Bool {
         var batch: [ResolvedSegment] = []
         var bytes = 0
+        var warnings = segments.warnings.ofAsset
         for segment in segments.lazy.map(Self.checked) {
             let more = (segment.mirrors ?? []).reduce(segment.content?.utf8.count ?? 0) {
                 $0 + $1.utf8.count
@@ -67,25 +68,28 @@ extension WorkerService {
                 batch.count >= WireLimits.segmentsPerRequest
                 || bytes + more > WireLimits.documentBytes
             if isFull, !batch.isEmpty {
-                guard try await handIn(batch, of: job, lease) else { return false }
+                guard try await handIn(batch, warnings, of: job, lease) else { return false }
+                warnings = nil
                 batch.removeAll(keepingCapacity: true)
                 bytes = 0
             }
             batch.append(segment)
             bytes += more
         }
-        return try await handIn(batch, of: job, lease)
+        return try await handIn(batch, warnings, of: job, lease)
     }
 
+    /// - Parameter warnings: with the first batch.
     private func handIn(
-        _ batch: [ResolvedSegment], of job: Job, _ lease: LeaseID
+        _ batch: [ResolvedSegment], _ warnings: ManifestWarnings?, of job: Job, _ lease: LeaseID
     ) async throws(Failure) -> Bool {
-        let request = SegmentBatch(worker: id, job: job.id, lease: lease, segments: batch)
+        var request = SegmentBatch(worker: id, job: job.id, lease: lease, segments: batch)
+        request.warnings = warnings
         return try await client.segments(request).verdict == .accepted
     }
 
     /// A document is checked by what it is, not by what it was made from.
-    private static func checked(_ segment: ResolvedSegment) -> ResolvedSegment {
+    static func checked(_ segment: ResolvedSegment) -> ResolvedSegment {
         guard let content = segment.content else { return segment }
         var segment = segment
         segment.servedSHA256 = segment.sha256
@@ -103,11 +107,7 @@ extension WorkerService {
     }
 
     /// What the manifest of a job's title lists, with documents and what is known of playlists.
-    func segments(of job: Job, _ lease: LeaseID) async throws -> [ResolvedSegment] {
-        try await objects(of: job, lease).map(Self.checked)
-    }
-
-    private func objects(of job: Job, _ lease: LeaseID) async throws -> ResolvedSegments {
+    func objects(of job: Job, _ lease: LeaseID) async throws -> ResolvedSegments {
         var resolver = try TitleResolver(
             url: job.url, kind: job.assetKind ?? .hls, options: job.titles ?? TitleOptions(),
             snapshotSeconds: Date().timeIntervalSince1970)
@@ -170,5 +170,12 @@ extension WorkerService {
         case "origin.tooLarge": Failure("manifest.tooLarge", failure.message)
         default: failure
         }
+    }
+}
+
+extension ManifestWarnings {
+    /// As many as are kept of an asset; nil for none.
+    var ofAsset: ManifestWarnings? {
+        isEmpty ? nil : bounded(to: WireLimits.warningsPerAsset)
     }
 }

@@ -16,9 +16,10 @@ extension WorkerService {
     ///
     /// - Parameters:
     ///   - told: what the coordinator is to know of the asset afterwards.
-    ///   - listed: of a title that lists other files than before, how many.
+    ///   - change: what the files are of.
     func requestSwitch(
-        _ files: [SwitchedFile], _ told: [RefreshedFile], listed: Int?, _ course: RefreshCourse
+        _ files: [SwitchedFile], _ told: [RefreshedFile], of change: RefreshChange,
+        _ course: RefreshCourse
     ) async throws {
         let storage = course.storage
         var batches = batches(of: told, course)
@@ -36,7 +37,8 @@ extension WorkerService {
             await blocking.run { storage.discard(files.map(\.object)) }
             throw error
         }
-        last.switchOver = RefreshBatch.Switch(segments: listed)
+        last.switchOver = RefreshBatch.Switch(segments: change.isRelisted ? change.listed : nil)
+        last.warnings = change.warnings
         // From here on it may be granted though no answer says so: whoever gets the job needs what is staged.
         // What nobody needs is swept.
         let verdict = try await whileClusterIsWell { try await self.client.refreshed(last).verdict }

@@ -6,18 +6,35 @@ package struct XMLElement: ~Copyable {
     package let name: XMLText
     /// Its namespace's URI; empty where there is none.
     package let namespace: XMLText
+    /// It has a prefix that nothing declares, and so no namespace. Only where the handler takes those.
+    package let hasUndeclaredPrefix: Bool
+    /// Where it begins, or its tag ends; from 1.
+    package let line: Int
     /// Five pointers each: name, prefix, namespace, where the value begins and where it ends.
     private let attributes: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
     let count: Int
 
     init(
-        name: UnsafePointer<UInt8>, namespace: UnsafePointer<UInt8>?,
-        attributes: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, count: Int
+        name: UnsafePointer<UInt8>, prefix: UnsafePointer<UInt8>?,
+        namespace: UnsafePointer<UInt8>?,
+        attributes: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, count: Int, line: Int
     ) {
         self.name = XMLText(cString: name)
+        hasUndeclaredPrefix = prefix != nil && namespace == nil
+        self.line = line
         self.namespace = XMLText(cString: namespace)
         self.attributes = attributes
         self.count = attributes == nil ? 0 : count
+    }
+
+    /// Whether an attribute has this prefix, which nothing declares, and this name.
+    package func hasUndeclaredAttribute(_ prefix: StaticString, _ name: StaticString) -> Bool {
+        guard let attributes else { return false }
+        return (0..<count).contains { index in
+            let fields = attributes + 5 * index
+            return fields[2] == nil && XMLText(cString: fields[1]) == prefix
+                && XMLText(cString: fields[0]) == name
+        }
     }
 
     /// Calls `body` with each attribute's namespace, name and value.

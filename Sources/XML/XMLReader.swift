@@ -9,6 +9,12 @@ package protocol XMLHandler: AnyObject {
     func text(_ text: XMLText) -> Bool
     /// The element that began last, of those that have not ended, ends. False ends the reading.
     func end() -> Bool
+    /// A prefix that nothing declares, with what makes libxml2's words about it. False ends the reading.
+    func undeclaredPrefix(_ what: () -> String, line: Int) -> Bool
+}
+
+extension XMLHandler {
+    package func undeclaredPrefix(_ what: () -> String, line: Int) -> Bool { false }
 }
 
 /// Why a document was not read to its end.
@@ -45,9 +51,13 @@ package enum XMLReader {
     package static let silentBytes = 1 << 20
 
     /// Reads a whole document.
-    package static func read(_ bytes: [UInt8], into handler: any XMLHandler) throws(XMLError) {
+    ///
+    /// - Parameter start: where it begins in `bytes`.
+    package static func read(
+        _ bytes: [UInt8], from start: Int = 0, into handler: any XMLHandler
+    ) throws(XMLError) {
         let feed = try XMLFeed(handler, mostSilentBytes: silentBytes)
-        var start = 0
+        var start = start
         while start < bytes.count {
             let end = min(start + piece, bytes.count)
             try feed.feed(bytes[start..<end])
@@ -163,6 +173,8 @@ package final class XMLFeed {
             }
         }
         guard code != 0 || reading.hasStopped else { return }
+        // The last error's code stays, where the handler took it.
+        if reading.isWellFormed, code == XML_NS_ERR_UNDEFINED_NAMESPACE.rawValue { return }
         throw reading.failure
             ?? XMLError(reason: .malformed, detail: "error \(code)", line: reading.line)
     }
@@ -170,13 +182,13 @@ package final class XMLFeed {
     private static func saxHandler() -> xmlSAXHandler {
         var calls = xmlSAXHandler()
         calls.initialized = dray_xml_sax2_magic
-        calls.startElementNs = { context, name, _, namespace, _, _, count, _, attributes in
+        calls.startElementNs = { context, name, prefix, namespace, _, _, count, _, attributes in
             guard let name else { return }
             Reading.with(context) {
                 $0.start(
                     XMLElement(
-                        name: name, namespace: namespace, attributes: attributes, count: Int(count))
-                )
+                        name: name, prefix: prefix, namespace: namespace, attributes: attributes,
+                        count: Int(count), line: $0.line))
             }
         }
         calls.endElementNs = { context, _, _, _ in Reading.with(context) { $0.end() } }
@@ -203,6 +215,7 @@ private final class Reading {
     private var depth = 0
     private(set) var failure: XMLError?
     private(set) var hasStopped = false
+    var isWellFormed: Bool { failure == nil && !hasStopped }
     /// Elements, ends and pieces of text so far.
     private(set) var told = 0
     /// Nothing comes any more.
@@ -239,6 +252,11 @@ private final class Reading {
         guard let error, error.level == XML_ERR_FATAL || error.level == XML_ERR_ERROR,
             !hasStopped
         else { return }
+        if error.code == XML_NS_ERR_UNDEFINED_NAMESPACE.rawValue,
+            handler.undeclaredPrefix({ Self.firstLine(of: error) }, line: Int(error.line))
+        {
+            return
+        }
         let message = error.message.map { String(cString: $0) } ?? "it is not well-formed"
         // libxml2 calls it extra content, or by what it waited for.
         let isInRoot =
@@ -255,8 +273,13 @@ private final class Reading {
             ? "it has a & that begins no entity; write &amp;"
             : isCut
                 ? "it ends within an element, as if cut short"
-                : message.prefix { $0 != "\n" }.prefix(200)
-        stop(XMLError(reason: .malformed, detail: String(text), line: Int(error.line)))
+                : Self.firstLine(of: error)
+        stop(XMLError(reason: .malformed, detail: text, line: Int(error.line)))
+    }
+
+    private static func firstLine(of error: xmlError) -> String {
+        let message = error.message.map { String(cString: $0) } ?? "it is not well-formed"
+        return String(message.prefix { $0 != "\n" }.prefix(200))
     }
 
     // libxml2 may call once more after it was stopped.

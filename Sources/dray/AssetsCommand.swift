@@ -152,7 +152,11 @@ enum AssetsCommand {
             ["Name", "Kind", "State", "Segments", "Size", "Changed"]
                 + (hasFailures ? ["Failure"] : []),
             [.left, .left, .left, .right, .right, .left] + (hasFailures ? [.left] : []), rows)
-        guard let next = listing.next else { return table }
-        return table + "More: --after '\(next.replacing("'", with: "'\\''"))'\n"
+        let warnings = listing.assets.reduce(into: ManifestWarnings()) { all, asset in
+            if let warnings = asset.warnings { all.add(warnings) }
+        }
+        let text = table + (warnings.isEmpty ? "" : "\n\(WarningText.lines(warnings))\n")
+        guard let next = listing.next else { return text }
+        return text + "More: --after '\(next.replacing("'", with: "'\\''"))'\n"
     }
 }

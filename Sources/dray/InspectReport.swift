@@ -11,6 +11,7 @@ struct InspectReport {
     private let sums: [ManifestListing.Sum]
     private let renditions: [Rendition]
     private let segments: ManifestSegments
+    private let warnings: ManifestWarnings
 
     init(_ inspection: Inspection, listsSegments: Bool) {
         self.inspection = inspection
@@ -18,6 +19,7 @@ struct InspectReport {
         sums = inspection.listing?.sums ?? []
         renditions = inspection.listing?.renditions ?? []
         segments = inspection.listing?.segments ?? ManifestSegments()
+        warnings = inspection.listing?.warnings ?? ManifestWarnings()
     }
 
     /// Of all that is listed; nil where nothing is known.
@@ -41,6 +43,9 @@ struct InspectReport {
             try json(ListedRendition(renditions[place], sums[place]))
         }
         Console.write("  \"renditions\": [\(Self.lines(rows))]")
+        let list = try warnings.first.map { try json($0) }
+        Console.write(
+            ",\n  \"warningCount\": \(warnings.count),\n  \"warnings\": [\(Self.lines(list))]")
         if listsSegments { try writeSegments() }
         Console.write("\n}\n")
     }
@@ -136,6 +141,7 @@ struct InspectReport {
         if let estimatedBytes { words.append("about \(HumanFormat.bytes(estimatedBytes))") }
         Console.write(words.joined(separator: ", ") + "\n")
         if !renditions.isEmpty { Console.write("\n" + table) }
+        if !warnings.isEmpty { Console.write("\n" + WarningText.lines(warnings)) }
         if listsSegments { writeSegmentLines() }
     }
 

@@ -16,6 +16,8 @@ final class PrefetchSession: FollowingSession {
         var source: ListSource
         /// How many assets `source` holds.
         var assets: Int
+        /// How many of them are titles.
+        var titleCount: Int
         /// How many sidecars these have.
         var sidecars: Int
         var catalogName: String
@@ -166,7 +168,7 @@ final class PrefetchSession: FollowingSession {
         if !plan.isQuiet {
             var summary = RunSummary(status: status, destination: plan.destination.path)
             summary.columns = LiveLines.columns(of: STDOUT_FILENO)
-            summary.missingSidecars = (try? await missingSidecars(status, client)) ?? 0
+            try? await complete(&summary, status, client)
             Console.write(summary.text)
         }
         if status.totals.failed > 0 {
@@ -196,19 +198,22 @@ final class PrefetchSession: FollowingSession {
         }
     }
 
-    /// Those that assets do without: only their pages tell.
-    private func missingSidecars(
-        _ status: CatalogStatus, _ client: CoordinatorClient
-    ) async throws -> Int {
-        guard plan.sidecars > 0 else { return 0 }
-        var count = 0
+    /// Adds sidecars that assets do without, and what is wrong with manifests: only the assets' pages tell.
+    private func complete(
+        _ summary: inout RunSummary, _ status: CatalogStatus, _ client: CoordinatorClient
+    ) async throws {
+        guard plan.sidecars > 0 || plan.titleCount > 0 else { return }
         var after: AssetID?
         repeat {
             let page = try await client.assets(of: status.id, after: after)
-            count += page.assets.reduce(0) { $0 + ($1.missing?.count ?? 0) }
+            for asset in page.assets {
+                summary.missingSidecars += asset.missing?.count ?? 0
+                guard let warnings = asset.warnings else { continue }
+                summary.titlesWithWarnings += 1
+                summary.warnings.add(warnings)
+            }
             after = page.next
         } while after != nil
-        return count
     }
 
     private func tell(_ media: MediaCheck.Findings) {

@@ -129,6 +129,8 @@ struct ReportWriter {
         let refreshed: RefreshOutcome?
         let state: AssetState
         let url: String
+        /// Rules that a title's manifests break; nil for none.
+        let warnings: ManifestWarnings?
 
         init(_ secret: AssetStatus, _ findings: MediaCheck.Findings?) {
             let asset = secret.redacted
@@ -137,6 +139,7 @@ struct ReportWriter {
             missing = asset.missing
             path = asset.path
             refreshed = asset.refreshed
+            warnings = asset.warnings
         }
     }
 

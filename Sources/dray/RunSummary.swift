@@ -9,9 +9,15 @@ struct RunSummary {
     var columns: Int?
     /// Those that assets do without.
     var missingSidecars = 0
+    /// Titles whose manifests break rules.
+    var titlesWithWarnings = 0
+    /// Of these, the first ones.
+    var warnings = ManifestWarnings()
 
     /// Most failed assets that are listed.
     static let listedFailures = 20
+    /// Most warnings that are listed.
+    static let listedWarnings = 5
 
     /// A heading and a table of one row.
     var text: String {
@@ -36,6 +42,11 @@ struct RunSummary {
         var text = "\(name): \(ending), in \(printable(destination))\n\n\(table)"
         if missingSidecars > 0 {
             text += "\n\(HumanFormat.count(missingSidecars, "sidecar")) missing, see --report\n"
+        }
+        if titlesWithWarnings > 0 {
+            let titles = HumanFormat.count(titlesWithWarnings, "title")
+            text += "\n\(titles) with manifests that break rules, see --report or dray assets\n"
+            text += WarningText.lines(warnings.bounded(to: Self.listedWarnings))
         }
         return text
     }

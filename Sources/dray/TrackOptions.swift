@@ -33,6 +33,10 @@ enum TrackOptions {
             help:
                 "Take a live title for what it lists when its manifest is read. Without it such a "
                 + "title fails."),
+        CommandOption(
+            "strict", .flag,
+            help:
+                "Refuse manifests that break rules which players read past. Without it they warn."),
     ]
 
     /// What is wanted of titles; nil for all of it.
@@ -45,6 +49,7 @@ enum TrackOptions {
         titles.tracks.audio = try names("audio", arguments)
         titles.tracks.subtitles = try names("subtitles", arguments)
         if arguments.flag("no-keys") { titles.leavesKeys = true }
+        if arguments.flag("strict") { titles.isStrict = true }
         if let tracks = arguments.text("tracks") {
             guard tracks == "all", titles.tracks.isEverything else {
                 throw UsageError(

@@ -10,11 +10,13 @@ import Testing
     @Test(arguments: good)
     func segmentsAreThoseOfTheStandard(_ manifest: MPDCase) {
         #expect(manifest.outcome() == manifest.expected)
+        #expect(manifest.outcome(.strict) == manifest.expected)
+        #expect((try? manifest.manifest().warnings.isEmpty) == true)
     }
 
     @Test(arguments: MPDCase.refused)
     func whatCannotBeTakenFailsWithACode(_ manifest: MPDCase) {
-        let outcome = manifest.outcome()
+        let outcome = manifest.outcome(.strict)
         #expect(outcome.first == manifest.expected[0])
         #expect(outcome.last?.contains(manifest.expected[1]) == true, "\(outcome)")
         #expect(outcome.last?.hasPrefix("http://h/d/m.mpd") == true, "\(outcome)")

@@ -266,8 +266,8 @@ import Testing
         func code(_ set: String) -> FailureCode? {
             Title.failure(Self.manifest, [Self.manifest: Self.mpd(set)])?.code
         }
-        #expect(code(MPDCase.one("")) == "manifest.malformed", "it names itself")
-        #expect(code(MPDCase.one("<BaseURL>m.mpd</BaseURL>")) == "manifest.malformed")
+        #expect(code(MPDCase.one("")) == "manifest.empty", "it names itself")
+        #expect(code(MPDCase.one("<BaseURL>m.mpd</BaseURL>")) == "manifest.empty")
         #expect(code(MPDCase.one("<BaseURL>..%2F..%2Fetc</BaseURL>")) == "storage.pathRefused")
         #expect(
             code(

@@ -210,4 +210,29 @@ import Testing
         }
         #expect(try resolver.segments().count == 4)
     }
+
+    /// One that has not begun says when it does, whoever asks.
+    @Test func oneWithoutSegmentsSaysSo() throws {
+        var options = TitleOptions()
+        options.takesSnapshots = true
+        var resolver = try TitleResolver(
+            url: Self.url, kind: .dash, options: options, snapshotSeconds: 1_000)
+        let text =
+            "<MPD type='dynamic' availabilityStartTime='1970-01-01T00:20:00Z'><Period><AdaptationSet>"
+            + "<Representation id='v'><SegmentTemplate duration='10' media='$Number$' "
+            + "initialization='i'/></Representation></AdaptationSet></Period></MPD>"
+        for request in resolver.next() {
+            try resolver.receive(
+                request, finalURL: Self.url, body: [UInt8](text.utf8), sha256: "")
+        }
+        for failure in [
+            #expect(throws: Failure.self) { try resolver.segments() },
+            #expect(throws: Failure.self) { try resolver.listing() },
+        ] {
+            #expect(failure?.code == "manifest.empty")
+            #expect(
+                failure?.message.hasSuffix("the live title has no segment yet: it starts in 200 s")
+                    == true, "\(failure as Any)")
+        }
+    }
 }

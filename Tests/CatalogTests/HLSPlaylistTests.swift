@@ -9,14 +9,17 @@ struct PlaylistCase: CustomTestStringConvertible, Sendable {
     let expected: [String]
     var url = "https://cdn.example/vod/title/index.m3u8"
     var imports: [String: String]?
+    /// What is taken is taken by every reading.
+    var policies: [ManifestPolicy] = [.lenient, .strict]
 
     var testDescription: String { name }
 
     /// What the parser makes of it, written as `expected` is.
-    func outcome() throws -> [String] {
+    func outcome(_ policy: ManifestPolicy = .lenient) throws -> [String] {
         do throws(Failure) {
             let playlist = try HLSPlaylist.parse(
-                [UInt8](text.utf8), url: try Self.url(url), imports: imports)
+                [UInt8](text.utf8), url: try Self.url(url), imports: imports, policy: policy)
+            #expect(playlist.warnings.isEmpty)
             let children = playlist.children.map { "\($0.rendition) \($0.reference.url.text)" }
             let segments = playlist.segments.map { segment in
                 let range = segment.range.map { " \($0.offset)+\($0.length ?? -1)" }
@@ -40,7 +43,9 @@ struct PlaylistCase: CustomTestStringConvertible, Sendable {
 @Suite struct HLSPlaylistTests {
     @Test(arguments: PlaylistCase.media + PlaylistCase.multivariant + PlaylistCase.refused)
     func playlistsAreReadAsTheRFCSays(_ playlist: PlaylistCase) throws {
-        #expect(try playlist.outcome() == playlist.expected)
+        for policy in playlist.policies {
+            #expect(try playlist.outcome(policy) == playlist.expected)
+        }
     }
 
     @Test(arguments: PlaylistCase.media + PlaylistCase.multivariant)

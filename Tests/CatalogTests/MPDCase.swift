@@ -8,7 +8,7 @@ struct MPDCase: CustomTestStringConvertible, Sendable {
 
     let name: String
     let text: String
-    let expected: [String]
+    private(set) var expected: [String]
     var url = folder + "m.mpd"
     var live = LiveManifests.refused
 
@@ -24,6 +24,12 @@ struct MPDCase: CustomTestStringConvertible, Sendable {
         text = "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" \(attributes)>\n\(body)\n</MPD>"
         self.expected = expected
         self.live = live
+    }
+
+    /// The same, with what it lists as an array.
+    init(_ name: String, _ body: String, _ expected: [String], _ attributes: String?) {
+        self.init(name, body, attributes: attributes)
+        self.expected = expected
     }
 
     /// A whole document.
@@ -61,8 +67,9 @@ struct MPDCase: CustomTestStringConvertible, Sendable {
         return one(template(attributes, "<SegmentTimeline>\(lines)</SegmentTimeline>"))
     }
 
-    func manifest() throws(Failure) -> DASHManifest {
-        try DASHManifest.parse([UInt8](text.utf8), url: try PlaylistCase.url(url), live: live)
+    func manifest(_ policy: ManifestPolicy = .lenient) throws(Failure) -> DASHManifest {
+        try DASHManifest.parse(
+            [UInt8](text.utf8), url: try PlaylistCase.url(url), live: live, policy: policy)
     }
 
     /// What the manifest lists, written as `expected` is: role, URL, byte range, seconds.
@@ -83,9 +90,9 @@ struct MPDCase: CustomTestStringConvertible, Sendable {
         return line + (seconds.rounded() == seconds ? " \(Int(seconds))s" : " \(seconds)s")
     }
 
-    func outcome() -> [String] {
+    func outcome(_ policy: ManifestPolicy = .lenient) -> [String] {
         do throws(Failure) {
-            return try Self.lines(try manifest())
+            return try Self.lines(try manifest(policy))
         } catch {
             return ["\(error.code)", error.message]
         }

@@ -1,8 +1,12 @@
+import Catalog
+
 extension PlaylistCase {
     private static func refused(
         _ name: String, _ text: String, _ failure: String
     ) -> PlaylistCase {
-        PlaylistCase(name: name, text: text, expected: [failure], url: "http://h/p.m3u8")
+        PlaylistCase(
+            name: name, text: text, expected: [failure], url: "http://h/p.m3u8",
+            policies: [.strict])
     }
 
     /// What is not a playlist that can be fetched, and what is said of it.

@@ -113,11 +113,12 @@ enum FuzzTargets {
     // MARK: Manifests
 
     /// A title: its manifest, and behind a byte 1 those that it names. Live ones are taken for what they
-    /// list; of every other input it is a choice of tracks.
+    /// list; of every other input it is a choice of tracks, every third is read strictly.
     private static func title(_ bytes: [UInt8], _ kind: AssetKind) {
         let bodies = bytes.split(separator: 1, omittingEmptySubsequences: false).map(Array.init)
         var options = TitleOptions()
         options.takesSnapshots = true
+        options.isStrict = bytes.count % 3 == 0
         if bytes.count % 2 == 1 {
             options.tracks.maximumHeight = 720
             options.tracks.audio = ["en"]

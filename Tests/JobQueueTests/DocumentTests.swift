@@ -18,7 +18,7 @@ import Testing
     }
 
     private func resolved(
-        _ fixture: QueueFixture, contents: [String?]
+        _ fixture: QueueFixture, contents: [String?], warnings: ManifestWarnings? = nil
     ) async throws -> (grant: LeaseGrant, verdicts: [ReportAnswer.Verdict]) {
         let grant = try await fixture.lease()
         let job = try #require(grant.jobs.first { $0.kind == .resolve })
@@ -32,9 +32,10 @@ import Testing
             if content != nil { segment.sha256 = String(repeating: "a", count: 64) }
             return segment
         }
-        let verdict = try await fixture.queue.addSegments(
-            SegmentBatch(worker: fixture.worker, job: job.id, lease: lease, segments: segments))
-        #expect(verdict == .accepted)
+        var batch = SegmentBatch(
+            worker: fixture.worker, job: job.id, lease: lease, segments: segments)
+        batch.warnings = warnings
+        #expect(try await fixture.queue.addSegments(batch) == .accepted)
         var report = JobReport(job: job.id, lease: lease, outcome: .done)
         report.segments = segments.count
         let verdicts = try await fixture.queue.report(
@@ -85,6 +86,38 @@ import Testing
             }
             try await fixture.queue.tidy()
             #expect(try await fixture.count("document") == 0)
+        }
+    }
+
+    /// What is wrong with a title's manifests is known until it is resolved anew.
+    @Test func warningsStayWithTheTitle() async throws {
+        try await F.with("warnings") { fixture in
+            var warnings = ManifestWarnings()
+            warnings.add(.hlsDuration, in: "http://h/t", line: 3) { "EXTINF has \"no\" duration" }
+            let catalog = try await submit(fixture, nil)
+            _ = try await resolved(fixture, contents: [nil, nil], warnings: warnings)
+            func known() async throws -> [String: ManifestWarnings] {
+                let assets = try await fixture.assets(of: catalog)
+                let listing = try await fixture.queue.browse(
+                    AssetQuery(CatalogReference(catalog)))
+                #expect(
+                    Set(listing.assets.map(\.warnings)) == Set(assets.map(\.warnings)))
+                return Dictionary(
+                    uniqueKeysWithValues: assets.compactMap { asset in
+                        asset.warnings.map { (asset.name, $0) }
+                    })
+            }
+            #expect(try await known() == ["t": warnings])
+            // Submitted again as it was, nothing is resolved.
+            _ = try await submit(fixture, nil)
+            #expect(try await known() == ["t": warnings])
+            var strict = TitleOptions()
+            strict.isStrict = true
+            _ = try await submit(fixture, strict)
+            #expect(try await known() == [:])
+            let again = try await resolved(fixture, contents: [nil])
+            #expect(again.grant.jobs.first { $0.kind == .resolve }?.titles?.isStrict == true)
+            #expect(try await known() == [:])
         }
     }
 }

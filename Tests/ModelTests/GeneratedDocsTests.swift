@@ -44,7 +44,8 @@ import Testing
 
 
             """
-        try check("docs/failures.md", page + FailureCode.markdown())
+        try check(
+            "docs/failures.md", page + FailureCode.markdown() + ManifestRule.markdown())
     }
 
     private func section<State, Event>(

@@ -230,7 +230,7 @@ import Testing
             ordinal: 2, url: "http://h/2", key: "h/2", role: .playlist, bytes: 4, sha256: "e")
         written.content = "é\n"
         written.servedSHA256 = "f"
-        let segments = SegmentBatch(
+        var segments = SegmentBatch(
             worker: "w", job: JobID(7), lease: "l",
             segments: [
                 ResolvedSegment(ordinal: 0, url: "http://h/0", key: "h/0", role: .media),
@@ -241,6 +241,13 @@ import Testing
         try Self.expectSame(assets) { ($0.generation, $0.assets) == ($1.generation, $1.assets) }
         try Self.expectSame(segments) {
             ($0.worker, $0.job, $0.lease, $0.segments) == ($1.worker, $1.job, $1.lease, $1.segments)
+        }
+        // Foundation reads the rare one that has warnings.
+        var warnings = ManifestWarnings()
+        warnings.add(.dashOrder, in: "http://h/m.mpd", line: nil) { "é \"\\" }
+        segments.warnings = warnings
+        try Self.expectSame(segments) {
+            $0.segments == $1.segments && $0.warnings == $1.warnings
         }
     }
 

@@ -46,6 +46,30 @@ import Testing
         }
     }
 
+    /// What players read past is listed with a warning; a strict reading refuses it.
+    @Test func whatBreaksARuleIsNamed() async throws {
+        let file = try directory.write(
+            "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:,\na.ts\n#EXTINF:,\nb.ts\n#EXT-X-ENDLIST\n",
+            to: "m.m3u8")
+        let base = [file, "--base", "http://127.0.0.1:1/t/m.m3u8?token=secret"]
+        let report = try await json(base)
+        #expect(report["error"] is NSNull)
+        #expect(report["warningCount"] as? Int == 2)
+        let warning = try #require((report["warnings"] as? [[String: Any]])?.first)
+        #expect(warning["rule"] as? String == "hls.duration")
+        #expect(warning["line"] as? Int == 3)
+        #expect(warning["count"] as? Int == 2)
+        let text = try await inspect(base)
+        #expect(
+            text.output.contains(
+                "\nwarning: http://127.0.0.1:1/t/m.m3u8?… line 3 and 1 more: EXTINF has no duration; "
+                    + "the target duration is used (hls.duration; RFC 8216, 4.3.2.1)\n"),
+            "\(text.output)")
+        let strict = try await inspect(base + ["--strict"])
+        #expect(strict.ending == .exited(1))
+        #expect(strict.errors.contains("manifest.malformed") && strict.errors.contains("line 3"))
+    }
+
     @Test func aManifestOnDiskIsListedWithoutARequest() async throws {
         let file = try directory.write(Self.mpd, to: "m.mpd")
         let base = ["--base", "http://127.0.0.1:1/t/m.mpd", "--segments"]

@@ -53,5 +53,6 @@ UPDATE asset a SET
     verifies_done = CASE WHEN gone.is_whole THEN a.verifies_done ELSE 0 END, verifies_failed = 0,
     bytes = CASE WHEN gone.is_whole THEN a.bytes ELSE 0 END,
     adopted_bytes = CASE WHEN gone.is_whole THEN a.adopted_bytes ELSE 0 END, refreshed = NULL,
-    failure_code = NULL, failure_message = NULL, changed_at = now()
+    failure_code = NULL, failure_message = NULL,
+    warnings = CASE WHEN NOT a.redefined THEN a.warnings END, changed_at = now()
 FROM gone WHERE a.id = gone.id

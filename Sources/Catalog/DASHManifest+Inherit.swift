@@ -1,0 +1,89 @@
+/// What a level inherits of how segments are addressed from the level above (5.3.9.1).
+extension DASHManifest {
+    /// What the addressing element of one level says itself, and does not inherit.
+    struct OwnAddressing: Sendable {
+        struct Fields: OptionSet, Sendable {
+            let rawValue: UInt16
+
+            static let timescale = Fields(rawValue: 1 << 0)
+            static let presentationTimeOffset = Fields(rawValue: 1 << 1)
+            /// Duration or timeline: either takes the other's place.
+            static let durations = Fields(rawValue: 1 << 2)
+            static let startNumber = Fields(rawValue: 1 << 3)
+            static let endNumber = Fields(rawValue: 1 << 4)
+            static let eptDelta = Fields(rawValue: 1 << 5)
+            static let indexRange = Fields(rawValue: 1 << 6)
+            /// The element or the template.
+            static let initialization = Fields(rawValue: 1 << 7)
+            static let representationIndex = Fields(rawValue: 1 << 8)
+            /// The element or the template.
+            static let bitstreamSwitching = Fields(rawValue: 1 << 9)
+            static let media = Fields(rawValue: 1 << 10)
+            static let index = Fields(rawValue: 1 << 11)
+            static let list = Fields(rawValue: 1 << 12)
+        }
+
+        /// Of its element; `none` for a level without.
+        var kind = Addressing.Kind.none
+        var fields: Fields = []
+    }
+}
+
+extension DASHManifest.Addressing {
+    /// What a level with this addressing, of which `own` is its own, is to have beneath another one.
+    func inheriting(
+        _ outer: DASHManifest.Addressing, own: DASHManifest.OwnAddressing
+    ) -> DASHManifest.Addressing {
+        guard own.kind != .none else { return outer }
+        // Only elements of one kind inherit from one another.
+        var merged = outer.kind == own.kind ? outer : DASHManifest.Addressing()
+        merged.kind = own.kind
+        let fields = own.fields
+        if fields.contains(.timescale) { merged.timescale = timescale }
+        if fields.contains(.presentationTimeOffset) {
+            merged.presentationTimeOffset = presentationTimeOffset
+        }
+        if fields.contains(.durations) { (merged.duration, merged.timeline) = (duration, timeline) }
+        if fields.contains(.startNumber) { merged.startNumber = startNumber }
+        if fields.contains(.endNumber) { merged.endNumber = endNumber }
+        if fields.contains(.eptDelta) { merged.eptDelta = eptDelta }
+        if fields.contains(.indexRange) { merged.indexRange = indexRange }
+        if fields.contains(.initialization) {
+            merged.initialization = initialization
+            merged.initializationTemplate = initializationTemplate
+        }
+        if fields.contains(.representationIndex) {
+            merged.representationIndex = representationIndex
+        }
+        if fields.contains(.bitstreamSwitching) {
+            merged.bitstreamSwitching = bitstreamSwitching
+            merged.bitstreamSwitchingTemplate = bitstreamSwitchingTemplate
+        }
+        if fields.contains(.media) { merged.media = media }
+        if fields.contains(.index) { merged.index = index }
+        if fields.contains(.list) { merged.list = list }
+        return merged
+    }
+}
+
+extension DASHManifest.AdaptationSet {
+    /// Hands down addressing that stands behind representations.
+    mutating func handDown() {
+        for place in representations.indices {
+            let known = representations[place]
+            representations[place].addressing = known.addressing.inheriting(
+                addressing, own: known.own)
+        }
+    }
+}
+
+extension DASHManifest.Period {
+    /// Hands down addressing that stands behind adaptation sets.
+    mutating func handDown() {
+        for place in sets.indices {
+            sets[place].addressing = sets[place].addressing.inheriting(
+                addressing, own: sets[place].own)
+            sets[place].handDown()
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import Model
+internal import XML
+
+/// What the levels of an MPD say of themselves.
+extension DASHParser {
+    func takeManifest(_ element: borrowing XMLElement) throws(Failure) {
+        try element.forEachAttribute { (_, name, value) throws(Failure) in
+            if name == "type" {
+                manifest.isLive = value == "dynamic"
+            } else if name == "mediaPresentationDuration" {
+                manifest.duration = try optional { () throws(Failure) in try duration(value, name) }
+            } else if name == "availabilityStartTime" {
+                manifest.availabilityStart = try optional { () throws(Failure) in
+                    try date(value, name)
+                }
+            } else if name == "timeShiftBufferDepth" {
+                manifest.timeShiftBufferDepth = try optional { () throws(Failure) in
+                    try duration(value, name)
+                }
+            }
+        }
+        if manifest.duration == 0, !manifest.findings.isStrict {
+            try note(.dashDuration) { "mediaPresentationDuration is 0" }
+            manifest.duration = nil
+        }
+        if manifest.isLive, manifest.live == .refused {
+            throw Failure("manifest.live", "the MPD is dynamic: it is live")
+        }
+    }
+
+    func takePeriod(_ element: borrowing XMLElement) throws(Failure) -> Element {
+        var period = DASHManifest.Period()
+        period.line = line
+        var isNothing = false
+        try element.forEachAttribute { (namespace, name, value) throws(Failure) in
+            if try isRemote(namespace, name, value) {
+                isNothing = true
+            } else if name == "id" {
+                period.id = try text(value, name)
+            } else if name == "start" {
+                period.start = try optional { () throws(Failure) in try duration(value, name) }
+            } else if name == "duration" {
+                period.duration = try optional { () throws(Failure) in try duration(value, name) }
+            }
+        }
+        if isNothing { return .other }
+        try count()
+        manifest.periods.append(period)
+        return .period
+    }
+
+    func takeSet(_ element: borrowing XMLElement) throws(Failure) -> Element {
+        var set = DASHManifest.AdaptationSet()
+        var isNothing = false
+        try element.forEachAttribute { (namespace, name, value) throws(Failure) in
+            if try isRemote(namespace, name, value) {
+                isNothing = true
+            } else if name == "contentType" {
+                set.contentType = try text(value, name)
+            } else {
+                try take(name, value, into: &set.common)
+            }
+        }
+        if isNothing { return .other }
+        try count()
+        withPeriod { period in
+            set.addressing = period.addressing
+            period.sets.append(set)
+        }
+        return .adaptationSet
+    }
+
+    func takeRepresentation(_ element: borrowing XMLElement) throws(Failure) -> Element {
+        var representation = DASHManifest.Representation()
+        representation.line = line
+        withSet { set in
+            representation.common = set.common
+            representation.addressing = set.addressing
+        }
+        try element.forEachAttribute { (namespace, name, value) throws(Failure) in
+            if try isRemote(namespace, name, value) { return }
+            if name == "id" {
+                representation.id = try text(value, name)
+            } else if name == "bandwidth" {
+                representation.bandwidth = try number(value, name)
+            } else {
+                try take(name, value, into: &representation.common)
+            }
+        }
+        try count()
+        withSet { $0.representations.append(representation) }
+        return .representation
+    }
+
+    private func take(
+        _ name: XMLText, _ value: XMLText, into common: inout DASHManifest.Common
+    ) throws(Failure) {
+        if name == "mimeType" {
+            common.mimeType = try text(value, name)
+        } else if name == "codecs" {
+            common.codecs = try text(value, name)
+        } else if name == "lang" {
+            common.language = try text(value, name)
+        } else if name == "width" {
+            common.width = try optional { () throws(Failure) in try number(value, name) }
+        } else if name == "height" {
+            common.height = try optional { () throws(Failure) in try number(value, name) }
+        }
+    }
+
+    /// Takes what stands at several levels.
+    func takeCommon(_ element: borrowing XMLElement) throws(Failure) -> Element {
+        if element.name == "BaseURL" {
+            base = []
+            return .baseURL
+        }
+        if open.last == .manifest { return .other }
+        if element.name == "SegmentBase" {
+            try takeAddressing(element, .base)
+            return .segmentBase
+        }
+        if element.name == "SegmentList" {
+            try takeAddressing(element, .list)
+            return .segmentList
+        }
+        if element.name == "SegmentTemplate" {
+            try takeAddressing(element, .template)
+            return .segmentTemplate
+        }
+        if element.name == "ImportedMPD" {
+            throw Failure("manifest.unsupported", "an ImportedMPD is not followed")
+        }
+        if element.name == "RequestParam" { try refuseParameters(element) }
+        if element.name == "ContentComponent" || element.name == "EssentialProperty"
+            || element.name == "SupplementalProperty"
+        {
+            try takeProperty(element)
+        }
+        return .other
+    }
+
+    /// What the 6th edition has in place of UrlQueryInfo.
+    private func refuseParameters(_ element: borrowing XMLElement) throws(Failure) {
+        var isOfSegments = true
+        element.forEachAttribute { _, name, value in
+            if name == "includeInRequests" { isOfSegments = value.string.contains("segment") }
+        }
+        guard isOfSegments else { return }
+        throw Failure(
+            "manifest.unsupported",
+            "URL parameters (RequestParam) are not supported: without "
+                + "them its URLs are not those that a player asks for")
+    }
+
+    private func takeProperty(_ element: borrowing XMLElement) throws(Failure) {
+        guard open.last == .adaptationSet else { return }
+        let isComponent = element.name == "ContentComponent"
+        try element.forEachAttribute { (_, name, value) throws(Failure) in
+            if isComponent, name == "contentType" {
+                // A set of several, multiplexed, is named for the first, its video as a rule.
+                let type = try text(value, name)
+                withSet { $0.contentType = $0.contentType ?? type }
+            } else if name == "schemeIdUri", value == "http://dashif.org/guidelines/trickmode" {
+                withSet { $0.isTrickMode = true }
+            }
+        }
+    }
+}

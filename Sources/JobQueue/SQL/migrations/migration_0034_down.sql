@@ -1,0 +1,1 @@
+ALTER TABLE asset DROP COLUMN warnings;
