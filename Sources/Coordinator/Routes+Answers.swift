@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPServer
 import Model
+import Runtime
 
 /// `{}`: the body of a request that has nothing to say but its path.
 struct NoFields: Decodable {
@@ -74,9 +75,7 @@ extension Routes {
     /// Method and path as messages name them.
     static func shown(_ request: HTTPRequest) -> String {
         let path = "/" + request.segments.joined(separator: "/")
-        let text = "\(request.method.prefix(10)) \(String(path.unicodeScalars.prefix(100)))"
-        return String(
-            String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 0x20 ? "?" : $0 }))
+        return "\(request.method.prefix(10)) \(String(path.unicodeScalars.prefix(100)))"
     }
 
     /// What a request gets that the server itself refuses.
@@ -111,7 +110,9 @@ extension Routes {
             }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let body = (try? encoder.encode(ErrorAnswer(failure))) ?? Data()
+        // Some messages have what was given in them, as a decoder words it.
+        let shown = Failure(failure.code, printable(failure.message))
+        let body = (try? encoder.encode(ErrorAnswer(shown))) ?? Data()
         return HTTPResponse.json(status, bytes: Array(body))
     }
 }

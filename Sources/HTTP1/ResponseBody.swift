@@ -23,6 +23,10 @@ package struct ResponseBody: Sendable, Equatable {
     private var framingBytes = 0
     /// Of a trailer.
     private var lineBytes = 0
+    /// Lines end in CR LF only: of requests, where somebody before this reader may take another end for one.
+    private var isStrict = false
+    /// Strict: the byte before was CR, so that LF follows.
+    private var isLineEnding = false
 
     /// Most bytes of the line of a chunk's size, and of all trailers.
     package static let (longestLine, longestTrailers) = (4_096, 65_536)
@@ -30,6 +34,13 @@ package struct ResponseBody: Sendable, Equatable {
     package static let none = ResponseBody(.done)
     package static let untilClose = ResponseBody(.untilClose)
     package static let chunked = ResponseBody(.size)
+    /// Chunked, where lines end in CR LF only, a size is followed by its extensions or nothing, and there is no
+    /// control character.
+    package static let strictlyChunked = {
+        var body = chunked
+        body.isStrict = true
+        return body
+    }()
 
     /// - Parameter count: 0 or more.
     package static func length(_ count: Int64) -> ResponseBody {
@@ -97,6 +108,7 @@ package struct ResponseBody: Sendable, Equatable {
 
     private mutating func frame(_ byte: UInt8) throws(ResponseHead.Flaw) {
         framingBytes += 1
+        if isStrict { try checkLine(byte) }
         switch state {
         case .size: try size(byte)
         case .sizeEnd:
@@ -121,6 +133,12 @@ package struct ResponseBody: Sendable, Equatable {
         }
     }
 
+    private mutating func checkLine(_ byte: UInt8) throws(ResponseHead.Flaw) {
+        let isControl = byte < 0x20 && byte != tab && byte != cr && byte != lf || byte == 0x7F
+        guard (byte == lf) == isLineEnding, !isControl else { throw .malformed }
+        isLineEnding = byte == cr
+    }
+
     private mutating func size(_ byte: UInt8) throws(ResponseHead.Flaw) {
         if let digit = Self.hexDigit(byte) {
             guard remaining <= .max >> 4, digits < 16 else { throw .malformed }
@@ -131,7 +149,10 @@ package struct ResponseBody: Sendable, Equatable {
         guard digits > 0 else { throw .malformed }
         switch byte {
         case lf: sizeIsOver()
-        case cr, space, tab, UInt8(ascii: ";"): state = .sizeEnd
+        case space, tab:
+            guard !isStrict else { throw .malformed }
+            state = .sizeEnd
+        case cr, UInt8(ascii: ";"): state = .sizeEnd
         default: throw .malformed
         }
     }

@@ -60,7 +60,7 @@ package struct RequestHead {
         if fields.isChunked {
             // With a length as well, or from before there were chunks, it is made to be misread.
             guard fields.length == nil, !isOld else { throw .malformedRequest }
-            body = .chunked
+            body = .strictlyChunked
         } else if let length = fields.length {
             self.length = length
             body = .length(length)

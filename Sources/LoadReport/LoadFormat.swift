@@ -32,7 +32,7 @@ enum LoadFormat {
             return time(microseconds: value * 1_000_000, isMeasured: false)
         }
         return value < 59.95
-            ? "\(value == value.rounded() ? "\(Int(value))" : Quantity.digits(value)) s"
+            ? "\(value == value.rounded() ? "\(Int(saturating: value))" : Quantity.digits(value)) s"
             : HumanFormat.duration(seconds: value)
     }
 
@@ -42,7 +42,7 @@ enum LoadFormat {
         let percent = share * 100
         let whole = percent.rounded()
         if abs(percent - whole) < 1e-9, whole <= 100, whole > 0 || percent <= 0 {
-            return "\(Int(max(whole, 0))) %"
+            return "\(Int(saturating: max(whole, 0))) %"
         }
         if percent < 0.001 { return "under 0.001 %" }
         if share < 1, percent > 99.99 { return "over 99.99 %" }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Model
 
 /// One line of a histogram log: what was recorded within an interval.
 package struct HistogramInterval: Sendable, Equatable {
@@ -74,16 +75,19 @@ package enum HistogramLog {
             fields.removeFirst()
         }
         guard fields.count == 4, let start = Double(fields[0]), let length = Double(fields[1]),
-            start.isFinite, length.isFinite, length >= 0
+            abs(start) <= mostSeconds, (0...mostSeconds).contains(length)
         else { throw HistogramError(detail: "it is no start, length, maximum and histogram") }
         return HistogramInterval(
             tag: tag, startSeconds: start, lengthSeconds: length,
             histogram: try Histogram(text: String(fields[3])))
     }
 
+    /// Some 30,000 years: sums and thousandths of it are exact.
+    private static let mostSeconds = 1e12
+
     /// Three decimals, with a point in every locale.
     private static func decimals(_ value: Double) -> String {
-        let thousandths = Int64((value * 1_000).rounded())
+        let thousandths = Int64(saturating: (value * 1_000).rounded())
         let fraction = String(abs(thousandths) % 1_000)
         return (thousandths < 0 ? "-" : "") + "\(abs(thousandths) / 1_000)."
             + String(repeating: "0", count: 3 - fraction.count) + fraction

@@ -1,4 +1,5 @@
 import Glibc
+import Model
 import Runtime
 
 /// A text of a load test that cannot be used: what was given, cut to what a line can hold, and what is allowed.
@@ -34,7 +35,7 @@ package enum LoadText {
         for unit in durations.reversed() {
             let number = product(seconds, 1 / unit.factor)
             if number == number.rounded(), number >= 1 || unit.name == "us" {
-                return "\(Int64(number))\(number == 0 ? "s" : unit.name)"
+                return "\(Int64(saturating: number))\(number == 0 ? "s" : unit.name)"
             }
         }
         return "\(seconds)s"

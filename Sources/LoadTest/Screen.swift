@@ -1,3 +1,5 @@
+import Model
+
 /// What a viewer sees: waiting at first, then playing, and waiting again whenever the buffer runs empty before
 /// the end.
 ///
@@ -116,11 +118,13 @@ struct Screen: Sendable {
         interval.record(totals.switches, .viewerSwitches)
         if played + stalled > 0 {
             let ratio = stalled / (stalled + played) * 1_000_000
-            interval.record(Int64(ratio.rounded()), .viewerRebuffering)
+            interval.record(Int64(saturating: ratio.rounded()), .viewerRebuffering)
         }
         let rate = played > 0 ? totals.playedBits / played / 1_000 : 0
         // A rendition of an absurd bit rate is still a figure.
-        if rate > 0 { interval.record(Int64(min(rate.rounded(), 1e12)), .viewerBitRate) }
+        if rate > 0 {
+            interval.record(Int64(saturating: min(rate.rounded(), 1e12)), .viewerBitRate)
+        }
     }
 
     private mutating func play(seconds: Double) {

@@ -22,6 +22,37 @@ package enum Redaction {
         return shown(String(decoding: bytes[range.lowerBound..<end], as: UTF8.self))
     }
 
+    /// `text` with what may be secret removed of each URL in it, from its scheme to the next blank: of messages
+    /// that have in them what somebody gave, an operand or a name.
+    package static func message(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        guard bytes.contains(colon) else { return text }
+        var out: [UInt8] = []
+        var rest = bytes[...]
+        while let place = schemeEnd(rest) {
+            let start =
+                rest[..<place].lastIndex { !isOfScheme($0) }.map { $0 + 1 } ?? rest.startIndex
+            let blank =
+                rest[place...].firstIndex { [0x20, 0x09, 0x0A].contains($0) } ?? rest.endIndex
+            // What ends a clause or a quotation is no part of the URL.
+            let end = rest[place..<blank].lastIndex { !".,:;)'\"".utf8.contains($0) } ?? place
+            out += rest[..<start]
+            out += withoutSecrets(Array(rest[start...end]))
+            rest = rest[(end + 1)...]
+        }
+        return String(decoding: out + rest, as: UTF8.self)
+    }
+
+    /// The place of the colon of the next `://`.
+    private static func schemeEnd(_ text: ArraySlice<UInt8>) -> Int? {
+        text.indices.first { text[$0] == colon && text[$0...].starts(with: "://".utf8) }
+    }
+
+    private static func isOfScheme(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF)
+            || "+-.".utf8.contains(byte)
+    }
+
     /// The name of an asset as it may be shown: one made of a URL with a query holds its secrets too.
     package static func name(_ name: String, ofURL url: String) -> String {
         let isOfQuery = url.utf8.contains(question) && name.utf8.contains(question)
@@ -71,10 +102,7 @@ package enum Redaction {
     /// Behind a scheme's colon and slashes of either kind, behind leading slashes of a reference without a scheme,
     /// else the text's start.
     private static func firstAuthority(_ text: ArraySlice<UInt8>) -> Int {
-        let scheme = text.prefix { byte in
-            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF)
-                || "+-.".utf8.contains(byte)
-        }
+        let scheme = text.prefix(while: isOfScheme)
         var index = scheme.endIndex
         if index < text.endIndex, text[index] == colon {
             index += 1

@@ -7,6 +7,8 @@ package struct ArrivalProcess: Sendable {
     private let ratesPerSecond: [Double]
     private let pieceSeconds: Double
     private let gaps: TimeDistribution
+    /// On average; infinite for a rate that never changes.
+    private let arrivalsPerDay: Double
     private var random: SeededRandom
     private var piece = 0
     private var pieceEnd: Double
@@ -23,14 +25,25 @@ package struct ArrivalProcess: Sendable {
         pieceSeconds =
             ratesPerSecond.count > 1 ? Self.daySeconds / Double(ratesPerSecond.count) : .infinity
         pieceEnd = pieceSeconds
+        arrivalsPerDay =
+            ratesPerSecond.count > 1 ? ratesPerSecond.reduce(0, +) * pieceSeconds : .infinity
         gaps = TimeDistribution(meanSeconds: 1, cv2: cv2)
     }
 
     package static let daySeconds = 86_400.0
 
-    /// The time of the next arrival.
+    /// The time of the next arrival; infinite where none comes within any time.
     package mutating func next() -> Double {
+        guard now.isFinite else { return now }
         var left = gaps.draw(&random)
+        // Whole days at once, where next to nothing arrives in one.
+        if arrivalsPerDay > 0, left > arrivalsPerDay {
+            let days = (left / arrivalsPerDay).rounded(.down)
+            left -= days * arrivalsPerDay
+            now += days * Self.daySeconds
+            pieceEnd += days * Self.daySeconds
+            guard now.isFinite else { return now }
+        }
         while true {
             let rate = ratesPerSecond[piece]
             let room = rate > 0 ? rate * (pieceEnd - now) : 0

@@ -154,7 +154,9 @@ package struct ClusterHistory: Sendable {
         guard !full.isEmpty else {
             let most = long.map { $0.done.seconds / max($0.slotSeconds, 1e-9) }.max()
             let why =
-                most.map { "at most \(Int(($0 * 100).rounded())) % of their transfers were in use" }
+                most.map {
+                    "at most \(wholeDown(($0 * 100).rounded())) % of their transfers were in use"
+                }
                 ?? "no minute had \(Self.leastSegments) fetches in 5 s or more"
             notes.append(
                 "From the cluster neither the speed of a worker nor how it grows with their number: "

@@ -37,7 +37,7 @@ extension Plan {
             alpha: values[.contention], beta: values[.coherency], gamma: 1)
         if let peak = law.peakN, let total = sizing.workers.total, Double(total) > peak + 1 {
             notes.append(
-                "Beyond \(Int(peak)) workers each more takes from what all do (worker.coherency): "
+                "Beyond \(wholeDown(peak)) workers each more takes from what all do (worker.coherency): "
                     + "start the spare ones only in place of others.")
         }
         if demand.hasUsersByRequests {

@@ -10,7 +10,7 @@ extension Plan {
         let law = isDeadline ? night.scalability : pool.scalability
         let asked = isDeadline ? night.segmentsPerSecond : pool.arrivalsPerSecond
         let peak = law.peakN ?? Double(Sizing.mostWorkers)
-        let workers = max(1, Int(min(peak, Double(Sizing.mostWorkers))))
+        let workers = max(1, min(wholeDown(peak), Sizing.mostWorkers))
         let most = law.throughput(Double(workers))
         // Rounded down to what is still reached.
         let headroom = max(0, ((1 - asked / most) * 1_000).rounded(.down) / 1_000)
@@ -35,7 +35,7 @@ extension Plan {
         }
         let night = NightPool(values, demand, fill: sizing.fillSpeed, miss: sizing.missSpeed)
         let most = min(night.scalability.peakN ?? .infinity, Double(Sizing.mostWorkers))
-        if night.fillPerSecond(workers: max(1, Int(most))) == 0 {
+        if night.fillPerSecond(workers: max(1, wholeDown(most))) == 0 {
             return "as misses alone take all that they do (\(stop.limit)). Raise edge.hitRatio, or "
                 + "split the cluster."
         }

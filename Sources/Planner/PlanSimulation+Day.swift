@@ -31,10 +31,10 @@ struct DayRun {
             workers: workers, slotsPerWorker: day.slots / workers, arrivalsPerSecond: day.rates,
             service: TimeDistribution(meanSeconds: day.missSeconds, cv2: values[.serviceCV2]),
             // More than come: the day's end ends them.
-            jobs: day.onDemandJobs > 0 ? Int(day.onDemandJobs * 2) + 1_000 : 0)
+            jobs: day.onDemandJobs > 0 ? wholeDown(day.onDemandJobs * 2) + 1_000 : 0)
         simulation.untilSeconds = ArrivalProcess.daySeconds
         simulation.arrivalCV2 = values[.arrivalCV2]
-        simulation.backlogJobs = Int(day.fillJobs)
+        simulation.backlogJobs = wholeDown(day.fillJobs)
         simulation.backlogStartSeconds = day.fillStartSeconds
         simulation.backlogService = TimeDistribution(
             meanSeconds: day.fillSeconds, cv2: values[.serviceCV2])
@@ -63,7 +63,8 @@ struct DayRun {
         rows.append(
             PlanSimulation.Row(
                 figure: figure, unit: unit,
-                predicted: predicted.flatMap { $0.isFinite ? $0 : nil }, simulated: simulated))
+                predicted: predicted.flatMap { $0.isFinite ? $0 : nil },
+                simulated: simulated.flatMap { $0.isFinite ? $0 : nil }))
     }
 
     private mutating func compare(_ day: PlannedDay, _ result: SimulationResult) {

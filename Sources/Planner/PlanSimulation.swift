@@ -78,7 +78,8 @@ struct PeakRun {
             rows.append(
                 PlanSimulation.Row(
                     figure: "at the peak, \(figure)", unit: unit,
-                    predicted: predicted.isFinite ? predicted : nil, simulated: simulated))
+                    predicted: predicted.isFinite ? predicted : nil,
+                    simulated: simulated.isFinite ? simulated : nil))
         }
         row("in use", "", model.utilisation, result.utilisation)
         row("queue", "", model.meanQueueLength, result.meanQueueLength)

@@ -2,7 +2,7 @@ extension Scalability {
     /// The law that comes nearest to measured `points` of workers and throughput: least squares of
     /// the throughput, with 0 ≤ α ≤ 1 and β ≥ 0.
     ///
-    /// Throws when a point is no number of 1 or more workers and a throughput over 0, or when they
+    /// Throws when a point is no number of 1 or more workers and a throughput of 1e-18 or more, or when they
     /// are of fewer than three different numbers of workers. The intervals come from resampled
     /// residuals (Efron and Tibshirani 1993, 9.5), always the same for the same points. Without
     /// `withCoherency` β is 0.
@@ -15,10 +15,10 @@ extension Scalability {
                     field: "N of point \(index + 1)", given: "\(point.n)",
                     allowed: "use a number from 1 to 1,000,000,000")
             }
-            guard point.x > 0, point.x <= 1e18 else {
+            guard point.x >= 1e-18, point.x <= 1e18 else {
                 throw PlannerError(
                     field: "X of point \(index + 1)", given: "\(point.x)",
-                    allowed: "use a number over 0, up to 1e18")
+                    allowed: "use a number from 1e-18 to 1e18")
             }
         }
         let different = Set(points.map(\.n)).count

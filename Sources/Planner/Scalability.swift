@@ -41,7 +41,7 @@ package struct Scalability: Sendable, Codable, Hashable {
         guard wanted > 0 else { return 0 }
         var last = max(1, atMost)
         if let peakN, peakN < Double(last) {
-            let below = Int(peakN)
+            let below = wholeDown(peakN)
             last = min(
                 last,
                 throughput(Double(below + 1)) > throughput(Double(below)) ? below + 1 : below)

@@ -176,6 +176,13 @@ package struct ScenarioValues: Sendable {
     /// How requests are spread over 24 hours, where that was counted.
     package let hourlyShape: [Double]?
 
+    /// What is nearer to 0 counts as 0: no plan differs by it, and what is divided by it has no end.
+    package static let negligible = 1e-15
+
+    private static func counted(_ value: Double) -> Double {
+        abs(value) < negligible ? 0 : value
+    }
+
     /// The likely values.
     package init(_ scenario: Scenario) { self.init(scenario) { $0.likely } }
 
@@ -183,15 +190,15 @@ package struct ScenarioValues: Sendable {
     package init(_ scenario: Scenario, choose: (Estimate) -> Double) {
         numbers = ScenarioInput.allCases.map { input in
             guard let estimate = scenario.estimate(input) else { return .nan }
-            let value = choose(estimate)
+            let value = Self.counted(choose(estimate))
             return input.row.isWhole ? value.rounded() : value
         }
         actionRequestsPerDay = 0
         actionBytesPerDay = 0
         for action in scenario.actionsInUse {
-            let times = choose(action.perDay)
-            actionRequestsPerDay += times * choose(action.requests)
-            actionBytesPerDay += times * choose(action.bytes)
+            let times = Self.counted(choose(action.perDay))
+            actionRequestsPerDay += times * Self.counted(choose(action.requests))
+            actionBytesPerDay += times * Self.counted(choose(action.bytes))
         }
         let drawn = numbers
         ladder = scenario.ladder { input in

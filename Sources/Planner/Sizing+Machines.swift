@@ -1,3 +1,5 @@
+import Model
+
 /// What workers, viewers and the database load come to in machines and connections.
 extension Sizing.Database {
     // Measured: 500 idle workers take 4 % of a core (docs/queue.md); a title's segment writes 4 rows in
@@ -64,7 +66,7 @@ extension Sizing.Connections {
         edge = demand.peakConcurrentUsers
         originMost = [
             workers.map { $0 * Int(values[.connections]) },
-            values.known(.originConnections).map { Int($0) },
+            values.known(.originConnections).map { wholeDown($0) },
         ].compactMap { $0 }.min()
         originInUse = max(
             demand.fillSegmentsPerSecond * fill.transferSeconds
@@ -98,9 +100,14 @@ extension Sizing.OriginUse {
     }
 }
 
+/// No count of a plan is larger: sums and products of two of them stay within 64 bits for what is bought.
+private let maxCount = 1_000_000_000_000
+
 /// The least whole number that is not under `value`; what no count can be is the largest that can.
 func wholeUp(_ value: Double) -> Int {
-    guard value > 0 else { return 0 }
     // 1e-9: what is whole but for rounding is not the next one.
-    return value < 1e12 ? Int((value - 1e-9).rounded(.up)) : 1_000_000_000_000
+    min(maxCount, max(0, Int(saturating: (value - 1e-9).rounded(.up))))
 }
+
+/// The largest whole number that is not over `value`, 0 or more, and no more than `wholeUp`'s largest.
+func wholeDown(_ value: Double) -> Int { min(maxCount, max(0, Int(saturating: value))) }

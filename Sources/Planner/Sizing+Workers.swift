@@ -34,8 +34,10 @@ extension Sizing.Workers {
         }
         let rise = 1 - 1 / demand.peakOverMean
         let booting = min(1, values[.bootSeconds] / (values[.rampMinutes] * 60))
-        aheadForBoot = Int((Double(forOnDemand ?? 0) * rise * booting).rounded(.up))
-        let peak = pool.scalability.peakN.flatMap { $0 < Double(most) ? max(1, Int($0)) : nil }
+        aheadForBoot = wholeUp(Double(forOnDemand ?? 0) * rise * booting)
+        let peak = pool.scalability.peakN.flatMap {
+            $0 < Double(most) ? max(1, wholeDown($0)) : nil
+        }
         mostUsefulForDeadline = [peak, night.workersAtOrigin].compactMap { $0 }.min()
         mostUsefulOnDemand = [peak, pool.workersAtOrigin].compactMap { $0 }.min()
         var stops: [Sizing.Stop] = []

@@ -1,4 +1,5 @@
 import Glibc
+import Model
 
 /// How long jobs wait for one of several servers: M/M/c exactly, G/G/c by two moments.
 ///
@@ -149,7 +150,7 @@ extension WaitingModel {
         atMost: Int
     ) -> Int? {
         guard load < Double(atMost) else { return nil }
-        return leastSufficient(from: max(1, Int(load)), atMost: atMost) { servers in
+        return leastSufficient(from: max(1, Int(saturating: load)), atMost: atMost) { servers in
             WaitingModel(
                 servers: servers, load: load, serviceSeconds: serviceSeconds,
                 arrivalCV2: arrivalCV2, serviceCV2: serviceCV2, correction: correction
@@ -170,7 +171,7 @@ extension WaitingModel {
             if halfinWhitt(middle) > targetProbabilityOfWait { low = middle } else { high = middle }
         }
         // Less what halving leaves: a whole number of servers is not rounded to the next.
-        return max(1, Int((load + high * load.squareRoot() - 1e-6).rounded(.up)))
+        return max(1, Int(saturating: (load + high * load.squareRoot() - 1e-6).rounded(.up)))
     }
 
     /// The share that waits when the servers are the load and `beta` times its square root.

@@ -71,7 +71,7 @@ package struct OnDemandPool: Sendable {
                 let seconds =
                     Double(workers * connections) / scalability.throughput(Double(workers))
                 return AtOrigin(
-                    workers: workers, transfers: max(1, Int(most.perSecond * seconds + 1e-9)),
+                    workers: workers, transfers: max(1, wholeDown(most.perSecond * seconds + 1e-9)),
                     perSecond: max(1e-12, most.perSecond))
             }
         }
@@ -118,7 +118,7 @@ package struct OnDemandPool: Sendable {
             forThroughput: arrivalsPerSecond / mostUtilisation, atMost: atMost)
         guard let first else { return nil }
         // Beyond the peak, more workers do less; from the origin's limit on they do as much.
-        var most = max(first, min(atMost, scalability.peakN.map { Int($0) } ?? atMost))
+        var most = max(first, min(atMost, scalability.peakN.map { wholeDown($0) } ?? atMost))
         if let atOrigin { most = max(first, min(most, atOrigin.workers)) }
         return leastSufficient(from: first, atMost: most) { workers in
             waiting(workers, by: correction).serviceLevel(withinSeconds: left) >= level

@@ -12,7 +12,8 @@ package enum InputsPage {
 
             Any of them may be missing from a scenario; what stands in for it then is in the third column,
             with the least and the most it may be in brackets, and where that comes from in the last.
-            [planning](planning.md) says what becomes of them.
+            [planning](planning.md) says what becomes of them. What is within
+            \(Scenario.plain(ScenarioValues.negligible)) of 0 counts as 0.
 
             | input | meaning | otherwise | allowed | source |
             | --- | --- | --- | --- | --- |

@@ -1,3 +1,4 @@
+import Model
 import Planner
 import Runtime
 
@@ -31,7 +32,7 @@ extension PlanFacts {
 
     static func month(_ month: Growth.Month) -> [String] {
         [
-            "\(month.month)", HumanFormat.count(Int64(min(month.monthlyActiveUsers, 9e18))),
+            "\(month.month)", HumanFormat.count(Int64(saturating: month.monthlyActiveUsers)),
             Quantity.rate(month.peakRequestsPerSecond),
             Quantity.bandwidth(month.peakEgressBitsPerSecond),
             Quantity.bytes(month.edgeStorageBytes), number(month.workers),

@@ -1,3 +1,4 @@
+import Model
 import Planner
 import Runtime
 
@@ -39,7 +40,7 @@ struct PlanFacts {
     }
 
     private func count(_ value: Double) -> String {
-        value < 1 ? Quantity.digits(value) : HumanFormat.count(Int64(min(value, 9e18).rounded()))
+        value < 1 ? Quantity.digits(value) : HumanFormat.count(Int64(saturating: value.rounded()))
     }
 
     var demand: [Row] {
@@ -203,7 +204,7 @@ struct PlanFacts {
         case "bit/s": Quantity.bandwidth(value)
         case "B": Quantity.bytes(value)
         case "1/s": Quantity.rate(value)
-        case "": HumanFormat.count(Int64(min(value, 9e18).rounded()))
+        case "": HumanFormat.count(Int64(saturating: value.rounded()))
         default: "\(MoneyText.amount(value)) \(unit)"
         }
     }

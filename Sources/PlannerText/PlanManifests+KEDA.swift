@@ -1,3 +1,4 @@
+import Model
 import Planner
 import Runtime
 
@@ -33,13 +34,13 @@ struct WorkerScaling {
             ? jobsPerSecond / Double(max(1, forFill)) / (1 + Self.tolerance)
             : plan.sizing.missSpeed.segmentsPerSecond * (1 - value(.headroom))
         segmentsPerSecond = min(1e6, max(1e-6, each))
-        withinSeconds = max(1, Int((value(.deadlineHours) * 3_600).rounded()))
-        bootSeconds = Int(value(.bootSeconds).rounded())
+        withinSeconds = max(1, Int(saturating: (value(.deadlineHours) * 3_600).rounded()))
+        bootSeconds = Int(saturating: value(.bootSeconds).rounded())
     }
 
     /// The most that a coordinator may ask for: where one less than `most` are there, more than what
     /// Kubernetes takes for no difference.
-    var mostAskedFor: Int { Int((Double(most) * (1 + Self.tolerance)).rounded(.up)) }
+    var mostAskedFor: Int { Int(saturating: (Double(most) * (1 + Self.tolerance)).rounded(.up)) }
 
     /// What a coordinator is asked for the number of workers that are wanted now.
     var path: String {

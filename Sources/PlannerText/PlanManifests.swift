@@ -1,3 +1,4 @@
+import Model
 package import Planner
 import Runtime
 
@@ -35,7 +36,7 @@ package enum PlanManifests: String, CaseIterable, Sendable {
     }
 
     /// Millicores, as Kubernetes counts.
-    static func cpu(_ cores: Double) -> String { "\(Int((cores * 1_000).rounded()))m" }
+    static func cpu(_ cores: Double) -> String { "\(Int(saturating: (cores * 1_000).rounded()))m" }
 
     /// The plan's name as a comment can hold it.
     static func comment(_ plan: Plan) -> String {
@@ -56,12 +57,15 @@ package enum PlanManifests: String, CaseIterable, Sendable {
                 "max_connections", "\(plan.sizing.connections.database + 20)",
                 "coordinators' connections, and some for people"
             ),
-            ("shared_buffers", "\(Int(memory / 4))MB", "a quarter of the memory"),
+            ("shared_buffers", "\(Int(saturating: memory / 4))MB", "a quarter of the memory"),
             (
-                "effective_cache_size", "\(Int(memory * 3 / 4))MB",
+                "effective_cache_size", "\(Int(saturating: memory * 3 / 4))MB",
                 "what the system caches with it"
             ),
-            ("max_wal_size", "\(Int(min(wal, 1_048_576)))MB", "two checkpoints' worth of log"),
+            (
+                "max_wal_size", "\(Int(saturating: min(wal, 1_048_576)))MB",
+                "two checkpoints' worth of log"
+            ),
             ("checkpoint_timeout", "15min", "fewer whole pages in the log"),
             ("synchronous_commit", "on", "what was acknowledged survives a crash"),
             ("jit", "off", "every statement is short"),

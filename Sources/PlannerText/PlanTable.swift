@@ -1,3 +1,4 @@
+import Model
 package import Planner
 import Runtime
 
@@ -143,7 +144,7 @@ package struct PlanTable {
         let most = shown.map(\.peakEgressBitsPerSecond).max() ?? 1
         let rows = shown.map { month in
             [
-                "\(month.month)", HumanFormat.count(Int64(min(month.monthlyActiveUsers, 9e18))),
+                "\(month.month)", HumanFormat.count(Int64(saturating: month.monthlyActiveUsers)),
                 bar(most > 0 ? month.peakEgressBitsPerSecond / most : 0),
                 Quantity.bandwidth(month.peakEgressBitsPerSecond),
                 Quantity.bytes(month.edgeStorageBytes), PlanFacts.number(month.workers),

@@ -1,3 +1,4 @@
+import Model
 import Runtime
 
 /// Figures of a plan as people read them: three significant digits, powers of 1,000.
@@ -37,7 +38,7 @@ package enum Quantity {
     package static func digits(_ value: Double) -> String {
         guard value.isFinite else { return "–" }
         let size = abs(value)
-        if size >= 99.95 { return HumanFormat.count(Int64(min(max(value, -9e18), 9e18).rounded())) }
+        if size >= 99.95 { return HumanFormat.count(Int64(saturating: value.rounded())) }
         if value == value.rounded() { return String(Int(value)) }
         if size < 0.01, size > 0 { return small(value) }
         return HumanFormat.fixed(value, places: size >= 9.995 ? 1 : size >= 0.995 ? 2 : 3)
@@ -63,7 +64,7 @@ package enum Quantity {
         let percent = share * 100
         return percent > 0 && percent < 0.95
             ? "\(HumanFormat.fixed(max(percent, 0.1), places: 1)) %"
-            : "\(HumanFormat.count(Int64(min(percent, 9e15).rounded()))) %"
+            : "\(HumanFormat.count(Int64(saturating: percent.rounded()))) %"
     }
 
     /// `12 ms`, `1.50 s`, `2 h 05 min`

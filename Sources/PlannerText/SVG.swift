@@ -1,3 +1,4 @@
+import Model
 import Runtime
 
 /// Pieces of charts, drawn in the page's colours.
@@ -13,7 +14,7 @@ package enum SVG {
 
     /// One decimal at most.
     package static func number(_ value: Double) -> String {
-        value == value.rounded() ? "\(Int(value))" : HumanFormat.fixed(value, places: 1)
+        value == value.rounded() ? "\(Int(saturating: value))" : HumanFormat.fixed(value, places: 1)
     }
 
     /// A text at a point; `name` is its class.

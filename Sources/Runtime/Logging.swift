@@ -218,10 +218,13 @@ struct LogLine {
         return result + "\""
     }
 
-    /// C0, DEL, C1, the line and paragraph separators, and the marks that turn the reading direction.
+    /// C0, DEL, C1, the line and paragraph separators, the marks that turn the reading direction, and the byte
+    /// order mark.
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true
+        case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069,
+            0xFEFF:
+            true
         default: false
         }
     }

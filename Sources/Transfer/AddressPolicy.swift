@@ -111,7 +111,8 @@ package struct AddressPolicy: Sendable, Hashable {
         guard bytes[..<8].allSatisfy({ $0 == 0 }) else { return nil }
         switch (bytes[8], bytes[9], bytes[10], bytes[11]) {
         case (0, 0, 0xFF, 0xFF), (0xFF, 0xFF, 0, 0): return bytes[12...]
-        case (0, 0, 0, 0): return bytes[12] != 0 ? bytes[12...] : nil
+        case (0, 0, 0, 0):
+            return bytes[12..<15].allSatisfy { $0 == 0 } && bytes[15] < 2 ? nil : bytes[12...]
         default: return nil
         }
     }

@@ -21,9 +21,11 @@ enum BenchmarkPlannerCommand {
         ]
     ) { arguments in
         do {
-            let report = PlannerBenchmark.run(
-                jobs: arguments.integer("jobs") ?? 10_000_000,
-                seed: UInt64(arguments.integer("seed") ?? 1))
+            let report = ProcessSignals.withDefaultAction {
+                PlannerBenchmark.run(
+                    jobs: arguments.integer("jobs") ?? 10_000_000,
+                    seed: UInt64(arguments.integer("seed") ?? 1))
+            }
             Console.write(
                 arguments.flag("json") ? try BenchmarkCommand.json(report) : report.text)
             return .success

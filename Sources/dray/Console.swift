@@ -27,7 +27,8 @@ enum Console {
 
     /// Tells of a command line that cannot be run.
     static func fail(_ error: UsageError) -> ExitCode {
-        writeAll("dray: \(error.message) (input.usage)\n\(error.hint)\n", to: STDERR_FILENO)
+        let what = printable(Redaction.message(error.message))
+        writeAll("dray: \(what) (input.usage)\n\(error.hint)\n", to: STDERR_FILENO)
         return .usage
     }
 
@@ -36,7 +37,7 @@ enum Console {
         if let error = error as? UsageError { return fail(error) }
         let failure = error as? Failure ?? Failure("worker.internal", "\(error)")
         if failure.code == "worker.cancelled" { return .interrupted }
-        let what = "\(printable(failure.message)) (\(failure.code))"
+        let what = "\(printable(Redaction.message(failure.message))) (\(failure.code))"
         writeAll("dray: \(what)\n\(failure.code.row.hint)\n", to: STDERR_FILENO)
         return exitCode(of: failure.code)
     }

@@ -129,7 +129,10 @@ enum PlanCommand {
                 throw UsageError("--jobs goes with --simulate", hint: "Say both, or neither.")
             }
             let output = try Output(arguments)
-            var plan = try Plan(scenario, options)
+            // A simulation takes its time, and nothing has to be stopped in order.
+            var plan = try ProcessSignals.withDefaultAction { () throws(PlannerError) in
+                try Plan(scenario, options)
+            }
             plan.notes += notes
             plan.check = try PlanMeasurements.check(arguments, scenario)
             if let path = arguments.text("html") {

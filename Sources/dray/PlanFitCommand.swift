@@ -123,21 +123,22 @@ private struct FitAnswer: Encodable {
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
         let law = fit.scalability
-        try container.encode(law.alpha, forKey: .alpha)
-        try container.encode(law.beta, forKey: .beta)
-        try container.encode(law.gamma, forKey: .gamma)
-        try container.encode(law.peakN, forKey: .peakN)
-        try container.encode(law.peakX, forKey: .peakX)
-        try container.encode(law.limitX, forKey: .limitX)
-        try container.encode(fit.rSquared, forKey: .rSquared)
-        try container.encode(fit.largestError, forKey: .largestError)
+        try container.encode(PlanText.finite(law.alpha), forKey: .alpha)
+        try container.encode(PlanText.finite(law.beta), forKey: .beta)
+        try container.encode(PlanText.finite(law.gamma), forKey: .gamma)
+        try container.encode(PlanText.finite(law.peakN), forKey: .peakN)
+        try container.encode(PlanText.finite(law.peakX), forKey: .peakX)
+        try container.encode(PlanText.finite(law.limitX), forKey: .limitX)
+        try container.encode(PlanText.finite(fit.rSquared), forKey: .rSquared)
+        try container.encode(PlanText.finite(fit.largestError), forKey: .largestError)
         var intervals = container.nestedContainer(keyedBy: IntervalKey.self, forKey: .intervals)
         for (key, interval) in [
             (IntervalKey.alpha, fit.alpha), (.beta, fit.beta), (.gamma, fit.gamma),
             (.peakN, fit.peakN),
         ] {
             try intervals.encode(
-                interval.map { [$0.lowerBound, PlanText.finite($0.upperBound)] }, forKey: key)
+                interval.map { [PlanText.finite($0.lowerBound), PlanText.finite($0.upperBound)] },
+                forKey: key)
         }
     }
 }

@@ -71,9 +71,9 @@ enum PlanLogCommand {
                 "most in a minute \(HumanFormat.rate(bytesPerSecond: log.peakBytesPerSecond))",
             ],
             [
-                "Size", HumanFormat.bytes(Int64(log.bytes.mean)),
-                "p50 \(HumanFormat.bytes(Int64(log.bytes.quantile(0.5)))), p95 "
-                    + "\(HumanFormat.bytes(Int64(log.bytes.quantile(0.95)))), CV² "
+                "Size", HumanFormat.bytes(Int64(saturating: log.bytes.mean)),
+                "p50 \(HumanFormat.bytes(Int64(saturating: log.bytes.quantile(0.5)))), p95 "
+                    + "\(HumanFormat.bytes(Int64(saturating: log.bytes.quantile(0.95)))), CV² "
                     + PlanText.number(log.bytes.cv2),
             ],
         ]
@@ -108,7 +108,9 @@ enum PlanLogCommand {
                     guard let rate else { return ["\(hour)", "–", "not in the log"] }
                     return [
                         "\(hour)", PlanText.number(rate),
-                        String(repeating: "█", count: Int((rate / most * 50).rounded())),
+                        String(
+                            repeating: "█",
+                            count: max(0, Int(saturating: min(rate / most * 50, 50).rounded()))),
                     ]
                 })
     }

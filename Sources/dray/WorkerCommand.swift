@@ -17,7 +17,7 @@ enum WorkerCommand {
             no jobs of others.
 
             It fetches what others ask for, so private and loopback addresses are refused unless \
-            --allow-addresses holds them, or all its coordinators are on this machine's loopback; \
+            --allow-addresses holds them; \
             link-local and metadata addresses always are.
             """,
         options: [

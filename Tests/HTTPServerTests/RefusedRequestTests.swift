@@ -12,6 +12,8 @@ import Testing
 
     private static let host = "Host: h\r\n"
 
+    private static let chunked =
+        "POST / HTTP/1.1\r\n\(host)Transfer-Encoding: chunked\r\n\r\n"
     static let heads: [(head: String, refusal: HTTPServer.Refusal)] = [
         ("nonsense\r\n\r\n", .malformedRequest),
         ("GET /\r\n\(host)\r\n", .malformedRequest),
@@ -59,6 +61,14 @@ import Testing
             "POST / HTTP/1.1\r\n\(host)Transfer-Encoding: chunked\r\n\r\n1\r\nabc",
             .malformedRequest
         ),
+        // Chunks whose lines another reader would end elsewhere.
+        (chunked + "0\n\nGET / HTTP/1.1\r\n\(host)\r\n", .malformedRequest),
+        (chunked + "0 \r\n\r\n", .malformedRequest),
+        (chunked + "1\r\na\n0\r\n\r\n", .malformedRequest),
+        (chunked + "1\ra\r0\r\r", .malformedRequest),
+        (chunked + "1;x=\ny\r\na\r\n0\r\n\r\n", .malformedRequest),
+        (chunked + "1;\u{0}\r\na\r\n0\r\n\r\n", .malformedRequest),
+        (chunked + "0\r\nX: y\n\r\n", .malformedRequest),
         ("\u{16}\u{3}\u{1}", .malformedRequest),
         ("GET /\(String(repeating: "a", count: 17 << 10))", .targetTooLong),
         (

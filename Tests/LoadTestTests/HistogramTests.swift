@@ -181,4 +181,12 @@ import Testing
             try HistogramLog.read(text + "1,2,3,x\n") { _ in }
         } throws: { ($0 as? HistogramError)?.detail == "line 7: it is not base64" }
     }
+
+    /// Intervals are printed in thousandths and added up: what no clock reads is refused.
+    @Test(arguments: ["1e300,1", "-1e18,1", "1,1e300", "1,-1"])
+    func intervalsOfNoClock(times: String) {
+        #expect(throws: HistogramError.self) {
+            try HistogramLog.read("\(times),0,HISTFAAAAA\n") { _ in }
+        }
+    }
 }

@@ -74,6 +74,23 @@ struct RedactionTests {
         #expect(Redaction.shown(String(repeating: "x", count: 500), limit: 2_000).count == 500)
     }
 
+    @Test(
+        "URLs within a message are redacted, and the rest of it stays",
+        arguments: [
+            ("There is no site http://h/a?x=1&Signature=secret.", "There is no site http://h/a?…."),
+            ("unknown command 'https://u:secret@h/a'", "unknown command 'https://…@h/a'"),
+            (
+                "<http://h/a?\u{200D}secret> and http://u:secret@h: 1",
+                "<http://h/a?… and http://…@h: 1"
+            ),
+            ("http://h/a?…: Failed to connect", "http://h/a?…: Failed to connect"),
+            ("--set is 'a=b?c': use 1:2:3", "--set is 'a=b?c': use 1:2:3"), ("://", "://"),
+            ("a://:", "a://:"),
+        ])
+    func messagesWithURLs(text: String, shown: String) {
+        #expect(Redaction.message(text) == shown)
+    }
+
     @Test("an asset is shown without the secrets of its URLs, and of a name that is one")
     func assets() {
         var asset = AssetStatus(

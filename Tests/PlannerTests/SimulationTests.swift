@@ -333,4 +333,32 @@ import Testing
         let allowed = shape == .lognormal && cv2 > 2 ? 0.4 : 0.06
         #expect(abs(histogram.cv2 - cv2) <= allowed * cv2 + 1e-9)
     }
+
+    /// One arrival in three million years: found at once, not by walking through them.
+    @Test(.timeLimit(.minutes(1))) func arrivalsThatHardlyEverCome() throws {
+        let rates = (0..<24).map { $0 < 12 ? 0 : 2e-14 }
+        let process = ArrivalProcess(ratesPerSecond: rates, random: SeededRandom(seed: 1))
+        var arrivals = try #require(process)
+        var last = 0.0
+        for _ in 0..<10_000 { last = arrivals.next() }
+        #expect((0.95...1.05).contains(last * 1e-14 / 10_000))
+        let hour = last.truncatingRemainder(dividingBy: ArrivalProcess.daySeconds) / 3_600
+        #expect(hour >= 11.9)
+    }
+
+    @Test func arrivalsThatNeverCome() throws {
+        for rates in [[0x1p-1060], [Double](repeating: 0x1p-1060, count: 24)] {
+            let process = ArrivalProcess(ratesPerSecond: rates, random: SeededRandom(seed: 1))
+            var arrivals = try #require(process)
+            for _ in 0..<3 { #expect(arrivals.next() > 1e300) }
+        }
+    }
+
+    @Test func timesThatHardlyVary() {
+        var random = SeededRandom(seed: 1)
+        for cv2 in [.leastNonzeroMagnitude, 0x1p-1060, 1e-40, 1e-10] {
+            let times = TimeDistribution(meanSeconds: 2, cv2: cv2)
+            for _ in 0..<100 { #expect(abs(times.draw(&random) - 2) < 1e-3) }
+        }
+    }
 }

@@ -16,9 +16,40 @@ import Testing
             [.serviceCV2: 0, .arrivalCV2: 0, .contention: 1, .coherency: 1],
         ]
 
+    /// Where 0 is allowed, what is next to nothing.
+    private static let nearZero: [[ScenarioInput: Double]] =
+        ScenarioInput.allCases.filter { $0.row.allowed.contains(0) && !$0.row.isWhole }.flatMap {
+            input in
+            [.leastNonzeroMagnitude, 0x1p-1060, 1e-300, 1e-40, 1e-16, 1e-12].map { [input: $0] }
+        }
+
     @Test func noPlanPrintsWhatIsNoNumber() throws {
+        try Self.expectNumbers(in: Self.scenarios)
+    }
+
+    @Test func whatIsNextToNothingIsPlannedFor() throws {
+        try Self.expectNumbers(in: Self.nearZero)
+    }
+
+    /// A user types it, an access log or a fit leads to it: it counts as nothing, and not as a divisor.
+    @Test func whatIsNegligibleCountsAsNothing() throws {
+        for input in [ScenarioInput.coherency, .changePerDay, .minutesPerDay] {
+            func answer(_ value: Double) throws -> String {
+                var scenario = Scenario()
+                scenario.given = [input: Estimate(value)]
+                var options = Plan.Options()
+                options.draws = 0
+                var plan = try Plan(scenario, options)
+                plan.inputs = []
+                return try PlanJSON.text(plan)
+            }
+            #expect(try answer(1e-40) == answer(0), "\(input)")
+        }
+    }
+
+    private static func expectNumbers(in scenarios: [[ScenarioInput: Double]]) throws {
         var planned = 0
-        for given in Self.scenarios {
+        for given in scenarios {
             var scenario = Scenario()
             scenario.given = given.mapValues { Estimate($0) }
             var options = Plan.Options()
@@ -36,6 +67,6 @@ import Testing
                 #expect(wrong == nil, "\(given)")
             }
         }
-        #expect(planned > Self.scenarios.count * 3 / 4)
+        #expect(planned > scenarios.count * 3 / 4)
     }
 }

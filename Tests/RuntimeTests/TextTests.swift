@@ -86,6 +86,9 @@ import Testing
                 == #"{"time":"T","level":"info","component":"worker","message":"done","a":"1","#
                 + #""b":"x\nT error worker: forged","c":"\u001b[31m","d":"","message_":"other"}"#)
         #expect(printable("a\u{202E}b") == "a\\u{202E}b")
+        for mark: Unicode.Scalar in ["\u{61C}", "\u{200E}", "\u{200F}", "\u{2066}", "\u{FEFF}"] {
+            #expect(!printable("a\(mark)b").unicodeScalars.contains(mark), "\(mark.value)")
+        }
     }
 
     @Test func timestampsAreRFC3339() {

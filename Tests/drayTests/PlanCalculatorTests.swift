@@ -27,6 +27,16 @@ import Testing
         return path
     }
 
+    @Test(arguments: [SIGTERM, SIGINT]) func aSimulationThatTakesLongCanBeStopped(signal: Int32)
+        async throws
+    {
+        let process = try DrayProcess.start([
+            "plan", "--simulate", "--jobs", "20000000", "--users", "1e6",
+        ])
+        process.signal(signal)
+        #expect(try await process.wait() == .signalled(signal))
+    }
+
     @Test func waitsOfGivenServers() async throws {
         let answer = try await object([
             "queue", "--servers", "3", "--load", "2", "--service-time", "0.5", "--within", "0.5",
