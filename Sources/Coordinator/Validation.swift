@@ -99,6 +99,12 @@ enum Validation {
         let past = request.pastLoadTests ?? []
         try range(past.count, "pastLoadTests", 0...WireLimits.pastLoadTests)
         for (index, id) in past.enumerated() { try uuid(id, "pastLoadTests[\(index)]") }
+        guard let slow = request.slow else { return }
+        try range(slow.origins.count, "slow.origins", 1...WireLimits.slowOriginsPerLease)
+        try range(slow.maxJobs, "slow.maxJobs", 0...WireLimits.jobsPerLease)
+        for (index, origin) in slow.origins.enumerated() {
+            try text(origin, "slow.origins[\(index)]", 1...WireLimits.urlBytes)
+        }
     }
 
     static func check(_ release: LeaseRelease) throws(Failure) {

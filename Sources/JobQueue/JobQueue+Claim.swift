@@ -9,6 +9,8 @@ extension JobQueue {
         var lease: LeaseID
         var worker: WorkerID
         var mostJobs: Int
+        /// Origins of which it takes no more jobs than are said.
+        var slow: SlowOrigins?
     }
 
     /// A queue, the site that it feeds, and the cluster; none of them changes.
@@ -33,7 +35,9 @@ extension JobQueue {
     package func lease(
         _ request: LeaseRequest, as lease: LeaseID
     ) async throws(Failure) -> LeaseGrant {
-        let claim = Claim(lease: lease, worker: request.worker, mostJobs: request.maxJobs)
+        let claim = Claim(
+            lease: lease, worker: request.worker, mostJobs: request.maxJobs,
+            slow: request.slow)
         var tried: Set<Int64> = []
         var isTrue = false
         // What is known of queues may be out of date: then they are looked up once more.
@@ -112,7 +116,7 @@ extension JobQueue {
                     [
                         .int(queue.id), leases, workers,
                         .int64Array(claims.map { Int64($0.mostJobs) }), .double(seconds),
-                    ]),
+                    ] + Self.slowColumns(of: claims)),
                 PostgresStatement(SQL.leasedJobs, [leases, workers, .int(queue.id)]),
             ])
             let outcome = try results[0].only()
@@ -156,6 +160,19 @@ extension JobQueue {
             }
             return (grants, claims.count > 1 ? try outcome.bool(2) : false)
         }
+    }
+
+    /// Pairwise the place of a claim and an origin that it takes few jobs of; and by claim how many of all of these.
+    private static func slowColumns(of claims: [Claim]) -> [PostgresValue] {
+        var (places, origins): ([Int64], [String]) = ([], [])
+        for (place, claim) in zip(1..., claims) {
+            for origin in claim.slow?.origins ?? [] {
+                places.append(Int64(place))
+                origins.append(origin)
+            }
+        }
+        let most = claims.map { Int64($0.slow?.maxJobs ?? 0) }
+        return [.int64Array(places), .textArray(origins), .int64Array(origins.isEmpty ? [] : most)]
     }
 
     /// A verification needs to know every part of its file. One whose parts have gone was taken back

@@ -47,6 +47,7 @@ package enum Migrations {
         Step(29, PackageResources.migration_0029_up_sql, PackageResources.migration_0029_down_sql),
         Step(30, PackageResources.migration_0030_up_sql, PackageResources.migration_0030_down_sql),
         Step(32, PackageResources.migration_0032_up_sql, PackageResources.migration_0032_down_sql),
+        Step(33, PackageResources.migration_0033_up_sql, PackageResources.migration_0033_down_sql),
         Step(34, PackageResources.migration_0034_up_sql, PackageResources.migration_0034_down_sql),
     ]
 

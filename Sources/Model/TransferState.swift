@@ -3,11 +3,11 @@ package enum TransferState: String, Codable, CaseIterable, Sendable {
     /// To be started. Can move to connecting, stored, failed.
     case queued
     /// On the way to the final answer's header, through redirects.
-    /// Can move to connecting, receiving, stored, failed.
+    /// Can move to queued, connecting, receiving, stored, failed.
     case connecting
-    /// The body arrives. Can move to paused, checking, failed.
+    /// The body arrives. Can move to queued, paused, checking, failed.
     case receiving
-    /// The site is slower than the origin. Can move to receiving, failed.
+    /// The site is slower than the origin. Can move to queued, receiving, failed.
     case paused
     /// Length and digest are compared. Can move to storing, failed.
     case checking
@@ -35,6 +35,8 @@ package enum TransferEvent: String, Codable, CaseIterable, Sendable {
     case pause
     /// The site takes bytes again.
     case resume
+    /// It is slow, and gives its connection to others; what has come is kept where it can be.
+    case stop
     /// The last byte is in.
     case end
     /// Length and digest agree.
@@ -53,10 +55,11 @@ extension TransferState {
         table: [
             .queued: [.connect: .connecting, .adopt: .stored, .fail: .failed],
             .connecting: [
-                .redirect: .connecting, .receive: .receiving, .adopt: .stored, .fail: .failed,
+                .redirect: .connecting, .receive: .receiving, .stop: .queued, .adopt: .stored,
+                .fail: .failed,
             ],
-            .receiving: [.pause: .paused, .end: .checking, .fail: .failed],
-            .paused: [.resume: .receiving, .fail: .failed],
+            .receiving: [.pause: .paused, .stop: .queued, .end: .checking, .fail: .failed],
+            .paused: [.resume: .receiving, .stop: .queued, .fail: .failed],
             .checking: [.agree: .storing, .fail: .failed],
             .storing: [.store: .stored, .fail: .failed],
             .stored: [.report: .reported],

@@ -145,6 +145,8 @@ package enum WireLimits {
     package static let leasesPerHeartbeat = 1_000
     package static let originsPerHeartbeat = 200
     package static let originsPerResult = 20
+    /// Origins of `LeaseRequest.slow`.
+    package static let slowOriginsPerLease = 256
     package static let sitesPerHeartbeat = 1_000
     /// Directories that a worker may write to, each by the name that it was given and without symlinks.
     package static let rootsPerWorker = 64

@@ -33,6 +33,16 @@ extension LeaseRequest: WireMessage {
             }
             writer.removeLast()
         }
+        // Seldom there: it is read by Foundation.
+        if let slow {
+            writer.raw(",\"slow\":{")
+            writer.column("\"origins\":", Array(slow.origins.indices)) {
+                $0.string(slow.origins[$1])
+            }
+            writer.raw("\"maxJobs\":")
+            writer.integer(Int64(slow.maxJobs))
+            writer.raw("}")
+        }
         writer.raw("}")
         return writer.bytes
     }

@@ -19,6 +19,8 @@ package struct LeaseRequest: Codable, Sendable {
     package var roots: [String]?
     /// Sites within them that lead outside all the same, by a symlink; nil for none.
     package var refusedSites: [SiteID]?
+    /// Origins that the worker takes few jobs of; nil for none.
+    package var slow: SlowOrigins?
 
     package init(
         worker: WorkerID, queues: [String], maxJobs: Int, waitMilliseconds: Int,
@@ -29,6 +31,19 @@ package struct LeaseRequest: Codable, Sendable {
         self.queues = queues
         self.maxJobs = maxJobs
         self.waitMilliseconds = waitMilliseconds
+    }
+}
+
+/// Origins that a worker has found to be slow, and how many jobs of all of them it still takes.
+package struct SlowOrigins: Codable, Sendable {
+    /// As `originName(of:)` makes them, 1 to `WireLimits.slowOriginsPerLease`.
+    package var origins: [String]
+    /// 0 to `WireLimits.jobsPerLease`.
+    package var maxJobs: Int
+
+    package init(origins: [String], maxJobs: Int) {
+        self.origins = origins
+        self.maxJobs = maxJobs
     }
 }
 

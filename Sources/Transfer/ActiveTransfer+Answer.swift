@@ -46,6 +46,7 @@ extension ActiveTransfer {
 
     /// The body has its place, and comes.
     func receive() {
+        pace.bytes = received
         if let wantedBytes, wantedBytes - received >= Self.hashedAsideBytes { digests.hashAside() }
         setResumable()
         collectShort()

@@ -16,7 +16,7 @@ struct Omissions: Hashable, Sendable {
 // answer that is not the rest of what lies there: each starts over, none is appended.
 extension ActiveTransfer {
     /// What lies there, while it is to be gone on with.
-    var partial: PartialBody? { omissions.partial ? nil : request.resumption?.partial }
+    var partial: PartialBody? { omissions.partial ? nil : transfer.partial }
 
     /// The header lines that ask for a range of the object.
     var rangeLines: [String] {
@@ -104,13 +104,14 @@ extension ActiveTransfer {
         if object == nil { sink = request.resumption?.sink }
         received = partial.record.bytes
         resumedBytes = received
-        transfer.add(receivedBytes: Int(received))
+        transfer.set(receivedBytes: received)
     }
 
     /// Begins a body at its start, with the digests that are to be compared.
     func begin(_ mayWait: Bool) throws(Failure) {
+        transfer.set(receivedBytes: 0)
         // What lay there is of no use; its name is needed.
-        if let left = request.resumption?.partial?.object, object !== left { left.discard() }
+        if let left = transfer.partial?.object, object !== left { left.discard() }
         if !expected.isEmpty { digests = DigestSet(expected.map(\.algorithm)) }
         switch request.destination {
         case .object(let open):
@@ -148,24 +149,31 @@ extension ActiveTransfer {
         nextNote = .max
         leaving = nil
         guard let resumption = request.resumption, object != nil || sink != nil else { return }
-        if resumedBytes > 0, var record = partial?.record {
-            if isMixed { record.source = .severalSources }
-            leaving = record
-        } else if let range = request.range {
-            guard let validator = range.validator, let total = range.totalBytes else { return }
-            leaving = makeRecord(total, validator)
-        } else if let total = easy.contentLength, total > resumption.minimumBytes, acceptsRanges,
-            let validator = Validator.of(
-                etag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
-                date: easy.header("Date"))
-        {
-            leaving = makeRecord(total, validator)
-        }
+        leaving = makeRecord(above: resumption.minimumBytes)
         guard let leaving else { return }
         scheduleNote()
         if leaving.totalBytes >= resumption.longBytes, resumedBytes == 0 {
             nextNote = min(nextNote, resumption.minimumBytes)
         }
+    }
+
+    /// What the body under way can be resumed by; nil where it cannot, or is a whole object of no more than
+    /// `minimum` bytes.
+    private func makeRecord(above minimum: Int64) -> PartialRecord? {
+        if resumedBytes > 0, var record = partial?.record {
+            if isMixed { record.source = .severalSources }
+            return record
+        }
+        if let range = request.range {
+            guard let validator = range.validator, let total = range.totalBytes else { return nil }
+            return makeRecord(total, validator)
+        }
+        guard let total = easy.contentLength, total > minimum, acceptsRanges,
+            let validator = Validator.of(
+                etag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
+                date: easy.header("Date"))
+        else { return nil }
+        return makeRecord(total, validator)
     }
 
     private var acceptsRanges: Bool {
@@ -199,6 +207,53 @@ extension ActiveTransfer {
         request.resumption?.note(object, record)
     }
 
+    // MARK: Stopping for others
+
+    /// Bytes that would be lost if the transfer were stopped now.
+    var bytesAtRisk: Int64 {
+        guard body == .wanted, received > 0 else { return 0 }
+        return canResume ? 0 : received
+    }
+
+    /// What has come can be kept for as long as the transfer waits.
+    private var canResume: Bool {
+        guard body == .wanted, received > 0, object != nil, !isFirstPart else { return false }
+        return leaving != nil || request.resumption != nil && makeRecord(above: 0) != nil
+    }
+
+    /// Whether it may be stopped: once in any case, and again when nothing is lost by it.
+    var canStop: Bool { opening == nil && sink == nil && (mayStop || canResume) }
+
+    /// Leaves what has come to the transfer, to be resumed when it has another slot; false where nothing could be
+    /// kept.
+    func leaveUntilResumed() -> Bool {
+        defer { object = nil }
+        guard canResume else {
+            // What lay there lies there still, where not a byte has come.
+            let isUntouched = object == nil && transfer.partial != nil && !omissions.partial
+            if !isUntouched {
+                object?.discard()
+                transfer.partial = nil
+            }
+            transfer.set(receivedBytes: 0)
+            return isUntouched
+        }
+        if leaving == nil { leaving = makeRecord(above: 0) }
+        if let body = collected.take() {
+            digests.update(body.bytes)
+            loop.giveBack(body)
+        }
+        guard let record = recordNow() else {
+            object?.discard()
+            transfer.partial = nil
+            return false
+        }
+        var left = DigestSet()
+        swap(&digests, &left)
+        transfer.partial = PartialBody(object: object, record: record, digests: left)
+        return true
+    }
+
     /// What the next attempt can go on with after `failure`; the rest is discarded.
     func leave(after failure: Failure) -> PartialBody? {
         let minimum = request.resumption?.minimumBytes ?? .max
@@ -211,7 +266,7 @@ extension ActiveTransfer {
                 return partial
             }
             object?.discard()
-            request.resumption?.partial?.object?.discard()
+            transfer.partial?.object?.discard()
             return nil
         }
         if object != nil || sink != nil, body == .wanted {

@@ -83,6 +83,10 @@ final class ActiveTransfer {
     var windowBytes: Int64 = 0
     /// What there was when it was last asked whether anything had come.
     var seen = Seen()
+    /// What has come since its pace was last judged.
+    var pace = PaceWindow(startedAt: 0)
+    /// It has not been stopped before with nothing kept.
+    let mayStop: Bool
 
     init(_ waiting: Waiting, easy: CurlEasy, loop: TransferLoop) throws(Failure) {
         transfer = waiting.transfer
@@ -91,7 +95,8 @@ final class ActiveTransfer {
         self.loop = loop
         url = transfer.request.url
         profile = loop.profiles.profile(of: lane.origin, url: url)
-        startedAt = waiting.hop?.startedAt ?? MonotonicClock.nowSeconds
+        startedAt = waiting.hop?.resumedAt(MonotonicClock.nowSeconds) ?? MonotonicClock.nowSeconds
+        mayStop = waiting.hop?.mayStop ?? true
         try Self.check(transfer.request)
         if let hop = waiting.hop { go(on: hop, waiting.lane) }
     }
@@ -111,7 +116,7 @@ final class ActiveTransfer {
     func hop(to url: String) -> Hop {
         Hop(
             url: url, redirects: redirects, isAtOrigin: isAtOrigin, startedAt: startedAt,
-            postponements: postponements, omissions: omissions)
+            postponements: postponements, omissions: omissions, mayStop: mayStop)
     }
 
     private static func check(_ request: TransferRequest) throws(Failure) {
@@ -139,6 +144,7 @@ final class ActiveTransfer {
         isPostponed = false
         windowStartedAt = nil
         requestedAt = MonotonicClock.nowSeconds
+        pace = PaceWindow(startedAt: requestedAt)
         let headers = try loop.headers(headerLines(), of: profile)
         let milliseconds = Int(max(timeouts.connect * 1000, 1))
         try asFailure { () throws(CurlError) in
@@ -312,25 +318,16 @@ final class ActiveTransfer {
     func problem(_ code: FailureCode, _ message: String) -> Failure {
         Failure(code, "\(Redaction.shown(url, limit: 2_000)): \(message)")
     }
-
-    /// What the end says of the origin's load.
-    func ending(_ result: TransferResult) -> OriginScheduler.Ending {
-        guard case .failure(let failure) = result.outcome else {
-            return .ended(seconds: result.timings.totalSeconds)
-        }
-        if let trouble = failure.code.trouble {
-            return .trouble(trouble, startedAt: requestedAt)
-        }
-        return failure.code == "worker.cancelled"
-            ? .silent : .ended(seconds: result.timings.totalSeconds)
-    }
 }
 
 extension ActiveTransfer: CurlEasyDelegate {
     func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
         do throws(Failure) {
             if body == .undecided { try decide(mayWait: true) }
-            if opening != nil || isBounded && !loop.takes(bytes.count, self) { return .pause }
+            if opening != nil || isBounded && !loop.takes(bytes.count, self) {
+                pace.wasHeldBack = true
+                return .pause
+            }
             try accept(bytes)
         } catch {
             failure = error

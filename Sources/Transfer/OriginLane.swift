@@ -19,6 +19,13 @@ struct Hop {
     /// How often there was no connection to be had after all.
     var postponements = 0
     var omissions = Omissions()
+    /// Since when it waits after it was stopped for others; that is no time of its own.
+    var stoppedAt: Double?
+    /// False once it was stopped and nothing of it could be kept: that happens once.
+    var mayStop = true
+
+    /// When it would have been begun if it had not waited since it was stopped.
+    func resumedAt(_ now: Double) -> Double { startedAt + (stoppedAt.map { now - $0 } ?? 0) }
 }
 
 /// A connection to an origin, from its socket's making until it counts no more.
@@ -50,7 +57,17 @@ final class OriginLane: @unchecked Sendable {
 
     /// Transfers that were passed over because of this origin; those behind them go ahead.
     var line = WaitingQueue()
-    /// Transfers that wait, in the line or in the engine's common queue.
+    /// Transfers that were stopped because they were slow: they start in slots for slow ones only.
+    var slowLine = WaitingQueue()
+    /// Whether the origin's transfers are slow.
+    var pace = OriginPace()
+    /// Slow transfers under way.
+    var slowActive = 0
+    /// It is in the list of lanes with something that waits for a slow slot; and in that of lanes on trial.
+    var isInSlowLanes = false
+    var isInTrialLanes = false
+    var isPromising = false
+    /// Transfers that wait, in the lines or in the engine's common queue.
     var pending = 0
     /// By loop: transfers under way, and how many there may be.
     var active: [Int]
@@ -149,6 +166,40 @@ final class OriginLane: @unchecked Sendable {
             parts[(first + index) % loops] = (total + used - 1 - index) / used
         }
         return parts
+    }
+
+    // MARK: Waiting
+
+    /// Those that wait for a slow slot.
+    var slowWaitingCount: Int {
+        slowLine.count + (pace.isSlow ? line.count : 0)
+    }
+
+    /// How many more transfers may start than are under way, but for the slow ones, with nothing on trial.
+    var promptRoom: Int { max(Int(pace.credit) - (activeTotal - slowActive), 0) }
+
+    /// The next for a slow slot: what was stopped goes first, but what must not be stopped again takes no slot that
+    /// others may want back.
+    func firstSlow(guaranteed: Bool) -> Waiting? {
+        if let first = slowLine.first, guaranteed || first.hop?.mayStop != false { return first }
+        return pace.isSlow ? line.first : nil
+    }
+
+    func popFirstSlow(guaranteed: Bool) -> Waiting? {
+        if let first = slowLine.first, guaranteed || first.hop?.mayStop != false {
+            return slowLine.popFirst()
+        }
+        return pace.isSlow ? line.popFirst() : nil
+    }
+
+    /// The last of those that wait for a slow slot.
+    func popLastSlow() -> Waiting? {
+        if pace.isSlow, let last = line.popLast() { return last }
+        return slowLine.popLast()
+    }
+
+    func takeAllWaiting() -> [Waiting] {
+        line.remove { _ in true } + slowLine.remove { _ in true }
     }
 
     // MARK: Starting

@@ -67,7 +67,7 @@ extension OriginScheduler.State {
         }
         review(lane, at: cooling.until, &effects)
         guard cooling.until - now > Self.longCooling else { return true }
-        for waiting in lane.line.remove(where: { _ in true }) {
+        for waiting in lane.takeAllWaiting() {
             lane.pending -= 1
             waitingCount -= 1
             if (waiting.hop?.redirects ?? 0) == 0 {
@@ -113,14 +113,14 @@ extension OriginScheduler.State {
 
     /// Gives back what has waited for a share in vain.
     private mutating func giveBack(_ lane: OriginLane, _ effects: inout Effects, now: Double) {
-        guard !lane.line.isEmpty else { return }
+        guard !lane.line.isEmpty || !lane.slowLine.isEmpty else { return }
         let returnAt = lane.limits?.returnAt ?? now + OriginLane.returnSeconds
         guard now >= returnAt else {
             lane.limits?.returnAt = returnAt
             return review(lane, at: returnAt, &effects)
         }
         lane.limits?.returnAt = nil
-        while let waiting = lane.line.popFirst() {
+        for waiting in lane.takeAllWaiting() {
             lane.pending -= 1
             waitingCount -= 1
             if (waiting.hop?.redirects ?? 0) > 0 {
@@ -253,6 +253,7 @@ extension OriginScheduler.State {
             if now - sampledAt >= Self.sampleSeconds * 0.9 { sample(&effects, now: now) }
             askForTick(at: sampledAt + Self.sampleSeconds, &effects)
         }
+        reviewClasses(&effects, now: now)
         if let next = reviews.compactMap(\.reviewAt).min() { askForTick(at: next, &effects) }
         prune(now: now)
     }
@@ -264,13 +265,19 @@ extension OriginScheduler.State {
             let received = lane.receivedBytes
             let sample = AdaptiveConcurrency.Sample(
                 bytes: received - lane.sampledBytes, seconds: seconds,
-                isFull: lane.activeTotal >= lane.quotas.reduce(0, +) && !lane.line.isEmpty,
+                isFull: lane.activeTotal >= lane.quotas.reduce(0, +) && isWaiting(lane),
                 transferSeconds: lane.transferSeconds)
             lane.sampledBytes = received
             guard lane.concurrency.handle(.sample(sample), now: now) != nil else { continue }
             lane.layOut(connections: connections)
             review(lane, &effects, now: now)
         }
+    }
+
+    /// Whether a lane has more to start. Where slow transfers have the slots that it would get, what waits may stand
+    /// in the common queue still.
+    private func isWaiting(_ lane: OriginLane) -> Bool {
+        classes == nil ? !lane.line.isEmpty : lane.pending > lane.slowLine.count
     }
 
     func statuses(now: Double) -> [OriginActivity] {
@@ -286,6 +293,9 @@ extension OriginScheduler.State {
     }
 
     var heldBackCount: Int {
-        limited.reduce(0) { $0 + $1.line.count }
+        limited.reduce(0) {
+            // The others count as slow work.
+            $0 + ($1.isInTrialLanes || $1.pace.isSlow ? 0 : $1.line.count)
+        }
     }
 }

@@ -20,6 +20,12 @@ extension OriginScheduler {
         /// Lanes with limits, and those that are left alone.
         var limited: [OriginLane] = []
         var activeTotal = 0
+        /// By loop.
+        var activeCounts: [Int]
+        /// Who has the slots; nil where slow transfers are as good as others.
+        var classes: SlotClasses?
+        /// Some origin is slow, or was of late.
+        var hasSlowLanes = false
         /// Lanes with a `reviewAt`.
         var reviews: [OriginLane] = []
         var sampledAt = 0.0
@@ -35,11 +41,19 @@ extension OriginScheduler {
             var matches: @Sendable (Transfer) -> Bool
         }
 
-        init(loops: Int, connections: Int) {
+        init(loops: Int, connections: Int, slow policy: SlowPolicy?) {
             self.loops = loops
             self.connections = max(connections, 1)
             ready = Array(repeating: [], count: loops)
             unsettled = ready
+            activeCounts = Array(repeating: 0, count: loops)
+            classes = policy.map { policy in
+                SlotClasses(
+                    policy: policy,
+                    capacities: (0..<loops).map {
+                        OriginScheduler.capacity(of: $0, loops: loops, connections: connections)
+                    })
+            }
         }
 
         // MARK: Lanes
@@ -79,9 +93,10 @@ extension OriginScheduler {
             prunedAt = now
             lanes = lanes.filter { _, lane in
                 if lane.hasWork || !lane.sockets.isEmpty || lane.reviewAt != nil { return true }
-                return now - max(lane.usedAt, lane.limits?.deadline ?? 0)
-                    < (lane.limits == nil ? 60 : 3_600)
+                let seconds = lane.limits == nil ? lane.pace.isSlow ? 600.0 : 60 : 3_600
+                return now - max(lane.usedAt, lane.limits?.deadline ?? 0) < seconds
             }
+            hasSlowLanes = lanes.values.contains(where: \.pace.isSlow)
             limited.removeAll { lanes[$0.origin] !== $0 }
             lastLane = nil
         }
@@ -100,8 +115,9 @@ extension OriginScheduler {
 
         mutating func remove(where matches: (Transfer) -> Bool) -> [Transfer] {
             var removed = queue.remove { matches($0.transfer) }
-            for lane in lanes.values where !lane.line.isEmpty {
+            for lane in lanes.values where !lane.line.isEmpty || !lane.slowLine.isEmpty {
                 removed += lane.line.remove { matches($0.transfer) }
+                removed += lane.slowLine.remove { matches($0.transfer) }
             }
             for waiting in removed { waiting.lane.pending -= 1 }
             waitingCount -= removed.count
@@ -114,12 +130,19 @@ extension OriginScheduler {
             _ limit: Int, on loop: Int, into batch: inout Batch, now: Double
         ) {
             guard limit > 0 else { return }
+            takeOthers(limit, on: loop, guaranteed: true, into: &batch, now: now)
             takeReady(limit, on: loop, into: &batch, now: now)
             // A loop's part, so that few transfers spread over all loops.
             let share = (queue.count + loops - 1) / loops
             var left = min(limit - batch.starts.count, share)
             while left > 0, let head = queue.popFirst() {
                 let lane = head.lane
+                let slotClass = slotClass(of: lane)
+                if slotClass != .prompt {
+                    lane.line.append(head)
+                    wait(lane, for: slotClass, on: loop, &batch.effects, now: now)
+                    continue
+                }
                 if lane.line.isEmpty {
                     let admission = lane.admit(head.transfer.id, on: loop, now: now)
                     if case .now = admission {
@@ -139,6 +162,8 @@ extension OriginScheduler {
                 }
             }
             batch.isMore = queue.count > 0 || !ready[loop].isEmpty
+            guard !batch.isMore else { return }
+            takeOthers(limit, on: loop, guaranteed: false, into: &batch, now: now)
         }
 
         /// Starts what was passed over before and has a place now, one origin after the other.
@@ -149,6 +174,11 @@ extension OriginScheduler {
                 let lane = ready[loop].removeFirst()
                 lane.isReady[loop] = false
                 guard let head = lane.line.first else { continue }
+                let slotClass = slotClass(of: lane)
+                if slotClass != .prompt {
+                    wait(lane, for: slotClass, on: loop, &batch.effects, now: now)
+                    continue
+                }
                 switch lane.admit(head.transfer.id, on: loop, now: now) {
                 case .now:
                     _ = lane.line.popFirst()
@@ -163,7 +193,7 @@ extension OriginScheduler {
             }
         }
 
-        private mutating func start(
+        mutating func start(
             _ waiting: Waiting, on loop: Int, into batch: inout Batch, now: Double
         ) {
             waiting.lane.pending -= 1
@@ -178,6 +208,8 @@ extension OriginScheduler {
             lane.active[loop] += 1
             lane.usedAt = now
             activeTotal += 1
+            activeCounts[loop] += 1
+            classes?.note(activeCounts[loop], on: loop)
             if activeTotal == 1 {
                 sampledAt = now
                 askForTick(at: now + Self.sampleSeconds, &effects)
@@ -207,6 +239,8 @@ extension OriginScheduler {
             lane.active[loop] -= 1
             lane.usedAt = now
             activeTotal -= 1
+            activeCounts[loop] -= 1
+            leaveClass(release, &effects, now: now)
             lane.limits?.pacer?.end(release.transfer, now: now)
             var decision: AdaptiveConcurrency.Decision?
             switch release.ending {
@@ -248,7 +282,10 @@ extension OriginScheduler {
         ) -> Move {
             guard !isCancelled(waiting.transfer) else { return .cancelled }
             let lane = waiting.lane
-            if !later, case .now = lane.admit(waiting.transfer.id, on: loop, now: now) {
+            if !later, let slotClass = openClass(of: lane, on: loop),
+                case .now = lane.admit(waiting.transfer.id, on: loop, now: now)
+            {
+                enter(slotClass, waiting, on: loop)
                 occupy(lane, on: loop, &effects, now: now)
                 return .start
             }

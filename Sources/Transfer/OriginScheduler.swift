@@ -44,6 +44,9 @@ final class OriginScheduler: Sendable {
         var ending: Ending
         /// What the origin asked for with Retry-After, in seconds.
         var coolingSeconds = 0.0
+        /// What its last moments say of the origin's pace, and of the one whose URL led there.
+        var pace = TransferPace.unknown
+        var home: OriginLane?
     }
 
     /// What its end says of its origin.
@@ -54,11 +57,16 @@ final class OriginScheduler: Sendable {
         case silent
     }
 
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
-    /// `connections` are those of all `loops` together.
-    init(loops: Int, connections: Int) {
-        state = Mutex(State(loops: loops, connections: connections))
+    /// `connections` are those of all `loops` together. Without a policy slow transfers are as good as others.
+    init(loops: Int, connections: Int, slow policy: SlowPolicy? = nil) {
+        state = Mutex(State(loops: loops, connections: connections, slow: policy))
+    }
+
+    /// A loop's part of the connections: the first loops take the remainder.
+    static func capacity(of loop: Int, loops: Int, connections: Int) -> Int {
+        max((connections + loops - 1 - loop) / loops, 1)
     }
 
     // MARK: Waiting

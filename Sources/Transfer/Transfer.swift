@@ -1,4 +1,5 @@
 package import Model
+internal import Storage
 import Synchronization
 
 /// One transfer that an engine has accepted; safe to ask from any thread.
@@ -11,6 +12,7 @@ package final class Transfer: Sendable {
     let completion: @Sendable (Transfer, TransferResult) -> Void
     private let received = Atomic<Int64>(0)
     private let current = Mutex(TransferState.machine.initial)
+    private let left: Mutex<PartialBody?>
 
     init(
         id: UInt64, request: TransferRequest, siteMeter: ByteMeter? = nil,
@@ -20,6 +22,13 @@ package final class Transfer: Sendable {
         self.request = request
         self.siteMeter = siteMeter
         self.completion = completion
+        left = Mutex(request.resumption?.partial)
+    }
+
+    /// What an earlier attempt left of what is asked for, or this one before it was stopped for others.
+    var partial: PartialBody? {
+        get { left.withLock(\.self) }
+        set { left.withLock { $0 = newValue } }
     }
 
     /// Bytes of the body so far.
@@ -38,6 +47,8 @@ package final class Transfer: Sendable {
             return true
         }
     }
+
+    func set(receivedBytes count: Int64) { received.store(count, ordering: .relaxed) }
 
     func add(receivedBytes count: Int) {
         received.wrappingAdd(Int64(count), ordering: .relaxed)

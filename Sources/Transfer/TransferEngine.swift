@@ -40,6 +40,8 @@ package final class TransferEngine: Sendable {
         package var digestLanes = SHA256Lanes.worthwhileCount
         /// How often timeouts are looked at.
         package var tickSeconds = 0.5
+        /// How slow transfers are kept from taking all connections; nil where they may.
+        package var slow: SlowPolicy?
 
         package init() {}
     }
@@ -56,18 +58,18 @@ package final class TransferEngine: Sendable {
             throw Failure("worker.internal", error.description)
         }
         let count = max(min(options.loops, options.connections), 1)
-        scheduler = OriginScheduler(loops: count, connections: options.connections)
+        scheduler = OriginScheduler(
+            loops: count, connections: options.connections, slow: options.slow)
         let profiles = OriginProfiles(options.origins, caFile: options.caFile)
         var loops: [TransferLoop] = []
         for index in 0..<count {
-            // The first loops take the remainder.
-            let share = (options.connections + count - 1 - index) / count
             do {
                 loops.append(
                     TransferLoop(
                         loop: try EventLoop(name: "transfer-\(index)"), index: index,
-                        capacity: max(share, 1), scheduler: scheduler, profiles: profiles,
-                        options: options))
+                        capacity: OriginScheduler.capacity(
+                            of: index, loops: count, connections: options.connections),
+                        scheduler: scheduler, profiles: profiles, options: options))
             } catch {
                 for loop in loops { loop.shutdown() }
                 throw Failure("worker.internal", "an event loop: \(error)")
@@ -156,6 +158,10 @@ package final class TransferEngine: Sendable {
     /// Transfers that wait for the limits of their origins, and not for a slot.
     package var heldBackCount: Int { scheduler.heldBackCount }
 
+    /// Work that waits, or is under way, in slots that are not for prompt origins, with at most `most` of its
+    /// origins.
+    package func slowWork(most: Int) -> SlowWork { scheduler.slowWork(most: most) }
+
     // MARK: Sites
 
     /// Sets how many bytes a second may be received for a site for so many seconds, of all origins
@@ -242,7 +248,7 @@ extension Transfer {
         var result = TransferResult(.failure(failure))
         result.origin = origin
         result.retryAfterSeconds = retryAfterSeconds
-        result.left = request.resumption?.partial
+        result.left = partial
         completion(self, result)
     }
 }

@@ -26,7 +26,9 @@ final class TransferLoop: @unchecked Sendable {
     var active: [UInt64: ActiveTransfer] = [:]
     /// Has the engine do what follows from a change; nil before `start` and after `shutdown`.
     private var carryOut: ((OriginScheduler.Effects) -> Void)?
-    private var ticker: LoopTimer?
+    var ticker: LoopTimer?
+    /// When the last tick was.
+    var tickedAt = 0.0
     /// Calls the scheduler's `tick`, on the engine's first loop.
     private var limitTimer: LoopTimer?
     private var limitTimerAt = Double.infinity
@@ -89,6 +91,7 @@ final class TransferLoop: @unchecked Sendable {
     func settleSoon() {
         loop.execute { [self] in
             for lane in scheduler.unsettled(on: index) { settle(lane) }
+            for transfer in scheduler.takeStops(on: index) { stop(transfer) }
         }
     }
 
@@ -130,7 +133,7 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     /// Takes what the loop has slots for, after one of its transfers has ended.
-    private func fill(releasing release: OriginScheduler.Release? = nil) {
+    func fill(releasing release: OriginScheduler.Release? = nil) {
         guard carryOut != nil else { return }
         // Before the queue is looked at: who appends to it after that sees the free slots.
         let slots = capacity - active.count
@@ -157,7 +160,10 @@ final class TransferLoop: @unchecked Sendable {
             transfer.completion(transfer, TransferResult(.failure(error)))
             wakeIfFree()
         }
-        if let ticker, !ticker.isArmed { ticker.schedule(afterSeconds: options.tickSeconds) }
+        if let ticker, !ticker.isArmed {
+            ticker.schedule(afterSeconds: options.tickSeconds)
+            tickedAt = MonotonicClock.nowSeconds
+        }
     }
 
     private func start(_ waiting: Waiting, easy: CurlEasy) throws(Failure) {
@@ -254,6 +260,7 @@ final class TransferLoop: @unchecked Sendable {
         var release = OriginScheduler.Release(
             lane: ended.lane, transfer: transfer.id, ending: ended.ending(result))
         release.coolingSeconds = result.retryAfterSeconds ?? 0
+        note(ended, in: &release)
         guard ended.lane.isLimited else {
             transfer.completion(transfer, result)
             return fill(releasing: release)
@@ -271,8 +278,9 @@ final class TransferLoop: @unchecked Sendable {
         guard let unhashed else { preconditionFailure("nothing was collected without lanes") }
         if ended.mayShareConnection { hear(ended, now: MonotonicClock.nowSeconds) }
         guard leave(ended) else { return giveBack(body) }
-        let release = OriginScheduler.Release(
+        var release = OriginScheduler.Release(
             lane: ended.lane, transfer: ended.transfer.id, ending: ended.ending(result))
+        note(ended, in: &release)
         let isEnough = unhashed.append(ended, body, result)
         if ended.lane.isLimited {
             perform(scheduler.release(release, on: index, now: MonotonicClock.nowSeconds))
@@ -297,7 +305,7 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     /// Takes a transfer off the loop; false when it has left it before.
-    private func leave(_ running: ActiveTransfer) -> Bool {
+    func leave(_ running: ActiveTransfer) -> Bool {
         guard active.removeValue(forKey: running.transfer.id) != nil else { return false }
         meters.remove(running)
         giveBack(running.collected.take())
@@ -342,21 +350,6 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     // MARK: Time
-
-    private func tick() {
-        // A loop may have something to do for long.
-        unhashed?.hash()
-        let now = MonotonicClock.nowSeconds
-        for running in active.values where running.mayShareConnection && running.hasAdvanced() {
-            hear(running, now: now)
-        }
-        for running in Array(active.values) {
-            guard let overdue = running.overdue(now: now) else { continue }
-            if running.mayShareConnection { closeIfSilent(running, since: overdue.since) }
-            running.end(overdue.failure)
-        }
-        if !active.isEmpty { ticker?.schedule(afterSeconds: options.tickSeconds) }
-    }
 
     private func limitTick() {
         limitTimerAt = .infinity

@@ -32,6 +32,8 @@ struct WaitingQueue {
         return items[head]
     }
 
+    mutating func popLast() -> Waiting? { isEmpty ? nil : items.popLast() }
+
     /// Takes out every transfer that `matches`.
     mutating func remove(where matches: (Waiting) -> Bool) -> [Waiting] {
         let removed = items[head...].filter(matches)

@@ -54,6 +54,16 @@ final class LeasePace: Sendable {
         return min(max(2 * connections, Int(rate * Self.reserveSeconds)), most)
     }
 
+    /// What to ask for when so many jobs of slow origins are in hand: no more of them while there are enough to
+    /// keep every connection busy for the time of a request.
+    static func slowJobs(inHand count: Int, connections: Int) -> Int {
+        let most = slowMost(connections: connections)
+        return 4 * count > 3 * most ? 0 : most - count
+    }
+
+    /// How many jobs of slow origins to hold at most: as many as all connections could be busy with.
+    static func slowMost(connections: Int) -> Int { 2 * connections }
+
     /// Returns when `count` more jobs have ended, at `wake`, or after `duration`. For one task at a
     /// time.
     func wait(forEnded count: Int = 1, atMost duration: Duration) async {

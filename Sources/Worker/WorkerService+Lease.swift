@@ -18,8 +18,11 @@ extension WorkerService {
             }
             let most = WireLimits.jobsPerLease
             let target = pace.target(connections: configuration.connections, most: 2 * most)
-            // What waits for its origin's limits is no work for the connections that are free.
-            let inHand = held.pendingCount - min(engine.heldBackCount, held.pendingCount, most)
+            // What waits for its origin's limits is no work for the connections that are free, nor are slow
+            // transfers work for those that others may have.
+            let slow = engine.slowWork(most: WireLimits.slowOriginsPerLease)
+            let idle = min(engine.heldBackCount + slow.count, most)
+            let inHand = max(held.pendingCount - idle, 0)
             // Up to two leases' worth to download. What is still to be stored or reported counts
             // against the bound of three, not the target: a slow disk does not idle the network,
             // and does not pile up open files either.
@@ -39,6 +42,7 @@ extension WorkerService {
                 request.pastLoadTests = loadTests.withLock(\.past)
                 request.roots = configuration.roots.urls
                 request.refusedSites = refusedSites.withLock { $0.current() }
+                if !slow.origins.isEmpty { limit(&request, to: slow) }
                 let grant = try await client.lease(request)
                 failures = 0
                 trouble.withLock { $0 = nil }
@@ -91,6 +95,20 @@ extension WorkerService {
         } catch {
             log.debug("a lease was not released", ["error": "\(error)"])
         }
+    }
+
+    /// Asks for no more of slow origins than there is use for, and soon again: what is slow may change.
+    private func limit(_ request: inout LeaseRequest, to slow: SlowWork) {
+        let jobs = LeasePace.slowJobs(
+            inHand: slow.count, connections: configuration.connections)
+        request.slow = SlowOrigins(origins: slow.origins, maxJobs: jobs)
+        request.waitMilliseconds = jobs == 0 ? 500 : 5_000
+    }
+
+    static func slowPolicy(connections: Int) -> SlowPolicy {
+        var policy = SlowPolicy()
+        policy.maxWaiting = LeasePace.slowMost(connections: connections)
+        return policy
     }
 
     /// How long the coordinator holds a request while there is no work.

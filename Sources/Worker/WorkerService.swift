@@ -118,6 +118,7 @@ package final class WorkerService: DrainableService {
         options.connections = configuration.connections
         options.addressPolicy = configuration.addressPolicy
         options.origins = configuration.origins
+        options.slow = Self.slowPolicy(connections: configuration.connections)
         engine = try TransferEngine(options: options)
     }
 

@@ -80,6 +80,12 @@ import Testing
         Case(target: "/v1/leases", body: "{\(fields)}", code: code)
     }
 
+    static func slow(_ fields: String) -> Case {
+        leases(
+            #""worker":"\#(worker)","queues":[],"maxJobs":1,"waitMilliseconds":0,"slow":{\#(fields)}"#
+        )
+    }
+
     static func report(_ fields: String, code: String = "input.field") -> Case {
         Case(
             target: "/v1/reports", body: #"{"worker":"\#(worker)","results":[{\#(fields)}]}"#,
@@ -245,6 +251,11 @@ import Testing
         leases(#""worker":"\#(worker)","queues":[],"maxJobs":1,"waitMilliseconds":-1"#),
         leases(#""worker":"\#(worker)","queues":["a\u0000"],"maxJobs":1,"waitMilliseconds":0"#),
         leases(#""worker":"\#(worker)","queues":[""],"maxJobs":1,"waitMilliseconds":0"#),
+        slow(#""origins":[],"maxJobs":1"#), slow(#""origins":["http://a"],"maxJobs":-1"#),
+        slow(#""origins":["http://a"],"maxJobs":1001"#), slow(#""origins":[""],"maxJobs":1"#),
+        slow(
+            #""origins":[\#(Array(repeating: #""http://a""#, count: 257).joined(separator: ","))],"maxJobs":1"#
+        ),
         Case(target: "/v1/reports", body: #"{"worker":"\#(worker)","results":[]}"#),
         report(#""job":1,"lease":"junk","outcome":"done""#),
         report(

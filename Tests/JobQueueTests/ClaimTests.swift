@@ -173,4 +173,66 @@ import Testing
             #expect(try await fixture.report([F.done(grant.jobs[0], grant)]) == [.stale])
         }
     }
+
+    // MARK: Slow origins
+
+    private static func slow(
+        _ fixture: F, _ most: Int, of origins: [String], maxJobs: Int
+    ) async throws -> LeaseGrant {
+        var request = LeaseRequest(
+            worker: fixture.worker, queues: [], maxJobs: most, waitMilliseconds: 0)
+        request.slow = SlowOrigins(origins: origins, maxJobs: maxJobs)
+        return try await fixture.queue.lease(request, as: F.newID())
+    }
+
+    private static func filesOf(_ host: String, _ count: Int) -> [AssetSubmission] {
+        (0..<count).map {
+            AssetSubmission(
+                name: "\(host)-\($0)", url: "http://\(host)/\($0)", kind: .file,
+                key: "\(host)/\($0)")
+        }
+    }
+
+    @Test func aWorkerGetsNoMoreOfSlowOriginsThanItAsksFor() async throws {
+        try await F.with("slow") { fixture in
+            try await fixture.submit(
+                Self.filesOf("one.test", 20) + Self.filesOf("two.test", 20), catalog: "slow")
+            try await fixture.submit(Self.files("fast", 20), catalog: "fast")
+            let slow = ["http://one.test", "http://two.test", "http://nobody.test"]
+            let first = try await Self.slow(fixture, 30, of: slow, maxJobs: 3)
+            #expect(Self.count(first, "fast") == 20 && first.jobs.count == 23)
+            #expect(try await Self.slow(fixture, 30, of: slow, maxJobs: 0).lease == nil)
+            // Each for itself: another worker may find them fast.
+            let other = try await fixture.lease(30, as: F.newID())
+            #expect(other.jobs.count == 30)
+            let last = try await Self.slow(fixture, 30, of: ["http://one.test"], maxJobs: 0)
+            #expect(last.jobs.allSatisfy { $0.url.hasPrefix("http://two.test/") })
+            // Nothing is lost for having been skipped.
+            let rest = try await fixture.lease(30)
+            #expect(first.jobs.count + other.jobs.count + last.jobs.count + rest.jobs.count == 60)
+        }
+    }
+
+    @Test func claimsThatGoTogetherKeepToTheirOwnSlowOrigins() async throws {
+        try await F.with("slow_together") { fixture in
+            try await fixture.submit(Self.filesOf("one.test", 200), catalog: "one")
+            try await fixture.submit(Self.filesOf("two.test", 200), catalog: "two")
+            let grants = try await withThrowingTaskGroup(of: (String, LeaseGrant).self) { group in
+                for number in 0..<16 {
+                    let host = number % 2 == 0 ? "one.test" : "two.test"
+                    group.addTask {
+                        var request = LeaseRequest(
+                            worker: F.newID(), queues: [], maxJobs: 10, waitMilliseconds: 0)
+                        request.slow = SlowOrigins(origins: ["http://\(host)"], maxJobs: 2)
+                        return (host, try await fixture.queue.lease(request, as: F.newID()))
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            for (host, grant) in grants {
+                #expect(grant.jobs.count { $0.url.hasPrefix("http://\(host)/") } <= 2)
+                #expect(!grant.jobs.isEmpty)
+            }
+        }
+    }
 }

@@ -209,6 +209,15 @@ import Testing
         }
     }
 
+    @Test func slowOriginsGoThroughARequestForJobs() throws {
+        var request = LeaseRequest(
+            worker: "w", queues: [], maxJobs: 100, waitMilliseconds: 500, lease: "l")
+        request.slow = SlowOrigins(origins: ["http://a.test", "https://b.test:8443"], maxJobs: 0)
+        let read = try WireJSON.decode(LeaseRequest.self, from: try WireJSON.encode(request))
+        #expect(read.slow?.origins == request.slow?.origins && read.slow?.maxJobs == 0)
+        #expect(read.lease == "l" && read.maxJobs == 100 && read.waitMilliseconds == 500)
+    }
+
     @Test func listsAreReadAsFoundationReadsThem() throws {
         var assets = AssetBatch(
             generation: 3,

@@ -57,6 +57,15 @@ import Testing
         await wait
     }
 
+    @Test func slowJobsAreAskedForWhileTheirSlotsCouldRunDry() {
+        #expect(LeasePace.slowJobs(inHand: 0, connections: 32) == 64)
+        // A quarter more than all connections could be busy with.
+        #expect(LeasePace.slowJobs(inHand: 48, connections: 32) == 16)
+        #expect(LeasePace.slowJobs(inHand: 49, connections: 32) == 0)
+        #expect(LeasePace.slowJobs(inHand: 3_000, connections: 32) == 0)
+        #expect(LeasePace.slowJobs(inHand: 0, connections: 1) == 2)
+    }
+
     @Test func theTimerOfAnEarlierWaitDoesNotEndALaterOne() async {
         let pace = LeasePace()
         // Woken at once; its timer is cancelled with time left.

@@ -1,0 +1,89 @@
+internal import EventLoop
+internal import Model
+
+/// What is looked at again and again: whether transfers take too long, and whether they are slow.
+extension TransferLoop {
+    func tick() {
+        // A loop may have something to do for long.
+        unhashed?.hash()
+        let now = MonotonicClock.nowSeconds
+        judge(now: now)
+        for running in active.values where running.mayShareConnection && running.hasAdvanced() {
+            hear(running, now: now)
+        }
+        for running in Array(active.values) {
+            guard let overdue = running.overdue(now: now) else { continue }
+            if running.mayShareConnection { closeIfSilent(running, since: overdue.since) }
+            running.end(overdue.failure)
+        }
+        if !active.isEmpty { ticker?.schedule(afterSeconds: options.tickSeconds) }
+    }
+
+    // MARK: Slow transfers
+
+    /// Reports the pace of transfers that have been watched for long enough.
+    private func judge(now: Double) {
+        defer { tickedAt = now }
+        guard let policy = options.slow else { return }
+        // A loop that was held up itself has seen nobody's pace.
+        let isLate = now - tickedAt > 3 * options.tickSeconds
+        var judgements: [Judgement] = []
+        for running in active.values {
+            let pace = running.paceNow(policy, isLate: isLate, now: now)
+            guard pace != .unknown else { continue }
+            judgements.append(
+                Judgement(
+                    transfer: running.transfer.id, lanes: lanes(of: running, now: now), pace: pace,
+                    bytesAtRisk: running.bytesAtRisk, mayStop: running.canStop))
+        }
+        if !judgements.isEmpty { perform(scheduler.judge(judgements, on: index, now: now)) }
+    }
+
+    /// The origin that a transfer is at, and that of its own URL where redirects have led it elsewhere.
+    private func lanes(of running: ActiveTransfer, now: Double) -> [OriginLane] {
+        guard running.redirects > 0 else { return [running.lane] }
+        let home = scheduler.lane(ofURL: running.request.url, now: now)
+        return home === running.lane ? [home] : [running.lane, home]
+    }
+
+    /// Adds what a transfer's end says of its origin's pace.
+    func note(_ ended: ActiveTransfer, in release: inout OriginScheduler.Release) {
+        guard let policy = options.slow else { return }
+        if case .ended(let seconds) = release.ending {
+            release.pace = ended.paceAtEnd(policy, seconds: seconds)
+        }
+        guard ended.redirects > 0 else { return }
+        release.home = lanes(of: ended, now: MonotonicClock.nowSeconds).dropFirst().first
+    }
+
+    /// Stops a slow transfer whose slot others wait for; it is resumed when it has a slow slot.
+    func stop(_ id: UInt64) {
+        guard let running = active[id] else { return }
+        guard running.canStop, running.failure == nil else { return scheduler.keep(id) }
+        // The rest of a file that is split is other jobs' already, and its first part one of them.
+        guard !running.isFirstPart else { return running.end(.gaveWay) }
+        let now = MonotonicClock.nowSeconds
+        remove(running.easy)
+        let isKept = running.leaveUntilResumed()
+        running.transfer.handle(.stop)
+        let url = running.request.url
+        let waiting = Waiting(
+            transfer: running.transfer, lane: scheduler.lane(ofURL: url, now: now),
+            hop: Hop(
+                url: url, redirects: 0, isAtOrigin: true, startedAt: running.startedAt,
+                stoppedAt: now, mayStop: isKept))
+        let from = running.lane
+        guard leave(running) else { return }
+        let release = OriginScheduler.Release(lane: from, transfer: id, ending: .silent)
+        let (waits, effects) = scheduler.stop(waiting, from: release, on: index, now: now)
+        settle(from)
+        perform(effects)
+        if !waits { running.transfer.cancelUnstarted() }
+        fill()
+    }
+}
+
+extension Failure {
+    static let gaveWay = Failure(
+        "worker.cancelled", "the transfer was slow, and others waited for its connection")
+}
