@@ -46,6 +46,7 @@ package enum Migrations {
         Step(28, PackageResources.migration_0028_up_sql, PackageResources.migration_0028_down_sql),
         Step(29, PackageResources.migration_0029_up_sql, PackageResources.migration_0029_down_sql),
         Step(30, PackageResources.migration_0030_up_sql, PackageResources.migration_0030_down_sql),
+        Step(35, PackageResources.migration_0035_up_sql, PackageResources.migration_0035_down_sql),
     ]
 
     /// The version that this binary works with.
