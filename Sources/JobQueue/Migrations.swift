@@ -47,6 +47,7 @@ package enum Migrations {
         Step(29, PackageResources.migration_0029_up_sql, PackageResources.migration_0029_down_sql),
         Step(30, PackageResources.migration_0030_up_sql, PackageResources.migration_0030_down_sql),
         Step(35, PackageResources.migration_0035_up_sql, PackageResources.migration_0035_down_sql),
+        Step(36, PackageResources.migration_0036_up_sql, PackageResources.migration_0036_down_sql),
     ]
 
     /// The version that this binary works with.

@@ -15,6 +15,7 @@ extension SQL {
     static let assetsSelected = text(PackageResources.assets_selected_sql)
     static let assetsStage = text(PackageResources.assets_stage_sql)
     static let cancelAssets = text(PackageResources.cancel_assets_sql)
+    static let cancelCatalog = text(PackageResources.cancel_catalog_sql)
     static let cancelJobs = text(PackageResources.cancel_jobs_sql)
     static let cancelLock = text(PackageResources.cancel_lock_sql)
     static let cancelledForget = text(PackageResources.cancelled_forget_sql)
