@@ -52,6 +52,19 @@ package struct OriginUse: Sendable {
     package var isIdle: Bool
     /// More counts than the share allows: begun under one before it.
     package var isAbove: Bool
+
+    package init(
+        origin: String, number: Int64, connections: Int, requests: Int, active: Int, isIdle: Bool,
+        isAbove: Bool
+    ) {
+        self.origin = origin
+        self.number = number
+        self.connections = connections
+        self.requests = requests
+        self.active = active
+        self.isIdle = isIdle
+        self.isAbove = isAbove
+    }
 }
 
 /// The limits of one origin as an engine keeps them. A value; its times are seconds of one monotonic

@@ -1,4 +1,5 @@
 import Model
+import Transfer
 
 /// A worker's shares of origins' limits on its own clock: how long each still holds, and when it has
 /// to be renewed. A value.
@@ -9,16 +10,18 @@ struct ShareTable {
         var number: Int64
         var askedAt: Instant
         var end: Instant
-        /// When the coordinator is to be asked again, while there is work.
+        /// What it allows; a share like the one before it is asked for again less soon.
+        var limits: OriginShare
+        /// When the coordinator is to be asked again, while there is work, and after how many seconds that is.
         var again: Instant?
+        var againSeconds: Double?
         /// Since when there is nothing to do at the origin.
         var idleSince: Instant?
     }
 
     private var entries: [String: Entry] = [:]
-    private var isAbove = false
-    /// More is used of a share than it allows now, or was when that was looked at before.
-    private(set) var isUnsettled = false
+    /// What was reported last of the shares of which more was used than they allow.
+    private var reported: [String: OriginUse] = [:]
 
     var isEmpty: Bool { entries.isEmpty }
 
@@ -46,13 +49,25 @@ struct ShareTable {
             let isLimited =
                 share.connections != nil || share.requestsPerSecond != nil
                 || share.bytesPerSecond != nil
+            let again = againSeconds(share, entries[origin])
             let entry = Entry(
-                number: number, askedAt: askedAt, end: end,
-                again: share.againSeconds.map { now + .seconds(Self.seconds($0)) })
+                number: number, askedAt: askedAt, end: end, limits: share,
+                again: again.map { now + .seconds($0) }, againSeconds: again)
             entries[origin] = isLimited && end > now ? entry : nil
             return Grant(
                 origin: origin, limits: share, seconds: now.duration(to: end) / .seconds(1))
         }
+    }
+
+    /// What is free now may have come free for this worker; where nothing does for a while, it is asked less often.
+    private func againSeconds(_ share: OriginShare, _ last: Entry?) -> Double? {
+        guard let given = share.againSeconds.map(Self.seconds) else { return nil }
+        guard let last, let before = last.againSeconds,
+            last.limits.connections == share.connections,
+            last.limits.requestsPerSecond == share.requestsPerSecond,
+            last.limits.bytesPerSecond == share.bytesPerSecond
+        else { return given }
+        return max(given, min(before * 1.5, 0.25))
     }
 
     private static func seconds(_ given: Double) -> Double {
@@ -82,10 +97,17 @@ struct ShareTable {
         return now - since >= idleBeforeOver
     }
 
-    /// Notes whether more is used of a share than it allows now.
-    mutating func note(isAbove: Bool) {
-        isUnsettled = isAbove || self.isAbove
-        self.isAbove = isAbove
+    /// Whether less is used of a share than was reported while it was more than allowed. Others wait for that.
+    func isUnsettled(_ uses: [OriginUse]) -> Bool {
+        uses.contains { use in
+            guard let last = reported[use.origin] else { return use.isAbove }
+            return use.connections < last.connections || use.requests < last.requests
+        }
+    }
+
+    /// The coordinator knows what is used.
+    mutating func report(_ uses: [OriginUse]) {
+        reported = Dictionary(uses.filter(\.isAbove).map { ($0.origin, $0) }) { first, _ in first }
     }
 
     /// Whether the share `number` is the origin's last one.

@@ -155,8 +155,11 @@ extension WorkerService {
                 || held.isEmpty && done != nil
             let isDue = lastBeat.map { isNews || askedAt - $0 >= patience } ?? true
             let urgent = held.leasesToExtend()
-            let (originUses, siteUses) = (originUses(), siteUses())
-            guard isDue || !urgent.isEmpty || needsShares(originUses, siteUses) else { continue }
+            let uses = engine.originUses
+            let (originUses, siteUses) = (shareUses(uses), siteUses())
+            guard isDue || !urgent.isEmpty || needsShares(uses, originUses, siteUses) else {
+                continue
+            }
             lastBeat = askedAt
             let (progress, active) = held.progress()
             // The others as well: whoever is asked of them says what of them was cancelled.
@@ -177,6 +180,7 @@ extension WorkerService {
                 let answer = try await client.heartbeat(heartbeat, retrySeconds: 5)
                 lastTrouble = trouble
                 if let done { tally.told(done) }
+                shares.withLock { $0.report(uses) }
                 gaveUp(originUses ?? [], siteUses ?? [])
                 take(answer, asked: leases, at: askedAt)
             } catch {

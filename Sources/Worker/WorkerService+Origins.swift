@@ -32,11 +32,10 @@ extension WorkerService {
 
     /// What is used of the shares of origins, for the coordinator. A share that has lain idle is given up: nothing
     /// is begun under it any more.
-    func originUses() -> [OriginShareUse]? {
+    func shareUses(_ origins: [OriginUse]) -> [OriginShareUse]? {
         guard !shares.withLock({ $0.isEmpty }) else { return nil }
         var uses: [OriginShareUse] = []
-        var isAbove = false
-        for use in engine.originUses {
+        for use in origins {
             let (isKnown, isOver) = shares.withLock { table in
                 (
                     table.holds(use.origin, number: use.number),
@@ -44,14 +43,12 @@ extension WorkerService {
                 )
             }
             guard isKnown else { continue }
-            isAbove = isAbove || use.isAbove
             let isGivenUp = isOver && engine.giveUp(use.origin, number: use.number)
             uses.append(
                 OriginShareUse(
                     origin: use.origin, number: use.number, connections: use.connections,
                     requests: use.requests, active: use.active, isOver: isGivenUp ? true : nil))
         }
-        shares.withLock { $0.note(isAbove: isAbove) }
         return uses.isEmpty ? nil : Array(uses.prefix(WireLimits.originsPerHeartbeat))
     }
 
@@ -130,7 +127,9 @@ extension WorkerService {
     }
 
     /// Whether the worker uses a share that is to be renewed or asked for again, or has one to give up.
-    func needsShares(_ origins: [OriginShareUse]?, _ sites: [SiteShareUse]?) -> Bool {
+    func needsShares(
+        _ uses: [OriginUse], _ origins: [OriginShareUse]?, _ sites: [SiteShareUse]?
+    ) -> Bool {
         if origins?.contains(where: { $0.isOver == true }) == true { return true }
         if sites?.contains(where: { $0.isOver == true }) == true { return true }
         if sites != nil {
@@ -138,8 +137,7 @@ extension WorkerService {
             if siteShares.withLock({ $0.needsRenewal(held) }) { return true }
         }
         guard !shares.withLock({ $0.isEmpty }) else { return false }
-        // Others wait for what is given up here.
-        if shares.withLock({ $0.isUnsettled }) { return true }
+        if shares.withLock({ $0.isUnsettled(uses) }) { return true }
         let used = engine.origins.filter { $0.isLimited && $0.active + $0.waiting > 0 }
         return shares.withLock { $0.needsRenewal(used.map(\.origin)) }
     }

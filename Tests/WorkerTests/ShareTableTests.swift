@@ -1,5 +1,6 @@
 import Model
 import Testing
+import Transfer
 
 @testable import Worker
 
@@ -105,13 +106,22 @@ import Testing
 
     /// Others wait for what is used beyond the last share, and for the report that it is no more.
     @Test func whatIsAboveAShareIsReportedUntilItIsNot() {
+        func use(_ connections: Int, isAbove: Bool) -> OriginUse {
+            OriginUse(
+                origin: "http://h", number: 1, connections: connections, requests: 0, active: 0,
+                isIdle: false, isAbove: isAbove)
+        }
         var table = ShareTable()
-        table.note(isAbove: true)
-        #expect(table.isUnsettled)
-        table.note(isAbove: false)
-        #expect(table.isUnsettled)
-        table.note(isAbove: false)
-        #expect(!table.isUnsettled)
+        #expect(!table.isUnsettled([use(2, isAbove: false)]))
+        #expect(table.isUnsettled([use(4, isAbove: true)]))
+        table.report([use(4, isAbove: true)])
+        // Nothing new, then less, then as little as is allowed.
+        #expect(!table.isUnsettled([use(4, isAbove: true)]))
+        #expect(table.isUnsettled([use(3, isAbove: true)]))
+        table.report([use(3, isAbove: true)])
+        #expect(table.isUnsettled([use(2, isAbove: false)]))
+        table.report([use(2, isAbove: false)])
+        #expect(!table.isUnsettled([use(1, isAbove: false)]))
     }
 
     @Test func aSitesShareIsGivenUpAfterAPause() {
