@@ -25,8 +25,11 @@ struct QuotaSimulation {
         /// Answers on their way: when they arrive, and how long they hold.
         var answers: [(at: Int, quota: Quota, expiresAt: Int, again: Int)] = []
         var claimsAt = 0
-        /// More is under way than was granted last, or was at the last heartbeat.
-        var isAbove = false
+        var isRefused = false
+        /// What was reported to be under way when that was more than was granted last.
+        var reported: Int?
+        /// Until it asks again.
+        var patience = 0
 
         func requests(since time: Int) -> Int { starts.count { $0 > time } }
     }
@@ -128,12 +131,13 @@ struct QuotaSimulation {
     private mutating func act(_ index: Int) {
         var worker = workers[index]
         for answer in worker.answers where answer.at <= now && answer.quota.number > worker.number {
+            let isSame = answer.quota.granted == worker.granted
+            let patience = isSame ? min(worker.patience * 3 / 2, 250) : 0
+            worker.patience = max(answer.again, patience)
+            worker.beatsAt = now + worker.patience
             worker.number = answer.quota.number
             worker.granted = answer.quota.granted
             worker.expiresAt = answer.expiresAt
-            let used = isOfRequests ? worker.starts.count : worker.running.count
-            worker.isAbove = used > amount(worker.granted)
-            worker.beatsAt = answer.again
         }
         worker.answers.removeAll { $0.at <= now }
         worker.running.removeAll { $0 <= now }
@@ -150,10 +154,11 @@ struct QuotaSimulation {
             claim(&worker)
         }
         let used = isOfRequests ? worker.starts.count : worker.running.count
+        let isUnsettled = worker.reported.map { used < $0 } ?? (used > mine)
         if worker.number > 0, now % 50 == worker.id % 50,
-            now >= worker.beatsAt || isOver(&worker) || worker.isAbove
+            now >= worker.beatsAt || isOver(&worker) || isUnsettled
         {
-            worker.isAbove = used > mine
+            worker.reported = used > mine ? used : nil
             beat(&worker)
         }
         workers[index] = worker
@@ -170,10 +175,12 @@ struct QuotaSimulation {
 
     private mutating func claim(_ worker: inout Worker) {
         worker.claimsAt = now + 20
+        worker.isRefused = false
         let isUser = rows[worker.id].map { $0.endsAt > now } ?? false
         let users = rows.values.count { $0.endsAt > now }
         if !isUser, users >= limit.maxUsers ?? .max {
             worker.claimsAt = now + 1_000
+            worker.isRefused = true
             return
         }
         let cap =
@@ -218,8 +225,12 @@ struct QuotaSimulation {
             number: nextNumber)
         switch Quota.decide(request) {
         case .nothing, .lift: break
-        case .drop: rows[worker.id] = nil
-        case .end(let quota): rows[worker.id] = Row(quota: quota, endsAt: now)
+        case .drop:
+            rows[worker.id] = nil
+            wake()
+        case .end(let quota):
+            rows[worker.id] = Row(quota: quota, endsAt: now)
+            wake()
         case .grant(let quota):
             let end = now + Self.leaseMilliseconds
             rows[worker.id] = Row(quota: quota, endsAt: end)
@@ -228,8 +239,15 @@ struct QuotaSimulation {
                 return
             }
             let at = now + Int.random(in: 1...20, using: &random)
-            let again = at + Int(quota.askAgainSeconds(in: pool) * 1_000)
+            let again = Int(quota.askAgainSeconds(in: pool) * 1_000)
             worker.answers.append((at, quota, end - 250, again))
+        }
+    }
+
+    /// Those that found no place ask again.
+    private mutating func wake() {
+        for index in workers.indices where workers[index].isRefused {
+            workers[index].claimsAt = now
         }
     }
 
