@@ -10,6 +10,7 @@ import collections
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import signal
 import socket
@@ -115,7 +116,7 @@ def run_case(options, origin, name, workers, number):
     edge = work / "edge"
     environment = {key: value for key, value in os.environ.items() if not key.startswith("DRAY_")}
     place = f"127.0.0.1:{free_port()}"
-    environment.update(DRAY_COORDINATOR=f"http://{place}", LANG="C.UTF-8")
+    environment.update(DRAY_COORDINATOR=f"http://{place}", DRAY_TOKEN=secrets.token_hex(32), LANG="C.UTF-8")
     with open(work / "up.log", "w") as log:
         cluster = subprocess.Popen(
             [options.dray, "up", "--state", options.state, "--workers", str(workers),

@@ -9,6 +9,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import secrets
 import signal
 import subprocess
 import sys
@@ -117,7 +118,8 @@ class Cluster:
         self.options = options
         self.work = pathlib.Path(options.work)
         self.environment = os.environ | {
-            "DRAY_LOG": "warning", "DRAY_COORDINATOR": "http://127.0.0.1:" + options.port}
+            "DRAY_LOG": "warning", "DRAY_TOKEN": secrets.token_hex(32),
+            "DRAY_COORDINATOR": "http://127.0.0.1:" + options.port}
         self.site = self.work / ("site-%d" % number)
         with open(self.work / "log", "wb") as log:
             self.process = subprocess.Popen(
@@ -130,7 +132,10 @@ class Cluster:
         limit = time.monotonic() + WAIT_SECONDS
         while True:
             try:
-                return urllib.request.urlopen(self.environment["DRAY_COORDINATOR"] + "/v1/status").read()
+                request = urllib.request.Request(
+                    self.environment["DRAY_COORDINATOR"] + "/v1/status",
+                    headers={"Authorization": "Bearer " + self.environment["DRAY_TOKEN"]})
+                return urllib.request.urlopen(request).read()
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > limit:
                     sys.exit((self.work / "log").read_text())

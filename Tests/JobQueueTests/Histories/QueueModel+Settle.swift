@@ -108,7 +108,8 @@ extension QueueModel {
     mutating func giveUpAssemblies() {
         for (number, catalog) in catalogs {
             for (name, asset) in catalog.assets
-            where [.failed, .cancelled].contains(asset.state) && asset.failures == ["worker.cancelled"]
+            where [.failed, .cancelled].contains(asset.state)
+                && asset.failures == ["worker.cancelled"]
                 && (asset.spec.kind == .file || asset.isResolved)
                 && asset.segments.values.contains(where: { $0.assembly != nil })
             {

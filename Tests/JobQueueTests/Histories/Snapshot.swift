@@ -63,9 +63,9 @@ extension Snapshot.Totals {
     init(_ totals: CatalogTotals) {
         self.init(
             assets: totals.assets, completed: totals.completed, failed: totals.failed,
-            cancelled: totals.cancelled ?? 0, segments: totals.segments, segmentsDone: totals.segmentsDone,
-            segmentsFailed: totals.segmentsFailed, bytes: totals.bytes,
-            adoptedBytes: totals.adoptedBytes, retries: totals.retries)
+            cancelled: totals.cancelled ?? 0, segments: totals.segments,
+            segmentsDone: totals.segmentsDone, segmentsFailed: totals.segmentsFailed,
+            bytes: totals.bytes, adoptedBytes: totals.adoptedBytes, retries: totals.retries)
     }
 }
 
