@@ -153,10 +153,6 @@ package struct FileStatus: Sendable {
     package let allocatedBytes: Int64
     /// Names that lead to it; 0 for an open file that was removed.
     package let links: Int
-    /// The user that owns it.
-    package let owner: UInt32
-    /// Its permission bits.
-    package let permissions: UInt32
     /// Seconds since 1970 by the clock of the file system's host.
     package let modifiedSeconds: Double
 
