@@ -245,7 +245,7 @@ def lenient_documents():
                         PLAYLIST_BYTES)),
         ("lenient MPD: late templates, file:", refused,
          lambda: mpd(period("".join(representation("", str(n)) for n in range(29_000))
-                            + template("a") * 400_000 + representation(FILE, LAST)), 10)),
+                            + template("a") * 370_000 + representation(FILE, LAST)), 10)),
         ("lenient MPD: late lists, file:", many,
          lambda: mpd(period("".join(representation("", str(n)) for n in range(1_000))
                             + "<SegmentList>%s</SegmentList>" % "".join(

@@ -114,6 +114,31 @@ struct DASHTemplate {
         deviations.append(Deviation(rule: rule, what: what()))
     }
 
+    private enum Identifier: CaseIterable {
+        case representationID, bandwidth, number, time, subNumber
+
+        private var name: StaticString {
+            switch self {
+            case .representationID: "RepresentationID"
+            case .bandwidth: "Bandwidth"
+            case .number: "Number"
+            case .time: "Time"
+            case .subNumber: "SubNumber"
+            }
+        }
+
+        /// A template may have thousands that are none.
+        init?(_ text: ArraySlice<UInt8>) {
+            let known = Self.allCases.first {
+                $0.name.utf8CodeUnitCount == text.count
+                    && text.elementsEqual(
+                        UnsafeBufferPointer(start: $0.name.utf8Start, count: text.count))
+            }
+            guard let known else { return nil }
+            self = known
+        }
+    }
+
     /// Takes what stands between two dollars; false where it is no identifier, and its dollar a character.
     private mutating func take(
         _ identifier: ArraySlice<UInt8>, _ use: Use, id: String, bandwidth: Int64
@@ -122,35 +147,38 @@ struct DASHTemplate {
             try append(CollectionOfOne(ASCII.dollar))
             return true
         }
-        let pieces = identifier.split(
-            separator: ASCII.percent, maxSplits: 1, omittingEmptySubsequences: false)
-        let name = String(decoding: pieces[0], as: UTF8.self)
+        if identifier.count < "Time".utf8.count, deviations.first?.rule == .dashIdentifier {
+            return false
+        }
+        let name = identifier.prefix { $0 != ASCII.percent }
+        let conversion = identifier[name.endIndex...].dropFirst()
+        let hasWidth = name.count < identifier.count
         func shown() -> String {
             Redaction.shown(String(decoding: identifier.prefix(100), as: UTF8.self))
         }
-        guard ["RepresentationID", "Bandwidth", "Number", "Time", "SubNumber"].contains(name) else {
-            if pieces.count == 2, isStrict { _ = try format(pieces[1]) }
+        guard let known = Identifier(name) else {
+            if hasWidth, isStrict { _ = try format(conversion) }
             try deviate(.dashIdentifier, "names $\(shown())$, which is nothing there")
             return false
         }
-        let format = try pieces.count == 2 ? format(pieces[1]) : Format()
-        switch (name, use) {
-        case ("RepresentationID", _):
-            if pieces.count == 2 {
+        let format = try hasWidth ? format(conversion) : Format()
+        switch (known, use) {
+        case (.representationID, _):
+            if hasWidth {
                 try deviate(.dashWidth, "names $\(shown())$, which is nothing there")
             }
             try append(id.utf8)
-        case ("Bandwidth", _):
+        case (.bandwidth, _):
             var digits: [UInt8] = []
             Self.write(bandwidth, format, to: &digits)
             try append(digits)
-        case ("Number", .segments):
+        case (.number, .segments):
             hasNumber = true
             append(.number(format))
-        case ("Time", .segments):
+        case (.time, .segments):
             hasTime = true
             append(.time(format))
-        case ("SubNumber", .segments):
+        case (.subNumber, .segments):
             hasSubNumber = true
             append(.subNumber(format))
         default:
