@@ -171,6 +171,8 @@ package struct FileStatus: Sendable {
         // POSIX leaves the unit open; on Linux it is this one.
         allocatedBytes = Int64(status.st_blocks) * 512
         links = Int(status.st_nlink)
+        modifiedSeconds =
+            Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1_000_000_000
     }
 
     /// What `path` leads to, symlinks followed.
