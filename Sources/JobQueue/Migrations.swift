@@ -53,6 +53,9 @@ package enum Migrations {
         Step(36, PackageResources.migration_0036_up_sql, PackageResources.migration_0036_down_sql),
     ]
 
+    /// All there are, in order. Not every number need be one.
+    package static var versions: [Int] { steps.map(\.version) }
+
     /// The version that this binary works with.
     package static var currentVersion: Int { steps.last?.version ?? 0 }
 

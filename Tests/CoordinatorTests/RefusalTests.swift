@@ -186,6 +186,7 @@ import Testing
         catalog(#"{"name":"a","storageURL":"/x","priority":5}"#),
         catalog(#"{"name":"a","storageURL":"file://host/x","priority":5}"#),
         catalog(#"{"name":"a","storageURL":"file:///x/../y","priority":5}"#),
+        catalog(#"{"name":"a","storageURL":"file:///x/%2e%2E/y","priority":5}"#),
         catalog(#"{"name":"a","storageURL":"file:///x\u0000","priority":5}"#),
         catalog(#"{"name":"a","storageURL":"gopher:///x","priority":5}"#),
         // A submission that a later one has overtaken, or that was never opened.
@@ -237,6 +238,12 @@ import Testing
         sidecars(["h/a"]), sidecars(["h/p", "h/q", "h/p"]),
     ]
 
+    private static func roots(_ roots: String) -> Case {
+        leases(
+            #""worker":"\#(worker)","queues":[],"maxJobs":1,"waitMilliseconds":0,"roots":\#(roots)"#
+        )
+    }
+
     static let work: [Case] = [
         leases(#""worker":"junk","queues":[],"maxJobs":1,"waitMilliseconds":0"#),
         leases(
@@ -256,6 +263,10 @@ import Testing
         slow(
             #""origins":[\#(Array(repeating: #""http://a""#, count: 257).joined(separator: ","))],"maxJobs":1"#
         ),
+        roots("[]"), roots(#"["/srv/edge"]"#), roots(#"["file:///"]"#),
+        roots(#"["file:///srv/"]"#), roots(#"["file:///srv/%2e%2e/etc"]"#),
+        roots(#"["file:///srv/a b"]"#), roots(#"["s3://bucket/x"]"#),
+        roots("[" + Array(repeating: #""file:///a""#, count: 65).joined(separator: ",") + "]"),
         Case(target: "/v1/reports", body: #"{"worker":"\#(worker)","results":[]}"#),
         report(#""job":1,"lease":"junk","outcome":"done""#),
         report(

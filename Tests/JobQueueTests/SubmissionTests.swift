@@ -220,7 +220,8 @@ import Testing
             }
             let current = Migrations.currentVersion
             #expect(found.sorted() == [0, current, current, current])
-            #expect(try await fixture.count("schema_migration") == Int64(current))
+            #expect(
+                try await fixture.count("schema_migration") == Int64(Migrations.versions.count))
         }
     }
 
@@ -239,14 +240,15 @@ import Testing
             }
             let newest = try await schema()
             try await fixture.submit([F.file("a"), F.title("t")])
-            for version in (0..<Migrations.currentVersion).reversed() {
+            let earlier = ([0] + Migrations.versions).dropLast().enumerated()
+            for (applied, version) in Array(earlier).reversed() {
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for _ in 1...3 {
                         group.addTask { try await Migrations.revert(fixture.pool, to: version) }
                     }
                     try await group.waitForAll()
                 }
-                #expect(try await fixture.count("schema_migration") == Int64(version))
+                #expect(try await fixture.count("schema_migration") == Int64(applied))
                 // What the version below had is what the way up makes of it.
                 let found = try await withThrowingTaskGroup(of: Int.self) { group in
                     for _ in 1...3 { group.addTask { try await Migrations.migrate(fixture.pool) } }
