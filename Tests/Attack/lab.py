@@ -172,6 +172,20 @@ class Lab:
         child.port = int(found.group(1))
         return child
 
+    @contextlib.contextmanager
+    def another_cluster(self, name, environment=None, seconds_of_lease="5"):
+        """A coordinator with a database and workers of its own, in place of the lab's while it lasts."""
+        self.start_cluster()
+        self.sql(f"CREATE DATABASE {name}")
+        child = self.start_coordinator(
+            f"coordinator-{name}", name, {"DRAY_LEASE_SECONDS": seconds_of_lease} | (environment or {}))
+        port, self.port, self.kept = self.port, child.port, None
+        try:
+            yield child
+        finally:
+            self.port, self.kept = port, None
+            self.stop(child)
+
     def start_cluster(self):
         if self.port is None:
             self.start_database()

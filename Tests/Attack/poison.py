@@ -8,23 +8,17 @@ from .lab import ORIGIN_ADDRESS
 from .origins import Origin, ok
 
 GOOD = 8
-#: A coordinator of the attack's own: one lease is lost in 5 s.
-LEASE_SECONDS = "5"
 
 
 def attack(lab, record):
-    lab.start_cluster()
-    lab.sql("CREATE DATABASE poison")
-    coordinator = lab.start_coordinator("poison", "poison", {"DRAY_LEASE_SECONDS": LEASE_SECONDS})
     # Never answered: whoever fetches it is killed while it waits.
     origin = Origin(ORIGIN_ADDRESS, lambda path: None if path == "/poison" else ok(b"good"))
-    main_port, lab.port, lab.kept = lab.port, coordinator.port, None
     try:
-        play(lab, record, origin)
+        # A lease is lost in five seconds.
+        with lab.another_cluster("poison"):
+            play(lab, record, origin)
     finally:
-        lab.port, lab.kept = main_port, None
         origin.close()
-        lab.stop(coordinator)
 
 
 def play(lab, record, origin):

@@ -137,6 +137,11 @@ def outside_roots(lab, record):
     if not lab.takes_roots:
         record.fail("a site at file:///etc", "dray worker has no --root: it writes wherever it is sent to")
         return
+    with lab.another_cluster("roots"):
+        sites_outside(lab, record)
+
+
+def sites_outside(lab, record):
     outside = lab.scratch / "outside"
     outside.mkdir()
     link = lab.sites / "link-out"
