@@ -36,6 +36,7 @@ extension OriginScheduler {
             lane.pending += 1
             state.waitingCount += 1
             state.wait(lane, for: .slow, &effects, now: now)
+            if lane.cooling != nil { state.review(lane, &effects, now: now) }
             return (true, effects)
         }
     }
@@ -251,6 +252,7 @@ extension OriginScheduler.State {
         for waiting in queue.remove(where: { $0.lane.pace.isSlow }) {
             waiting.lane.line.append(waiting)
             wait(waiting.lane, for: .slow, &effects, now: now)
+            if waiting.lane.cooling != nil { review(waiting.lane, &effects, now: now) }
         }
     }
 

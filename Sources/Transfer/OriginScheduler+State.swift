@@ -138,12 +138,7 @@ extension OriginScheduler {
             while left > 0, let head = queue.popFirst() {
                 let lane = head.lane
                 let slotClass = slotClass(of: lane)
-                if slotClass != .prompt {
-                    lane.line.append(head)
-                    wait(lane, for: slotClass, on: loop, &batch.effects, now: now)
-                    continue
-                }
-                if lane.line.isEmpty {
+                if slotClass == .prompt, lane.line.isEmpty {
                     let admission = lane.admit(head.transfer.id, on: loop, now: now)
                     if case .now = admission {
                         start(head, on: loop, into: &batch, now: now)
@@ -157,6 +152,8 @@ extension OriginScheduler {
                 lane.line.append(head)
                 if lane.cooling != nil {
                     review(lane, &batch.effects, now: now)
+                } else if slotClass != .prompt {
+                    wait(lane, for: slotClass, on: loop, &batch.effects, now: now)
                 } else {
                     markReady(lane, but: loop, &batch.effects, now: now)
                 }

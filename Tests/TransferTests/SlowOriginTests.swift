@@ -206,4 +206,17 @@ struct SlowOriginTests {
         #expect(simulation.ended == ["http://slow.test": 1, Self.fast: 1])
         #expect(simulation.stops == 0)
     }
+
+    @Test(arguments: [true, false]) func anOriginThatIsLeftAloneReturnsWhatWaits(isSlow: Bool) {
+        let simulation = SlowSimulation()
+        let origin = "http://slow.test"
+        if isSlow {
+            simulation.submit(origin, Self.drips(8))
+            simulation.run(3)
+        }
+        _ = simulation.scheduler.cool([(origin, 600)], now: simulation.now)
+        simulation.submit(origin, Self.drips(4))
+        simulation.run(1)
+        #expect(simulation.returned == 4 && simulation.waiting(at: origin) == 0)
+    }
 }

@@ -46,6 +46,8 @@ final class SlowSimulation {
     /// By transfer: how often it was stopped with bytes that could not be kept.
     private(set) var losses: [UInt64: Int] = [:]
     private(set) var stops = 0
+    /// Transfers that were given back.
+    private(set) var returned = 0
 
     init(connections: Int = 32, loops: Int = 2, policy: SlowPolicy? = SlowPolicy()) {
         self.policy = policy
@@ -210,6 +212,7 @@ final class SlowSimulation {
 
     private func perform(_ effects: OriginScheduler.Effects, but own: Int? = nil) {
         if let time = effects.tickAt { tickAt = min(tickAt, time) }
+        returned += effects.returned.count
         for loop in effects.settle {
             for id in scheduler.takeStops(on: loop) { stop(id, on: loop) }
         }
