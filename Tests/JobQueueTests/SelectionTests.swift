@@ -117,7 +117,7 @@ import Testing
     /// Whatever keeps its work from being handed out: the catalog has ended with the answer.
     @Test(arguments: [
         "UPDATE catalog SET not_before = now() + interval '1 hour'",
-        "UPDATE queue SET state = 'paused'", "UPDATE site SET closed = true",
+        "UPDATE queue SET state = 'paused'", "UPDATE site SET schedule_closed = true",
         "UPDATE origin SET cooldown_until = now() + interval '1 hour'",
         "UPDATE origin SET breaker = 'failing'",
     ])

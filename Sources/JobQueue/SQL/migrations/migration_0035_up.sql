@@ -20,8 +20,8 @@ CREATE TABLE quota (
     held_connections bigint,
     held_requests bigint,
     held_bytes bigint,
-    -- Transfers that it last reported to be under way there.
-    active int NOT NULL DEFAULT 0,
+    -- Transfers that it last reported to be under way there; null before it did.
+    active int,
     -- The worker then stops by itself. What is held counts until a second later: requests of the last second
     -- still count.
     ends_at timestamptz NOT NULL,
