@@ -38,7 +38,7 @@ SELECT g.id, g.url, g.has_own_limits, z.connections AS max_connections, z.reques
        CASE WHEN g.cooldown_until > now() OR g.breaker <> 'closed' THEN g.cooldown_reason END
            AS reason,
        coalesce(s.connections, 0)::bigint AS connections_in_use,
-       coalesce(least(s.requests_per_second, z.requests_per_second), 0)::float8 AS requests_in_use,
+       least(coalesce(s.requests_per_second, 0), z.requests_per_second)::float8 AS requests_in_use,
        (coalesce(w.jobs, 0) + coalesce(d.jobs, 0))::bigint AS waiting,
        coalesce(h.jobs, 0)::bigint AS leased
 FROM page g
