@@ -4,16 +4,16 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// Can move to resolving, ready, interrupted, failed, removed.
     case new
     /// A worker reads its manifest.
-    /// Can move to new, ready, paused, interrupted, failed, cancelled.
+    /// Can move to new, ready, paused, interrupted, failed.
     case resolving
     /// Its segments are known and queued.
-    /// Can move to new, inProgress, verifying, completed, paused, interrupted, failed, cancelled.
+    /// Can move to new, inProgress, verifying, completed, paused, interrupted, failed.
     case ready
     /// At least one segment has a result.
-    /// Can move to new, inProgress, verifying, completed, paused, interrupted, failed, cancelled.
+    /// Can move to new, inProgress, verifying, completed, paused, interrupted, failed.
     case inProgress
     /// All bytes are there; large files are hashed as a whole. Back to inProgress when parts did
-    /// not fit together. Can move to new, inProgress, completed, paused, interrupted, failed, cancelled.
+    /// not fit together. Can move to new, inProgress, completed, paused, interrupted, failed.
     case verifying
     /// Every segment it needs is stored; resolved or fetched again when it is submitted again.
     /// Can move to new, resolving, inProgress, refreshing, expired, removed.
@@ -31,8 +31,6 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// At least one segment failed for good, or its key holds another object.
     /// Can move to new, resolving, inProgress, failed, removed.
     case failed
-    /// An operator wants no more of it. Can move to new, resolving, inProgress, failed, removed.
-    case cancelled
     /// Its time at the edge is over. Can move to new, resolving, inProgress, removed.
     case expired
     /// Purged from storage, until it is submitted again. Can move to new, resolving, ready.
@@ -41,7 +39,7 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// True when nothing more happens by itself.
     package var isSettled: Bool {
         switch self {
-        case .completed, .failed, .cancelled, .paused, .interrupted, .expired, .removed: true
+        case .completed, .failed, .paused, .interrupted, .expired, .removed: true
         case .new, .resolving, .ready, .inProgress, .verifying, .refreshing, .switching: false
         }
     }
@@ -63,8 +61,6 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case gaveUp
     /// Its key holds another object, so that nothing of it is fetched.
     case refuse
-    /// An operator ends it; outstanding segments lose their jobs.
-    case cancel
     /// Held by an operator; outstanding segments lose their jobs.
     case pause
     /// The submitter went away.
@@ -96,22 +92,21 @@ extension AssetState {
             .resolving: [
                 .redefine: .new,
                 .resolved: .ready, .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
-                .cancel: .cancelled,
             ],
             .ready: [
                 .redefine: .new,
                 .progressed: .inProgress, .assembled: .verifying, .finished: .completed,
-                .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused, .cancel: .cancelled,
+                .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
             ],
             .inProgress: [
                 .redefine: .new,
                 .progressed: .inProgress, .assembled: .verifying, .finished: .completed,
-                .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused, .cancel: .cancelled,
+                .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
             ],
             .verifying: [
                 .redefine: .new,
                 .progressed: .inProgress, .finished: .completed, .gaveUp: .failed,
-                .interrupt: .interrupted, .pause: .paused, .cancel: .cancelled,
+                .interrupt: .interrupted, .pause: .paused,
             ],
             .completed: [
                 .redefine: .new,
@@ -120,7 +115,7 @@ extension AssetState {
             ],
             .refreshing: [
                 .redefine: .new, .switchOver: .switching, .finished: .completed,
-                .gaveUp: .completed, .interrupt: .completed, .cancel: .completed,
+                .gaveUp: .completed, .interrupt: .completed,
             ],
             .switching: [.finished: .completed, .gaveUp: .failed],
             .paused: [
@@ -131,10 +126,6 @@ extension AssetState {
                 .remove: .removed,
             ],
             .failed: [
-                .redefine: .new, .resolve: .resolving, .resubmit: .inProgress, .refuse: .failed,
-                .remove: .removed,
-            ],
-            .cancelled: [
                 .redefine: .new, .resolve: .resolving, .resubmit: .inProgress, .refuse: .failed,
                 .remove: .removed,
             ],

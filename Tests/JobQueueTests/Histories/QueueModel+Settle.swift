@@ -108,8 +108,7 @@ extension QueueModel {
     mutating func giveUpAssemblies() {
         for (number, catalog) in catalogs {
             for (name, asset) in catalog.assets
-            where [.failed, .cancelled].contains(asset.state)
-                && asset.failures == ["worker.cancelled"]
+            where asset.state == .failed && asset.failures == ["worker.cancelled"]
                 && (asset.spec.kind == .file || asset.isResolved)
                 && asset.segments.values.contains(where: { $0.assembly != nil })
             {
@@ -149,8 +148,7 @@ extension QueueModel {
             counted.allSatisfy(\.hasEnded)
         else { return }
         let isWhole = catalog.sumsFailed == 0 && counted.allSatisfy { $0.state == .completed }
-        let isFailed = catalog.sumsFailed > 0 || counted.contains { $0.state == .failed }
-        catalogs[number]?.state = isWhole ? .completed : isFailed ? .failed : .cancelled
+        catalogs[number]?.state = isWhole ? .completed : .failed
     }
 }
 
