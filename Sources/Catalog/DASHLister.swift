@@ -54,7 +54,7 @@ extension DASHManifest {
         let rendition: Int
         /// The MPD itself, which is no segment.
         let manifest: WebURL
-        /// It is refused where the manifest is named, and passed over otherwise.
+        /// It is refused where the manifest is named, and skipped otherwise.
         let isStrict: Bool
         /// The manifest was named.
         private(set) var namesManifest = false
