@@ -73,6 +73,7 @@ let package = Package(
             "LoadEngine",
             [
                 "Catalog", "Curl", "Digest", "EventLoop", "HTTP1", "LoadTest", "Model", "Planner",
+                "Runtime",
                 "Transfer",
             ]),
         library("Storage", ["Model", "FileSystem", "Digest"]),

@@ -101,7 +101,9 @@ extension Routes {
             switch failure.code {
             case "input.notFound": 404
             case "input.method": 405
-            case "worker.leaseLost", "input.draining", "storage.outsideRoots": 409
+            case "worker.leaseLost", "input.draining", "input.loadTestRunning",
+                "storage.outsideRoots":
+                409
             case "input.tooLarge": 413
             case "cluster.unauthorized": 401
             case let code where code.isOfUnavailableCluster: 503

@@ -3,7 +3,7 @@ package import Model
 /// Load tests on workers. Every request may be repeated: a second one has the same effect.
 extension CoordinatorClient {
     /// Calls workers together for a test. Throws `input.notFound` for a queue that is not there, and
-    /// `cluster.busy` while another test of it has not ended.
+    /// `input.loadTestRunning` while another test of it has not ended.
     package func create(
         _ test: LoadTestSubmission, retrySeconds: Double? = nil
     ) async throws(Failure) -> LoadTestStatus {

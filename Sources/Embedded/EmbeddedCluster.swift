@@ -165,10 +165,12 @@ private final class CoordinatorRunner: Service {
     }
 
     func start() async throws {
+        var queue = JobQueue.Settings()
+        queue.machine = BootID.current
         let coordinator = try Coordinator(
             Coordinator.Configuration(
                 databaseURL: postgres.databaseURL, address: configuration.address,
-                port: configuration.port, token: token))
+                port: configuration.port, token: token, queue: queue))
         do {
             let port = try await coordinator.start()
             // Whoever held the state before is gone, and its workers with it.

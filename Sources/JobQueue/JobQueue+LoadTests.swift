@@ -5,8 +5,8 @@ import Postgres
 extension JobQueue {
     /// Has workers called together for a test; a repeated request changes nothing.
     ///
-    /// Throws `input.notFound` for a queue that is not there, and `cluster.busy` while another test of
-    /// that queue has not ended.
+    /// Throws `input.notFound` for a queue that is not there, and `input.loadTestRunning` while another test
+    /// of that queue has not ended.
     package func create(_ test: LoadTestSubmission) async throws(Failure) -> LoadTestStatus {
         try await transaction { connection in
             if let name = test.queue {
@@ -29,7 +29,7 @@ extension JobQueue {
             guard let status = try await Self.loadTests(test.id, connection).first else {
                 let place = test.queue.map { "queue \($0.prefix(100))" } ?? "the cluster"
                 throw Failure(
-                    "cluster.busy",
+                    "input.loadTestRunning",
                     "Another load test of \(place) has not ended; see them with "
                         + "GET /v1/load-tests.")
             }

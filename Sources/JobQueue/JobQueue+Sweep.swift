@@ -4,9 +4,16 @@ import Postgres
 extension JobQueue {
     /// Ends leases whose time is over: their jobs wait again, or fail with `worker.lost` after too
     /// many tries. One that a worker has died with is tried alone from then on, and fails with `worker.poison`
-    /// when a second one does. Returns how many jobs were taken back. Safe to run on all coordinators at once.
+    /// when a second one does. A worker has died with its jobs only if coordinators swept leases, without a pause of
+    /// half a lease, since it extended its lease: after an outage of all nothing is known. Returns how many jobs were
+    /// taken back. Safe to run on all coordinators at once.
     @discardableResult
     package func sweep() async throws(Failure) -> Int {
+        try await withConnection { connection in
+            _ = try await connection.query(
+                SQL.clusterServed,
+                [.double(self.settings.leaseSeconds / 2), .optionalText(self.settings.machine)])
+        }
         var jobs = 0
         while true {
             let ended = try await sweepSome()

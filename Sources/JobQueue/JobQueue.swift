@@ -25,6 +25,9 @@ package final class JobQueue: Sendable {
         /// Origins with a row at most that no list names.
         package var mostUnlistedOrigins = 10_000
         package var loadTests = LoadTests()
+        /// Of a private cluster, the machine on which all of it runs, as it was started last (its boot's id). A pause
+        /// of the cluster is a crash there, unless the machine was started anew; elsewhere it is an outage.
+        package var machine: String?
 
         package init(
             leaseSeconds: Double = 30, retry: RetryPolicy = RetryPolicy(),

@@ -49,6 +49,7 @@ package enum Migrations {
         Step(32, PackageResources.migration_0032_up_sql, PackageResources.migration_0032_down_sql),
         Step(33, PackageResources.migration_0033_up_sql, PackageResources.migration_0033_down_sql),
         Step(34, PackageResources.migration_0034_up_sql, PackageResources.migration_0034_down_sql),
+        Step(37, PackageResources.migration_0037_up_sql, PackageResources.migration_0037_down_sql),
     ]
 
     /// All there are, in order. Not every number need be one.

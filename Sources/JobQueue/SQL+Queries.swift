@@ -33,6 +33,7 @@ extension SQL {
     static let catalogsRunning = text(PackageResources.catalogs_running_sql)
     static let catalogsSelected = text(PackageResources.catalogs_selected_sql)
     static let catalogsTallied = text(PackageResources.catalogs_tallied_sql)
+    static let clusterServed = text(PackageResources.cluster_served_sql)
     static let commitLater = text(PackageResources.commit_later_sql)
     static let directoriesFromAssets = text(PackageResources.directories_from_assets_sql)
     static let documentRead = text(PackageResources.document_read_sql)

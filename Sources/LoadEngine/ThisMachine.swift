@@ -1,13 +1,11 @@
 internal import Glibc
 package import LoadTest
+import Runtime
 
 /// The machine that this process runs on, as the reports of a load test tell machines apart.
 package enum ThisMachine {
-    /// The same for all processes under one kernel, in containers too; changes when it starts anew.
-    static let id: String = {
-        let text = read("/proc/sys/kernel/random/boot_id")
-        return text.isEmpty ? name : text
-    }()
+    /// The same for all processes under one kernel.
+    static let id = BootID.current ?? name
 
     static let name: String = {
         let text = read("/proc/sys/kernel/hostname")

@@ -55,6 +55,9 @@ extension FailureCode {
             "Correct the target; nothing was sent. `dray inspect` shows what a title comes to."),
         row(
             114, "input.ambiguous", .never, "Say which one is meant: name its site, or its number."),
+        row(
+            115, "input.loadTestRunning", .never,
+            "Wait for the other load test to end; GET /v1/load-tests lists them."),
         row(118, "input.timeout", .never, "Send all of a request within seconds of its beginning."),
         row(
             119, "input.token", .never,

@@ -31,7 +31,7 @@ final class ProgressDisplay: Sendable {
     /// Takes what the coordinator says now, and why nothing goes on, if so.
     func show(_ status: CatalogStatus, trouble: Troubles.Trouble? = nil) {
         state.withLock { state in
-            tell(state.troubles.answer(trouble, goesOn: status.state == .running))
+            tell(state.troubles.answer(trouble, isOver: status.state == .running || status.state == .completed))
             take(status, &state)
             draw(state)
         }

@@ -3,7 +3,7 @@ struct Troubles {
     /// What the coordinator says is the matter.
     struct Trouble {
         var text: String
-        /// What is told when it goes on. Troubles that end with the same words are of one kind.
+        /// What is reported when it is over. Troubles that end with the same words are of one kind.
         var relief: String
     }
 
@@ -25,8 +25,9 @@ struct Troubles {
         return silence == nil ? [.trouble(text)] : []
     }
 
-    /// - Parameter goesOn: the catalog runs; what keeps one from its end is not over with that.
-    mutating func answer(_ now: Trouble?, goesOn: Bool) -> [Line] {
+    /// - Parameter isOver: without a trouble now, the former one is over: the catalog runs or is completed. One that
+    ///   failed or was cancelled ended with its trouble.
+    mutating func answer(_ now: Trouble?, isOver: Bool) -> [Line] {
         var lines: [Line] = []
         let wasSilent = silence != nil
         silence = nil
@@ -34,7 +35,7 @@ struct Troubles {
         if let now, wasSilent || now.relief != trouble?.relief {
             // Anew after a silence: else its end would look like the end of this.
             lines.append(.trouble(now.text))
-        } else if now == nil, let trouble, goesOn {
+        } else if now == nil, let trouble, isOver {
             lines.append(.relief(trouble.relief))
         }
         trouble = now

@@ -314,7 +314,7 @@ import Testing
             #expect(try await queue.create(test).id == test.id)
             await #expect {
                 try await queue.create(Self.test(queue: name))
-            } throws: { ($0 as? Failure)?.code == "cluster.busy" }
+            } throws: { ($0 as? Failure)?.code == "input.loadTestRunning" }
             await #expect {
                 try await queue.create(Self.test(queue: "nowhere"))
             } throws: { ($0 as? Failure)?.code == "input.notFound" }

@@ -10,8 +10,8 @@ import Testing
 
     static let files = 40
 
-    /// Has workers take work until there is none; whoever gets a job that `kills` dies with all that it holds. How many
-    /// did.
+    /// Has workers take work until there is none, not even delayed. A worker that gets a job that `kills` dies with all
+    /// that it holds. Returns how many died.
     private static func work(
         _ fixture: QueueFixture, most: Int = 100, kills: (Job) -> Bool
     ) async throws -> Int {
@@ -22,7 +22,12 @@ import Testing
             _ = try await fixture.queue.heartbeat(
                 Heartbeat(
                     worker: worker, leases: [], progress: [:], name: name, activeTransfers: 0))
-            let grant = try await fixture.lease(most, as: worker)
+            var grant = try await fixture.lease(most, as: worker)
+            if grant.lease == nil {
+                // A checksum file is written again some seconds after the last change.
+                try await fixture.skipDelays()
+                grant = try await fixture.lease(most, as: worker)
+            }
             guard grant.lease != nil else { return deaths }
             #expect(grant.isAlone != true || grant.jobs.count == 1)
             if grant.jobs.contains(where: kills) {
@@ -67,6 +72,7 @@ import Testing
                 (0..<Self.files).map { F.file("\($0)") } + [F.file("bad")])
             var aloneJobs: [String] = []
             while true {
+                try await fixture.skipDelays()
                 let grant = try await fixture.lease(100, as: F.newID())
                 guard grant.lease != nil else { break }
                 if grant.isAlone == true { aloneJobs += grant.jobs.map(\.key) }
@@ -172,9 +178,61 @@ import Testing
                 Heartbeat(
                     worker: second, leases: [], progress: [:], name: "w", activeTransfers: 0))
             try await fixture.pool.query("UPDATE lease SET expires_at = now() - interval '31 s'")
+            try await fixture.serveForHours()
             #expect(try await fixture.queue.sweep() == 1)
             let third = try await fixture.lease()
             #expect(third.jobs.map(\.attempt) == [3] && third.isAlone == true)
+        }
+    }
+
+    /// A power cut ends all workers at once, and says nothing of what they held.
+    @Test func anOutageOfAllIsNoDeath() async throws {
+        try await F.with("outage") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            for _ in 0..<3 {
+                let grant = try await fixture.lease(as: F.newID())
+                #expect(grant.jobs.count == 1 && grant.isAlone == nil)
+                // The coordinators were away for a minute, in which the lease ran out.
+                try await fixture.pool.query(
+                    "UPDATE cluster SET served_at = now() - interval '1 min', served_since = now() - interval '1 h'"
+                )
+                try await fixture.pool.query(
+                    "UPDATE lease SET expires_at = now() - interval '40 s'")
+                #expect(try await fixture.queue.sweep() == 1)
+            }
+            #expect(try await fixture.count("job_loss") == 0)
+            #expect(try await Self.work(fixture) { _ in false } == 0)
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+
+    /// A private cluster of one machine ends with the job that kills its worker; with the machine it ends for another
+    /// reason.
+    @Test(arguments: [true, false])
+    func aCrashOfAPrivateClusterIsADeath(isOfMachine: Bool) async throws {
+        try await F.with("crash") { fixture in
+            try await fixture.submit([F.file("a")])
+            var (deaths, boot) = (0, "0")
+            for _ in 0..<2 {
+                var settings = JobQueue.Settings()
+                settings.machine = boot
+                let before = JobQueue(pool: fixture.pool, settings: settings)
+                _ = try await before.sweep()
+                try await fixture.serveForHours()
+                let grant = try await fixture.lease(as: F.newID())
+                #expect(grant.jobs.count == 1)
+                try await fixture.pool.query(
+                    "UPDATE cluster SET served_at = now() - interval '2 min'")
+                try await fixture.pool.query(
+                    "UPDATE lease SET expires_at = now() - interval '1 min'")
+                if isOfMachine { boot += "1" }
+                settings.machine = boot
+                let after = JobQueue(pool: fixture.pool, settings: settings)
+                #expect(try await after.sweep() == 1)
+                try await fixture.fold()
+                deaths = Int(try await fixture.count("job_loss"))
+            }
+            #expect(deaths == (isOfMachine ? 0 : 2))
         }
     }
 

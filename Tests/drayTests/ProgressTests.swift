@@ -56,20 +56,20 @@ import Testing
         let full = Troubles.Trouble(text: "full", relief: "there is room")
         let silent = Troubles.Trouble(text: "silent", relief: "it comes")
         let isBack = Troubles.Line.relief("the coordinator answers again")
-        #expect(troubles.answer(nil, goesOn: true) == [])
+        #expect(troubles.answer(nil, isOver: true) == [])
         #expect(troubles.noAnswer("busy") == [.trouble("busy")])
         #expect(troubles.noAnswer("gone") == [] && troubles.text == "gone")
-        #expect(troubles.answer(full, goesOn: true) == [isBack, .trouble("full")])
-        #expect(troubles.answer(full, goesOn: true) == [] && troubles.text == "full")
+        #expect(troubles.answer(full, isOver: true) == [isBack, .trouble("full")])
+        #expect(troubles.answer(full, isOver: true) == [] && troubles.text == "full")
         #expect(troubles.noAnswer("gone") == [.trouble("gone")])
-        #expect(troubles.answer(full, goesOn: true) == [isBack, .trouble("full")])
-        #expect(troubles.answer(silent, goesOn: true) == [.trouble("silent")])
+        #expect(troubles.answer(full, isOver: true) == [isBack, .trouble("full")])
+        #expect(troubles.answer(silent, isOver: true) == [.trouble("silent")])
         #expect(troubles.noAnswer("gone") == [.trouble("gone")])
-        #expect(troubles.answer(nil, goesOn: true) == [isBack, .relief("it comes")])
+        #expect(troubles.answer(nil, isOver: true) == [isBack, .relief("it comes")])
         #expect(troubles.text == nil)
         // A catalog that was cancelled says nothing of its site.
-        #expect(troubles.answer(full, goesOn: true) == [.trouble("full")])
-        #expect(troubles.answer(nil, goesOn: false) == [])
+        #expect(troubles.answer(full, isOver: true) == [.trouble("full")])
+        #expect(troubles.answer(nil, isOver: false) == [])
     }
 
     @Test func linesShowWhatIsKnown() {
