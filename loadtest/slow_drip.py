@@ -186,7 +186,7 @@ def measure(options, ports, number, mix):
             time.sleep(options.head_start)
             if has_honest:
                 honest, honest_origins, rate, size = HONEST
-                cluster.prefetch("honest", priority, ["http://127.0.0.1:%d/%d/%d/1/%d/%d" % (
+                cluster.prefetch("honest", 9, ["http://127.0.0.1:%d/%d/%d/1/%d/%d" % (
                     ports[1 + origins + index % honest_origins], number, rate, size, index)
                     for index in range(honest)])
         urls = ["http://127.0.0.1:%d/fast/%d/%d" % (ports[0], number, index)
