@@ -17,15 +17,19 @@ import time
 import urllib.request
 
 WAIT_SECONDS = 60
-#: Mixes of slow files: how many, over how many origins, bytes a second, whether they can be resumed, priority.
+#: Mixes of slow files: how many, over how many origins, bytes a second, whether they can be resumed, priority, and
+#: whether files of honest origins that are slow as well are beside them.
 MIXES = {
-    "64 drips, 8 origins": (64, 8, 1_200, True, 1),
-    "the same without validators": (64, 8, 1_200, False, 1),
-    "200 drips, 40 origins": (200, 40, 1_200, True, 1),
-    "64 without a header": (64, 8, 0, False, 1),
-    "200 drips, of the same priority": (200, 40, 1_200, True, 9),
+    "64 drips, 8 origins": (64, 8, 1_200, True, 1, False),
+    "the same without validators": (64, 8, 1_200, False, 1, False),
+    "200 drips, 40 origins": (200, 40, 1_200, True, 1, False),
+    "64 without a header": (64, 8, 0, False, 1, False),
+    "200 drips, of the same priority": (200, 40, 1_200, True, 9, False),
+    "64 drips of 1, honest slow origins": (64, 1, 1_200, True, 1, True),
 }
 SLOW_BYTES = 1 << 20
+#: Honest slow files: how many, over how many origins, bytes a second, bytes.
+HONEST = (40, 4, 10_000, 50_000)
 
 
 def arguments():
@@ -64,7 +68,7 @@ async def answer_fast(writer, body, delay):
     await writer.drain()
 
 
-async def answer_slowly(writer, fields, rate, has_validator):
+async def answer_slowly(writer, fields, rate, has_validator, size):
     if rate == 0:
         await asyncio.sleep(3_600)
     first, status, lines = 0, "200 OK", ""
@@ -73,11 +77,11 @@ async def answer_slowly(writer, fields, rate, has_validator):
         if "range" in fields:
             first = int(fields["range"].split("=")[1].split("-")[0])
             status = "206 Partial Content"
-            lines += "Content-Range: bytes %d-%d/%d\r\n" % (first, SLOW_BYTES - 1, SLOW_BYTES)
-    head = "HTTP/1.1 %s\r\nContent-Length: %d\r\n%s\r\n" % (status, SLOW_BYTES - first, lines)
+            lines += "Content-Range: bytes %d-%d/%d\r\n" % (first, size - 1, size)
+    head = "HTTP/1.1 %s\r\nContent-Length: %d\r\n%s\r\n" % (status, size - first, lines)
     writer.write(head.encode())
-    for _ in range(first, SLOW_BYTES, rate // 4):
-        writer.write(b"x" * (rate // 4))
+    for start in range(first, size, rate // 4):
+        writer.write(b"x" * min(rate // 4, size - start))
         await writer.drain()
         await asyncio.sleep(0.25)
 
@@ -94,8 +98,9 @@ def serve(ports, told, delay, size):
                 if path.startswith("/fast/"):
                     await answer_fast(writer, body, delay)
                 else:
-                    _, _, rate, has_validator, _ = path.split("/")
-                    await answer_slowly(writer, fields, int(rate), has_validator == "1")
+                    _, _, rate, has_validator, size, _ = path.split("/")
+                    await answer_slowly(
+                        writer, fields, int(rate), has_validator == "1", int(size))
                     return
         except (OSError, asyncio.IncompleteReadError):
             pass
@@ -170,15 +175,20 @@ def measure(options, ports, number, mix):
     try:
         cluster.wait()
         if mix:
-            count, origins, rate, has_validator, priority = mix
-            urls = ["http://127.0.0.1:%d/%d/%d/%d/%d" % (
-                ports[1 + index % origins], number, rate, has_validator, index)
+            count, origins, rate, has_validator, priority, has_honest = mix
+            urls = ["http://127.0.0.1:%d/%d/%d/%d/%d/%d" % (
+                ports[1 + index % origins], number, rate, has_validator, SLOW_BYTES, index)
                 for index in range(count)]
             cluster.prefetch("slow", priority, urls)
             limit = time.monotonic() + WAIT_SECONDS
             while '"active":' not in cluster.wait().decode() and time.monotonic() < limit:
                 time.sleep(0.05)
             time.sleep(options.head_start)
+            if has_honest:
+                honest, honest_origins, rate, size = HONEST
+                cluster.prefetch("honest", 9, ["http://127.0.0.1:%d/%d/%d/1/%d/%d" % (
+                    ports[1 + origins + index % honest_origins], number, rate, size, index)
+                    for index in range(honest)])
         urls = ["http://127.0.0.1:%d/fast/%d/%d" % (ports[0], number, index)
                 for index in range(options.files)]
         start = time.monotonic()
@@ -191,8 +201,9 @@ def measure(options, ports, number, mix):
         seconds = time.monotonic() - start
         done = cluster.done("fast")
         slow = cluster.done("slow") if mix else 0
+        honest = cluster.done("honest") if mix and mix[5] else None
         return {"files": done, "seconds": round(seconds, 2), "firstSeconds": round(first or seconds, 2),
-                "rate": round(done / seconds, 1), "slowDone": slow}
+                "rate": round(done / seconds, 1), "slowDone": slow, "honestDone": honest}
     finally:
         cluster.stop()
 
@@ -203,7 +214,7 @@ def main():
     if options.mixes:
         mixes = [mixes[int(number) - 1] for number in options.mixes.split(",")]
     told = multiprocessing.Queue()
-    most = max(mix[1] for _, mix in mixes)
+    most = max(mix[1] + (HONEST[1] if mix[5] else 0) for _, mix in mixes)
     origin = multiprocessing.Process(
         target=serve, args=(1 + most, told, options.delay_milliseconds / 1_000, options.size))
     origin.start()
@@ -211,14 +222,15 @@ def main():
     try:
         ports = told.get(timeout=WAIT_SECONDS)
         print("%-34s %8s %9s %12s %9s %7s" % (
-            "beside", "files", "seconds", "first after", "files/s", "ratio"))
+            "beside", "files", "seconds", "first after", "files/s", "ratio") + " %7s" % "honest")
         for number, (name, mix) in enumerate([("nothing", None)] + mixes):
             row = {"beside": name} | measure(options, ports, number, mix)
             row["ratio"] = round(row["rate"] / (rows[0]["rate"] if rows else row["rate"]), 3)
             rows.append(row)
-            print("%-34s %8d %9.2f %10.2f s %9.1f %7.3f" % (
-                name, row["files"], row["seconds"], row["firstSeconds"], row["rate"], row["ratio"]),
-                flush=True)
+            honest = "" if row["honestDone"] is None else "%d/%d" % (row["honestDone"], HONEST[0])
+            print("%-34s %8d %9.2f %10.2f s %9.1f %7.3f %7s" % (
+                name, row["files"], row["seconds"], row["firstSeconds"], row["rate"], row["ratio"],
+                honest), flush=True)
     finally:
         origin.kill()
         origin.join()

@@ -14,7 +14,9 @@ extension ActiveTransfer {
         let bytes = max(received - pace.bytes, 0)
         pace = PaceWindow(startedAt: now, bytes: received)
         let isSlow = Double(bytes) < policy.floorBytesPerSecond * seconds
-        return isSlow ? .slow(seconds: seconds) : .prompt(seconds: seconds)
+        guard isSlow else { return .prompt(seconds: seconds) }
+        slowSeconds += seconds
+        return .slow(seconds: seconds)
     }
 
     /// What its end after so many seconds says. The first second is for latency.

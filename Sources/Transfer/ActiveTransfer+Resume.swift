@@ -221,8 +221,12 @@ extension ActiveTransfer {
         return leaving != nil || request.resumption != nil && makeRecord(above: 0) != nil
     }
 
-    /// Whether it may be stopped: once in any case, and again when nothing is lost by it.
-    var canStop: Bool { opening == nil && sink == nil && (mayStop || canResume) }
+    /// Whether it can be stopped, be it at the cost of what it received.
+    var isStoppable: Bool { opening == nil && sink == nil }
+
+    /// Whether it may be stopped for transfers that are not slow: once in any case, and again when nothing is lost
+    /// by it.
+    var canStop: Bool { isStoppable && (losses == 0 || canResume) }
 
     /// Leaves what has come to the transfer, to be resumed when it has another slot; false where nothing could be
     /// kept.

@@ -85,8 +85,10 @@ final class ActiveTransfer {
     var seen = Seen()
     /// What has come since its pace was last judged.
     var pace = PaceWindow(startedAt: 0)
-    /// It has not been stopped before with nothing kept.
-    let mayStop: Bool
+    /// How often in a row it was stopped with nothing kept.
+    let losses: Int
+    /// For how long it was below the floor since it has its slot.
+    var slowSeconds = 0.0
 
     init(_ waiting: Waiting, easy: CurlEasy, loop: TransferLoop) throws(Failure) {
         transfer = waiting.transfer
@@ -96,7 +98,7 @@ final class ActiveTransfer {
         url = transfer.request.url
         profile = loop.profiles.profile(of: lane.origin, url: url)
         startedAt = waiting.hop?.resumedAt(MonotonicClock.nowSeconds) ?? MonotonicClock.nowSeconds
-        mayStop = waiting.hop?.mayStop ?? true
+        losses = waiting.hop?.losses ?? 0
         try Self.check(transfer.request)
         if let hop = waiting.hop { go(on: hop, waiting.lane) }
     }
@@ -116,7 +118,7 @@ final class ActiveTransfer {
     func hop(to url: String) -> Hop {
         Hop(
             url: url, redirects: redirects, isAtOrigin: isAtOrigin, startedAt: startedAt,
-            postponements: postponements, omissions: omissions, mayStop: mayStop)
+            postponements: postponements, omissions: omissions, losses: losses)
     }
 
     private static func check(_ request: TransferRequest) throws(Failure) {

@@ -21,8 +21,11 @@ struct Hop {
     var omissions = Omissions()
     /// Since when it waits after it was stopped for others; that is no time of its own.
     var stoppedAt: Double?
-    /// False once it was stopped and nothing of it could be kept: that happens once.
-    var mayStop = true
+    /// How often in a row it was stopped and nothing of it could be kept.
+    var losses = 0
+
+    /// Whether transfers that are not slow may have it stopped: at the cost of what it received once only.
+    var mayStop: Bool { losses == 0 }
 
     /// When it would have been begun if it had not waited since it was stopped.
     func resumedAt(_ now: Double) -> Double { startedAt + (stoppedAt.map { now - $0 } ?? 0) }
@@ -61,8 +64,9 @@ final class OriginLane: @unchecked Sendable {
     var slowLine = WaitingQueue()
     /// Whether the origin's transfers are slow.
     var pace = OriginPace()
-    /// Slow transfers under way.
+    /// Slow transfers under way at this origin, and those that this origin's URLs have led anywhere.
     var slowActive = 0
+    var slowHeld = 0
     /// It is in the list of lanes with something that waits for a slow slot; and in that of lanes on trial.
     var isInSlowLanes = false
     var isInTrialLanes = false
@@ -169,6 +173,15 @@ final class OriginLane: @unchecked Sendable {
     }
 
     // MARK: Waiting
+
+    /// Slow slots that count as this origin's: those used at it, or those that its URLs led to elsewhere.
+    var slowShare: Int { max(slowActive, slowHeld) }
+
+    /// Nothing of it may start now, whatever slots are free.
+    func isHeldBack(_ now: Double) -> Bool {
+        cooling != nil || limits?.allowsNothing(now) == true
+            || limits?.pacer?.nextPlace(now: now) != nil
+    }
 
     /// Those that wait for a slow slot.
     var slowWaitingCount: Int {

@@ -26,6 +26,8 @@ extension OriginScheduler {
         var classes: SlotClasses?
         /// Some origin is slow, or was of late.
         var hasSlowLanes = false
+        /// When slow origins were last looked at for slowness that has expired.
+        var expiredAt = 0.0
         /// Lanes with a `reviewAt`.
         var reviews: [OriginLane] = []
         var sampledAt = 0.0
@@ -282,7 +284,7 @@ extension OriginScheduler {
             if !later, let slotClass = openClass(of: lane, on: loop),
                 case .now = lane.admit(waiting.transfer.id, on: loop, now: now)
             {
-                enter(slotClass, waiting, on: loop)
+                enter(slotClass, waiting, on: loop, now: now)
                 occupy(lane, on: loop, &effects, now: now)
                 return .start
             }

@@ -2,21 +2,29 @@
 /// and slow ones.
 ///
 /// Slow ones always have a quarter of the slots, those on trial an eighth. Beyond that they have what the others
-/// have not used within the last second or two. `@unchecked`: touched under its scheduler's lock only.
-final class SlotClasses: @unchecked Sendable {
+/// have not used within the last second or two. A value, which its scheduler's lock protects with all else.
+struct SlotClasses {
     /// A slow transfer under way.
     struct Slow {
+        /// The origin that it is at.
         var lane: OriginLane
+        /// That of its own URL, where redirects have led it elsewhere.
+        var home: OriginLane
         var loop: Int
         var bytesAtRisk: Int64 = 0
+        /// Transfers that are not slow may have it stopped.
         var mayStop = true
+        /// How often in a row it was stopped and lost what it had received; nil while it cannot be stopped.
+        var losses: Int? = 0
+        /// For how long it was below the floor since it has its slot.
+        var slowSeconds = 0.0
         var isStopping = false
         /// It was seen to be slow, and not only its origin.
         var isJudged = false
     }
 
     /// The most that was used within the last second or two.
-    private struct RecentPeak {
+    struct RecentPeak {
         private var current = 0
         private var last = 0
 
@@ -36,18 +44,18 @@ final class SlotClasses: @unchecked Sendable {
     private let trialQuota: Int
     private let loopTrialQuota: Int
 
-    private(set) var slow: [UInt64: Slow] = [:]
+    var slow: [UInt64: Slow] = [:]
     /// By loop.
     private(set) var slowCounts: [Int]
     /// Transfers on trial, with their loops, and how many these are by loop.
     private var trials: [UInt64: Int] = [:]
     private(set) var trialCounts: [Int]
     /// By loop: transfers that are not slow; and those of them that are not on trial.
-    private var peaks: [RecentPeak]
+    private(set) var peaks: [RecentPeak]
     private var promptPeaks: [RecentPeak]
     private var rotatedAt = 0.0
     /// By loop: transfers to be stopped.
-    private var stops: [[UInt64]]
+    var stops: [[UInt64]]
 
     /// Lanes in which something waits for a slow slot, in turn.
     var slowLanes: [OriginLane] = []
@@ -90,6 +98,17 @@ final class SlotClasses: @unchecked Sendable {
         return max(own, capacities[loop] - promptPeaks[loop].value - trialCounts[loop] - slow)
     }
 
+    /// By loop: slots that are free, or will be as soon as transfers that are being stopped have left them.
+    func freeSlots(_ active: [Int]) -> [Int] {
+        var free = capacities.indices.map { capacities[$0] - active[$0] }
+        for entry in slow.values where entry.isStopping { free[entry.loop] += 1 }
+        return free
+    }
+
+    func trialRooms() -> [Int] {
+        capacities.indices.map { trialRoom(on: $0, guaranteed: false) }
+    }
+
     var isAnyTrialWaiting: Bool { !trialLanes.isEmpty || !triedLanes.isEmpty }
     var isAnyWaiting: Bool { !slowLanes.isEmpty || isAnyTrialWaiting }
 
@@ -97,20 +116,20 @@ final class SlotClasses: @unchecked Sendable {
     var isContended: Bool { !slow.isEmpty || promptPeaks.contains { $0.value > 0 } }
 
     /// Gives a lane on trial the next turn as well.
-    func favour(_ lane: OriginLane) {
+    mutating func favour(_ lane: OriginLane) {
         guard lane.isInTrialLanes, !lane.isPromising else { return }
         lane.isPromising = true
         promisingLanes.append(lane)
     }
 
-    func nextPromising() -> OriginLane? {
+    mutating func nextPromising() -> OriginLane? {
         let lane = promisingLanes.popLast()
         lane?.isPromising = false
         return lane
     }
 
     /// Takes out the lane whose turn it is: the newest that has not been tried, or the oldest.
-    func nextTrial() -> OriginLane? {
+    mutating func nextTrial() -> OriginLane? {
         if trialLanes.isEmpty { swap(&trialLanes, &triedLanes) }
         guard !trialLanes.isEmpty else { return nil }
         defer { isNewestNext.toggle() }
@@ -119,84 +138,50 @@ final class SlotClasses: @unchecked Sendable {
 
     // MARK: What is under way
 
-    func addTrial(_ transfer: UInt64, on loop: Int) {
+    mutating func addTrial(_ transfer: UInt64, on loop: Int) {
         trials[transfer] = loop
         trialCounts[loop] += 1
     }
 
-    func addSlow(_ transfer: UInt64, _ entry: Slow) {
+    /// Adds a slow transfer, or replaces what is known of it.
+    mutating func set(_ transfer: UInt64, _ entry: Slow) {
+        guard slow.updateValue(entry, forKey: transfer) == nil else { return }
         removeTrial(transfer)
-        slow[transfer] = entry
         slowCounts[entry.loop] += 1
         entry.lane.slowActive += 1
-    }
-
-    func update(_ transfer: UInt64, _ change: (inout Slow) -> Void) {
-        guard var entry = slow[transfer] else { return }
-        change(&entry)
-        slow[transfer] = entry
+        entry.home.slowHeld += 1
     }
 
     /// Takes a transfer out of its class: it has ended, or is prompt.
     @discardableResult
-    func remove(_ transfer: UInt64) -> Slow? {
+    mutating func remove(_ transfer: UInt64) -> Slow? {
         removeTrial(transfer)
         guard !slow.isEmpty, let entry = slow.removeValue(forKey: transfer) else { return nil }
         slowCounts[entry.loop] -= 1
         entry.lane.slowActive -= 1
+        entry.home.slowHeld -= 1
         return entry
     }
 
-    private func removeTrial(_ transfer: UInt64) {
+    private mutating func removeTrial(_ transfer: UInt64) {
         guard !trials.isEmpty, let loop = trials.removeValue(forKey: transfer) else { return }
         trialCounts[loop] -= 1
     }
 
     /// Takes notice that `active` transfers are under way on a loop and `wanted` others would be if there were
     /// slots for them, of which `promptWanted` would not be on trial.
-    func note(_ active: Int, on loop: Int, wanted: Int = 0, promptWanted: Int = 0) {
+    mutating func note(_ active: Int, on loop: Int, wanted: Int = 0, promptWanted: Int = 0) {
         let others = active - slowCounts[loop]
         peaks[loop].note(others + wanted)
         promptPeaks[loop].note(others - trialCounts[loop] + promptWanted)
     }
 
-    func rotatePeaks(now: Double) {
+    mutating func rotatePeaks(now: Double) {
         guard now - rotatedAt >= 1 else { return }
         rotatedAt = now
         for loop in capacities.indices {
             peaks[loop].rotate()
             promptPeaks[loop].rotate()
         }
-    }
-
-    // MARK: Stopping
-
-    func stoppingCount(on loop: Int) -> Int {
-        slow.values.count { $0.loop == loop && $0.isStopping }
-    }
-
-    /// Chooses up to `count` slow transfers of a loop to be stopped: those with the least to lose, the newest
-    /// first. False for none.
-    func stop(_ count: Int, on loop: Int) -> Bool {
-        let stopping = slow.values.count { $0.isStopping }
-        let most = min(count, slow.count - stopping - quota)
-        guard most > 0 else { return false }
-        let candidates = slow.filter { _, entry in
-            entry.loop == loop && entry.mayStop && !entry.isStopping
-        }
-        let chosen = candidates.sorted {
-            ($0.value.bytesAtRisk, $1.key) < ($1.value.bytesAtRisk, $0.key)
-        }.prefix(most)
-        for (transfer, _) in chosen {
-            update(transfer) { $0.isStopping = true }
-            stops[loop].append(transfer)
-        }
-        return !chosen.isEmpty
-    }
-
-    func takeStops(on loop: Int) -> [UInt64] {
-        guard !stops[loop].isEmpty else { return [] }
-        defer { stops[loop] = [] }
-        return stops[loop]
     }
 }

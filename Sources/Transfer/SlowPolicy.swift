@@ -4,6 +4,12 @@ package struct SlowPolicy: Sendable, Hashable {
     package var floorBytesPerSecond = 16_384.0
     /// How long a transfer is watched before it is judged, in seconds; each time anew.
     package var judgingSeconds = 1.5
+    /// After so many seconds below the floor in one slot, a transfer gives it to an origin that has fewer; after
+    /// twice as many each time that it lost what it had received.
+    package var sliceSeconds = 30.0
+    /// An origin is no longer slow when nothing was seen of it for so many seconds; twice as many each time that
+    /// it was slow again, sixteen times as many at most.
+    package var expirySeconds = 60.0
     /// Slow transfers that may wait in the engine; what is above ends with `worker.cancelled`.
     package var maxWaiting = Int.max
 
@@ -16,6 +22,8 @@ package struct SlowWork: Sendable {
     package var count = 0
     /// Their origins, and others that are slow; those with the most first.
     package var origins: [String] = []
+    /// Those of them with less than half of an equal part of the slow transfers that may wait.
+    package var underserved: Set<String> = []
 
     package init() {}
 }
@@ -39,6 +47,9 @@ struct OriginPace {
     private var slowSeconds = 0.0
     private var promptSeconds = 0.0
     private var halvedAt = 0.0
+    private var seenAt = 0.0
+    /// How often in a row its slowness expired.
+    private var expiries = 0
 
     /// What was seen counts half as much after this time.
     private static let halfLifeSeconds = 10.0
@@ -46,11 +57,14 @@ struct OriginPace {
 
     /// Adds what was seen of one transfer; true when the origin has become slow, or is slow no more.
     mutating func add(_ seen: TransferPace, now: Double) -> Bool {
-        if now - halvedAt >= Self.halfLifeSeconds {
-            slowSeconds /= 2
-            promptSeconds /= 2
+        let halvings = (now - halvedAt) / Self.halfLifeSeconds
+        if halvings >= 1 {
+            let left = Double(sign: .plus, exponent: -Int(min(halvings, 60)), significand: 1)
+            slowSeconds *= left
+            promptSeconds *= left
             halvedAt = now
         }
+        if seen != .unknown { seenAt = now }
         switch seen {
         case .unknown: return false
         case .prompt(let seconds):
@@ -61,8 +75,27 @@ struct OriginPace {
             slowSeconds += seconds
             credit /= 2
         }
-        defer { isSlow = slowSeconds > promptSeconds }
-        return isSlow != (slowSeconds > promptSeconds)
+        let wasSlow = isSlow
+        isSlow = slowSeconds > promptSeconds
+        if !isSlow, case .prompt = seen { expiries = 0 }
+        return isSlow != wasSlow
+    }
+
+    private static let mostDoublings = 4
+
+    /// Whether nothing has been seen for so long that the origin may be another by now.
+    func hasExpired(_ policy: SlowPolicy, now: Double) -> Bool {
+        let doublings = min(expiries, Self.mostDoublings)
+        return isSlow && now - seenAt >= policy.expirySeconds * Double(1 << doublings)
+    }
+
+    /// Forgets what was seen too long ago; true when the origin is slow no more.
+    mutating func expire(_ policy: SlowPolicy, now: Double) -> Bool {
+        guard hasExpired(policy, now: now) else { return false }
+        let expiries = expiries + 1
+        self = OriginPace()
+        self.expiries = expiries
+        return true
     }
 }
 
@@ -84,4 +117,8 @@ struct Judgement {
     var bytesAtRisk: Int64
     /// It has not been stopped before, or would lose nothing.
     var mayStop: Bool
+    /// How often in a row it was stopped and lost what it had received; nil while it cannot be stopped.
+    var losses: Int?
+    /// For how long it was below the floor since it has its slot.
+    var slowSeconds: Double
 }

@@ -160,7 +160,9 @@ package final class TransferEngine: Sendable {
 
     /// Work that waits, or is under way, in slots that are not for prompt origins, with at most `most` of its
     /// origins.
-    package func slowWork(most: Int) -> SlowWork { scheduler.slowWork(most: most) }
+    package func slowWork(most: Int) -> SlowWork {
+        scheduler.slowWork(most: most, now: MonotonicClock.nowSeconds)
+    }
 
     // MARK: Sites
 

@@ -34,7 +34,9 @@ extension TransferLoop {
             judgements.append(
                 Judgement(
                     transfer: running.transfer.id, lanes: lanes(of: running, now: now), pace: pace,
-                    bytesAtRisk: running.bytesAtRisk, mayStop: running.canStop))
+                    bytesAtRisk: running.bytesAtRisk, mayStop: running.canStop,
+                    losses: running.isStoppable ? running.losses : nil,
+                    slowSeconds: running.slowSeconds))
         }
         if !judgements.isEmpty { perform(scheduler.judge(judgements, on: index, now: now)) }
     }
@@ -59,7 +61,7 @@ extension TransferLoop {
     /// Stops a slow transfer whose slot others wait for; it is resumed when it has a slow slot.
     func stop(_ id: UInt64) {
         guard let running = active[id] else { return }
-        guard running.canStop, running.failure == nil else { return scheduler.keep(id) }
+        guard running.isStoppable, running.failure == nil else { return scheduler.keep(id) }
         // The rest of a file that is split is other jobs' already, and its first part one of them.
         guard !running.isFirstPart else { return running.end(.gaveWay) }
         let now = MonotonicClock.nowSeconds
@@ -71,7 +73,7 @@ extension TransferLoop {
             transfer: running.transfer, lane: scheduler.lane(ofURL: url, now: now),
             hop: Hop(
                 url: url, redirects: 0, isAtOrigin: true, startedAt: running.startedAt,
-                stoppedAt: now, mayStop: isKept))
+                stoppedAt: now, losses: isKept ? 0 : running.losses + 1))
         let from = running.lane
         guard leave(running) else { return }
         let release = OriginScheduler.Release(lane: from, transfer: id, ending: .silent)

@@ -97,11 +97,14 @@ extension WorkerService {
         }
     }
 
-    /// Asks for no more of slow origins than there is use for, and soon again: what is slow may change.
+    /// Asks for no more of slow origins than there is use for, and soon again: what is slow may change. Where
+    /// others fill what may wait, the origins with few of these get jobs all the same.
     private func limit(_ request: inout LeaseRequest, to slow: SlowWork) {
         let jobs = LeasePace.slowJobs(
             inHand: slow.count, connections: configuration.connections)
-        request.slow = SlowOrigins(origins: slow.origins, maxJobs: jobs)
+        let origins =
+            jobs > 0 ? slow.origins : slow.origins.filter { !slow.underserved.contains($0) }
+        if !origins.isEmpty { request.slow = SlowOrigins(origins: origins, maxJobs: jobs) }
         request.waitMilliseconds = jobs == 0 ? 500 : 5_000
     }
 

@@ -9,19 +9,21 @@ extension WorkerService {
     /// Titles whose manifests are read at a time: each may hold tens of megabytes of playlists.
     private static let titlesAtATime = 8
 
-    /// Works through resolve jobs, a few at a time, until the worker ends.
+    /// Works through resolve jobs, a few at a time, until the worker ends. One that takes long holds up no other.
     func resolveInTurn() async {
-        while true {
-            let batch = await resolves.next(Self.titlesAtATime)
-            guard !batch.isEmpty else { return }
-            await withTaskGroup { group in
-                for (job, lease) in batch {
-                    group.addTask {
-                        if self.isDraining || !self.isWanted(job, lease) {
-                            self.giveBack(job, lease)
-                        } else {
-                            await self.resolve(job, lease)
-                        }
+        await withTaskGroup(of: Void.self) { group in
+            var reading = 0
+            while let (job, lease) = await resolves.next(1).first {
+                if reading == Self.titlesAtATime {
+                    await group.next()
+                    reading -= 1
+                }
+                reading += 1
+                group.addTask {
+                    if self.isDraining || !self.isWanted(job, lease) {
+                        self.giveBack(job, lease)
+                    } else {
+                        await self.resolve(job, lease)
                     }
                 }
             }

@@ -171,19 +171,19 @@ struct SlowOriginTests {
         simulation.run(10) { Self.feed(simulation, seconds: 0.05) }
         #expect(
             !simulation.scheduler.lane(ofURL: Self.fast, now: simulation.now).pace.isSlow)
-        #expect(simulation.scheduler.slowWork(most: 10).origins.isEmpty)
-        #expect(simulation.scheduler.slowWork(most: 10).count == 1)
+        #expect(simulation.slowWork.origins.isEmpty)
+        #expect(simulation.slowWork.count == 1)
     }
 
     @Test func anOriginThatHasRecoveredIsAsGoodAsOthers() {
         let simulation = SlowSimulation()
         simulation.submit("http://slow.test", Self.drips(8))
         simulation.run(3)
-        #expect(simulation.scheduler.slowWork(most: 10).origins == ["http://slow.test"])
+        #expect(simulation.slowWork.origins == ["http://slow.test"])
         simulation.submit(
             "http://slow.test", Array(repeating: .prompt(seconds: 0.1), count: 800))
         simulation.run(60) { Self.feed(simulation, seconds: 0.1) }
-        #expect(simulation.scheduler.slowWork(most: 10).origins.isEmpty)
+        #expect(simulation.slowWork.origins.isEmpty)
     }
 
     @Test func whatIsTooMuchToWaitIsReturned() {
@@ -193,7 +193,7 @@ struct SlowOriginTests {
         simulation.submit("http://slow.test", Self.drips(100))
         simulation.run(4)
         // AdaptiveConcurrency lets a few more of them run meanwhile.
-        let work = simulation.scheduler.slowWork(most: 10)
+        let work = simulation.slowWork
         #expect(work.count == simulation.active + 10, "\(work), \(simulation.active)")
         #expect(simulation.waiting(at: "http://slow.test") == 10)
     }

@@ -22,6 +22,7 @@ final class SlowSimulation {
         var judgedAt: Double
         var received = 0.0
         var bytesJudged = 0.0
+        var slowSeconds = 0.0
     }
 
     private struct Loop {
@@ -69,6 +70,8 @@ final class SlowSimulation {
     func waiting(at origin: String) -> Int {
         scheduler.lane(ofURL: origin + "/", now: now).pending
     }
+
+    var slowWork: SlowWork { scheduler.slowWork(most: 10, now: now) }
 
     /// How many transfers an origin may have, and why.
     func decision(at origin: String) -> String {
@@ -163,12 +166,15 @@ final class SlowSimulation {
             let isSlow = received < policy.floorBytesPerSecond * seconds
             loops[loop].running[id]?.judgedAt = now
             loops[loop].running[id]?.bytesJudged = running.received
+            let slowSeconds = running.slowSeconds + (isSlow ? seconds : 0)
+            loops[loop].running[id]?.slowSeconds = slowSeconds
             judgements.append(
                 Judgement(
                     transfer: id, lanes: [running.waiting.lane],
                     pace: isSlow ? .slow(seconds: seconds) : .prompt(seconds: seconds),
                     bytesAtRisk: isResumable(id) ? 0 : Int64(running.received),
-                    mayStop: running.waiting.hop?.mayStop ?? true || isResumable(id)))
+                    mayStop: running.waiting.hop?.mayStop ?? true || isResumable(id),
+                    losses: running.waiting.hop?.losses ?? 0, slowSeconds: slowSeconds))
         }
         if !judgements.isEmpty { perform(scheduler.judge(judgements, on: loop, now: now)) }
     }
@@ -186,7 +192,8 @@ final class SlowSimulation {
         var waiting = running.waiting
         waiting.hop = Hop(
             url: waiting.transfer.request.url, redirects: 0, isAtOrigin: true,
-            startedAt: running.startedAt, stoppedAt: now, mayStop: isKept)
+            startedAt: running.startedAt, stoppedAt: now,
+            losses: isKept ? 0 : (running.waiting.hop?.losses ?? 0) + 1)
         let release = OriginScheduler.Release(
             lane: waiting.lane, transfer: id, ending: .silent)
         perform(scheduler.stop(waiting, from: release, on: loop, now: now).effects)

@@ -1,0 +1,164 @@
+import Model
+import Testing
+
+@testable import Transfer
+
+/// How slow origins divide the slots that they have beside a fast one, without a network.
+@Suite("Turns of slow origins")
+struct SlowTurnTests {
+    private static let fast = "http://fast.test"
+    private static let drip = "http://drip.test"
+    private static let honest = "http://honest.test"
+
+    /// Keeps the fast origin's files waiting, so that slow ones have their quarter only.
+    private static func feed(_ simulation: SlowSimulation) {
+        let lacking = 64 - simulation.waiting(at: fast)
+        guard lacking > 32 else { return }
+        simulation.submit(fast, Array(repeating: .prompt(seconds: 0.1), count: lacking))
+    }
+
+    private static func files(
+        _ count: Int, bytesPerSecond: Double, bytes: Double, isResumable: Bool = true
+    ) -> [SlowSimulation.Behaviour] {
+        Array(
+            repeating: .drip(
+                bytesPerSecond: bytesPerSecond, bytes: bytes, isResumable: isResumable),
+            count: count)
+    }
+
+    // MARK: Parts
+
+    @Test(arguments: [true, false], [true, false])
+    func anHonestSlowOriginHasItsPartBesideADrippingOne(isResumable: Bool, isFastThere: Bool) {
+        let simulation = SlowSimulation()
+        simulation.submit(
+            Self.drip,
+            Self.files(64, bytesPerSecond: 1_200, bytes: 1e9, isResumable: isResumable))
+        simulation.run(10)
+        #expect(simulation.active == 32)
+        simulation.submit(
+            Self.honest,
+            Self.files(400, bytesPerSecond: 10_000, bytes: 100_000, isResumable: isResumable))
+        // What was stopped once and lost has twice the time of others then.
+        simulation.run(100) { if isFastThere { Self.feed(simulation) } }
+        let before = simulation.ended[Self.honest, default: 0]
+        var most = 0
+        simulation.run(100) {
+            if isFastThere { Self.feed(simulation) }
+            most = max(most, simulation.active(at: Self.drip))
+        }
+        // Ten seconds each, in half of a quarter of the slots, or of all.
+        let files = simulation.ended[Self.honest, default: 0] - before
+        let slots = isFastThere ? 8 : 32
+        #expect(files >= slots / 2 * 10 * 8 / 10, "\(files) files in \(slots / 2) slots")
+        #expect(most >= slots / 2 && most <= slots / 2 + 1, "\(most) drips")
+    }
+
+    @Test func whatOneOriginLeavesIsUsedByOthers() {
+        let simulation = SlowSimulation()
+        simulation.submit(Self.drip, Self.files(64, bytesPerSecond: 1_200, bytes: 1e9))
+        simulation.submit(Self.honest, Self.files(2, bytesPerSecond: 1_200, bytes: 1e9))
+        simulation.run(120)
+        #expect(simulation.active(at: Self.honest) == 2)
+        #expect(simulation.active(at: Self.drip) == 30)
+    }
+
+    @Test func whatIsReturnedIsOfTheOriginWithTheMost() {
+        var policy = SlowPolicy()
+        policy.maxWaiting = 10
+        let simulation = SlowSimulation(policy: policy)
+        simulation.submit(Self.drip, Self.files(100, bytesPerSecond: 1_200, bytes: 1e9))
+        simulation.run(10)
+        simulation.submit(Self.honest, Self.files(2, bytesPerSecond: 10_000, bytes: 1e9))
+        simulation.run(10) { Self.feed(simulation) }
+        #expect(
+            simulation.active(at: Self.honest) + simulation.waiting(at: Self.honest) == 2)
+        #expect(simulation.slowWork.origins.count == 2)
+        #expect(simulation.slowWork.underserved == [Self.honest])
+    }
+
+    // MARK: Slices
+
+    @Test func moreOriginsThanSlotsHaveThemInTurnAndLoseNothing() {
+        let simulation = SlowSimulation()
+        let drips = (1...8).map { "http://drip-\($0).test" }
+        for origin in drips {
+            simulation.submit(origin, Self.files(4, bytesPerSecond: 1_200, bytes: 1e9))
+        }
+        simulation.run(60) { Self.feed(simulation) }
+        simulation.submit(Self.honest, Self.files(1, bytesPerSecond: 10_000, bytes: 600_000))
+        simulation.run(40) { Self.feed(simulation) }
+        #expect(simulation.bytes[Self.honest, default: 0] > 20_000)
+        let before = simulation.bytes
+        simulation.run(120) { Self.feed(simulation) }
+        #expect(simulation.ended[Self.honest] == 1)
+        for origin in drips {
+            // Eight slots in nine, and what the turns of a whole slice leave of that.
+            let bytes = simulation.bytes[origin, default: 0] - before[origin, default: 0]
+            #expect(bytes >= 1_200 * 60, "\(origin): \(bytes)")
+        }
+        #expect(simulation.losses.isEmpty)
+    }
+
+    @Test func aTransferKeepsItsSlotForItsSlice() {
+        let simulation = SlowSimulation(connections: 2, loops: 1)
+        simulation.submit(Self.drip, Self.files(2, bytesPerSecond: 1_200, bytes: 1e9))
+        simulation.run(25)
+        simulation.submit(Self.honest, Self.files(1, bytesPerSecond: 10_000, bytes: 50_000))
+        simulation.run(3)
+        let stops = simulation.stops
+        simulation.run(600)
+        #expect(simulation.ended[Self.honest] == 1)
+        // The honest one is done, and the drips do not take turns with each other.
+        #expect(stops <= 1 && simulation.stops <= 3, "\(stops), \(simulation.stops)")
+    }
+
+    @Test func whatCannotBeResumedEndsAlthoughItTakesTurns() {
+        let simulation = SlowSimulation()
+        let origins = (1...24).map { "http://slow-\($0).test" }
+        for origin in origins {
+            simulation.submit(
+                origin,
+                Self.files(1, bytesPerSecond: 1_200, bytes: 60_000, isResumable: false))
+        }
+        simulation.run(600) { Self.feed(simulation) }
+        #expect(origins.allSatisfy { simulation.ended[$0] == 1 })
+        // Fifty seconds are more than the first slice and less than the second.
+        #expect(simulation.losses.values.allSatisfy { $0 <= 1 })
+    }
+
+    // MARK: Ageing
+
+    @Test func anOriginIsUnknownAgainWhenItWasSlowLongAgo() {
+        let simulation = SlowSimulation()
+        simulation.submit(Self.drip, Self.files(8, bytesPerSecond: 1_200, bytes: 12_000))
+        simulation.run(20) { Self.feed(simulation) }
+        #expect(simulation.ended[Self.drip] == 8)
+        #expect(simulation.slowWork.origins == [Self.drip])
+        simulation.run(60) { Self.feed(simulation) }
+        #expect(simulation.slowWork.origins.isEmpty)
+        // Prompt by now, it has the slots of others within seconds.
+        simulation.submit(Self.drip, Array(repeating: .prompt(seconds: 0.1), count: 400))
+        simulation.run(10) { Self.feed(simulation) }
+        #expect(simulation.ended[Self.drip, default: 0] > 8 + 200)
+    }
+
+    @Test func slownessExpiresLaterEachTimeThatItIsSeenAgain() {
+        let policy = SlowPolicy()
+        var pace = OriginPace()
+        var now = 1_000.0
+        for doublings in [0, 1, 2, 3, 4, 4] {
+            _ = pace.add(.slow(seconds: 1.5), now: now)
+            #expect(pace.isSlow)
+            let seconds = policy.expirySeconds * Double(1 << doublings)
+            #expect(!pace.hasExpired(policy, now: now + seconds - 1))
+            now += seconds
+            let hasExpired = pace.expire(policy, now: now)
+            #expect(hasExpired)
+            #expect(!pace.isSlow)
+        }
+        _ = pace.add(.prompt(seconds: 1.5), now: now)
+        _ = pace.add(.slow(seconds: 3), now: now)
+        #expect(pace.isSlow && pace.hasExpired(policy, now: now + policy.expirySeconds))
+    }
+}
