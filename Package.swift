@@ -62,7 +62,7 @@ let package = Package(
 
         library("Runtime", ["CLinux", "EventLoop"]),
         library("Model"),
-        library("Catalog", ["Model", "XML"]),
+        library("Catalog", ["Digest", "Model", "XML"]),
         library("Planner", ["Model"]),
         .target(
             name: "PlannerText", dependencies: ["Catalog", "Model", "Planner", "Runtime"],

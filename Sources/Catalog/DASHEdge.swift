@@ -178,9 +178,11 @@ struct DASHEdge {
         let reference = try reference(from: base)
         try look(at: text, from: base)
         let end = try resolved(folder, against: base)
-        let climbs = folder.starts(with: "..".utf8)
+        let mayMiss =
+            folder.starts(with: "..".utf8)
+            || SignedPath.replacingTokens(folder[...], with: SignedPath.mark) != nil
         let folderKey = try SiteKey(end)
-        let isFound = !climbs || reference.leads(folder, folder.indices, to: folderKey)
+        let isFound = !mayMiss || reference.leads(folder, folder.indices, to: folderKey)
         if isFound, !Self.leadsAway(text[...]) {
             if text != given { edits.append(ManifestEdit(value, escaped(text))) }
             return
@@ -228,27 +230,20 @@ struct DASHEdge {
             bytes.first != ASCII.slash && bytes.first != ASCII.dot
                 && bytes.allSatisfy {
                     $0 != ASCII.colon && $0 != ASCII.hash && $0 != ASCII.question
+                        && $0 != ASCII.equals && $0 != ASCII.percent
                 }
         }
         if isName { return false }
         if leadsAway(text) || text.starts(with: "..".utf8) || text.contains(ASCII.hash) {
             return true
         }
+        let path = text.prefix { $0 != ASCII.question }
+        if SignedPath.replacingTokens(path, with: SignedPath.mark) != nil { return true }
         guard let question = text.firstIndex(of: ASCII.question) else { return false }
         let query = text[question...].dropFirst()
         return !query.contains(ASCII.equals) || !query.allSatisfy { ASCII.isIn(.queryName, $0) }
-            || holdsSecret(query)
+            || SignedQuery.withoutSecrets(query) != nil
             || text[..<question].last ?? ASCII.slash == ASCII.slash
-    }
-
-    /// Whether a query as it is written, with its escapes, has a parameter that is no part of keys.
-    private static func holdsSecret(_ query: ArraySlice<UInt8>) -> Bool {
-        let escape = Array("amp;".utf8)
-        return query.split(separator: 0x26).contains { parameter in
-            let plain =
-                parameter.starts(with: escape) ? parameter.dropFirst(escape.count) : parameter
-            return SignedQuery.withoutSecrets(plain) != nil
-        }
     }
 
     /// Whether a reference is whole, or begins at the root.

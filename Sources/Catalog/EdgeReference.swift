@@ -36,7 +36,10 @@ struct EdgeReference {
         // Of other bytes one player makes one thing and another player another.
         guard query.allSatisfy({ ASCII.isIn(.queryName, $0) }),
             let url = try? base.resolve(reference, range.lowerBound..<question),
-            url.authority == Self.host, Self.isWhole(url.path), let file = try? SiteKey(url)
+            url.authority == Self.host, Self.isWhole(url.path),
+            // A web server looks that up as it stands.
+            SignedPath.replacingTokens(Array(url.path.utf8)[...], with: SignedPath.mark) == nil,
+            let file = try? SiteKey(url)
         else { return false }
         var found = file.text
         if !query.isEmpty {
@@ -68,8 +71,9 @@ struct EdgeReference {
                     $0.count < SiteKey.queryNameBytes
                 })
         else { return false }
-        if queryStart == range.upperBound { return true }
         let path = reference[range.lowerBound..<queryStart]
+        guard SignedPath.replacingTokens(path, with: SignedPath.mark) == nil else { return false }
+        if queryStart == range.upperBound { return true }
         let query = reference[(queryStart + 1)..<range.upperBound]
         return path.last != ASCII.slash && !path.contains(ASCII.percent)
             && query.contains(ASCII.equals) && query.allSatisfy { ASCII.isIn(.queryName, $0) }

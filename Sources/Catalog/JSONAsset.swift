@@ -106,7 +106,12 @@ struct JSONAsset {
         _ asset: AssetSubmission, _ cursor: JSONCursor, _ place: Int, _ path: String
     ) throws(Failure) {
         var keys: Set<String> = [asset.key]
-        for sidecar in asset.sidecars ?? [] where !keys.insert(sidecar.key).inserted {
+        var urls: Set<String> = [asset.url]
+        for sidecar in asset.sidecars ?? [] {
+            let isNew = urls.insert(sidecar.url).inserted
+            guard !keys.insert(sidecar.key).inserted else { continue }
+            // What is left out of its key keeps it apart: see `SharedKeys`.
+            if isNew, try SharedKeys.ownKey(of: sidecar.url) != nil { continue }
             throw Failure(
                 "storage.pathConflict",
                 "\(cursor.position(place)): field \(path): two files of the asset would lie at "

@@ -43,14 +43,17 @@ final class ListOutput {
     private(set) var notices: [ListNotice] = []
     private(set) var noticeCount = 0
     private var told: Set<String> = []
+    /// What `finish` finds, or what was found by another reading.
+    private(set) var sharedKeys: SharedKeys
 
     /// Entries of the list so far.
     private(set) var entries = 0
 
     private static let mostNotices = 20
 
-    init(names: NameTable?, mostFailures: Int) {
+    init(names: NameTable?, mostFailures: Int, sharedKeys: SharedKeys = SharedKeys()) {
         self.names = names
+        self.sharedKeys = sharedKeys
         self.mostFailures = mostFailures
     }
 
@@ -73,6 +76,8 @@ final class ListOutput {
             asset.bytes ?? 0, isTitle: asset.kind != .file,
             hasDigest: asset.sha256 != nil || asset.digests != nil, times: 1)
         try names?.add(asset, line: line)
+        var asset = asset
+        if !sharedKeys.isEmpty { try sharedKeys.separate(&asset) }
         assets.append(asset)
     }
 
@@ -108,6 +113,15 @@ final class ListOutput {
             counts.assets -= 1
             counts.repeats += 1
             count(again.bytes, isTitle: again.isTitle, hasDigest: again.hasDigest, times: -1)
+        } shared: { (key) throws(Failure) in
+            try sharedKeys.insert(key.hash)
+            pass(
+                key.line,
+                key.count > 1
+                    ? "\(key.count) URLs, this the first, differ in what looks like a signature or token "
+                        + "alone: the name of each one's file gets a hash"
+                    : "but for what looks like a signature or token, the URL is that of another entry: the "
+                        + "name of its file gets a hash")
         }
         for conflict in conflicts {
             try reject(

@@ -29,15 +29,18 @@ package struct ListReader {
     ///   - format: the form; nil to tell it from the list.
     ///   - findsRepeats: false for a list that was read before: nothing is kept then.
     ///   - scratch: where names go that memory is too small for; nil keeps them.
+    ///   - sharedKeys: what a reading before found.
     ///   - mostFailures: entries that cannot be used and are gathered in `failures`; with 0 the first
     ///     one is thrown. What is beyond reading on is thrown in any case.
     package init(
         format: ListFormat? = nil, findsRepeats: Bool = true,
-        scratch: (any ListScratch)? = nil, mostFailures: Int = 0
+        scratch: (any ListScratch)? = nil, mostFailures: Int = 0,
+        sharedKeys: SharedKeys = SharedKeys()
     ) {
         forced = format
         output = ListOutput(
-            names: findsRepeats ? NameTable(scratch) : nil, mostFailures: mostFailures)
+            names: findsRepeats ? NameTable(scratch) : nil, mostFailures: mostFailures,
+            sharedKeys: sharedKeys)
     }
 
     /// The form; nil before enough of the list was there, and of XML that is none. A URL a line may turn out as aria2's.
@@ -54,6 +57,8 @@ package struct ListReader {
     /// The first things that were passed over, and how many there are.
     package var notices: [ListNotice] { output.notices }
     package var noticeCount: Int { output.noticeCount }
+    /// What another reading of the same list by this process needs; complete after `finish`.
+    package var sharedKeys: SharedKeys { output.sharedKeys }
 
     /// The asset that one URL on the command line stands for.
     package static func asset(url text: String) throws(Failure) -> AssetSubmission {

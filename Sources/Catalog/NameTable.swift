@@ -20,6 +20,15 @@ struct NameTable {
         var hasDigest: Bool
     }
 
+    /// One key for several URLs, once signatures and tokens are left out.
+    struct SharedKey {
+        var hash: UInt64
+        /// Of the first one.
+        var line: Int
+        /// How many URLs there are.
+        var count: Int
+    }
+
     /// One name for two assets.
     struct Conflict {
         var line: Int
@@ -30,9 +39,12 @@ struct NameTable {
         var name: UInt64
         /// -1 for a length that is not known.
         var bytes: Int64
-        /// A hash of all that the list says of the asset; the two lowest bits are what counts of it.
+        /// A hash of all that the list says of the asset; the three lowest bits are what counts of it.
         var definition: UInt32
         var line: UInt32
+
+        /// No asset: `name` is of a key from whose URL something is left out, `definition` of the URL.
+        var isKey: Bool { definition & 4 != 0 }
     }
 
     private static let pieceEntries = 1_024
@@ -49,19 +61,43 @@ struct NameTable {
     init(_ scratch: (any ListScratch)?) { self.scratch = scratch }
 
     mutating func add(_ asset: AssetSubmission, line: Int) throws(Failure) {
+        var name = asset.name
+        if asset.kind == .file, let own = try SharedKeys.ownKey(of: asset.url) {
+            try add(key: asset.key, of: asset.url, line: line)
+            // Named so where the key turns out to be shared, and else alike.
+            if name == ListReader.defaultName(asset.key) { name = ListReader.defaultName(own) }
+        }
+        for sidecar in asset.sidecars ?? [] {
+            guard try SharedKeys.ownKey(of: sidecar.url) != nil else { continue }
+            try add(key: sidecar.key, of: sidecar.url, line: line)
+            // The asset's other files count as well, for no name tells of them.
+            if asset.key == sidecar.key { try add(key: asset.key, of: asset.url, line: line) }
+            for other in asset.sidecars ?? [] where other.key == sidecar.key {
+                try add(key: other.key, of: other.url, line: line)
+            }
+        }
         var hasher = Hasher()
-        hasher.combine(asset.name)
-        let name = UInt64(bitPattern: Int64(hasher.finalize()))
-        hasher = Hasher()
         hasher.combine(asset)
-        var definition = UInt32(truncatingIfNeeded: hasher.finalize()) & ~3
+        var definition = UInt32(truncatingIfNeeded: hasher.finalize()) & ~7
         if asset.kind != .file { definition |= 1 }
         if asset.sha256 != nil || asset.digests != nil { definition |= 2 }
-        let part = Int(name & 63)
-        parts[part].append(
+        try add(
             Entry(
-                name: name, bytes: asset.bytes ?? -1, definition: definition,
+                name: SharedKeys.hash(name), bytes: asset.bytes ?? -1, definition: definition,
                 line: UInt32(clamping: line)))
+    }
+
+    private mutating func add(key: String, of url: String, line: Int) throws(Failure) {
+        let definition = UInt32(truncatingIfNeeded: SharedKeys.hash(url)) & ~7 | 4
+        try add(
+            Entry(
+                name: SharedKeys.hash(key), bytes: -1, definition: definition,
+                line: UInt32(clamping: line)))
+    }
+
+    private mutating func add(_ entry: Entry) throws(Failure) {
+        let part = Int(entry.name & 63)
+        parts[part].append(entry)
         if let scratch, parts[part].count == Self.pieceEntries {
             pieces[part].append(try Self.write(parts[part], scratch))
             parts[part].removeAll(keepingCapacity: true)
@@ -78,11 +114,15 @@ struct NameTable {
         return try result.get()
     }
 
-    /// Hands out every asset but the first of its name, and answers the conflicts on the first lines.
-    mutating func finish(_ take: (Repeat) -> Void) throws(Failure) -> [Conflict] {
+    /// Hands out every asset but the first of its name, and each key that URLs share; answers the conflicts on the
+    /// first lines.
+    mutating func finish(
+        _ take: (Repeat) -> Void, shared: (SharedKey) throws(Failure) -> Void
+    ) throws(Failure) -> [Conflict] {
         var conflicts: [Conflict] = []
         for part in parts.indices {
             var entries = try whole(part)
+            try Self.takeKeys(from: &entries, shared)
             entries.sort { ($0.name, $0.line) < ($1.name, $1.line) }
             var first = 0
             for index in entries.indices.dropFirst() {
@@ -105,6 +145,34 @@ struct NameTable {
         }
         Self.trim(&conflicts)
         return conflicts
+    }
+
+    /// Takes the keys out of the entries, and hands out those that URLs share, also one with an asset of that name.
+    private static func takeKeys(
+        from entries: inout [Entry], _ shared: (SharedKey) throws(Failure) -> Void
+    ) throws(Failure) {
+        guard entries.contains(where: \.isKey) else { return }
+        entries.sort { ($0.name, $0.definition, $0.line) < ($1.name, $1.definition, $1.line) }
+        var start = 0
+        while start < entries.count {
+            let name = entries[start].name
+            var key = SharedKey(hash: name, line: .max, count: 0)
+            var hasName = false
+            var before: UInt32?
+            while start < entries.count, entries[start].name == name {
+                let entry = entries[start]
+                start += 1
+                guard entry.isKey else {
+                    hasName = true
+                    continue
+                }
+                key.line = min(key.line, Int(entry.line))
+                if entry.definition != before { key.count += 1 }
+                before = entry.definition
+            }
+            if key.count > 1 || key.count == 1 && hasName { try shared(key) }
+        }
+        entries.removeAll(where: \.isKey)
     }
 
     private static func trim(_ conflicts: inout [Conflict]) {

@@ -1,3 +1,4 @@
+import Digest
 package import Model
 
 /// The final key of a URL: where its object lies at a site, relative to the site's root.
@@ -12,8 +13,10 @@ package import Model
 ///   name percent-encoded, and a `=` at the end when the query has none. A path can therefore not
 ///   spell the same key: one whose last component is a name, `?`, and query characters with a `=`
 ///   is refused. nginx finds such files with `try_files "$uri?$args" $uri =404`.
-/// - Parameters of the query that carry a signature or a token are no part of it (`SignedQuery`): what lies at an
-///   edge must not tell what opens the origin, and a new signature names the same object.
+/// - Parameters of the query that carry a signature or a token are no part of it (`SignedQuery`), and in the path
+///   `~` stands for one: what lies at an edge must not tell what opens the origin, and a new signature names the
+///   same object. Where files of one list would share a key by that, `~=` and a hash keep them apart
+///   (`SharedKeys`).
 /// - `'` is encoded there too: some players do so on the request line.
 /// - A file name with a query that is longer than 200 bytes becomes the start of the name, `?=` and
 ///   a hash of all of it. A path component of more than 255 bytes, which no web server could look
@@ -34,21 +37,42 @@ package struct SiteKey: Hashable, Sendable {
     package let text: String
 
     package init(_ url: WebURL) throws(Failure) {
+        try self.init(url, isApart: false)
+    }
+
+    /// - Parameter isApart: add 128 bits of a hash of the path and query, signatures and tokens included.
+    init(_ url: WebURL, isApart: Bool) throws(Failure) {
+        let all = [UInt8](url.text.utf8)
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(url.text.utf8.count + 10)
-        try Self.write([UInt8](url.text.utf8), queryStart: url.queryStart, into: &bytes)
+        bytes.reserveCapacity(all.count + 10)
+        var hash: [UInt8] = []
+        if isApart {
+            let digest = SHA256Digest(hashing: Array("dray.key".utf8) + all[url.pathStart...])
+            hash = Array("~=".utf8) + digest.description.utf8.prefix(32)
+        }
+        try Self.write(all, queryStart: url.queryStart, apart: hash, into: &bytes)
         text = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Whether something of a URL is left out of its key as a signature or a token.
+    static func hidesSecrets(of url: WebURL) -> Bool {
+        if let query = url.query, SignedQuery.withoutSecrets(Array(query.utf8)[...]) != nil {
+            return true
+        }
+        return SignedPath.replacingTokens(Array(url.path.utf8)[...], with: SignedPath.mark) != nil
     }
 
     /// Puts a URL's key in place of what `out` holds.
     ///
-    /// - Parameter url: the text of a `WebURL`.
+    /// - Parameters:
+    ///   - url: the text of a `WebURL`.
+    ///   - apart: a parameter that is added to the query in the name.
     static func write(
-        _ url: [UInt8], queryStart: Int, into out: inout [UInt8]
+        _ url: [UInt8], queryStart: Int, apart: [UInt8] = [], into out: inout [UInt8]
     ) throws(Failure) {
         out.removeAll(keepingCapacity: true)
         do throws(Refusal) {
-            try make(url, queryStart, &out)
+            try make(url, queryStart, apart, &out)
         } catch {
             throw Failure(
                 "storage.pathRefused",
@@ -76,14 +100,21 @@ package struct SiteKey: Hashable, Sendable {
     private static let maximumComponents = 128
 
     private static func make(
-        _ bytes: [UInt8], _ queryStart: Int, _ out: inout [UInt8]
+        _ bytes: [UInt8], _ queryStart: Int, _ apart: [UInt8], _ out: inout [UInt8]
     ) throws(Refusal) {
         let (host, pathStart) = bytes.withUnsafeBufferPointer {
             (WebURL.authorityStart($0), WebURL.pathStart($0))
         }
-        if isPlain(bytes, host, pathStart, queryStart) {
+        if apart.isEmpty, isPlain(bytes, host, pathStart, queryStart) {
             out += bytes[host...]
             return
+        }
+        // Before escapes are decoded: a token may hold an encoded slash.
+        if let path = SignedPath.replacingTokens(
+            bytes[pathStart..<queryStart], with: SignedPath.mark)
+        {
+            let plain = bytes[..<pathStart] + path + bytes[queryStart...]
+            return try make(Array(plain), pathStart + path.count, apart, &out)
         }
         out += bytes[host..<pathStart]
         var index = pathStart
@@ -121,7 +152,8 @@ package struct SiteKey: Hashable, Sendable {
             if !isLast { shorten(&out, start, to: componentBytes) }
         }
         let query = bytes[min(queryStart + 1, bytes.count)...]
-        let kept = SignedQuery.withoutSecrets(query).map { $0[...] } ?? query
+        var kept = SignedQuery.withoutSecrets(query).map { $0[...] } ?? query
+        if !apart.isEmpty { kept += (kept.isEmpty ? [] : [0x26]) + apart }
         if !kept.isEmpty {
             appendQuery(kept, to: &out, nameStart: start)
         } else {
@@ -157,7 +189,8 @@ package struct SiteKey: Hashable, Sendable {
             }
             return components < maximumComponents
                 && (1...componentBytes).contains(queryStart - start - 1)
-                && !bytes[pathStart...].contains(ASCII.percent)
+                // A token in a path has a =, maybe as %3D.
+                && !bytes[pathStart...].contains { $0 == ASCII.percent || $0 == ASCII.equals }
         }
     }
 

@@ -155,6 +155,10 @@ extension Failure {
             self.init("cluster.databaseUnreachable", "PostgreSQL does not answer: \(error.message)")
         } else if [.timeout, .cancelled, .closed].contains(error.kind) {
             self.init("cluster.busy", "No answer of PostgreSQL in time: \(error.message)")
+        } else if error.isPrivilege {
+            self.init(
+                "cluster.databasePrivilege",
+                "PostgreSQL refuses it to this role (42501): \(error.message)")
         } else if error.isOfTheMoment {
             self.init(
                 "cluster.busy",

@@ -52,6 +52,9 @@ package enum Migrations {
         Step(37, PackageResources.migration_0037_up_sql, PackageResources.migration_0037_down_sql),
     ]
 
+    /// Less than a statement may take.
+    package static let lockSeconds: Double = 20
+
     /// All there are, in order. Not every number need be one.
     package static var versions: [Int] { steps.map(\.version) }
 
@@ -62,12 +65,14 @@ package enum Migrations {
     ///
     /// Safe to run from many processes at once: they wait for each other. A database that is newer
     /// than the binary is refused with `cluster.schemaNewer` and left as it is. With `role`, that role is granted
-    /// what a coordinator needs. A database that is at its version is only read.
+    /// what a coordinator needs. A database that is at its version is only read. For the lock of another migration
+    /// it waits for `lockSeconds`.
     @discardableResult
     package static func migrate(
-        _ pool: PostgresPool, grantingTo role: String? = nil
+        _ pool: PostgresPool, grantingTo role: String? = nil,
+        lockSeconds: Double = Migrations.lockSeconds
     ) async throws(Failure) -> Int {
-        try await withVersion(pool) { connection, schema, version in
+        try await withVersion(pool, lockSeconds) { connection, schema, version in
             if version < currentVersion {
                 try schema.requireOwner(version: version)
                 for step in steps where step.version > version {
@@ -84,7 +89,7 @@ package enum Migrations {
 
     /// Takes the database back to `target`; what newer versions stored is lost.
     package static func revert(_ pool: PostgresPool, to target: Int) async throws(Failure) {
-        _ = try await withVersion(pool) { connection, _, version in
+        _ = try await withVersion(pool, lockSeconds) { connection, _, version in
             for step in steps.reversed() where step.version > target && step.version <= version {
                 try await connection.simple(step.down)
                 _ = try await connection.query(
@@ -97,13 +102,13 @@ package enum Migrations {
     /// Reads the version under the lock that serialises migrations, then runs `body`, all in one
     /// transaction.
     private static func withVersion(
-        _ pool: PostgresPool,
+        _ pool: PostgresPool, _ lockSeconds: Double,
         _ body: @escaping @Sendable (PostgresConnection, Schema, Int) async throws -> Void
     ) async throws(Failure) -> Int {
         do {
             return try await pool.withConnection { connection in
                 try await connection.transaction { connection in
-                    let schema = try await Schema.prepare(connection)
+                    let schema = try await Schema.prepare(connection, lockSeconds: lockSeconds)
                     let rows = try await connection.query(
                         "SELECT coalesce(max(version), 0)::bigint AS version FROM schema_migration",
                         [])

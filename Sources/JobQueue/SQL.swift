@@ -130,7 +130,7 @@ enum SQL {
         "keyClaims": fragment(PackageResources.fragment_key_claims_sql),
         "keyRefused": fragment(PackageResources.fragment_key_refused_sql),
         "objectOfB": object(of: "b.url"), "objectOfC": object(of: "c.url"),
-        "fileOfB": file(of: "b.url"), "fileOfC": file(of: "c.url"),
+        "tokenInPath": SignedPatterns.path(withTokens: true),
         "assetResolvable": list([AssetState.resolving]),
         "refreshOutcomes": list(RefreshOutcome.allCases),
         "mostRefreshFailures": "\(RefreshSummary.mostFailures)",
@@ -148,22 +148,29 @@ enum SQL {
                 LoadShareState.allCases.filter { !LoadShareState.machine.terminal.contains($0) }),
     ]
 
-    /// What names the object of a URL, as `SignedQuery.isSameObject` has it.
+    /// The object that a URL names, as `SignedQuery.isSameObject` has it: two URLs name one where these are equal.
     private static func object(of url: String) -> String {
-        "(CASE WHEN \(url) ~* '\(SignedQuery.proofPattern)' "
-            + "THEN \(without(SignedQuery.signaturePattern, url)) ELSE \(without(nil, url)) END)"
-    }
-
-    /// What names the file of a URL, whoever may ask for it.
-    private static func file(of url: String) -> String {
-        without(SignedQuery.secretPattern, url)
-    }
-
-    /// Names are those of `SignedQuery`, which quoting cannot hurt.
-    private static func without(_ pattern: String?, _ url: String) -> String {
+        // Names are those of `SignedNames`, which quoting cannot hurt.
         let query = "'&' || substr(\(url), strpos(\(url) || '?', '?') + 1)"
-        let kept = pattern.map { "regexp_replace(\(query), '\($0)', '', 'gi')" } ?? query
-        return "(split_part(\(url), '?', 1) || '?' || ltrim(\(kept), '&'))"
+        let plain = [("%2D", "-"), ("%2d", "-"), ("%5F", "_"), ("%5f", "_")].reduce(query) {
+            "replace(\($0), '\($1.0)', '\($1.1)')"
+        }
+        func without(besideTime: Bool, azure: Bool) -> String {
+            "regexp_replace(q.text, '"
+                + SignedPatterns.signature(besideTime: besideTime, azure: azure)
+                + "', '', 'gi')"
+        }
+        let isAzure = SignedPatterns.azure.map { "q.text ~* '\($0)'" }.joined(separator: " AND ")
+        return """
+            (SELECT regexp_replace(split_part(\(url), '?', 1),
+                 '\(SignedPatterns.path(withTokens: false))', '\\1~', 'gi') || '?' || ltrim(CASE
+                 WHEN \(isAzure) THEN \(without(besideTime: false, azure: true))
+                 WHEN q.text ~* '\(SignedPatterns.proof)' THEN \(without(besideTime: false, azure: false))
+                 WHEN q.text ~* '\(SignedPatterns.time)' AND q.text ~* '\(SignedPatterns.token)'
+                     THEN \(without(besideTime: true, azure: false))
+                 ELSE q.text END, '&;')
+             FROM (SELECT \(plain) AS text) AS q)
+            """
     }
 
     private static func fragment(_ bytes: [UInt8]) -> String {

@@ -23,6 +23,10 @@ struct Schema: Sendable {
     /// This session's role owns it, or is a member of the role that does.
     let isOwn: Bool
 
+    /// This session's role owns it, or one that could do to this role's session what it likes in any case.
+    let isTrusted: Bool
+
+    private static let lock = SQL.text(PackageResources.schema_lock_sql)
     private static let state = SQL.text(PackageResources.schema_state_sql)
     private static let create = SQL.text(PackageResources.schema_create_sql)
     private static let move = SQL.text(PackageResources.schema_move_sql)
@@ -30,21 +34,64 @@ struct Schema: Sendable {
 
     /// Makes the schema where there is none, moves what former versions left in public into it, and keeps others from
     /// doing the same until the transaction ends. Changes nothing of a schema that has a version.
-    static func prepare(_ connection: PostgresConnection) async throws -> Schema {
-        // Of this schema alone, under a name that is nobody else's by accident.
+    ///
+    /// Throws `cluster.busy` where another session has that lock for so long, and `cluster.schemaOwner` for the schema
+    /// of a role that this one has no reason to trust.
+    static func prepare(
+        _ connection: PostgresConnection, lockSeconds: Double
+    ) async throws -> Schema {
+        // Until its owner is known, nothing is called that lies in the schema, whose names come first.
+        let path = try await connection.query("SHOW search_path").only().string(0)
+        let name = path.prefix { $0 != "," }
+        try await connection.simple("SET LOCAL search_path TO pg_catalog, pg_temp")
         _ = try await connection.query(
-            "SELECT pg_advisory_xact_lock(hashtextextended('dray.schema.' || "
-                + "split_part(current_setting('search_path'), ',', 1), 0))", [])
+            "SELECT set_config('dray.schema', $1, true)", [.text(String(name))])
+        try await takeLock(connection, seconds: lockSeconds)
         guard let row = try await connection.query(Self.state, []).firstRow else {
             throw Failure("worker.internal", "PostgreSQL does not say which schema this is.")
         }
         let schema = Schema(
             name: try row.string("name"), owner: try row.string("owner"),
-            isOwn: try row.bool("is_own"))
+            isOwn: try row.bool("is_own"), isTrusted: try row.bool("is_trusted"))
+        try schema.requireTrust()
+        try await connection.simple("SET LOCAL search_path TO \(path)")
         guard !(try row.bool("has_version")) else { return schema }
         try schema.requireOwner(version: 0)
         try await connection.simple(try row.bool("is_in_public") ? move : create)
         return schema
+    }
+
+    private static func takeLock(
+        _ connection: PostgresConnection, seconds: Double
+    ) async throws {
+        let milliseconds = "\(max(1, Int64(seconds * 1_000)))ms"
+        let before = try await connection.query(
+            "SELECT current_setting('lock_timeout'), set_config('lock_timeout', $1, true)",
+            [.text(milliseconds)]
+        ).only().string(0)
+        do {
+            try await connection.simple(lock)
+        } catch {
+            guard error.isLockTimeout else { throw error }
+            throw Failure(
+                "cluster.busy",
+                "\(error.message), and was for \(milliseconds). Wait for that migration, or end the session: "
+                    + "SELECT pg_terminate_backend(PID).")
+        }
+        _ = try await connection.query(
+            "SELECT set_config('lock_timeout', $1, true)", [.text(before)])
+    }
+
+    /// Refuses a schema whose functions, which this session would call, are those of a stranger.
+    private func requireTrust() throws(Failure) {
+        guard isTrusted else {
+            throw Failure(
+                "cluster.schemaOwner",
+                "The schema \(name) belongs to the role \(owner), which is neither this role, one that it is a member "
+                    + "of, the database's owner nor a superuser. If it is meant to be, as the database's owner: ALTER "
+                    + "DATABASE … OWNER TO \(owner). If not, look at what made it, and remove it or name another "
+                    + "schema by options=-c search_path=… in the URL.")
+        }
     }
 
     /// Refuses to make tables in a schema of another role, who could put functions beside them.
@@ -68,7 +115,13 @@ struct Schema: Sendable {
                 "cluster.schemaOwner",
                 "The schema \(name) belongs to the role \(owner); only that role can grant it.")
         }
-        try await connection.simple(
-            SQL.grant(schema: name, role: try PostgresEscaping.identifier(role)))
+        do {
+            try await connection.simple(
+                SQL.grant(schema: name, role: try PostgresEscaping.identifier(role)))
+        } catch {
+            guard error.isUndefinedObject else { throw error }
+            throw Failure(
+                "input.role", "There is no role \(role.prefix(100)) to grant the schema to.")
+        }
     }
 }

@@ -62,6 +62,9 @@ extension FailureCode {
         row(
             119, "input.token", .never,
             "Make a token with `openssl rand -hex 32`, in a file that only its owner can read."),
+        row(
+            120, "input.role", .never,
+            "Correct the role's name, or make the role first: CREATE ROLE … LOGIN."),
         // 2xx: the origin and the way to it.
         row(200, "origin.dns", .attempts(5), "Check the host name and the resolver."),
         row(201, "origin.connect", .attempts(5), "Check that the origin is up and can be reached."),
@@ -151,7 +154,8 @@ extension FailureCode {
         row(503, "storage.permission", .never, "Let the worker's user write to the site."),
         row(
             504, "storage.pathConflict", .never,
-            "Two URLs are stored under one name, or one's file is another's folder; keep one of them."
+            "Two URLs are stored under one name, or one's file is another's folder; keep one. "
+                + "Those that differ in tokens go into one list."
         ),
         row(505, "storage.pathRefused", .never, "The site cannot have that path; check the URL."),
         row(506, "storage.unreachable", .never, "The worker does not know this kind of storage."),
@@ -217,6 +221,9 @@ extension FailureCode {
         row(
             714, "cluster.schemaOwner", .never,
             "Run `dray database migrate` as the schema's owner, with --grant ROLE for this one."),
+        row(
+            715, "cluster.databasePrivilege", .never,
+            "Run `dray database migrate --grant ROLE` as the schema's owner, ROLE being this one."),
     ]
 
     private static func row(

@@ -1,6 +1,7 @@
 /// Hides what of a URL may be a secret: the one redactor, of logs, messages, columns, reports and tables.
 ///
-/// User information becomes `…@`, a query `?…` and a fragment `#…`, with or without a scheme. Works on the bytes of
+/// User information becomes `…@`, a query `?…` and a fragment `#…`, with or without a scheme, and a token in the path
+/// `…`. Works on the bytes of
 /// UTF-8: a combining mark or joiner behind `?`, `@` or `#` is one `Character` with it, and hides it from
 /// a comparison of characters. Text that is no URL is hidden rather too much than too little.
 package enum Redaction {
@@ -90,6 +91,7 @@ package enum Redaction {
         }
         // An @ behind the ? may end a password that holds one.
         out += url[index..<end]
+        out = SignedPath.replacingTokens(out[...], with: Array(mark.utf8)) ?? out
         if end < url.count { out += [url[end]] + mark.utf8 }
         return out
     }
@@ -154,8 +156,10 @@ extension AssetStatus {
         var copy = self
         copy.name = redactedName
         copy.url = Model.redacted(url: url)
+        copy.path = path.map(SignedQuery.redacted(key:))
         copy.missing = missing?.map { sidecar in
             var sidecar = sidecar
+            sidecar.path = SignedQuery.redacted(key: sidecar.path)
             sidecar.url = Model.redacted(url: sidecar.url)
             return sidecar
         }

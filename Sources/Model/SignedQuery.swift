@@ -1,92 +1,44 @@
-/// Tells the parameters of a query that carry a signature or a token from those that name what is asked for.
+/// Separates the parameters of a query that carry a signature or a token from those that name what is requested.
 ///
 /// Neither stands in a storage key, a file's name or a list of checksums: who reads these must not learn what
-/// opens the origin, and the same object must not lie there again with each new signature.
+/// opens the origin, and the same object must not lie there again with each new signature. Names are compared
+/// decoded and without case. `&`, `;` and `&amp;` separate parameters.
 package enum SignedQuery {
-    /// A signature over the path or a time, which never chooses what is answered: of AWS Signature 4 and CloudFront,
-    /// Google and Azure, Akamai, and what is common elsewhere. In lower case.
-    static let signatures = [
-        "awsaccesskeyid", "exp", "expire", "expires", "expiry", "googleaccessid", "hdnea", "hdntl",
-        "hdnts", "hmac",
-        "key-pair-id", "policy", "sig", "signature",
-    ]
-    static let signaturePrefixes = ["x-amz-", "x-goog-"]
-
-    /// A secret that may choose what is answered as well: two URLs that differ in one are not taken for one object
-    /// unless they are of different catalogs.
-    static let tokens = [
-        "access_token", "accesstoken", "apikey", "api_key", "auth", "auth_key", "auth_token",
-        "authkey", "authtoken",
-        "jwt", "md5", "password", "secret", "token",
-    ]
-
-    /// Whether the parameter of this name is left out of keys.
+    /// Whether the parameter of this name, whatever stands beside it, may be a secret.
     package static func isSecret(_ name: ArraySlice<UInt8>) -> Bool {
-        isSignature(name) || tokenNames.contains { isEqual($0, name) }
-    }
-
-    private static func isSignature(_ name: ArraySlice<UInt8>) -> Bool {
-        signatureNames.contains { isEqual($0, name) }
-            || prefixNames.contains { $0.count < name.count && isEqual($0, name.prefix($0.count)) }
-    }
-
-    private static let signatureNames = signatures.map { Array($0.utf8) }
-    private static let prefixNames = signaturePrefixes.map { Array($0.utf8) }
-    private static let tokenNames = tokens.map { Array($0.utf8) }
-
-    /// Ignoring the case of ASCII letters in `name`.
-    private static func isEqual(_ lower: [UInt8], _ name: ArraySlice<UInt8>) -> Bool {
-        lower.count == name.count
-            && zip(lower, name).allSatisfy { want, byte in
-                want == ((0x41...0x5A).contains(byte) ? byte | 0x20 : byte)
-            }
+        switch SignedNames.meaning(of: name) {
+        case .proof, .companion, .time, .token: true
+        case .content: SignedNames.lowercased(name) == "md5"
+        case nil: false
+        }
     }
 
     /// A query, without its `?`, as it stands in keys; nil where that is the query itself.
     package static func withoutSecrets(_ query: ArraySlice<UInt8>) -> [UInt8]? {
-        filtered(query) { !isSecret($0) }
-    }
-
-    private static let akamaiName = Array("hmac".utf8)[...]
-    private static let akamaiField = Array("~hmac=".utf8)
-
-    private static func isAkamai(_ parameter: ArraySlice<UInt8>) -> Bool {
-        var rest = parameter
-        while let tilde = rest.firstIndex(of: akamaiField[0]) {
-            if rest[tilde...].starts(with: akamaiField) { return true }
-            rest = rest[(tilde + 1)...]
-        }
-        return false
-    }
-
-    private static func filtered(
-        _ query: ArraySlice<UInt8>, _ isKept: (ArraySlice<UInt8>) -> Bool
-    ) -> [UInt8]? {
-        let ampersand = UInt8(ascii: "&")
-        var out: [UInt8] = []
-        var isWhole = true
-        var isFirst = true
-        for parameter in query.split(separator: ampersand, omittingEmptySubsequences: false) {
-            // Akamai's fields, in whatever order, are one parameter: `st=1~exp=2~acl=/*~hmac=…`.
-            let isFields = isAkamai(parameter)
-            guard isKept(isFields ? akamaiName : parameter.prefix { $0 != UInt8(ascii: "=") })
-            else {
-                isWhole = false
-                continue
+        Parameters(query).filtered { parameters, meaning in
+            switch meaning {
+            case .proof, .token, .azure: true
+            case .companion, .time: parameters.isSigned
+            case .content: false
             }
-            if !isFirst { out.append(ampersand) }
-            out += parameter
-            isFirst = false
         }
-        return isWhole ? nil : out
     }
 
-    /// Those that show that there is a signature: beside one, a time chooses nothing.
-    static let proofs = [
-        "hdnea", "hdntl", "hdnts", "hmac", "sig", "signature", "x-amz-signature",
-        "x-goog-signature",
-    ]
-    private static let proofNames = proofs.map { Array($0.utf8) }
+    /// `text`, a key, without what in it may be a secret: a query, and tokens in its path.
+    package static func redacted(key text: String) -> String {
+        let bytes = Array(text.utf8)
+        let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
+        let path = SignedPath.replacingTokens(bytes[..<end], with: Array(Redaction.mark.utf8))
+        let query = bytes[end...].dropFirst()
+        guard path != nil || withoutSecrets(query) != nil else { return text }
+        let shown =
+            withoutSecrets(query).map { kept in
+                kept + (kept.isEmpty ? [] : [0x26]) + Array(Redaction.mark.utf8)
+            } ?? Array(query)
+        return String(
+            decoding: (path ?? Array(bytes[..<end])) + (end < bytes.count ? [0x3F] + shown : []),
+            as: UTF8.self)
+    }
 
     /// Whether two URLs name one object: they differ in nothing but signatures.
     package static func isSameObject(_ left: [UInt8], _ right: [UInt8]) -> Bool {
@@ -94,31 +46,120 @@ package enum SignedQuery {
     }
 
     private static func unsigned(_ url: [UInt8]) -> [UInt8] {
-        guard let question = url.firstIndex(of: UInt8(ascii: "?")) else { return url }
-        var isSigned = false
-        let kept = filtered(url[(question + 1)...]) { name in
-            isSigned = isSigned || proofNames.contains { isEqual($0, name) }
-            return !isSignature(name)
+        let end = url.firstIndex(of: UInt8(ascii: "?")) ?? url.count
+        let path =
+            SignedPath.replacingTokens(url[..<end], with: SignedPath.mark, onlyProofs: true)
+            ?? Array(url[..<end])
+        let query = url[end...].dropFirst()
+        let kept =
+            Parameters(query).filtered { parameters, meaning in
+                switch meaning {
+                case .proof, .azure: true
+                case .companion, .time: parameters.isProved
+                case .token, .content: false
+                }
+            } ?? Array(query)
+        return path + (kept.isEmpty ? [] : [UInt8(ascii: "?")] + kept)
+    }
+}
+
+/// The parameters of one query, each with what separates it from the one before.
+private struct Parameters {
+    enum Meaning {
+        case proof, companion, time, token, content, azure
+    }
+
+    private struct Parameter {
+        /// With the separator.
+        var start: Int
+        /// Behind the separator.
+        var text: ArraySlice<UInt8>
+        var meaning: Meaning?
+    }
+
+    private let query: ArraySlice<UInt8>
+    private var all: [Parameter] = []
+    /// A signature stands in it.
+    private(set) var isProved = false
+    /// A signature or a token does.
+    private(set) var isSigned = false
+
+    private static let separators = [UInt8(ascii: "&"), UInt8(ascii: ";")]
+
+    init(_ query: ArraySlice<UInt8>) {
+        self.query = query
+        guard !query.isEmpty else { return }
+        var index = query.startIndex
+        repeat {
+            let start = index
+            if index < query.endIndex, Self.separators.contains(query[index]) { index += 1 }
+            if Self.isEscape(query[index...]) { index += 4 }
+            let end = query[index...].firstIndex { Self.separators.contains($0) } ?? query.endIndex
+            // The first one may be empty: a separator behind it is the next one's.
+            all.append(
+                Parameter(
+                    start: start, text: query[index..<end],
+                    meaning: Self.meaning(query[index..<end])))
+            index = end
+        } while index < query.endIndex
+        judge()
+    }
+
+    /// Of `&amp;`, what follows the first character.
+    private static func isEscape(_ rest: ArraySlice<UInt8>) -> Bool {
+        rest.count >= 4 && SignedNames.lowercased(rest.prefix(4)) == "amp;"
+    }
+
+    private static func meaning(_ parameter: ArraySlice<UInt8>) -> Meaning? {
+        if SignedPath.isFields(parameter) { return .proof }
+        let name = parameter.prefix { $0 != UInt8(ascii: "=") }
+        let value = parameter[name.endIndex...].dropFirst()
+        return switch SignedNames.meaning(of: name, value: value) {
+        case .proof: .proof
+        case .companion: .companion
+        case .time: .time
+        case .token: .token
+        case .content: .content
+        case nil: nil
         }
-        guard isSigned, let query = kept else { return url }
-        return url[..<question] + (query.isEmpty ? [] : [UInt8(ascii: "?")] + query)
     }
 
-    // MARK: The same as regular expressions of PostgreSQL, ignoring case
-
-    /// A query with one of the parameters that show a signature.
-    package static var proofPattern: String {
-        "[?&](?:\(proofs.joined(separator: "|")))(?:[=&]|$)|[?&][^&]*~hmac="
+    /// What parameters mean beside each other.
+    private mutating func judge() {
+        let found = all.compactMap(\.meaning)
+        guard !found.isEmpty else { return }
+        let hasProof = found.contains(.proof)
+        // A token or a hash with an end of its time is a signature, unless the time is that of another one.
+        if found.contains(.time), !hasProof {
+            for place in all.indices where [.token, .content].contains(all[place].meaning) {
+                all[place].meaning = .proof
+            }
+        }
+        isProved = all.contains { $0.meaning == .proof }
+        isSigned = isProved || found.contains(.token)
+        guard hasProof else { return }
+        let names = all.map { SignedNames.lowercased($0.text.prefix { $0 != UInt8(ascii: "=") }) }
+        guard names.contains("sig"), names.contains("sv") else { return }
+        for (place, name) in names.enumerated() where SignedNames.azure.contains(name) {
+            all[place].meaning = .azure
+        }
     }
 
-    /// Each parameter with a signature, with the `&` before it.
-    package static var signaturePattern: String { pattern(signatures) }
-
-    /// Each parameter that is left out of keys, with the `&` before it.
-    package static var secretPattern: String { pattern(signatures + tokens) }
-
-    private static func pattern(_ names: [String]) -> String {
-        let all = names + signaturePrefixes.map { $0 + "[^=&]+" }
-        return "&(?:(?:\(all.joined(separator: "|")))(?:=[^&]*)?|[^&]*~hmac=[^&]*)(?=&|$)"
+    /// The query without the parameters that `isLeftOut` names; nil where all stay.
+    func filtered(_ isLeftOut: (Parameters, Meaning) -> Bool) -> [UInt8]? {
+        guard all.contains(where: { $0.meaning != nil }) else { return nil }
+        var out: [UInt8] = []
+        var isWhole = true
+        var isFirst = true
+        for parameter in all {
+            if let meaning = parameter.meaning, isLeftOut(self, meaning) {
+                isWhole = false
+                continue
+            }
+            let start = isFirst ? parameter.text.startIndex : parameter.start
+            out += query[start..<parameter.text.endIndex]
+            isFirst = false
+        }
+        return isWhole ? nil : out
     }
 }

@@ -44,6 +44,15 @@ package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertibl
         sqlState == "40001" || sqlState == "40P01"
     }
 
+    /// The role lacks a privilege: insufficient_privilege.
+    package var isPrivilege: Bool { sqlState == "42501" }
+
+    /// There is no object of that name, a role for one: undefined_object.
+    package var isUndefinedObject: Bool { sqlState == "42704" }
+
+    /// A lock was not to be had within `lock_timeout`: lock_not_available.
+    package var isLockTimeout: Bool { sqlState == "55P03" }
+
     /// The server is gone, going or was never there: a later try may find it.
     package var isConnectionFailure: Bool {
         switch kind {

@@ -66,8 +66,8 @@ struct ListSource: Sendable {
         case report(mostFailures: Int)
         /// It is the first of two; what cannot be used is thrown.
         case check
-        /// It is the second: names are not compared again.
-        case submission
+        /// It is the second, with what the first one found: names are not compared again.
+        case submission(SharedKeys)
     }
 
     /// What a reading found.
@@ -80,6 +80,7 @@ struct ListSource: Sendable {
         var failureCount = 0
         var notices: [ListNotice] = []
         var noticeCount = 0
+        var sharedKeys = SharedKeys()
     }
 
     /// Reads the whole list and hands its assets to `take` as they come.
@@ -120,7 +121,8 @@ struct ListSource: Sendable {
         case .report(let most):
             ListReader(format: format, scratch: ScratchFile(), mostFailures: most)
         case .check: ListReader(format: format, scratch: ScratchFile())
-        case .submission: ListReader(format: format, findsRepeats: false)
+        case .submission(let sharedKeys):
+            ListReader(format: format, findsRepeats: false, sharedKeys: sharedKeys)
         }
     }
 
@@ -131,7 +133,7 @@ struct ListSource: Sendable {
             format: reader.format, name: reader.catalogName, priority: reader.priority,
             counts: reader.counts, failures: reader.failures,
             failureCount: reader.failureCount, notices: reader.notices,
-            noticeCount: reader.noticeCount)
+            noticeCount: reader.noticeCount, sharedKeys: reader.sharedKeys)
         if let problem {
             guard case .report = purpose else { throw labelled(problem) }
             reading.failures.append(problem)

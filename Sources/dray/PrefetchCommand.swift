@@ -71,7 +71,8 @@ enum PrefetchCommand {
 
         let isQuiet = arguments.flag("quiet")
         let plan = PrefetchSession.Plan(
-            source: source, assets: summary.counts.assets, titleCount: summary.counts.titles,
+            source: source, sharedKeys: summary.sharedKeys, assets: summary.counts.assets,
+            titleCount: summary.counts.titles,
             sidecars: summary.counts.sidecars, catalogName: name,
             priority: summary.priority ?? 5, notBefore: notBefore, deadline: deadline,
             titles: titles, destination: destination, reportPath: arguments.text("report"),

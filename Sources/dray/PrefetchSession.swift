@@ -1,3 +1,4 @@
+import Catalog
 import CoordinatorClient
 import Foundation
 import Glibc
@@ -14,6 +15,8 @@ final class PrefetchSession: FollowingSession {
 
     struct Plan: Sendable {
         var source: ListSource
+        /// What its first reading found.
+        var sharedKeys: SharedKeys
         /// How many assets `source` holds.
         var assets: Int
         /// How many of them are titles.
@@ -105,7 +108,7 @@ final class PrefetchSession: FollowingSession {
         // The coordinator reads one while the database takes in the one before. They are of one
         // list, which has been checked, so that it does not matter which of the two comes first.
         var sending: [Task<Result<Void, Failure>, Never>] = []
-        _ = try await plan.source.read(.submission) { assets throws(Failure) in
+        _ = try await plan.source.read(.submission(plan.sharedKeys)) { assets throws(Failure) in
             for asset in assets {
                 if draining.isDraining { throw Failure("worker.cancelled", "interrupted") }
                 guard let full = batch.add(asset) else { continue }

@@ -96,7 +96,9 @@ struct ReportWriter {
         let verified: Bool
 
         init(_ file: FilePage.StoredFile) {
-            (bytes, path, sha256) = (file.bytes, file.path, file.sha256)
+            (bytes, path, sha256) = (
+                file.bytes, SignedQuery.redacted(key: file.path), file.sha256
+            )
             url = redacted(url: file.url)
             verified = file.verified ?? false
         }

@@ -121,6 +121,14 @@ import Testing
                     + "</SegmentList>",
                 "<SegmentList><SegmentURL media=\"1.m4s\"/><SegmentURL media=\"2.m4s?a=1\"/></SegmentList>"
             ),
+            (
+                "<Period><SegmentTemplate media=\"hdntl=s/$Number$.m4s\" initialization=\"i=1/i\"/></Period>",
+                "<Period><SegmentTemplate media=\"~/$Number$.m4s\" initialization=\"i=1/i\"/></Period>"
+            ),
+            (
+                "<SegmentList><SegmentURL media=\"exp=1~hmac=s/1.m4s\"/></SegmentList>",
+                "<SegmentList><SegmentURL media=\"~/1.m4s\"/></SegmentList>"
+            ),
             ("<Location>https://o.test/t/m.mpd</Location>", ""),
         ] as [(String, String?)])
     func references(inner: String, becomes: String?) throws {

@@ -42,6 +42,9 @@ import Testing
             ("s.ts?token=s", "s.ts"), ("s.ts?v=1&Expires=2&Signature=s", "s.ts?v=1"),
             ("/v/s.ts?hdnts=exp=1~acl=/*~hmac=ab&v=1", "s.ts?v=1"), ("s.ts?acl=/*~hmac=ab", "s.ts"),
             ("s.ts?v", "s.ts?v="),
+            ("s.ts?X%2DAmz%2DSignature=s", "s.ts"), ("s.ts?v=1;sig=s", "s.ts?v=1"),
+            ("hdntl=exp=1~hmac=ab/s.ts", "~/s.ts"), ("v=1/s.ts", nil),
+            ("s.ts?md5=1", nil),
             ("s.ts?a='b'^c", "s.ts?a=%27b%27%5Ec"), ("s.ts?x=%2f", nil), ("s.ts?", nil),
             ("../w/s.ts?a=b#t=1", nil), ("dir/?a=b", "dir/index.html?a=b"),
             (

@@ -72,10 +72,11 @@ struct KeyConflictTests {
         }
     }
 
-    @Test("a new signature or token in another catalog is the same object")
+    @Test("a new signature in another catalog is the same object")
     func signatures() async throws {
         try await QueueFixture.with("key_conflict_signed") { fixture in
-            for (number, query) in ["token=a", "token=b", "Expires=1&Signature=c"].enumerated() {
+            let queries = ["Expires=1&Signature=c", "Expires=2&Signature=d", "token=a&expires=3"]
+            for (number, query) in queries.enumerated() {
                 let catalog = try await fixture.submit(
                     [Self.file("a", "http://h/m?\(query)", key: "h/m")], catalog: "c\(number)")
                 #expect(try await Self.states(catalog, fixture) == ["a": "ready"])
@@ -86,6 +87,67 @@ struct KeyConflictTests {
                     Self.file("b", "http://h/s?Expires=2&Signature=d&v=1", key: "h/s?v=1"),
                 ], catalog: "signed")
             #expect(try await Self.states(signed, fixture) == ["a": "ready", "b": "ready"])
+        }
+    }
+
+    @Test("of two catalogs with other tokens one completes; the same catalog may have a new one")
+    func tokens() async throws {
+        try await QueueFixture.with("key_conflict_tokens") { fixture in
+            func asset(_ token: String) -> AssetSubmission {
+                Self.file("dl", "http://h/dl?token=\(token)", key: "h/dl")
+            }
+            let one = try await fixture.submit([asset("aaa")], catalog: "one")
+            let grant = try await fixture.lease()
+            #expect(
+                try await fixture.report(grant.jobs.map { QueueFixture.done($0, grant) })
+                    == [.accepted])
+            try await fixture.fold()
+            #expect(try await Self.states(one, fixture) == ["dl": "completed"])
+            let jobs = try await Self.jobs(fixture)
+            let two = try await fixture.submit([asset("bbb")], catalog: "two")
+            #expect(try await Self.states(two, fixture) == ["dl": "storage.pathConflict"])
+            #expect(try await Self.jobs(fixture) == jobs)
+            _ = try await fixture.submit([asset("bbb")], catalog: "one")
+            #expect(try await Self.states(one, fixture) == ["dl": "ready"])
+        }
+    }
+
+    /// Pairs of one key, as `SignedQuery` and PostgreSQL compare them.
+    static let pairs = [
+        ("a?Expires=1&Signature=x", "a?Expires=2&Signature=y"), ("a?id=1&sig=x", "a?sig=y&id=1"),
+        ("a?hdnts=x", "a?hdnts=y"), ("a?token=x", "a?token=y"), ("a?token=x", "a"),
+        ("a?exp=1", "a?exp=2"), ("a?id=1&sig=x", "a?id=2&sig=x"), ("a//b", "a/b"),
+        ("a?X%2DAmz%2DSignature=x", "a?X-Amz-Signature=y"),
+        ("a?v=1&amp;Signature=x&amp;Expires=1", "a?v=1&amp;Signature=y&amp;Expires=2"),
+        ("a?v=1;sig=x", "a?v=1;sig=y"), ("a?v=1;sig=x", "a?v=2;sig=x"),
+        ("a?token=x&expires=1", "a?token=y&expires=2"),
+        ("a?md5=x&e=1700000000", "a?md5=y&e=1700000001"),
+        ("a?md5=x&e=1", "a?md5=y&e=1"), ("a?md5=x", "a?md5=y"),
+        ("a?token=x&Expires=1&sig=s", "a?token=y&Expires=1&sig=s"),
+        ("a?token=x&Expires=1&sig=s", "a?token=x&Expires=2&sig=t"),
+        ("a?sv=1&se=2&sp=r&sig=x", "a?sv=1&se=3&sp=r&sig=y"), ("a?se=2&sig=x", "a?se=3&sig=y"),
+        ("a?x-oss-signature=x&x-oss-process=1", "a?x-oss-signature=y&x-oss-process=2"),
+        ("a?x-oss-signature=x&x-oss-process=1", "a?x-oss-signature=y&x-oss-process=1"),
+        ("a?x-goog-credential=1&x-goog-signature=x", "a?x-goog-credential=2&x-goog-signature=y"),
+        ("a?x-goog-credential=1", "a?x-goog-credential=2"), ("a?policy=1", "a?policy=2"),
+        ("a?st=1~exp=2~hmac=ab", "a?st=2~exp=3~hmac=cd"), ("hdnts=x/a", "hdnts=y/a"),
+        ("exp=1~hmac=x/a", "exp=2~hmac=y/a"), ("token=x/a", "token=y/a"), ("a;sig=x", "a;sig=y"),
+        ("a?token=x&policy=1", "a?token=x&policy=2"),
+        ("a?txSecret=x&txTime=1", "a?txSecret=y&txTime=2"),
+        ("a?wowzatokenhash=x&wowzatokenendtime=1", "a?wowzatokenhash=y&wowzatokenendtime=2"),
+    ]
+
+    @Test("PostgreSQL and the resolver agree on what is one object", arguments: pairs)
+    func agreement(left: String, right: String) async throws {
+        let urls = [left, right].map { "http://h/\($0)" }
+        let isSame = SignedQuery.isSameObject(Array(urls[0].utf8), Array(urls[1].utf8))
+        try await QueueFixture.with("key_conflict_agreement") { fixture in
+            _ = try await fixture.submit([Self.file("a", urls[0], key: "h/a")], catalog: "one")
+            let two = try await fixture.submit(
+                [Self.file("a", urls[1], key: "h/a")], catalog: "two")
+            #expect(
+                try await Self.states(two, fixture)
+                    == ["a": isSame ? "ready" : "storage.pathConflict"])
         }
     }
 

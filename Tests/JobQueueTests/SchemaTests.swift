@@ -121,11 +121,19 @@ struct SchemaTests {
         try await server.execute(
             """
             CREATE ROLE \(owner) LOGIN; CREATE ROLE \(coordinator) LOGIN;
-            GRANT CREATE ON DATABASE \(database) TO \(owner)
+            ALTER DATABASE \(database) OWNER TO \(owner)
             """)
         // Before there is anything, it cannot make it.
-        await #expect(throws: Failure.self) {
+        await #expect {
             try await with(login(coordinator)) { try await Migrations.migrate($0) }
+        } throws: { ($0 as? Failure)?.code == "cluster.databasePrivilege" }
+        await #expect {
+            try await with(login(owner)) {
+                try await Migrations.migrate($0, grantingTo: "nosuchrole")
+            }
+        } throws: {
+            let failure = $0 as? Failure
+            return failure?.code == "input.role" && failure?.message.contains("nosuchrole") == true
         }
         try await with(login(owner)) { pool in
             try await Migrations.migrate(pool, grantingTo: coordinator)
@@ -165,6 +173,74 @@ struct SchemaTests {
         await #expect {
             try await with(login(owner)) { try await Migrations.migrate($0) }
         } throws: { ($0 as? Failure)?.code == "cluster.schemaOwner" }
+        loop.shutdown()
+    }
+
+    @Test(
+        "a schema dray with a version that a third role made is refused before any of it is called")
+    func foreignVersion() async throws {
+        let (stranger, owner) = (role("stranger"), role("owner"))
+        try await server.execute("CREATE ROLE \(stranger); CREATE ROLE \(owner) LOGIN")
+        try await server.execute(
+            """
+            CREATE SCHEMA dray AUTHORIZATION \(stranger);
+            SET ROLE \(stranger);
+            CREATE TABLE dray.schema_migration (version int PRIMARY KEY);
+            INSERT INTO dray.schema_migration VALUES (\(Migrations.currentVersion));
+            CREATE FUNCTION dray.hashtextextended(text, int) RETURNS bigint LANGUAGE plpgsql AS
+                $$ BEGIN RAISE 'called'; END $$;
+            CREATE FUNCTION dray.current_setting(text) RETURNS text LANGUAGE plpgsql AS
+                $$ BEGIN RAISE 'called'; END $$;
+            GRANT ALL ON SCHEMA dray TO PUBLIC; GRANT ALL ON ALL TABLES IN SCHEMA dray TO PUBLIC;
+            """, database: database)
+        await #expect {
+            try await with(login(owner)) { try await Migrations.migrate($0) }
+        } throws: {
+            let failure = $0 as? Failure
+            return failure?.code == "cluster.schemaOwner"
+                && failure?.message.contains("ALTER DATABASE … OWNER TO \(stranger)") == true
+        }
+        // The owner of the database may say that it is meant.
+        try await server.execute(
+            """
+            DROP FUNCTION dray.hashtextextended; DROP FUNCTION dray.current_setting;
+            ALTER DATABASE \(database) OWNER TO \(stranger)
+            """, database: database)
+        let version = try await with(login(owner)) { try await Migrations.migrate($0) }
+        #expect(version == Migrations.currentVersion)
+        loop.shutdown()
+    }
+
+    @Test("a lock that another session never gives back is waited for no longer than said")
+    func heldLock() async throws {
+        let holder = role("holder")
+        try await server.execute("CREATE ROLE \(holder) LOGIN")
+        try await with(url) { try await Migrations.migrate($0) }
+        let pool = PostgresPool(
+            PostgresConfiguration(url: login(holder)), maximumConnections: 1, on: loop)
+        try await pool.withConnection { connection in
+            _ = try await connection.query(
+                "SELECT pg_advisory_lock(hashtextextended('dray.schema.dray', 0))")
+            await #expect {
+                try await self.with(self.url) {
+                    try await Migrations.migrate($0, lockSeconds: 0.2)
+                }
+            } throws: {
+                let failure = $0 as? Failure
+                return failure?.code == "cluster.busy"
+                    && failure?.message.contains("of the role \(holder), and was for 200ms") == true
+            }
+        }
+        await pool.shutdown()
+        // Nothing of the bound is left with the connection.
+        let left = try await with(url) { pool in
+            _ = try await Migrations.migrate(pool)
+            return [
+                try await pool.query("SHOW lock_timeout").firstRow?.string(0),
+                try await pool.query("SHOW search_path").firstRow?.string(0),
+            ]
+        }
+        #expect(left == ["0", "dray, pg_catalog, pg_temp"])
         loop.shutdown()
     }
 

@@ -10,15 +10,22 @@ extension EndToEnd {
         @Test func noSignatureIsShownOrKept() async throws {
             let origin = try FaultOrigin()
             let body = Array("bytes".utf8)
-            for path in ["/a.bin", "/b.bin", "/t/0.ts"] { origin.serve(path, body) }
+            for path in [
+                "/a.bin", "/b.bin", "/t/0.ts", "/e.bin", "/exp=1~hmac=\(Self.secret)/p.bin",
+            ] { origin.serve(path, body) }
             let playlist =
                 "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\n0.ts?Signature=\(Self.secret)&Expires=9\n"
                 + "#EXT-X-ENDLIST\n"
             origin.serve("/t/main.m3u8", Array(playlist.utf8))
-            let urls = [
-                "/a.bin?token=\(Self.secret)", "/b.bin?v=1&X-Amz-Signature=\(Self.secret)",
-                "/t/main.m3u8?hdnts=exp=1~hmac=\(Self.secret)", "/lost.bin?token=\(Self.secret)",
-            ]
+            let many = (1...3).map { "/get.php?token=\(Self.secret)\($0)" }
+            origin.serve("/get.php", body)
+            let urls =
+                many + [
+                    "/exp=1~hmac=\(Self.secret)/p.bin", "/e.bin?X%2DAmz%2DSignature=\(Self.secret)",
+                    "/a.bin?token=\(Self.secret)", "/b.bin?v=1&X-Amz-Signature=\(Self.secret)",
+                    "/t/main.m3u8?hdnts=exp=1~hmac=\(Self.secret)",
+                    "/lost.bin?token=\(Self.secret)",
+                ]
             let home = try await EmbeddedHome(.current)
             let list = home.path("list.txt")
             try urls.map { origin.url($0) }.joined(separator: "\n").write(
@@ -27,6 +34,7 @@ extension EndToEnd {
             #expect(try await run.wait() == .exited(1))
             try await home.expectQuiet()
             #expect(run.errors.contains("lost.bin"))
+            #expect(run.errors.contains("3 URLs, this the first, differ in what looks like"))
             var shown = [run.output, run.errors]
             shown.append(try String(contentsOfFile: home.report, encoding: .utf8))
             for words in [["assets", "signed"], ["assets", "signed", "--json"]] {
@@ -40,7 +48,11 @@ extension EndToEnd {
 
             // Neither in names nor in what is stored, the list of checksums and the manifest included.
             let site = "\(home.edge)/127.0.0.1:\(origin.port)"
-            for name in ["a.bin", "b.bin?v=1", "t/0.ts", "t/main.m3u8", "SHA256SUMS"] {
+            let shared = try EdgeTree.files(beneath: home.edge).filter { $0.contains("get.php?~=") }
+            #expect(shared.count == 3)
+            for name in [
+                "e.bin", "~/p.bin", "a.bin", "b.bin?v=1", "t/0.ts", "t/main.m3u8", "SHA256SUMS",
+            ] {
                 #expect(FileManager.default.fileExists(atPath: "\(site)/\(name)"), "\(name)")
             }
             for name in try EdgeTree.files(beneath: home.edge) {

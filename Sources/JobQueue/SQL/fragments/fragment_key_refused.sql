@@ -1,7 +1,8 @@
 UPDATE asset a SET
     key_taken = true, state = 'failed', failure_code = 'storage.pathConflict',
     -- Of the URL nothing that may be a secret.
-    failure_message = left(t.key, 300) || ': ' || left(regexp_replace(t.holder, '[?#].*$', '?…'), 300)
+    failure_message = left(t.key, 300) || ': ' || left(regexp_replace(
+            regexp_replace(t.holder, '[?#].*$', '?…'), '{{tokenInPath}}', '\1…', 'gi'), 300)
         || ' of catalog ' || t.holder_catalog || ' is stored there',
     segments = 0, segments_done = 0, segments_failed = 0, verifies = 0, verifies_done = 0,
     verifies_failed = 0, bytes = 0, adopted_bytes = 0, retries = 0, refreshed = NULL,

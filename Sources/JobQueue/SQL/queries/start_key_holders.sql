@@ -1,6 +1,6 @@
 -- $1 catalog, whose keys are locked, $2 generation, $3 these assets only, null for all. Refuses each asset one of whose
 -- keys holds another object at the site, or is about to: of another catalog, or of what is under way or complete of
--- this one. Signatures make no other object, and of other catalogs tokens do not either.
+-- this one. Signatures make no other object; a token may.
 WITH wanted AS NOT MATERIALIZED (
     SELECT id, name, key, url, sidecars FROM asset
     WHERE catalog_id = $1::bigint AND generation = $2::int AND state IN ({{assetRefusable}})
@@ -19,8 +19,7 @@ WITH wanted AS NOT MATERIALIZED (
     JOIN catalog o ON o.id = $1::bigint AND o.site_id = e.site_id
     WHERE b.id <> c.id AND b.url <> c.url AND b.state IN ({{assetHolding}})
       AND b.generation >= CASE WHEN e.id = o.id THEN $2::int ELSE e.generation END
-      AND CASE WHEN e.id = o.id THEN {{objectOfB}} <> {{objectOfC}}
-               ELSE {{fileOfB}} <> {{fileOfC}} END
+      AND {{objectOfB}} <> {{objectOfC}}
     ORDER BY c.id, b.id
 )
 {{keyRefused}}

@@ -1,12 +1,18 @@
--- Whose the schema that this session looks names up in is, which version it has, and whether former versions of
--- Dray left their tables in public. The search path is pinned: its first entry is the schema, as an identifier.
+-- Whose the schema of the setting dray.schema is, an identifier, which version it has, and whether former versions of
+-- Dray left their tables in public.
+-- Who owns the schema owns the functions that this session calls. So it has to be a role whose rights are this one's,
+-- or who is above it in any case: the database's owner, a superuser.
 WITH pinned AS (
-    SELECT split_part(current_setting('search_path'), ',', 1) AS name
+    SELECT current_setting('dray.schema') AS name
 )
 SELECT n.name,
     to_regnamespace(n.name) IS NOT NULL AS is_there,
     coalesce((SELECT pg_has_role(s.nspowner, 'USAGE') FROM pg_namespace s
         WHERE s.oid = to_regnamespace(n.name)), true) AS is_own,
+    coalesce((SELECT pg_has_role(s.nspowner, 'USAGE') OR o.rolsuper OR o.rolname = 'pg_database_owner'
+            OR s.nspowner = (SELECT datdba FROM pg_database WHERE datname = current_database())
+        FROM pg_namespace s JOIN pg_roles o ON o.oid = s.nspowner
+        WHERE s.oid = to_regnamespace(n.name)), true) AS is_trusted,
     coalesce((SELECT pg_get_userbyid(s.nspowner)::text FROM pg_namespace s
         WHERE s.oid = to_regnamespace(n.name)), '') AS owner,
     to_regclass(n.name || '.schema_migration') IS NOT NULL AS has_version,

@@ -1,0 +1,64 @@
+import Model
+
+/// Keys of a list that URLs share which differ in signatures and tokens alone.
+///
+/// Each of their files gets a key with a hash of its own. Titles do not: their segments would still share keys.
+/// Held as 64 bits of keyed hash, new with each process: what was found by one reading of a list serves the next
+/// reading by the same process.
+package struct SharedKeys: Sendable {
+    /// Of most lists none, of others a few: those of an endpoint that is given tokens.
+    static let most = 100_000
+
+    private var hashes: Set<UInt64> = []
+
+    package init() {}
+
+    package var isEmpty: Bool { hashes.isEmpty }
+
+    static func hash(_ key: String) -> UInt64 {
+        var hasher = Hasher()
+        hasher.combine(key)
+        return UInt64(bitPattern: Int64(hasher.finalize()))
+    }
+
+    mutating func insert(_ hash: UInt64) throws(Failure) {
+        guard hashes.count < Self.most || hashes.contains(hash) else {
+            throw Failure(
+                "input.tooLarge",
+                "a list holds at most \(Self.most) groups of URLs that differ in signatures or tokens alone"
+            )
+        }
+        hashes.insert(hash)
+    }
+
+    /// Gives the files of an asset keys of their own where others of the list share theirs.
+    func separate(_ asset: inout AssetSubmission) throws(Failure) {
+        if asset.kind == .file, let key = try ownKey(asset.key, of: asset.url) {
+            if asset.name == ListReader.defaultName(asset.key) {
+                asset.name = ListReader.defaultName(key)
+            }
+            asset.key = key
+        }
+        guard let sidecars = asset.sidecars else { return }
+        for index in sidecars.indices {
+            guard let key = try ownKey(sidecars[index].key, of: sidecars[index].url) else {
+                continue
+            }
+            asset.sidecars?[index].key = key
+        }
+    }
+
+    private func ownKey(_ key: String, of url: String) throws(Failure) -> String? {
+        hashes.contains(Self.hash(key)) ? try Self.ownKey(of: url) : nil
+    }
+
+    /// The key of a URL with a hash; nil where nothing of the URL is left out of its key.
+    static func ownKey(of text: String) throws(Failure) -> String? {
+        guard
+            text.utf8.contains(where: {
+                $0 == ASCII.question || $0 == ASCII.equals || $0 == ASCII.percent
+            }), let url = try? WebURL(text), SiteKey.hidesSecrets(of: url)
+        else { return nil }
+        return try SiteKey(url, isApart: true).text
+    }
+}

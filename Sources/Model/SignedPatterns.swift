@@ -1,0 +1,50 @@
+/// What `SignedQuery.isSameObject` compares as regular expressions of PostgreSQL, which ignore case.
+///
+/// Of escapes in names only those of `-` and `_` are decoded before: with others two URLs count as two objects.
+package enum SignedPatterns {
+    private static let start = "[&;](?:amp;)?"
+    private static let end = "(?=[&;]|$)"
+    private static let value = "(?:=[^&;]*)?"
+
+    private static func any(_ names: [String]) -> String { "(?:\(names.joined(separator: "|")))" }
+
+    private static var shortTime: String {
+        "\(any(SignedNames.shortTimes))=(?:[0-9]{9,}|[0-9a-f]{8})"
+    }
+
+    private static let fields = "[^&;]*~hmac=[^&;]*"
+
+    /// A parameter that is a signature, behind its separator.
+    package static var proof: String {
+        "\(start)(?:\(any(SignedNames.proofs + SignedNames.prefixProofs))\(value)|\(fields))\(end)"
+    }
+
+    /// One that may be, where a time stands beside it.
+    package static var token: String {
+        "\(start)\(any(SignedNames.tokens + SignedNames.content))\(value)\(end)"
+    }
+
+    package static var time: String {
+        "\(start)(?:\(any(SignedNames.times))\(value)|\(shortTime))\(end)"
+    }
+
+    /// The two that make a shared access signature of Azure.
+    package static var azure: [String] { ["sig", "sv"].map { "\(start)\($0)\(value)\(end)" } }
+
+    /// All that belongs to a signature where one of these stands in a query.
+    package static func signature(besideTime: Bool, azure: Bool) -> String {
+        let names =
+            SignedNames.proofs + SignedNames.companions + SignedNames.times
+            + (besideTime ? SignedNames.tokens + SignedNames.content : [])
+            + (azure ? SignedNames.azure : [])
+        let prefixed =
+            "(?!\(any(SignedNames.choosing))(?:[=&;]|$))\(any(SignedNames.prefixes))[^=&;]+"
+        return "\(start)(?:\(any(names))\(value)|\(shortTime)|\(prefixed)\(value)|\(fields))\(end)"
+    }
+
+    /// A part of a path that is a signature, or a token as well, behind its separator.
+    package static func path(withTokens: Bool) -> String {
+        let names = SignedNames.proofs + (withTokens ? SignedNames.tokens : [])
+        return "([/;])(?:[^/;]*~hmac=[^/;]*|\(any(names))=[^/;]*)(?=[/;]|$)"
+    }
+}
