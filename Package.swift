@@ -80,7 +80,7 @@ let package = Package(
         .target(
             name: "JobQueue", dependencies: ["Model", "Postgres", "Runtime"],
             resources: [.embedInCode("SQL")], swiftSettings: settings),
-        library("CoordinatorClient", ["Model", "Curl", "EventLoop"]),
+        library("CoordinatorClient", ["Model", "Curl", "EventLoop", "Runtime"]),
         library("Coordinator", ["Model", "HTTPServer", "JobQueue", "Runtime"]),
         library(
             "Worker",
@@ -91,7 +91,10 @@ let package = Package(
             ]),
         library(
             "Embedded",
-            ["Model", "JobQueue", "Coordinator", "Storage", "Worker", "Runtime", "Transfer"]),
+            [
+                "Model", "FileSystem", "JobQueue", "Coordinator", "Storage", "Worker", "Runtime",
+                "Transfer",
+            ]),
         .target(
             name: "Benchmark",
             dependencies: [
