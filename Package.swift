@@ -81,7 +81,7 @@ let package = Package(
         .target(
             name: "JobQueue", dependencies: ["Model", "Postgres", "Runtime"],
             resources: [.embedInCode("SQL")], swiftSettings: settings),
-        library("CoordinatorClient", ["Model", "Curl", "EventLoop"]),
+        library("CoordinatorClient", ["Model", "Curl", "EventLoop", "Runtime"]),
         library("Coordinator", ["Model", "HTTPServer", "JobQueue", "Runtime"]),
         library(
             "Worker",
@@ -92,7 +92,10 @@ let package = Package(
             ]),
         library(
             "Embedded",
-            ["Model", "JobQueue", "Coordinator", "Storage", "Worker", "Runtime", "Transfer"]),
+            [
+                "Model", "FileSystem", "JobQueue", "Coordinator", "Storage", "Worker", "Runtime",
+                "Transfer",
+            ]),
         .target(
             name: "Benchmark",
             dependencies: [

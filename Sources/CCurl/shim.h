@@ -264,6 +264,28 @@ static inline const char *_Nullable dray_easy_header(
     return code == CURLHE_OK && header ? header->value : NULL;
 }
 
+/// The addresses and ports of the connection that the last request went out by; an empty text before that.
+static inline const char *_Nullable dray_easy_peer_ip(CURL *easy) {
+    char *text = NULL;
+    curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, &text);
+    return text;
+}
+static inline const char *_Nullable dray_easy_local_ip(CURL *easy) {
+    char *text = NULL;
+    curl_easy_getinfo(easy, CURLINFO_LOCAL_IP, &text);
+    return text;
+}
+static inline long dray_easy_peer_port(CURL *easy) {
+    long port = 0;
+    curl_easy_getinfo(easy, CURLINFO_PRIMARY_PORT, &port);
+    return port;
+}
+static inline long dray_easy_local_port(CURL *easy) {
+    long port = 0;
+    curl_easy_getinfo(easy, CURLINFO_LOCAL_PORT, &port);
+    return port;
+}
+
 // ---- Sockets ----
 
 /// The state of a TCP connection, one of TCP_ESTABLISHED, TCP_SYN_SENT, …; -1 for anything else.

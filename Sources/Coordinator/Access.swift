@@ -9,16 +9,26 @@ import Model
 struct Access: Sendable {
     private let expected: [UInt8]
 
-    init(token: AccessToken) { expected = Array("Bearer \(token.text)".utf8) }
+    init(token: AccessToken) { expected = Array(token.text.utf8) }
 
     /// Throws `cluster.unauthorized`.
     func check(_ request: HTTPRequest) throws(Failure) {
         guard let given = request.header("authorization") else {
             throw Failure("cluster.unauthorized", "The request carries no token.")
         }
-        guard Self.areEqual(Array(given.utf8), expected) else {
+        guard let token = Self.token(in: given), Self.areEqual(token, expected) else {
             throw Failure("cluster.unauthorized", "The request carries a wrong token.")
         }
+    }
+
+    /// The credentials of the scheme Bearer, whose name may have any case (RFC 9110, 11.1).
+    private static func token(in authorization: String) -> [UInt8]? {
+        let bytes = Array(authorization.utf8)
+        let scheme = Array("bearer ".utf8)
+        guard bytes.count > scheme.count,
+            zip(bytes, scheme).allSatisfy({ $0 == $1 || $0 | 0x20 == $1 && $0 >= 0x41 })
+        else { return nil }
+        return Array(bytes.drop { $0 != 0x20 }.drop { $0 == 0x20 })
     }
 
     /// Compares in time that depends on the lengths only.

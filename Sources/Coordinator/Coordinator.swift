@@ -79,7 +79,8 @@ package final class Coordinator: Sendable {
         try await Migrations.migrate(pool)
         let routes = Routes(
             queue: queue, signal: signal, reported: reported, cooling: cooling,
-            loadTests: loadTests, access: Access(token: configuration.token))
+            loadTests: loadTests, access: Access(token: configuration.token),
+            readiness: ReadinessProbe(queue: queue))
         let server = try listen(routes)
         let tasks = [
             Task { await self.hearOfWork() },

@@ -15,6 +15,7 @@ struct Routes: Sendable {
     let cooling: CoolingOrigins
     let loadTests: CalledLoadTests
     let access: Access
+    let readiness: ReadinessProbe
 
     // MARK: Finding the way
 
@@ -149,13 +150,11 @@ struct Routes: Sendable {
 
     /// Says whether the database answers, and to strangers no more than that.
     private func isReady() async -> HTTPResponse {
-        do {
-            _ = try await queue.hasWork()
-            return HTTPResponse.text(200, "ready\n")
-        } catch {
+        guard await readiness.isReady() else {
             return Self.response(
                 to: Failure("cluster.databaseUnreachable", "PostgreSQL does not answer."))
         }
+        return HTTPResponse.text(200, "ready\n")
     }
 
     // MARK: Catalogs

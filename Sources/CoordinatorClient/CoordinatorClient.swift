@@ -22,10 +22,13 @@ package final class CoordinatorClient: Sendable {
     private let loop: RequestLoop
     private let retrySeconds: Double
     private let timeoutSeconds: Double
+    /// Where the token is from; nil without one.
+    private let tokenSource: String?
 
     /// - Parameters:
     ///   - endpoints: http or https URLs of coordinators, separated by commas.
-    ///   - token: sent as a bearer token; without one only health checks are answered.
+    ///   - token: sent as a bearer token; without one only health checks are answered. A coordinator on this
+    ///     machine has to run as this user, root or the owner of the token's file.
     ///   - retrySeconds: how long a request that may be repeated is tried when its caller does not
     ///     say.
     ///   - timeoutSeconds: how long one request may take, a long poll's wait not counted; those that
@@ -46,6 +49,7 @@ package final class CoordinatorClient: Sendable {
         self.endpoints = parsed
         self.retrySeconds = retrySeconds
         self.timeoutSeconds = timeoutSeconds
+        tokenSource = token.map { $0.source ?? "this process" }
         var lines = ["Accept: application/json", "Content-Type: application/json", "Expect:"]
         if let token { lines.append("Authorization: Bearer \(token.text)") }
         var options = CurlEasy.Options(userAgent: "dray/\(drayVersion)")
@@ -54,7 +58,8 @@ package final class CoordinatorClient: Sendable {
         options.keepsAlive = true
         options.caFile = caFile
         loop = try RequestLoop(
-            maximumConnections: maximumConnections, options: options, headerLines: lines)
+            maximumConnections: maximumConnections, options: options, headerLines: lines,
+            peers: PeerCheck(token: token))
     }
 
     /// Cancels what is under way and joins the thread.
@@ -212,15 +217,16 @@ package final class CoordinatorClient: Sendable {
             do throws(WireFailure) {
                 let answer = try await loop.perform(request)
                 guard (200..<300).contains(answer.status) else {
-                    throw WireFailure(failure: Self.failure(answer, path), isUnsent: false)
+                    throw WireFailure(
+                        failure: explained(Self.failure(answer, path), of: endpoints[index]),
+                        isUnsent: false)
                 }
                 return answer.body
             } catch {
                 // Any of them may have done it.
                 last = WireFailure(
                     failure: error.failure, isUnsent: last.isUnsent && error.isUnsent)
-                let isDown = error.failure.code == "cluster.coordinatorUnreachable"
-                guard isDown else { throw last }
+                guard error.failure.code.isOfUnreachableCoordinator else { throw last }
                 // By whoever finds it first: the others, and those that took longer, change nothing.
                 _ = current.compareExchange(
                     expected: index, desired: (index + 1) % endpoints.count, ordering: .relaxed)
@@ -228,6 +234,18 @@ package final class CoordinatorClient: Sendable {
             }
         }
         throw last
+    }
+
+    /// Names the coordinator that refuses a token, and where that came from.
+    private func explained(_ failure: Failure, of endpoint: String) -> Failure {
+        guard failure.code == "cluster.unauthorized" else { return failure }
+        let token =
+            tokenSource.map { "the token is from \($0)" }
+            ?? "neither DRAY_TOKEN_FILE nor DRAY_TOKEN is set"
+        let message =
+            failure.message.hasSuffix(".") ? failure.message.dropLast() : failure.message[...]
+        return Failure(
+            failure.code, "\(Redaction.shown(endpoint, limit: 2_000)): \(message); \(token)")
     }
 
     /// What an answer that is not 2xx says, or, when something else than a coordinator answered,

@@ -34,6 +34,7 @@ final class RequestLoop: @unchecked Sendable {
     private let maximumConnections: Int
     private let options: CurlEasy.Options
     private let headerLines: [String]
+    private var peers: PeerCheck
     private var multi: CurlMulti?
     private var idle: [CurlEasy] = []
     private var active: [ObjectIdentifier: Exchange] = [:]
@@ -41,7 +42,8 @@ final class RequestLoop: @unchecked Sendable {
     private var isClosed = false
 
     init(
-        maximumConnections: Int, options: CurlEasy.Options, headerLines: [String]
+        maximumConnections: Int, options: CurlEasy.Options, headerLines: [String],
+        peers: PeerCheck
     ) throws(Failure) {
         do {
             try CurlGlobal.initialize()
@@ -52,6 +54,7 @@ final class RequestLoop: @unchecked Sendable {
         self.maximumConnections = maximumConnections
         self.options = options
         self.headerLines = headerLines
+        self.peers = peers
     }
 
     /// Performs a request; cancelling the task ends it with `worker.cancelled`.
@@ -101,7 +104,8 @@ final class RequestLoop: @unchecked Sendable {
         do throws(CurlError) {
             let easy = try takeEasy()
             let exchange = Exchange(
-                easy, maximumBytes: request.maximumAnswerBytes, url: request.url
+                easy, maximumBytes: request.maximumAnswerBytes, url: request.url,
+                check: { [unowned self] in peers.refusal(of: $0, url: request.url) }
             ) { [unowned self] result in
                 active[ObjectIdentifier(call)] = nil
                 idle.append(easy)
@@ -176,14 +180,19 @@ private final class Exchange: CurlEasyDelegate {
     private let completion: (Result<WireAnswer, WireFailure>) -> Void
     private var body: [UInt8] = []
     private var isTooLarge = false
+    private let check: (CurlEasy) -> Failure?
+    /// Of who answers; nothing was sent.
+    private var refusal: Failure?
 
     init(
         _ easy: CurlEasy, maximumBytes: Int, url: String,
+        check: @escaping (CurlEasy) -> Failure?,
         completion: @escaping (Result<WireAnswer, WireFailure>) -> Void
     ) {
         self.easy = easy
         self.maximumBytes = maximumBytes
         self.url = url
+        self.check = check
         self.completion = completion
     }
 
@@ -201,10 +210,18 @@ private final class Exchange: CurlEasyDelegate {
         return .proceed
     }
 
-    /// The coordinator's address is the operator's own choice.
+    /// The coordinator's address is the operator's own choice; who answers there is checked before a request.
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool { true }
 
+    func curlMaySend(_ easy: CurlEasy) -> Bool {
+        refusal = check(easy)
+        return refusal == nil
+    }
+
     func curl(_ easy: CurlEasy, finished code: CurlCode) {
+        if let refusal {
+            return finish(.failure(WireFailure(failure: refusal, isUnsent: true)))
+        }
         if code == .ok {
             return finish(.success(WireAnswer(status: easy.status, body: body)))
         }

@@ -222,6 +222,16 @@ package final class CurlEasy {
     /// a connection's socket only to the handle that opened it.
     package fileprivate(set) var localPort: Int32?
 
+    /// The two ends of that connection; nil before there is one.
+    package var ends: ConnectionEnds? {
+        guard let local = dray_easy_local_ip(handle).flatMap({ PeerAddress(String(cString: $0)) }),
+            let peer = dray_easy_peer_ip(handle).flatMap({ PeerAddress(String(cString: $0)) }),
+            let localPort = UInt16(exactly: dray_easy_local_port(handle)),
+            let peerPort = UInt16(exactly: dray_easy_peer_port(handle))
+        else { return nil }
+        return ConnectionEnds(local: local, localPort: localPort, peer: peer, peerPort: peerPort)
+    }
+
     // MARK: The answer
 
     /// The status of the last answer; 0 before there is one.
@@ -338,29 +348,6 @@ package final class CurlEasy {
             try check(dray_easy_set_resolve(handle, resolutions.list), "resolution")
         }
     }
-}
-
-/// Header lines of a request, as libcurl keeps them; confined to one loop.
-package final class CurlHeaders {
-    let list: UnsafeMutablePointer<curl_slist>
-
-    /// `lines` are "Name: value"; one with CR, LF or NUL is refused (header injection).
-    package init(_ lines: [String]) throws(CurlError) {
-        var list: UnsafeMutablePointer<curl_slist>?
-        for line in lines {
-            let isClean = !line.utf8.contains { $0 == 0x0D || $0 == 0x0A || $0 == 0 }
-            let next = isClean ? curl_slist_append(list, line) : nil
-            guard let next else {
-                curl_slist_free_all(list)
-                throw CurlError(.failedInit, "a header line with a line break")
-            }
-            list = next
-        }
-        guard let list else { throw CurlError(.failedInit, "no header line") }
-        self.list = list
-    }
-
-    deinit { curl_slist_free_all(list) }
 }
 
 // MARK: - Callbacks

@@ -35,4 +35,14 @@ package enum PeerAddress: Hashable, Sendable {
             return nil
         }
     }
+
+    package var isLoopback: Bool {
+        switch self {
+        case .v4(let bytes): bytes.first == 127
+        case .v6(let bytes):
+            bytes == Array(repeating: 0, count: 15) + [1]
+                || bytes.starts(with: Array(repeating: 0, count: 10) + [0xFF, 0xFF, 127])
+        case .other: false
+        }
+    }
 }

@@ -120,7 +120,7 @@ package final class EmbeddedPostgres: Service {
         let prefix = "data.new-"
         for name in directoryNames(state.serverDirectory) where name.hasPrefix(prefix) {
             let removal = ["rm", "-rf", "--", "\(state.serverDirectory)/\(name)"]
-            _ = try await state.user.run(removal, output: state.log)
+            _ = try await state.user.run(removal, output: state.logDescriptor)
         }
         let fresh = "\(state.serverDirectory)/\(prefix)\(getpid())"
         // trust: whoever reaches the socket is believed to be who he says. The socket lies in a
@@ -131,7 +131,7 @@ package final class EmbeddedPostgres: Service {
                 "\(binaries.directory)/initdb", "--pgdata=\(fresh)",
                 "--username=\(PostgresSettings.role)", "--auth-local=trust", "--auth-host=reject",
                 "--encoding=UTF8", "--no-locale", "--no-instructions",
-            ], output: state.log)
+            ], output: state.logDescriptor)
         if Task.isCancelled { throw Failure("worker.cancelled", "stopped while starting") }
         guard status == 0 else { throw failed("initdb ended with status \(status)") }
         guard rename(fresh, state.dataDirectory) == 0 else {
@@ -148,7 +148,7 @@ package final class EmbeddedPostgres: Service {
         // A killed server's backends keep its shared memory until they notice; then it can start.
         let orphanDeadline = ContinuousClock.now + .seconds(10)
         while true {
-            let pid = try state.user.spawn(command, output: state.log)
+            let pid = try state.user.spawn(command, output: state.logDescriptor)
             server.withLock {
                 $0 = Server(pid: pid, isChild: true, socketDirectory: socketDirectory)
             }
@@ -292,8 +292,8 @@ extension EmbeddedPostgres {
     /// The server appends, so a shorter file goes on at its new end.
     private func truncateLongLog() {
         var status = stat()
-        if fstat(state.log, &status) == 0, status.st_size > Self.logLimitBytes {
-            ftruncate(state.log, 0)
+        if fstat(state.logDescriptor, &status) == 0, status.st_size > Self.logLimitBytes {
+            ftruncate(state.logDescriptor, 0)
         }
     }
 }

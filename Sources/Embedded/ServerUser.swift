@@ -56,15 +56,6 @@ struct ServerUser: Sendable, Equatable {
         return ServerUser(name: name, uid: entry.pw_uid, gid: entry.pw_gid, isOther: true)
     }
 
-    static func accountName(of uid: uid_t) -> String {
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 16_384)
-        getpwuid_r(uid, &entry, &buffer, buffer.count, &found)
-        guard found != nil, let name = entry.pw_name else { return String(uid) }
-        return String(cString: name)
-    }
-
     /// Runs a program as this user to its end; its exit status.
     func run(_ arguments: [String], output: Int32) async throws(Failure) -> Int32 {
         do {

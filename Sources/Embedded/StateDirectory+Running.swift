@@ -1,3 +1,4 @@
+import FileSystem
 import Glibc
 import Model
 import Runtime
@@ -15,8 +16,8 @@ extension StateDirectory {
     /// A lock of a second kind says that it is so: whoever looks at it does not have to take it, and so
     /// keeps no other Dray from starting.
     func announce(_ coordinatorURL: String) throws(Failure) {
-        Self.write("\(getpid())\n\(coordinatorURL)\n", to: lock)
-        let code = FileLock.take(lock)
+        Self.write("\(getpid())\n\(coordinatorURL)\n", to: lockDescriptor)
+        let code = FileLock.take(lockDescriptor)
         guard code == 0 else { throw Self.failure("lock \(path)/lock", code) }
     }
 
@@ -25,16 +26,15 @@ extension StateDirectory {
     /// Nobody else could have announced it: the file belongs to this process's user, and the lock goes with
     /// the process that holds it. A token is thus sent to no stranger that has taken over a port.
     package static func running(in path: String) -> RunningCluster? {
-        let descriptor = Glibc.open("\(path)/lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_uid == geteuid(), FileLock.isHeld(descriptor)
+        guard let directory = try? FileDescriptor.openLocation(path),
+            let lock = try? directory.open("lock", O_RDONLY | O_NONBLOCK),
+            let status = try? lock.status(), status.kind == .regular, status.owner == geteuid(),
+            FileLock.isHeld(lock.rawValue)
         else { return nil }
-        let lines = text(of: descriptor).split(separator: "\n")
+        let lines = text(of: lock.rawValue).split(separator: "\n")
         guard lines.count == 2 else { return nil }
-        return RunningCluster(coordinatorURL: String(lines[1]), tokenFile: tokenFile(of: path))
+        return RunningCluster(
+            coordinatorURL: String(lines[1]), tokenFile: TokenFile(in: directory, of: path))
     }
 
     /// What `lock` says: a process id and, of a cluster that was announced, its URL; a line each.

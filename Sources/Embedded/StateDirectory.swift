@@ -1,3 +1,4 @@
+import FileSystem
 import Glibc
 package import Model
 import Runtime
@@ -11,17 +12,20 @@ package final class StateDirectory: Sendable {
     /// Absolute, without symlinks.
     package let path: String
     let user: ServerUser
+    /// What is made and opened by name, is in here, wherever its path leads by then.
+    private let directory: FileDescriptor
     /// Of the file `lock`, opened for reading and writing.
-    let lock: Int32
+    private let lock: FileDescriptor
     /// stdout and stderr of the server; opened for appending.
-    let log: Int32
+    private let log: FileDescriptor
+
+    var logDescriptor: Int32 { log.rawValue }
+    var lockDescriptor: Int32 { lock.rawValue }
 
     var serverDirectory: String { "\(path)/postgresql" }
     var dataDirectory: String { "\(path)/postgresql/data" }
     package var logPath: String { "\(path)/postgresql.log" }
-    package var tokenFile: TokenFile { Self.tokenFile(of: path) }
-
-    static func tokenFile(of path: String) -> TokenFile { TokenFile(path: "\(path)/token") }
+    package var tokenFile: TokenFile { TokenFile(in: directory, of: path) }
 
     /// Where state goes when nothing is said: `/var/lib/dray` for root, because the server's user
     /// has to reach it; else `$XDG_STATE_HOME/dray`, which is `~/.local/state/dray` by default.
@@ -52,73 +56,60 @@ package final class StateDirectory: Sendable {
 
     private init(_ given: String, user: ServerUser) throws(Failure) {
         self.user = user
-        path = try Self.makeDirectory(given, isForOther: user.isOther)
-        try Self.checkOwner(of: path)
-        lock = try Self.takeLock("\(path)/lock", of: path)
-        let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW
-        log = Glibc.open("\(path)/postgresql.log", flags, 0o600)
-        // Everything is initialized here, so deinit gives the lock back.
-        guard log >= 0 else { throw Self.failure("open \(path)/postgresql.log", errno) }
+        let (opened, path) = try Self.makeDirectory(given, isForOther: user.isOther)
+        (directory, self.path) = (opened, path)
+        lock = try Self.takeLock(in: opened, of: path)
+        log = try Self.asFailure("open \(path)/postgresql.log") { () throws(SystemError) in
+            try opened.open("postgresql.log", O_WRONLY | O_CREAT | O_APPEND, mode: 0o600)
+        }
     }
 
-    deinit {
-        close(log)
-        close(lock)
-    }
-
-    /// `mkdir -p`, then the path without symlinks.
+    /// `mkdir -p`; answers with the path without symlinks. Who may write to the directory could put another token or
+    /// database there, so it is checked as it is open.
     private static func makeDirectory(
         _ given: String, isForOther: Bool
-    ) throws(Failure) -> String {
-        var path = given.hasPrefix("/") ? "" : "."
-        let components = given.split(separator: "/", omittingEmptySubsequences: true)
-        for (index, component) in components.enumerated() {
-            path += (path.isEmpty || path != "." ? "/" : "/") + component
-            // Under root the server's user has to pass through, and needs no more.
-            let isLast = index == components.count - 1
-            let mode: mode_t = !isLast ? 0o755 : isForOther ? 0o711 : 0o700
-            if mkdir(path, mode) != 0, errno != EEXIST { throw failure("make \(path)", errno) }
+    ) throws(Failure) -> (FileDescriptor, String) {
+        // Under root the server's user has to pass through, and needs no more.
+        let mode: UInt32 = isForOther ? 0o711 : 0o700
+        let (location, status, path) = try asFailure("make \(given)") { () throws(SystemError) in
+            let location = try FileDescriptor.makeDirectories(given, mode: mode)
+            return (location, try location.status(), try location.path())
         }
-        guard let resolved = realpath(path.isEmpty ? "/" : path, nil) else {
-            throw failure("open \(given)", errno)
-        }
-        defer { free(resolved) }
-        return String(cString: resolved)
-    }
-
-    /// Who may write to the directory could put another token or database there.
-    private static func checkOwner(of path: String) throws(Failure) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { throw failure("open \(path)", errno) }
-        guard status.st_uid == geteuid() else {
+        guard status.owner == geteuid() else {
             throw Failure(
                 "input.destination",
-                "the state \(path) belongs to the user \(ServerUser.accountName(of: status.st_uid)); "
+                "the state \(path) belongs to the user \(accountName(of: status.owner)); "
                     + "run dray as that user, or use another --state")
         }
-        guard status.st_mode & 0o022 == 0 else {
+        guard status.permissions & 0o022 == 0 else {
             throw Failure(
                 "input.destination",
                 "others may write to the state \(path) (mode "
-                    + "\(String(status.st_mode & 0o7777, radix: 8))); use another --state, or, if nobody "
+                    + "\(String(status.permissions, radix: 8))); use another --state, or, if nobody "
                     + "else has, run: chmod go-w '\(path)'")
         }
+        let directory = try asFailure("open \(path)") { () throws(SystemError) in
+            try location.openDirectory(".")
+        }
+        return (directory, path)
     }
 
-    private static func takeLock(_ lockPath: String, of path: String) throws(Failure) -> Int32 {
-        let lock = Glibc.open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard lock >= 0 else { throw failure("open \(lockPath)", errno) }
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            defer { close(lock) }
-            guard errno == EWOULDBLOCK else { throw failure("lock \(lockPath)", errno) }
-            let holder = text(of: lock).prefix { ("0"..."9").contains($0) }
+    private static func takeLock(
+        in directory: FileDescriptor, of path: String
+    ) throws(Failure) -> FileDescriptor {
+        let lock = try asFailure("open \(path)/lock") { () throws(SystemError) in
+            try directory.open("lock", O_RDWR | O_CREAT, mode: 0o600)
+        }
+        guard flock(lock.rawValue, LOCK_EX | LOCK_NB) == 0 else {
+            guard errno == EWOULDBLOCK else { throw failure("lock \(path)/lock", errno) }
+            let holder = text(of: lock.rawValue).prefix { ("0"..."9").contains($0) }
             throw Failure(
                 "cluster.stateInUse",
                 "the state \(path) is in use by "
                     + (holder.isEmpty ? "another dray" : "the dray with process id \(holder)"))
         }
         // Only for the message above; the lock itself is what counts.
-        write("\(getpid())\n", to: lock)
+        write("\(getpid())\n", to: lock.rawValue)
         return lock
     }
 
@@ -130,22 +121,25 @@ package final class StateDirectory: Sendable {
 
     /// Makes `postgresql/` for the server's user alone, and checks that this user gets there.
     private func prepareServerDirectory() async throws(Failure) {
-        if mkdir(serverDirectory, 0o700) == 0 {
-            guard !user.isOther || lchown(serverDirectory, user.uid, user.gid) == 0 else {
+        let name = "postgresql"
+        let isNew = try Self.asFailure("make \(serverDirectory)") { () throws(SystemError) in
+            try directory.makeDirectory(named: name, mode: 0o700)
+        }
+        if isNew, user.isOther {
+            let code = fchownat(
+                directory.rawValue, name, user.uid, user.gid, AT_SYMLINK_NOFOLLOW)
+            guard code == 0 else {
                 throw Self.failure("give \(serverDirectory) to \(user.name)", errno)
             }
-        } else if errno != EEXIST {
-            throw Self.failure("make \(serverDirectory)", errno)
         }
-        var status = stat()
-        guard lstat(serverDirectory, &status) == 0 else {
-            throw Self.failure("open \(serverDirectory)", errno)
+        let status = try Self.asFailure("open \(serverDirectory)") { () throws(SystemError) in
+            try directory.status(of: name)
         }
-        guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == user.uid else {
-            let owner = ServerUser.accountName(of: status.st_uid)
+        guard status.kind == .directory, status.owner == user.uid else {
+            let owner = accountName(of: status.owner)
             // Versions before ran the server as `postgres`.
             let change =
-                user.isOther && status.st_mode & S_IFMT == S_IFDIR
+                user.isOther && status.kind == .directory
                 ? "; if it is Dray's own and no server runs on it, run: "
                     + "chown -R \(user.name): '\(serverDirectory)'" : ""
             throw Failure(
@@ -157,7 +151,7 @@ package final class StateDirectory: Sendable {
         try openForTraversal()
         // The user itself is asked, for groups and access lists count as much as mode bits.
         let test = ["test", "-w", serverDirectory, "-a", "-x", serverDirectory]
-        guard try await user.run(test, output: log) == 0 else {
+        guard try await user.run(test, output: log.rawValue) == 0 else {
             throw Failure(
                 "input.destination",
                 "the user \(user.name), which PostgreSQL runs as under root, cannot reach "
@@ -167,12 +161,17 @@ package final class StateDirectory: Sendable {
 
     /// Lets the server's user pass through a state directory that is root's own, `mktemp -d`'s say.
     private func openForTraversal() throws(Failure) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { throw Self.failure("open \(path)", errno) }
-        guard status.st_uid == geteuid(), status.st_mode & 0o001 == 0 else { return }
-        guard chmod(path, (status.st_mode & 0o7777) | 0o011) == 0 else {
-            throw Self.failure("change the mode of \(path)", errno)
+        try Self.asFailure("change the mode of \(path)") { () throws(SystemError) in
+            let status = try directory.status()
+            guard status.owner == geteuid(), status.permissions & 0o001 == 0 else { return }
+            try directory.setPermissions(status.permissions | 0o011)
         }
+    }
+
+    static func asFailure<Value>(
+        _ action: String, _ body: () throws(SystemError) -> Value
+    ) throws(Failure) -> Value {
+        do throws(SystemError) { return try body() } catch { throw failure(action, error.code) }
     }
 
     static func failure(_ action: String, _ code: Int32) -> Failure {

@@ -28,8 +28,12 @@ package final class OutputFile: Sendable {
     }
 
     private init(special path: String) throws(OutputFileError) {
+        let own = try FileLocation.ownDescriptor(path)
         descriptor = try OutputFileError.wrap { () throws(SystemError) in
-            try FileDescriptor.open(path, O_WRONLY | O_NOCTTY)
+            guard let own else { return try FileDescriptor.open(path, O_WRONLY | O_NOCTTY) }
+            // Opened anew, a file would be written to from its start.
+            return FileDescriptor(
+                owning: try retrying("dup \(own)") { fcntl(own, F_DUPFD_CLOEXEC, 3) })
         }
         temporary = nil
     }
@@ -211,8 +215,28 @@ package struct FileLocation: Sendable {
 
     /// Follows the symlinks that `path` ends in, one by one; those on the way the system follows.
     ///
-    /// Nil for a pipe, a socket or a device. Throws for a directory.
+    /// Nil for a pipe, a socket or a device, and for what a process has open (`/dev/stdout`). Throws for a directory.
     package static func ofFile(_ path: String) throws(OutputFileError) -> FileLocation? {
+        switch try target(of: path) {
+        case .file(let location): location
+        case .descriptor, .special: nil
+        }
+    }
+
+    /// Which of this process's descriptors a path leads to: `/dev/stdout` to 1. Nil for another path.
+    static func ownDescriptor(_ path: String) throws(OutputFileError) -> Int32? {
+        guard case .descriptor(let number) = try target(of: path) else { return nil }
+        return number
+    }
+
+    private enum Target {
+        case file(FileLocation)
+        /// Nil for one of another process.
+        case descriptor(Int32?)
+        case special
+    }
+
+    private static func target(of path: String) throws(OutputFileError) -> Target {
         let target = try? FileStatus.of(path)
         guard target?.kind != .directory else {
             throw .directory
@@ -220,14 +244,17 @@ package struct FileLocation: Sendable {
         var path = path
         for _ in 0...mostSymlinks {
             var location = try FileLocation(unresolved: path)
-            guard let status = try location.status() else { return location }
+            guard let status = try location.status() else { return .file(location) }
             guard status.kind == .symbolicLink || status.kind == .other else {
                 location.permissions = status.permissions
-                return location
+                return .file(location)
             }
             guard !location.isForeign(status) else { throw .foreign }
-            // What a link of /proc leads to has no name.
-            if target?.kind == .other { return nil }
+            // What a link of /proc leads to has no name, or not that one.
+            if status.kind == .symbolicLink, location.isOfProcess {
+                return .descriptor(location.isOfThisProcess ? Int32(location.name) : nil)
+            }
+            if target?.kind == .other { return .special }
             let link = try OutputFileError.wrap { () throws(SystemError) in
                 try location.directory.symlinkTarget(of: location.name)
             }
@@ -253,6 +280,20 @@ package struct FileLocation: Sendable {
             // Sticky, and written to by others.
             return (directory, status.permissions & 0o1002 == 0o1002, status.owner)
         }
+    }
+
+    /// Links in `/proc` lead to what a process has open, whatever their text says.
+    private var isOfProcess: Bool {
+        var system = statfs()
+        return fstatfs(directory.rawValue, &system) == 0 && Int(system.f_type) == PROC_SUPER_MAGIC
+            && Int32(name) != nil
+    }
+
+    private var isOfThisProcess: Bool {
+        guard let own = try? FileStatus.of("/proc/self/fd"),
+            let there = try? directory.status()
+        else { return false }
+        return own.identity == there.identity
     }
 
     /// Nil where nothing is there.

@@ -155,8 +155,9 @@ package struct RequestHead {
 extension HTTPRequest {
     /// The request of a head, without its body; nil when the path or the query cannot be decoded.
     init?(_ head: RequestHead, from peer: Peer) {
+        guard let target = Self.originForm(of: head.target) else { return nil }
         // As bytes: a combining mark behind a delimiter would hide it.
-        let parts = head.target.utf8.split(
+        let parts = target.utf8.split(
             separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
         let path = String(Substring(parts[0]))
         guard let segments = PercentCoding.segments(of: path) else { return nil }
@@ -172,6 +173,25 @@ extension HTTPRequest {
         self.init(
             method: head.method, path: path, segments: segments, query: query,
             headers: head.headers, remoteAddress: peer.text, isLoopbackPeer: peer.isLoopback)
+    }
+
+    /// The path and query of a target that names its host as well, as requests to proxies do (RFC 9112, 3.2.2): the
+    /// host does not matter, as the header Host does not. Nil where it names none.
+    private static func originForm(of target: String) -> String? {
+        let bytes = target.utf8
+        let scheme = bytes.prefix { $0 != UInt8(ascii: ":") }
+        guard ["http", "https"].contains(String(Substring(scheme)).lowercased()) else {
+            return target
+        }
+        let rest = bytes.dropFirst(scheme.count)
+        guard rest.starts(with: "://".utf8) else { return target }
+        let authority = rest.dropFirst(3)
+        let end = authority.firstIndex { "/?#".utf8.contains($0) } ?? authority.endIndex
+        guard let first = authority[..<end].first, first != UInt8(ascii: ":"),
+            !authority[..<end].contains(UInt8(ascii: "@"))
+        else { return nil }
+        let path = String(Substring(authority[end...]))
+        return path.hasPrefix("/") ? path : "/" + path
     }
 
     /// Decodes a part of a query, in which a plus is a blank.

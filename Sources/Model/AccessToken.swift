@@ -4,6 +4,10 @@
 /// to come from to hold 128 bits. No description of it, and no message about it, has its text.
 package struct AccessToken: Sendable, Equatable {
     package let text: String
+    /// The user whose file it was read from, who knows it anyway; nil for one that came from no file.
+    package var owner: UInt32?
+    /// What it was read from, for messages: a variable, a file.
+    package var source: String?
 
     /// The most characters; the least depends on the alphabet.
     package static let maximumLength = 1_024
@@ -31,6 +35,8 @@ package struct AccessToken: Sendable, Equatable {
         }
         self.text = text
     }
+
+    package static func == (one: AccessToken, other: AccessToken) -> Bool { one.text == other.text }
 
     private init(digits: [UInt64]) {
         text = digits.map { word in
@@ -65,7 +71,7 @@ package struct AccessToken: Sendable, Equatable {
     }
 
     private static func refusal(_ reason: String) -> Failure {
-        Failure("input.token", "The token is refused: \(reason).")
+        Failure("input.token", "The token is refused: \(reason)")
     }
 }
 

@@ -157,7 +157,9 @@ extension FailureCode {
             "Two URLs are stored under one name, or one's file is another's folder; keep one. "
                 + "Those that differ in tokens go into one list."
         ),
-        row(505, "storage.pathRefused", .never, "The site cannot have that path; check the URL."),
+        row(
+            505, "storage.pathRefused", .never,
+            "The site cannot have that path; check the URL, or the symlink that the message names."),
         row(506, "storage.unreachable", .never, "The worker does not know this kind of storage."),
         row(
             507, "storage.quota", .siteFault,
@@ -190,7 +192,9 @@ extension FailureCode {
             "Workers died with it; look at what its URL serves. `dray catalog retry` tries it alone."
         ),
         // 7xx: the cluster.
-        row(700, "cluster.coordinatorUnreachable", .attempts(5), "Check DRAY_COORDINATOR."),
+        row(
+            700, "cluster.coordinatorUnreachable", .attempts(5),
+            "Start the coordinator, or set DRAY_COORDINATOR to the URL of one that runs."),
         row(
             701, "cluster.databaseUnreachable", .attempts(5),
             "Check that PostgreSQL is up and has that database."),
@@ -202,7 +206,7 @@ extension FailureCode {
             706, "cluster.portInUse", .never, "Another process listens there; choose another port."),
         row(
             707, "cluster.stateInUse", .never,
-            "Wait for its end, choose another --state or, if it is `dray up`, set the variables that it printed."
+            "Wait for its end, choose another --state or, if it is `dray up`, use it: set the variables that it printed."
         ),
         row(
             708, "cluster.postgresFailed", .never,
@@ -224,6 +228,10 @@ extension FailureCode {
         row(
             715, "cluster.databasePrivilege", .never,
             "Run `dray database migrate --grant ROLE` as the schema's owner, ROLE being this one."),
+        row(
+            716, "cluster.foreignCoordinator", .attempts(5),
+            "If it is your coordinator, make its user the owner of the token's file; else use another port."
+        ),
     ]
 
     private static func row(

@@ -13,8 +13,13 @@ package struct FailureCode: Hashable, Sendable, RawRepresentable {
 
     /// Whether the cluster cannot answer at the moment, whatever was asked for: asked again later, it may.
     package var isOfUnavailableCluster: Bool {
-        ["cluster.coordinatorUnreachable", "cluster.databaseUnreachable", "cluster.busy"]
-            .contains(rawValue)
+        isOfUnreachableCoordinator
+            || ["cluster.databaseUnreachable", "cluster.busy"].contains(rawValue)
+    }
+
+    /// Whether no coordinator of the cluster was there; another one may be.
+    package var isOfUnreachableCoordinator: Bool {
+        ["cluster.coordinatorUnreachable", "cluster.foreignCoordinator"].contains(rawValue)
     }
 
     /// The row of the table; a name that is not in the table answers as `internal.unknown`.

@@ -110,7 +110,9 @@ package struct CommandParser: Sendable {
             arguments.values[name] = []
             return
         }
-        guard let value = inlineValue ?? rest.popFirst() else {
+        // The next option is not meant as the value; `--name=--value` can say so.
+        let isNextOption = command.options.contains { "--\($0.name)" == rest.first }
+        guard let value = inlineValue ?? (isNextOption ? nil : rest.popFirst()) else {
             throw UsageError("--\(name) needs a value", hint: "Write --\(name) \(placeholder).")
         }
         try check(value, of: option)

@@ -21,10 +21,29 @@ struct ParentDirectories {
         do throws(SystemError) {
             result = .success(try openOrMake(path))
         } catch {
-            result = .failure(Failure(error))
+            result = .failure(symlinkFailure(path, error) ?? Failure(error))
         }
         opened[path] = result
         return result
+    }
+
+    /// What a symlink on the way to `path` means; nil where there is none.
+    private func symlinkFailure(_ path: String, _ error: SystemError) -> Failure? {
+        guard [ELOOP, ENOTDIR].contains(error.code) else { return nil }
+        var (parent, way) = (root, "")
+        for component in pathComponents(of: path) {
+            let name = String(component)
+            way += way.isEmpty ? name : "/" + name
+            if let target = try? parent.symlinkTarget(of: name) {
+                return Failure(
+                    "storage.pathRefused",
+                    "\(withoutQuery(way)) is a symlink to \(withoutQuery(target)); files are stored through "
+                        + "no symlink below a site. Put a directory or a bind mount in its place")
+            }
+            guard let next = try? parent.openDirectory(name) else { return nil }
+            parent = next
+        }
+        return nil
     }
 
     private mutating func openOrMake(_ path: String) throws(SystemError) -> FileDescriptor {

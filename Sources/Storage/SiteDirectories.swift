@@ -88,24 +88,35 @@ final class SiteDirectories: Sendable {
             directory = try parent.openDirectory(name)
             status = try directory.status()
         } catch {
-            guard [ELOOP, ENOTDIR].contains(error.code) else { throw Failure(error) }
-            throw Failure(
-                "storage.foreignDirectory",
-                "\(path) is no directory; move it away, and Dray makes its own")
+            let there = try? parent.status(of: name)
+            if [ELOOP, ENOTDIR].contains(error.code), there?.kind != .directory {
+                throw Failure(
+                    "storage.foreignDirectory",
+                    "\(path) is no directory; move it away, and Dray makes its own")
+            }
+            // Another user's with mode 0700 cannot even be opened.
+            if error.code == EACCES, let there, !isOwn(there) { throw foreign(path, there, top) }
+            throw Failure(error)
         }
-        guard status.owner == geteuid(), status.permissions & 0o077 == 0 else {
-            throw foreign(path, status, top)
-        }
+        guard isOwn(status) else { throw foreign(path, status, top) }
         return directory
+    }
+
+    /// The worker's user can work in it, and nobody else.
+    private static func isOwn(_ status: FileStatus) -> Bool {
+        status.owner == geteuid() && status.permissions & 0o777 == 0o700
     }
 
     private static func foreign(_ path: String, _ status: FileStatus, _ top: String) -> Failure {
         let user = geteuid()
+        let mode = "chmod -R u+rwX,go= '\(top)'"
+        let commands =
+            status.owner == user
+            ? "run: \(mode)" : "run as root: chown -R \(user) '\(top)' && \(mode)"
         return Failure(
             "storage.foreignDirectory",
             "\(path) belongs to user \(status.owner) with mode "
                 + "\(String(status.permissions, radix: 8)); the worker runs as user \(user) and needs it "
-                + "for itself. If it is Dray's own, run as root: chown -R \(user) '\(top)' && "
-                + "chmod -R go= '\(top)'")
+                + "for itself. If it is Dray's own, \(commands)")
     }
 }

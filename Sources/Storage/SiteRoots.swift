@@ -56,10 +56,31 @@ package struct SiteRoots: Sendable {
         guard (try? FileStatus.of(text).kind) == .directory else {
             throw refuse("is not a directory")
         }
+        guard canBeWritten(text) else {
+            throw refuse(
+                "cannot be written by the user \(geteuid()), nor can a directory in it; run: chown or chmod it"
+            )
+        }
         let named = try? StorageURL(directory: path)
         return Root(
             names: named == resolved ? [resolved] : [named, resolved].compactMap(\.self),
             directory: RootDirectory(path: resolved.path, isMade: false))
+    }
+
+    /// Whether this user may write to a directory or to one in it, which sites may be. A file system that is read-only
+    /// may be mounted anew meanwhile.
+    private static func canBeWritten(_ path: String) -> Bool {
+        func isWritable(_ path: String) -> Bool {
+            faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0 || errno == EROFS
+        }
+        if isWritable(path) { return true }
+        guard let directory = try? FileDescriptor.open(path, O_RDONLY | O_DIRECTORY),
+            let names = try? directory.names()
+        else { return false }
+        return names.contains { name in
+            (try? FileStatus.of("\(path)/\(name)").kind) == .directory
+                && isWritable("\(path)/\(name)")
+        }
     }
 
     /// What coordinators are told; nil for any site.
@@ -137,12 +158,34 @@ struct SitePlace: Sendable {
             return below.isEmpty ? opened : try openOrMake(in: opened)
         } catch {
             let isOfOperator = root.isMade && below.isEmpty
-            guard !isOfOperator, [EXDEV, ELOOP].contains(error.code) else { throw Failure(error) }
+            guard !isOfOperator, [EXDEV, ELOOP].contains(error.code) else {
+                throw danglingLink() ?? Failure(error)
+            }
             throw Failure(
                 "storage.outsideRoots",
                 "\(path): a symlink stands in the way, which leads outside of the root \(root.path)"
             )
         }
+    }
+
+    /// A symlink on the way that leads nowhere, or in a circle; nil where there is none.
+    private func danglingLink() -> Failure? {
+        var way = ""
+        for component in pathComponents(of: path) {
+            way += "/" + component
+            guard let above = try? FileDescriptor.openLocation("/" + directory(of: way)),
+                let target = try? above.symlinkTarget(of: String(component))
+            else { continue }
+            do throws(SystemError) {
+                _ = try FileStatus.of(way)
+            } catch {
+                return Failure(
+                    "storage.pathRefused",
+                    "\(way) is a symlink to \(target): \(error.reason). Make what it leads to, or remove it"
+                )
+            }
+        }
+        return nil
     }
 
     private func openOrMake(in root: FileDescriptor) throws(SystemError) -> FileDescriptor {

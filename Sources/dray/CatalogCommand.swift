@@ -6,7 +6,8 @@ import Runtime
 enum CatalogCommand {
     static let command = Command(
         "catalog", summary: "Check a list; cancel, retry, reprioritise or reschedule catalogs.",
-        discussion: ClusterCall.place,
+        discussion:
+            "\(ClusterCall.place) With --state it asks the private cluster of that directory.",
         subcommands: [
             CatalogCheckCommand.command,
             change(
@@ -42,9 +43,12 @@ enum CatalogCommand {
         operands: [
             CommandOperand("CATALOG", help: "Its number or name, as `dray status` lists them.")
         ],
-        options: [TimeOptions.notBefore, TimeOptions.deadline, site, ClusterCall.json]
+        options: [
+            TimeOptions.notBefore, TimeOptions.deadline, site, CommonOptions.state,
+            ClusterCall.json,
+        ]
     ) { arguments in
-        await ClusterCall.run { client in
+        await ClusterCall.run(arguments, isCheck: true) { client in
             var selection = try selection(.reschedule, arguments)
             selection.notBefore = try TimeOptions.time("not-before", arguments, none: 0)
             selection.deadline = try TimeOptions.time("deadline", arguments, none: 0)
@@ -77,11 +81,12 @@ enum CatalogCommand {
                 CommandOption(
                     "code", .text(placeholder: "CODE"),
                     help: "Only what failed with this code: origin.http.404."),
-                ClusterCall.json,
+                CommonOptions.state, ClusterCall.json,
             ]
         ) { arguments in
-            await ClusterCall.run { client in
-                let selection = try selection(action, arguments)
+            await ClusterCall.run(
+                arguments, isCheck: true, asking: { try selection(action, arguments) }
+            ) { selection, client in
                 let answer = try await client.apply(
                     selection, retrySeconds: ClusterCall.retrySeconds)
                 return try ClusterCall.show(answer, arguments) { text(answer, action) }
@@ -100,7 +105,11 @@ enum CatalogCommand {
         if name == "all" {
             guard selection.failureCode != nil, selection.asset == nil else {
                 throw UsageError(
-                    "all catalogs at once", hint: "Say with --code what of them; or name one.")
+                    "`all` stands for what failed with one code in every catalog, and "
+                        + (selection.failureCode == nil ? "--code is missing" : "takes no --asset"),
+                    hint:
+                        "Write `dray catalog \(action.rawValue) all --code CODE`, or name one catalog."
+                )
             }
         } else if let number = Int64(name), number > 0 {
             selection.catalog = CatalogReference(CatalogID(number))

@@ -41,7 +41,7 @@ extension ClusterCall {
             try await client.readiness(retrySeconds: 0)
             return false
         } catch {
-            return error.code == "cluster.coordinatorUnreachable"
+            return error.code.isOfUnreachableCoordinator
         }
     }
 
@@ -50,7 +50,7 @@ extension ClusterCall {
         _ statePath: String,
         _ body: @escaping @Sendable (CoordinatorClient) async throws -> String
     ) async throws -> ExitCode {
-        let cluster = try await EmbeddedCluster.prepare(
+        let cluster = try await ClusterVariables.prepare(
             EmbeddedCluster.Configuration(
                 statePath: statePath, workers: 0,
                 connectionsPerWorker: CommonOptions.defaultConnections, address: "127.0.0.1",

@@ -61,12 +61,12 @@ enum ClusterCall {
     /// As above, with what the command line asks for: read before any cluster is started.
     static func run<Asked: Sendable>(
         _ arguments: Arguments, _ state: CommandOption = CommonOptions.state,
-        asking: () throws -> Asked,
+        isCheck: Bool = false, asking: () throws -> Asked,
         _ body: @escaping @Sendable (Asked, CoordinatorClient) async throws -> String
     ) async -> ExitCode {
         do {
             let asked = try asking()
-            return await run(arguments, state) { try await body(asked, $0) }
+            return await run(arguments, state, isCheck: isCheck) { try await body(asked, $0) }
         } catch {
             return Console.fail(error)
         }

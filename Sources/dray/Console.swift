@@ -35,10 +35,15 @@ enum Console {
     /// Tells of an error and what to do about it, and says how the process ends.
     static func fail(_ error: any Error) -> ExitCode {
         if let error = error as? UsageError { return fail(error) }
+        if let error = error as? HintedFailure { return fail(error.failure, hint: error.hint) }
         let failure = error as? Failure ?? Failure("worker.internal", "\(error)")
         if failure.code == "worker.cancelled" { return .interrupted }
+        return fail(failure, hint: failure.code.row.hint + "\n")
+    }
+
+    private static func fail(_ failure: Failure, hint: String) -> ExitCode {
         let what = "\(printable(Redaction.message(failure.message))) (\(failure.code))"
-        writeAll("dray: \(what)\n\(failure.code.row.hint)\n", to: STDERR_FILENO)
+        writeAll("dray: \(what)\n\(hint)", to: STDERR_FILENO)
         return exitCode(of: failure.code)
     }
 

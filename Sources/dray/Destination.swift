@@ -70,6 +70,13 @@ struct Destination: Sendable {
         return String(cString: path)
     }
 
+    private static func linkTarget(_ path: String) -> String? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(path, &buffer, buffer.count)
+        guard count > 0 else { return nil }
+        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     /// `path` with the symlinks of what exists of it resolved, so that a directory is one site
     /// whatever way leads to it. Throws when it cannot be written; leaves nothing behind.
     private static func checked(_ path: String, given: String) throws(Failure) -> String {
@@ -77,12 +84,20 @@ struct Destination: Sendable {
         var missing = ""
         var status = stat()
         while stat(existing, &status) != 0 {
-            let isMissing = errno == ENOENT
+            let code = errno
+            let isMissing = code == ENOENT
             // A dangling symlink is not there for stat, but in the way of mkdir.
             guard isMissing, lstat(existing, &status) != 0, existing != "/" else {
+                if let target = linkTarget(existing) {
+                    throw Failure(
+                        "input.destination",
+                        "--to \(printable(given)): \(printable(existing)) is a symlink to "
+                            + "\(printable(target)): \(systemErrorText(code)); "
+                            + "make what it leads to, or remove it")
+                }
                 throw Failure(
                     "input.destination",
-                    "--to \(printable(given)): \(systemErrorText(isMissing ? ENOENT : errno))")
+                    "--to \(printable(given)): \(systemErrorText(code))")
             }
             let slash = existing.lastIndex(of: "/") ?? existing.startIndex
             missing = existing[slash...] + missing

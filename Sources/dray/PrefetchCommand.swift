@@ -86,7 +86,7 @@ enum PrefetchCommand {
         }
         var configuration = try configuration(arguments)
         configuration.roots = try destination.roots
-        let cluster = try await EmbeddedCluster.prepare(configuration)
+        let cluster = try await ClusterVariables.prepare(configuration)
         let session = PrefetchSession(plan, display: display) {
             try CoordinatorClient(endpoints: cluster.coordinatorURL, token: cluster.token)
         }

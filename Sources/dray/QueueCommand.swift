@@ -7,7 +7,7 @@ enum QueueCommand {
     static let command = Command(
         "queue", summary: "Show, pause, resume or drain the queues of a cluster.",
         discussion: """
-            Without a command, lists the queues. \(ClusterCall.anyPlace) The other commands ask a cluster that runs.
+            Without a command, lists the queues. \(ClusterCall.anyPlace) The other commands ask a cluster that runs, or the private one of --state.
             """,
         subcommands: [
             Command(
@@ -30,9 +30,9 @@ enum QueueCommand {
         Command(
             name, summary: summary, discussion: discussion,
             operands: [CommandOperand("NAME", help: "The queue, as `dray queue` lists it.")],
-            options: [ClusterCall.json]
+            options: [CommonOptions.state, ClusterCall.json]
         ) { arguments in
-            await ClusterCall.run { client in
+            await ClusterCall.run(arguments, isCheck: true) { client in
                 let status = try await client.control(
                     queue: arguments.operands[0], QueueControl(action),
                     retrySeconds: ClusterCall.retrySeconds)

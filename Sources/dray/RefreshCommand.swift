@@ -63,7 +63,7 @@ enum RefreshCommand {
             let session = RefreshSession(plan, display: display) { try remote.client() }
             return try await SessionRun.run([[session]], session, display)
         }
-        let cluster = try await EmbeddedCluster.prepare(
+        let cluster = try await ClusterVariables.prepare(
             try PrefetchCommand.configuration(arguments))
         let session = RefreshSession(plan, display: display) {
             try CoordinatorClient(endpoints: cluster.coordinatorURL, token: cluster.token)

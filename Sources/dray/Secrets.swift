@@ -9,7 +9,10 @@ enum Secrets {
     static var token: AccessToken? {
         get throws {
             guard let secret = try environment("DRAY_TOKEN", "DRAY_TOKEN_FILE") else { return nil }
-            return try secret.named { text throws(Failure) in try AccessToken(text) }
+            var token = try secret.named { text throws(Failure) in try AccessToken(text) }
+            token.owner = secret.owner
+            token.source = secret.source
+            return token
         }
     }
 
@@ -46,8 +49,15 @@ enum Secrets {
             throw UsageError(
                 "--database and --database-file are both given", hint: "Give one of them.")
         }
-        if let url { return url }
-        if let path { return try read(path).text }
+        if let url {
+            if holdsPassword(url) {
+                Console.note(
+                    "every user of the machine can read the password in --database; use --database-file"
+                )
+            }
+            return url
+        }
+        if let path { return try read(path, namedBy: "--database-file").text }
         guard let secret = try environment("DRAY_DATABASE_URL", "DRAY_DATABASE_FILE") else {
             throw UsageError(
                 "--database is missing",
@@ -58,12 +68,25 @@ enum Secrets {
         return secret.text
     }
 
+    /// Whether there is one in a URL of libpq, or in its keywords and values.
+    static func holdsPassword(_ database: String) -> Bool {
+        if database.contains("password") { return true }
+        guard let scheme = database.firstRange(of: "://") else { return false }
+        let authority = database[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" }
+        guard let at = authority.lastIndex(of: "@"),
+            let colon = authority[..<at].firstIndex(of: ":")
+        else { return false }
+        return authority.index(after: colon) < at
+    }
+
     // MARK: Reading
 
     /// A secret and what named it.
     private struct Secret {
         var text: String
         var source: String
+        /// Of the file it was read from.
+        var owner: UInt32?
 
         /// Makes something of the text; failures name the source.
         func named<Value>(_ make: (String) throws(Failure) -> Value) throws(Failure) -> Value {
@@ -83,21 +106,34 @@ enum Secrets {
                 "\(variable) and \(fileVariable) are both set", hint: "Unset one of them.")
         }
         if !values[0].isEmpty { return Secret(text: values[0], source: variable) }
-        return values[1].isEmpty ? nil : try read(values[1])
+        return values[1].isEmpty ? nil : try read(values[1], namedBy: fileVariable)
     }
 
     /// The text of a file without the end of its last line. Warns where every user can read it: whoever
     /// mounts secrets into a container may not choose their mode.
-    private static func read(_ path: String) throws(Failure) -> Secret {
-        let (bytes, status) = try SmallFile.read(path, maximumBytes: 64 << 10)
-        if status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o004 != 0 {
+    private static func read(
+        _ path: String, namedBy source: String
+    ) throws(Failure) -> Secret {
+        let (bytes, status): ([UInt8], stat)
+        do throws(Failure) {
+            (bytes, status) = try SmallFile.read(path, maximumBytes: 64 << 10)
+        } catch {
+            throw Failure(error.code, "\(source): \(error.message)")
+        }
+        let isFile = status.st_mode & S_IFMT == S_IFREG
+        if isFile, status.st_mode & 0o004 != 0 {
             Console.note("every user can read \(printable(path)); run: chmod go= on it")
         }
         var text = String(decoding: bytes, as: UTF8.self)
         while text.last?.isNewline == true { text.removeLast() }
         guard !text.isEmpty else {
-            throw Failure("input.empty", "\(printable(path)) is empty")
+            let isToken = source == "DRAY_TOKEN_FILE"
+            throw Failure(
+                isToken ? "input.token" : "input.malformed",
+                "\(source): the file \(printable(path)) is empty, without "
+                    + (isToken ? "a token" : "the database's URL"))
         }
-        return Secret(text: text, source: path)
+        return Secret(
+            text: text, source: "\(source): \(path)", owner: isFile ? status.st_uid : nil)
     }
 }

@@ -80,19 +80,10 @@ enum UpCommand {
 
         func run() async throws {
             try cluster.announce()
-            var lines = "export DRAY_COORDINATOR=\(cluster.coordinatorURL)\n"
-            if let path = cluster.tokenPath { lines += "export DRAY_TOKEN_FILE=\(quoted(path))\n" }
-            Console.write(lines)
+            Console.write(
+                ClusterVariables.exports(
+                    coordinator: cluster.coordinatorURL, tokenPath: cluster.tokenPath))
             await ShutdownSignal().wait()
-        }
-
-        /// A path as a shell reads it: as it is, or in single quotes.
-        private func quoted(_ path: String) -> String {
-            let isPlain = path.utf8.allSatisfy {
-                (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20)
-                    || "/._-".utf8.contains($0)
-            }
-            return isPlain ? path : "'\(path.replacing("'", with: "'\\''"))'"
         }
     }
 }

@@ -2,6 +2,7 @@ import Catalog
 import Glibc
 import Model
 import Runtime
+import Storage
 import Worker
 
 /// `dray worker`: one of any number of workers of a cluster.
@@ -63,6 +64,14 @@ enum WorkerCommand {
             configuration.isAlone = true
             let worker = try WorkerService(configuration)
             ServiceUser.warn("worker")
+            Logger("worker").info(
+                "started",
+                [
+                    "coordinator": configuration.coordinators.map { redacted(url: $0) }
+                        .joined(separator: ","),
+                    "roots": (configuration.roots.urls ?? []).joined(separator: ","),
+                    "connections": configuration.connections,
+                ])
             return await runServices(
                 [[worker]], graceSeconds: CommonOptions.drainSeconds + 6)
         } catch {

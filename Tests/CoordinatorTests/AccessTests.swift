@@ -1,5 +1,6 @@
 import Coordinator
 import CoordinatorClient
+import Glibc
 import Model
 import TestSupport
 import Testing
@@ -11,7 +12,8 @@ import Testing
             let token = AccessToken.test.text
             let wrong = [
                 "", "Bearer", "Bearer ", "Bearer \(token.dropLast())", "Bearer \(token)2",
-                "Bearer \(token)\(token)", "bearer \(token)", "Basic \(token)", token,
+                "Bearer \(token)\(token)", "bearer\(token)", "bearer \(token)2",
+                "Basic \(token)", token,
                 "Bearer \(token.uppercased())", "Bearer \(AccessToken.random().text)",
             ]
             for header in wrong {
@@ -25,6 +27,22 @@ import Testing
             }
             #expect(try await fixture.tables() == before)
             #expect(try await fixture.send("GET", "/v1/status").status == 200)
+            // The name of a scheme may have any case (RFC 9110, 11.1).
+            for scheme in ["bearer", "BEARER", "Bearer "] {
+                let headers = ["Authorization": "\(scheme) \(token)"]
+                #expect(try await fixture.send("GET", "/v1/status", headers: headers).status == 200)
+            }
+            // A proxy may name the host in the target as well (RFC 9112, 3.2.2).
+            for (target, status) in [
+                ("http://127.0.0.1:\(fixture.port)/v1/status", 200),
+                ("HTTPS://other.example/v1/workers/history?seconds=60", 200),
+                ("http://other.example", 404), ("http://other.example?a=b", 404),
+                ("http:///v1/status", 400), ("http://u@h/v1/status", 400),
+                ("http://h@/v1/status", 400), ("ftp://h/v1/status", 400),
+            ] {
+                let answer = try await fixture.send("GET", target)
+                #expect(answer.status == status, "\(target) \(answer)")
+            }
             // It does not matter by which name the coordinator is reached.
             let named = ["Host": "dray.example"]
             #expect(try await fixture.send("GET", "/v1/status", headers: named).status == 200)
@@ -33,6 +51,55 @@ import Testing
                 #expect(answer.status == 200)
             }
         }
+    }
+
+    /// A database that hangs is asked once, however many ask and go away.
+    @Test(.timeLimit(.minutes(1))) func closedConnectionsLeaveNoQueriesBehind() async throws {
+        try await Fixture.with { fixture in
+            try await fixture.submit(["a"])
+            async let locked = fixture.execute(
+                "BEGIN; LOCK TABLE lane, delayed_job IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4)")
+            func count(_ condition: String) async throws -> Int {
+                let text = try await fixture.execute(
+                    """
+                    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+                    AND pid <> pg_backend_pid() AND \(condition)
+                    """)
+                return Int(text.dropLast()) ?? -1
+            }
+            try await waitUntil(deadlineSeconds: 30) {
+                try await count("wait_event = 'PgSleep'") == 1
+            }
+            for _ in 0..<40 {
+                let descriptor = try Self.ask(
+                    fixture.port, "GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n")
+                // Long enough to be read.
+                try await Task.sleep(for: .milliseconds(5))
+                close(descriptor)
+            }
+            let probes = "wait_event_type = 'Lock' AND query LIKE '%claim_order(q.id)%'"
+            // Housekeeping asks the same.
+            #expect(try await count(probes) <= 2)
+            _ = try await locked
+            #expect(try await fixture.send("GET", "/readyz").status == 200)
+        }
+    }
+
+    private static func ask(_ port: Int, _ request: String) throws -> Int32 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = UInt16(port).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        let connected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        try #require(connected == 0)
+        let bytes = Array(request.utf8)
+        try #require(send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
+        return descriptor
     }
 
     /// Who has no token has one request for each connection, also where nobody needs one.

@@ -117,6 +117,26 @@ import Testing
         #expect(try own.read(target) == Self.text)
     }
 
+    /// `/dev/stdout` that leads to a file, say: what comes first stays, and so does the file.
+    @Test func whatTheProcessHasOpenIsWrittenToWhereItIs() throws {
+        try folder.write("before ", to: "report.json")
+        let open = try FileDescriptor.open(path, O_WRONLY | O_APPEND)
+        let before = try open.status().identity
+        let link = folder.path("link")
+        try FileManager.default.createSymbolicLink(
+            atPath: link, withDestinationPath: "/dev/fd/\(open.rawValue)")
+        for path in ["/proc/self/fd/\(open.rawValue)", "/dev/fd/\(open.rawValue)", link] {
+            #expect(try FileLocation.ofFile(path) == nil)
+            let file = try OutputFile(path)
+            #expect(file.isSpecial)
+            try file.write(Self.text)
+            try file.keep()
+        }
+        #expect(try folder.read("report.json") == Array("before wholewholewhole".utf8))
+        #expect(try FileStatus.of(path).identity == before)
+        #expect(try names() == ["link", "report.json"])
+    }
+
     /// Names that versions before have used.
     @Test func plantedNamesOfTemporaryFilesChangeNothing() throws {
         let own = try TemporaryDirectory("own")

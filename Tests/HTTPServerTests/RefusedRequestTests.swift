@@ -38,7 +38,7 @@ import Testing
         ("GET / HTTP/1.1\r\n\(host)X: a\rb\r\n\r\n", .malformedRequest),
         ("GET / HTTP/1.1\r\n\(host)X: a\u{0}b\r\n\r\n", .malformedRequest),
         ("GET /%zz HTTP/1.1\r\n\(host)\r\n", .malformedTarget),
-        ("GET http://h/ HTTP/1.1\r\n\(host)\r\n", .malformedTarget),
+        ("GET http:/// HTTP/1.1\r\n\(host)\r\n", .malformedTarget),
         ("POST / HTTP/1.1\r\n\(host)Content-Length: x\r\n\r\n", .malformedRequest),
         ("POST / HTTP/1.1\r\n\(host)Content-Length: -1\r\n\r\n", .malformedRequest),
         ("POST / HTTP/1.1\r\n\(host)Content-Length: 1, 1\r\n\r\n", .malformedRequest),

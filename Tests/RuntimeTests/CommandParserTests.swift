@@ -72,6 +72,7 @@ import Testing
         (["fetch"], "LIST is missing", "Usage: tool fetch LIST --to DEST"),
         (["fetch", "l"], "--to is missing", "Usage:"),
         (["fetch", "l", "--to"], "--to needs a value", "--to DEST"),
+        (["fetch", "l", "--to", "--to", "x"], "--to needs a value", "--to DEST"),
         (["fetch", "l", "--to="], "--to is empty", "--to DEST"),
         (["fetch", "l", "m", "--to=x"], "unexpected argument 'm'", "Usage:"),
         (["fetch", "l", "--to=x", "--to=y"], "--to was given twice", "once"),

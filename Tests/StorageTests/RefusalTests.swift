@@ -78,6 +78,13 @@ import Testing
         for key in ["out/x", "out/new/x", "in/y", "dangling/x"] {
             #expect(site.codeOfStoring(key)?.rawValue.hasPrefix("storage.path") == true)
         }
+        // It says which symlink, and where it leads.
+        for (key, link, target) in [("out/a/b/x", "out", outside.path), ("in/y", "in", "real")] {
+            let failure = #expect(throws: Failure.self) { try site.store(key, [1]) }
+            #expect(
+                failure?.message.contains("\(link) is a symlink to \(target)") == true,
+                "\(String(describing: failure))")
+        }
         #expect(try outside.files().isEmpty)
         #expect(try site.directory.read("real/x") == [1])
         #expect(try site.privateFiles().isEmpty)
@@ -129,7 +136,10 @@ import Testing
         #expect(failure?.code == "storage.foreignDirectory")
         let message = failure?.message ?? ""
         #expect(message.contains("\(path) belongs to user \(owner ?? geteuid()) with mode "))
-        #expect(message.contains("chown -R \(geteuid()) '\(site.directory.path)/.dray'"))
+        let isForeign = owner.map { $0 != geteuid() } ?? false
+        #expect(
+            message.contains("chown -R \(geteuid()) '\(site.directory.path)/.dray'") == isForeign)
+        #expect(message.contains("chmod -R u+rwX,go= '\(site.directory.path)/.dray'"))
         // What it says helps.
         chown(path, geteuid(), getegid())
         chmod(path, 0o700)
@@ -154,6 +164,22 @@ import Testing
         try storage.writeDocument(
             key: "a", lease: Site.lease, job: JobID(1), chunks: [[1], [2, 3]])
         #expect(try real.read("a") == [1, 2, 3])
+    }
+
+    @Test func aSymlinkThatLeadsNowhereIsNamed() throws {
+        let place = try TemporaryDirectory("place")
+        for (link, target) in [("dangling", "no/where"), ("circle", "circle")] {
+            try FileManager.default.createSymbolicLink(
+                atPath: place.path(link), withDestinationPath: target)
+            let failure = #expect(throws: Failure.self) {
+                try DirectoryStorage(StorageURL(directory: place.path("\(link)/edge")))
+            }
+            #expect(failure?.code == "storage.pathRefused")
+            #expect(
+                failure?.message.contains("\(place.path(link)) is a symlink to \(target): ")
+                    == true,
+                "\(String(describing: failure))")
+        }
     }
 
     // MARK: - The root

@@ -94,7 +94,7 @@ import Testing
         #expect(try listing("edge/disk") == [".dray", "new"])
         // What leads nowhere is in the way, and no fault of the disk.
         try link("edge/dangling", to: "none")
-        #expect(codeOfOpening("edge/dangling/new") == "storage.pathConflict")
+        #expect(codeOfOpening("edge/dangling/new") == "storage.pathRefused")
     }
 
     /// The site was moved away, and a symlink stands where it was.

@@ -92,7 +92,10 @@ extension EndToEnd {
                 (list, closed, "\(closed): Permission denied", 2),
                 (list, "\(closed)/deep/er", "\(closed): Permission denied", 2),
                 (list, "\(list)/edge", "Not a directory", 2),
-                (list, dangling, "No such file or directory", 2),
+                (
+                    list, dangling,
+                    "\(dangling) is a symlink to \(home.path("nowhere/at/all")): No such file", 2
+                ),
                 (list, "/proc/edge", "/proc", 2),
                 (hidden, home.edge, "\(hidden): Permission denied", 2),
             ] as [(String, String, String, Int32)] {

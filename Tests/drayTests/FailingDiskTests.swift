@@ -105,6 +105,27 @@ extension EndToEnd {
             try await cluster.stop()
         }
 
+        /// Of mode 0700 it cannot even be opened, which is no fault of the assets.
+        @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+        func aPrivateDirectoryOfAnotherUserWaitsForAnOperator() async throws {
+            let origin = try await FileOrigin(files: 3)
+            let home = try await EmbeddedHome(.ordinary)
+            mkdir(home.edge, 0o755)
+            mkdir("\(home.edge)/.dray", 0o700)
+            chown(home.edge, Account.ordinaryID, Account.ordinaryID)
+            let process = try home.prefetch(origin.list)
+            try await waitUntil(deadlineSeconds: 60, "the notice") {
+                process.errors.contains("the site cannot be written, its work waits: ")
+                    || process.ending != nil
+            }
+            #expect(process.errors.contains("storage.foreignDirectory"), "\(process.errors)")
+            #expect(process.errors.contains("belongs to user 0 with mode 700"))
+            chown("\(home.edge)/.dray", Account.ordinaryID, Account.ordinaryID)
+            #expect(
+                try await process.wait(deadlineSeconds: 110) == .exited(0), "\(process.errors)")
+            try await origin.expectCopied(to: home.edge)
+        }
+
         @Test func whatDoesNotFitWaitsForRoomAndIsSaid() async throws {
             let (first, origin) = (
                 try await FileOrigin(files: 1), try await FileOrigin(files: 20)

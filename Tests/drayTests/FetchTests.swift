@@ -84,6 +84,19 @@ import Testing
         #expect(try directory.files().isEmpty)
     }
 
+    /// A file that the shell opened is written to, not replaced.
+    @Test func theNameOfStdoutIsWhatTheShellOpened() async throws {
+        let origin = try FaultOrigin()
+        origin.route("/x", .init(body: Self.body))
+        let script = "{ printf 'before '; \"$0\" fetch --quiet -o /dev/stdout \"$1\"; } > out"
+        let shell = try ChildProcess(
+            ["sh", "-c", script, try DrayProcess.binary(), origin.url("/x")],
+            workingDirectory: directory.path)
+        #expect(try await shell.wait() == .exited(0), "\(shell.errors)")
+        #expect(file("out") == Array("before ".utf8) + Self.body)
+        #expect(try directory.files() == ["out"])
+    }
+
     @Test func jsonSaysWhatCame() async throws {
         let origin = try FaultOrigin()
         origin.route("/old", .redirect(to: "/new?token=secret"))

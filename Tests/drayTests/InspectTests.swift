@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `dray inspect`, and `dray benchmark manifest`, which reads the same.
-@Suite(.timeLimit(.minutes(2))) struct InspectTests {
+@Suite(.timeLimit(.minutes(Sanitizer.isOn ? 20 : 2))) struct InspectTests {
     private let directory: TemporaryDirectory
 
     init() throws {

@@ -40,6 +40,8 @@ extension EndToEnd {
             let refused = try await run(stranger, submit, ["DRAY_COORDINATOR": address])
             #expect(refused.ending == .exited(3), "\(refused.errors)")
             #expect(refused.errors.contains("(cluster.unauthorized)\nSet DRAY_TOKEN_FILE"))
+            #expect(refused.errors.contains("\(address): "), "\(refused.errors)")
+            #expect(refused.errors.contains("neither DRAY_TOKEN_FILE nor DRAY_TOKEN is set"))
             let closed = try await run(
                 stranger, submit, ["DRAY_COORDINATOR": address, "DRAY_TOKEN_FILE": path])
             #expect(closed.ending == .exited(2))
@@ -50,6 +52,7 @@ extension EndToEnd {
                 stranger, ["status"], ["DRAY_COORDINATOR": address, "DRAY_TOKEN": guess])
             #expect(
                 wrong.errors.contains("(cluster.unauthorized)") && !wrong.errors.contains(guess))
+            #expect(wrong.errors.contains("the token is from DRAY_TOKEN"), "\(wrong.errors)")
 
             // Whose it is needs no more than the state, or what was printed.
             let named = try await run(home, ["status", "--state", home.path("state")])
@@ -104,6 +107,76 @@ extension EndToEnd {
             let answer = try await run(home, ["queue", "--state", state])
             #expect(answer.ending == .exited(0), "\(answer.errors)")
             #expect(squatter.requests.isEmpty)
+            try await home.expectQuiet()
+        }
+
+        /// As a coordinator of root's has ended, and another user's process has its port.
+        @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+        func aPortOfAnotherUsersProcessIsSentNoToken() async throws {
+            let home = try await EmbeddedHome(.current)
+            let stranger = try await StrangersListener()
+            let token = AccessToken.random().text
+            try "\(token)\n".write(
+                toFile: home.path("token"), atomically: false, encoding: .utf8)
+            chmod(home.path("token"), 0o600)
+            let place = [
+                "DRAY_COORDINATOR": stranger.url, "DRAY_TOKEN_FILE": home.path("token"),
+            ]
+            for words in [["status"], ["plan", "--from-cluster", stranger.url]] {
+                let refused = try await run(home, words, place)
+                #expect(refused.ending == .exited(3))
+                #expect(
+                    refused.errors.contains("\(stranger.url)/v1/status: ")
+                        && refused.errors.contains("a process of the user nobody, not of root")
+                        && refused.errors.contains("(cluster.foreignCoordinator)"),
+                    "\(refused.errors)")
+            }
+            let worker = try home.start(["worker", "--root", home.path("")], place)
+            try await waitUntil(deadlineSeconds: 30, "the worker's refusal") {
+                worker.errors.contains("cluster.foreignCoordinator")
+            }
+            worker.signal(SIGTERM)
+            _ = try await worker.wait()
+            // Whose file it is knows the token anyway.
+            chown(home.path("token"), StrangersListener.user, StrangersListener.user)
+            _ = try await run(home, ["status"], place)
+            try await stranger.end()
+            let requests = stranger.received.components(separatedBy: "HTTP/1.1").count - 1
+            #expect(requests == 1 && stranger.received.contains("Bearer \(token)"))
+        }
+
+        /// What is run beside it says how to use it.
+        @Test func aStateThatDrayUpHasSaysHowToUseThat() async throws {
+            let home = try await EmbeddedHome(.current)
+            let origin = try await FileOrigin(files: 3)
+            let (cluster, printed) = try await UpTests.up(home)
+            let prefetch = [
+                "prefetch", origin.list, "--to", home.edge, "--state", home.path("state"),
+            ]
+            for words in [prefetch, ["refresh", "1", "--state", home.path("state")]] {
+                let refused = try await run(home, words)
+                #expect(refused.ending == .exited(3))
+                #expect(refused.errors.contains("(cluster.stateInUse)"), "\(refused.errors)")
+                for (name, value) in printed where !value.isEmpty {
+                    #expect(refused.errors.contains("\nexport \(name)=\(value)\n"))
+                }
+            }
+            let submitted = try await run(home, prefetch, printed)
+            #expect(submitted.ending == .exited(0), "\(submitted.errors)")
+            // A state is named for what changes work, too.
+            let listed = try await run(home, ["queue", "--json", "--state", home.path("state")])
+            let queues = try JSONSerialization.jsonObject(with: Data(listed.output.utf8))
+            let queue = try #require(
+                ((queues as? [String: Any])?["queues"] as? [[String: Any]])?.first?["name"]
+                    as? String)
+            for words in [
+                ["queue", "pause", queue], ["catalog", "cancel", "1"], ["catalog", "retry", "1"],
+            ] {
+                let answer = try await run(home, words + ["--state", home.path("state")])
+                #expect(!answer.errors.contains("input.usage"), "\(answer.errors)")
+                #expect(answer.ending == .exited(0), "\(words) \(answer.errors)")
+            }
+            try await stop(cluster)
             try await home.expectQuiet()
         }
 

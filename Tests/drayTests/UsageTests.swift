@@ -144,7 +144,7 @@ import Testing
         (["queue", "pause"], "NAME is missing"), (["queue", "puase"], "Did you mean pause?"),
         (["catalog"], "dray catalog needs a command"),
         (["catalog", "cancel"], "CATALOG is missing"),
-        (["catalog", "cancel", "all"], "Say with --code what of them"),
+        (["catalog", "cancel", "all"], "`all` stands for what failed with one code"),
         (["catalog", "cancel", "x", "--site", "s3://bucket"], "file:///"),
         (["catalog", "reprioritize", "x"], "Did you mean reprioritise?"),
         (["catalog", "reprioritise", "x"], "--priority is missing"),
@@ -202,7 +202,7 @@ import Testing
         ] {
             let answer = try await dray(words, environment: nowhere)
             #expect(answer.ending == .exited(3), "\(answer.errors)")
-            #expect(answer.errors.contains("Check DRAY_COORDINATOR"))
+            #expect(answer.errors.contains("or set DRAY_COORDINATOR to the URL of one"))
         }
         let database = "postgresql://127.0.0.1:1/none"
         for words in [
@@ -227,7 +227,8 @@ import Testing
             #expect(none.errors.contains("openssl rand -hex 32"), "\(none.errors)")
             let weak = try await dray(words, environment: ["DRAY_TOKEN": "geheim0123456789"])
             #expect(weak.ending == .exited(2) && weak.output.isEmpty)
-            #expect(weak.errors.contains("DRAY_TOKEN: The token is refused"), "\(weak.errors)")
+            #expect(weak.errors.contains("DRAY_TOKEN: The token is refused: it has 16"))
+            #expect(weak.errors.contains("for 128 bits (input.token)"), "\(weak.errors)")
             #expect(weak.errors.contains("(input.token)") && !weak.errors.contains("geheim"))
         }
         let up = ["up", "--state", directory.path("state"), "--listen", "127.0.0.1:0"]
@@ -261,6 +262,82 @@ import Testing
                 #expect(!answer.errors.contains("geheim"))
             }
         }
+    }
+
+    @Test func whatIsWrongWithASecretIsNamedWithItsSource() async throws {
+        try directory.write("\n", to: "empty")
+        let empty = directory.path("empty")
+        chmod(empty, 0o600)
+        let token = try await dray(
+            ["status"], environment: ["DRAY_TOKEN": "", "DRAY_TOKEN_FILE": empty])
+        #expect(token.ending == .exited(2))
+        #expect(
+            token.errors.hasPrefix("dray: DRAY_TOKEN_FILE: the file \(empty) is empty"),
+            "\(token.errors)")
+        #expect(token.errors.contains("openssl rand -hex 32"))
+        let database = try await dray(
+            ["database", "migrate"], environment: ["DRAY_DATABASE_FILE": empty])
+        #expect(database.errors.contains("DRAY_DATABASE_FILE: the file \(empty) is empty"))
+        let missing = try await dray(
+            ["database", "migrate", "--database-file", directory.path("none")])
+        #expect(missing.errors.contains("--database-file: \(directory.path("none")): No such"))
+        for (url, isWarned) in [
+            ("postgresql://dray:geheim@127.0.0.1:1/none", true),
+            ("postgresql://127.0.0.1:1/none?user=d&password=geheim", true),
+            ("host=127.0.0.1 port=1 password=geheim", true),
+            ("postgresql://dray@127.0.0.1:1/none", false), ("postgresql://127.0.0.1:1/none", false),
+        ] {
+            let answer = try await dray(["database", "migrate", "--database", url])
+            #expect(answer.ending == .exited(3) && !answer.errors.contains("geheim"))
+            #expect(answer.errors.contains("use --database-file") == isWarned, "\(answer.errors)")
+        }
+    }
+
+    @Test func whatAllIsForIsSaid() async throws {
+        let bare = try await dray(["catalog", "cancel", "all"])
+        #expect(bare.ending == .exited(2))
+        #expect(bare.errors.contains("`dray catalog cancel all --code CODE`"), "\(bare.errors)")
+        #expect(bare.errors.contains("--code is missing"))
+        let asset = try await dray([
+            "catalog", "retry", "all", "--code", "origin.dns", "--asset", "a",
+        ])
+        #expect(asset.errors.contains("takes no --asset"), "\(asset.errors)")
+        let floor = try await dray(["site", "set", "edge", "--floor", "--json"])
+        #expect(floor.errors.contains("--floor needs a value"), "\(floor.errors)")
+    }
+
+    /// One line says what it works for; a root that it cannot write is found at the start.
+    @Test func aWorkerSaysWhatItWorksFor() async throws {
+        let worker = try DrayProcess.start([
+            "worker", "--coordinator", "http://127.0.0.1:1", "--root", directory.path,
+            "--connections", "7",
+        ])
+        try await waitUntil(deadlineSeconds: 30, "the worker's first line") {
+            worker.errors.contains("started")
+        }
+        #expect(
+            worker.errors.contains("coordinator=http://127.0.0.1:1 ")
+                && worker.errors.contains("roots=file://\(directory.path)")
+                && worker.errors.contains("connections=7"), "\(worker.errors)")
+        worker.signal(SIGTERM)
+        _ = try await worker.wait()
+        guard geteuid() == 0 else { return }
+        let home = try await EmbeddedHome(.ordinary)
+        let closed = home.path("closed")
+        mkdir(closed, 0o755)
+        let words = ["worker", "--coordinator", "http://127.0.0.1:1", "--root", closed]
+        let refused = try home.start(words, ["DRAY_TOKEN": AccessToken.test.text])
+        #expect(try await refused.wait() == .exited(2))
+        #expect(refused.errors.contains("cannot be written by the user 65534"), "\(refused.errors)")
+        // A site in it may.
+        mkdir("\(closed)/site", 0o755)
+        chown("\(closed)/site", 65_534, 65_534)
+        let started = try home.start(words, ["DRAY_TOKEN": AccessToken.test.text])
+        try await waitUntil(deadlineSeconds: 30, "the worker's start") {
+            started.errors.contains("started")
+        }
+        started.signal(SIGTERM)
+        #expect(try await started.wait(deadlineSeconds: 30) == .exited(0), "\(started.errors)")
     }
 
     @Test func aPortInUseIsThreeAndNothingIsWritten() async throws {

@@ -1,0 +1,19 @@
+import JobQueue
+
+/// Asks whether the database answers, once for all who wait for that: requests of connections that have been closed
+/// meanwhile leave no queries behind.
+actor ReadinessProbe {
+    private let queue: JobQueue
+    private var underWay: Task<Bool, Never>?
+
+    init(queue: JobQueue) { self.queue = queue }
+
+    func isReady() async -> Bool {
+        if let underWay { return await underWay.value }
+        let probe = Task { [queue] in (try? await queue.hasWork()) != nil }
+        underWay = probe
+        let isReady = await probe.value
+        underWay = nil
+        return isReady
+    }
+}

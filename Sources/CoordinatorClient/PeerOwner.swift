@@ -1,0 +1,127 @@
+internal import Curl
+internal import Glibc
+
+/// Finds the user who holds the other end of a connection within this machine.
+///
+/// The kernel lists every TCP socket with its user in `/proc/net/tcp` and `tcp6` (proc(5)). The entry of this very
+/// connection is looked up, not that of whoever listens at the port by now.
+enum PeerOwner {
+    enum Answer: Equatable {
+        case user(UInt32)
+        /// The tables do not have the other end: it is in another network namespace, or on another machine.
+        case unlisted
+        /// The other end has closed.
+        case closed
+    }
+
+    /// A table that changes while it is read may lack an entry.
+    private static let tries = 3
+
+    static func find(_ ends: ConnectionEnds) -> Answer {
+        for attempt in 1...tries {
+            for (table, form) in [("tcp", Form.v4), ("tcp6", .v6)] {
+                guard let entry = Entry(ends, in: form),
+                    let answer = entry.look(up: text(of: "/proc/net/\(table)"))
+                else { continue }
+                return answer
+            }
+            if attempt < tries { usleep(1_000) }
+        }
+        return .unlisted
+    }
+
+    private static func text(of path: String) -> [UInt8] {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return [] }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = read(file, &block, block.count)
+            if count < 0, errno == EINTR { continue }
+            // Each read gives a page at most.
+            guard count > 0 else { return bytes }
+            bytes += block[..<count]
+        }
+    }
+
+    /// How a table writes addresses: words of 32 bits in the machine's byte order, in hexadecimal digits.
+    private enum Form {
+        case v4
+        /// With IPv4 addresses mapped, as a socket of IPv6 has them.
+        case v6
+
+        func text(_ address: PeerAddress, _ port: UInt16) -> String? {
+            let bytes: [UInt8]
+            switch (self, address) {
+            case (.v4, .v4(let address)), (.v6, .v6(let address)): bytes = address
+            case (.v6, .v4(let address)):
+                bytes = Array(repeating: 0, count: 10) + [0xFF, 0xFF] + address
+            default: return nil
+            }
+            return Self.words(bytes).map { Self.digits($0, 8) }.joined() + ":"
+                + Self.digits(UInt32(port), 4)
+        }
+
+        private static func words(_ bytes: [UInt8]) -> [UInt32] {
+            bytes.withUnsafeBytes { bytes in
+                stride(from: 0, to: bytes.count, by: 4).map {
+                    bytes.loadUnaligned(fromByteOffset: $0, as: UInt32.self)
+                }
+            }
+        }
+
+        private static func digits(_ value: UInt32, _ count: Int) -> String {
+            let text = String(value, radix: 16, uppercase: true)
+            return String(repeating: "0", count: count - text.count) + text
+        }
+
+        /// Every address, as a socket is bound that listens at all.
+        func any(_ port: UInt16) -> String {
+            String(repeating: "0", count: self == .v4 ? 8 : 32) + ":" + Self.digits(UInt32(port), 4)
+        }
+    }
+
+    /// The other end as a table writes it.
+    private struct Entry {
+        let here: [UInt8]
+        let there: [UInt8]
+        let any: [UInt8]
+        /// Ends the address of a socket that listens at the port.
+        let port: [UInt8]
+
+        init?(_ ends: ConnectionEnds, in form: Form) {
+            guard let there = form.text(ends.peer, ends.peerPort),
+                let here = form.text(ends.local, ends.localPort)
+            else { return nil }
+            self.here = Array(here.utf8)
+            self.there = Array(there.utf8)
+            any = Array(form.any(ends.peerPort).utf8)
+            port = Array(there.utf8.suffix(5))
+        }
+
+        /// Nil where the table lacks it.
+        func look(up table: [UInt8]) -> Answer? {
+            var listener: UInt32?
+            for line in table.split(separator: UInt8(ascii: "\n")).dropFirst() {
+                let columns = line.split(separator: UInt8(ascii: " "), maxSplits: 10)
+                guard columns.count > 9, columns[1].suffix(5).elementsEqual(port),
+                    let user = UInt32(String(decoding: columns[7], as: UTF8.self))
+                else { continue }
+                let state = String(decoding: columns[3], as: UTF8.self)
+                let isAtAddress = columns[1].elementsEqual(there)
+                if state == "0A", isAtAddress || columns[1].elementsEqual(any) {
+                    listener = user
+                }
+                guard isAtAddress, columns[2].elementsEqual(here) else { continue }
+                switch state {
+                case "01" where columns[9] != [UInt8(ascii: "0")][...]: return .user(user)
+                // Not accepted yet, it is the listening socket's, and ends with it. Those come first in the table.
+                case "01", "03": return listener.map { .user($0) }
+                default: return .closed
+                }
+            }
+            return nil
+        }
+    }
+}
