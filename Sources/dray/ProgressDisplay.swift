@@ -31,7 +31,8 @@ final class ProgressDisplay: Sendable {
     /// Takes what the coordinator says now, and why nothing goes on, if so.
     func show(_ status: CatalogStatus, trouble: Troubles.Trouble? = nil) {
         state.withLock { state in
-            tell(state.troubles.answer(trouble, isOver: status.state == .running || status.state == .completed))
+            let isOver = status.state == .running || status.state == .completed
+            tell(state.troubles.answer(trouble, isOver: isOver))
             take(status, &state)
             draw(state)
         }
