@@ -5,7 +5,7 @@ internal import Runtime
 
 /// Refuses coordinators on this machine that run as a user who is not to have the token.
 ///
-/// A port on loopback belongs to whoever took it first. Each new connection is checked when it is there and before
+/// A port on loopback belongs to the process that took it first. Each new connection is checked when it is there and before
 /// anything is sent on it. Over https the certificate says who answers. Confined to one loop.
 struct PeerCheck {
     /// Who may answer: this process's user, root, and the owner of the token's file, who knows it.

@@ -4,7 +4,7 @@ internal import Glibc
 /// Finds the user who holds the other end of a connection within this machine.
 ///
 /// The kernel lists every TCP socket with its user in `/proc/net/tcp` and `tcp6` (proc(5)). The entry of this very
-/// connection is looked up, not that of whoever listens at the port by now.
+/// connection is looked up, not that of the process that listens at the port by now.
 enum PeerOwner {
     enum Answer: Equatable {
         case user(UInt32)

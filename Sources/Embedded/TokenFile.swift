@@ -25,7 +25,7 @@ package struct TokenFile: Sendable, Equatable {
         return token
     }
 
-    /// Reads the token, or makes one at the first start. Only for whoever holds the state's lock.
+    /// Reads the token, or makes one at the first start. The caller holds the state's lock.
     package func readOrMake() throws(Failure) -> AccessToken {
         if let token = try readIfThere() { return token }
         let token = AccessToken.random()

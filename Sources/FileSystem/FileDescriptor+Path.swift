@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 
 extension FileDescriptor {
-    /// Opens a directory as a place to look names up in: whoever may pass through it need not be able to list it.
+    /// Opens a directory as a place to look names up in: a user may search it without the right to list it.
     package static func openLocation(_ path: String) throws(SystemError) -> FileDescriptor {
         try open(path, dray_o_path | O_DIRECTORY)
     }

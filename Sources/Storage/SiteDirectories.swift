@@ -102,7 +102,7 @@ final class SiteDirectories: Sendable {
         return directory
     }
 
-    /// The worker's user can work in it, and nobody else.
+    /// Only the worker's user can work in it.
     private static func isOwn(_ status: FileStatus) -> Bool {
         status.owner == geteuid() && status.permissions & 0o777 == 0o700
     }
