@@ -28,7 +28,7 @@ struct Access: Sendable {
         guard bytes.count > scheme.count,
             zip(bytes, scheme).allSatisfy({ $0 == $1 || $0 | 0x20 == $1 && $0 >= 0x41 })
         else { return nil }
-        return Array(bytes.drop { $0 != 0x20 }.drop { $0 == 0x20 })
+        return Array(bytes.dropFirst(scheme.count))
     }
 
     /// Compares in time that depends on the lengths only.

@@ -11,7 +11,4 @@ package struct ConnectionEnds: Hashable, Sendable {
         self.peer = peer
         self.peerPort = peerPort
     }
-
-    /// Both ends are on this machine, as their addresses show: loopback, or one of the machine's own.
-    package var isWithinMachine: Bool { peer.isLoopback || peer == local }
 }

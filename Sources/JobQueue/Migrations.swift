@@ -55,7 +55,7 @@ package enum Migrations {
     /// Less than a statement may take.
     package static let lockSeconds: Double = 20
 
-    /// All there are, in order. Not every number need be one.
+    /// All there are, in order. Numbers may be skipped, and stay so: a database runs the steps above its version.
     package static var versions: [Int] { steps.map(\.version) }
 
     /// The version that this binary works with.

@@ -88,8 +88,8 @@ struct Schema: Sendable {
             throw Failure(
                 "cluster.schemaOwner",
                 "The schema \(name) belongs to the role \(owner), which is neither this role, one that it is a member "
-                    + "of, the database's owner nor a superuser. If it is meant to be, as the database's owner: ALTER "
-                    + "DATABASE … OWNER TO \(owner). If not, look at what made it, and remove it or name another "
+                    + "of, the database's owner nor a superuser. If it is meant to be, as this role: ALTER ROLE CURRENT_USER "
+                    + "SET dray.owner = '\(owner)'. If not, look at what made it, and remove it or name another "
                     + "schema by options=-c search_path=… in the URL.")
         }
     }

@@ -1,3 +1,10 @@
+/// Users of a machine whose processes may be sent a token.
+package enum CoordinatorUsers: Sendable, Equatable {
+    /// By their numbers.
+    case these(Set<UInt32>)
+    case anyone
+}
+
 /// What a request shows to a coordinator: whoever has it may do everything that a cluster does.
 ///
 /// 22 to 1,024 printable ASCII characters without spaces, long enough in the alphabet that they seem
@@ -6,6 +13,8 @@ package struct AccessToken: Sendable, Equatable {
     package let text: String
     /// The user whose file it was read from, who knows it anyway; nil for one that came from no file.
     package var owner: UInt32?
+    /// Who else may run the coordinator that it is sent to, on this machine.
+    package var coordinatorUsers = CoordinatorUsers.these([])
     /// What it was read from, for messages: a variable, a file.
     package var source: String?
 

@@ -230,7 +230,7 @@ extension FailureCode {
             "Run `dray database migrate --grant ROLE` as the schema's owner, ROLE being this one."),
         row(
             716, "cluster.foreignCoordinator", .attempts(5),
-            "If it is your coordinator, make its user the owner of the token's file; else use another port."
+            "If it is your coordinator, set DRAY_COORDINATOR_USER to its user; else use another port."
         ),
     ]
 

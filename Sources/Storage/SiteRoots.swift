@@ -56,30 +56,17 @@ package struct SiteRoots: Sendable {
         guard (try? FileStatus.of(text).kind) == .directory else {
             throw refuse("is not a directory")
         }
-        guard canBeWritten(text) else {
-            throw refuse(
-                "cannot be written by the user \(geteuid()), nor can a directory in it; run: chown or chmod it"
-            )
-        }
         let named = try? StorageURL(directory: path)
         return Root(
             names: named == resolved ? [resolved] : [named, resolved].compactMap(\.self),
             directory: RootDirectory(path: resolved.path, isMade: false))
     }
 
-    /// Whether this user may write to a directory or to one in it, which sites may be. A file system that is read-only
-    /// may be mounted anew meanwhile.
-    private static func canBeWritten(_ path: String) -> Bool {
-        func isWritable(_ path: String) -> Bool {
-            faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0 || errno == EROFS
-        }
-        if isWritable(path) { return true }
-        guard let directory = try? FileDescriptor.open(path, O_RDONLY | O_DIRECTORY),
-            let names = try? directory.names()
-        else { return false }
-        return names.contains { name in
-            (try? FileStatus.of("\(path)/\(name)").kind) == .directory
-                && isWritable("\(path)/\(name)")
+    /// Paths of roots that this user may not write to. Sites may lie below them all the same: each is checked when it
+    /// is opened.
+    package var unwritable: [String] {
+        (roots ?? []).map(\.directory.path).filter {
+            faccessat(AT_FDCWD, $0, W_OK | X_OK, AT_EACCESS) != 0 && errno != EROFS
         }
     }
 

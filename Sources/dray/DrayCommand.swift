@@ -16,6 +16,7 @@ enum DrayCommand {
 
               DRAY_COORDINATOR      URL of the cluster to use, several separated by commas
               DRAY_TOKEN_FILE       a file with the cluster's token
+              DRAY_COORDINATOR_USER users who may run a coordinator on this machine, or any
               DRAY_TOKEN            the token itself
               DRAY_DATABASE_FILE    a file with the database's URL, for coordinators
               DRAY_DATABASE_URL     the URL itself

@@ -11,9 +11,27 @@ enum Secrets {
             guard let secret = try environment("DRAY_TOKEN", "DRAY_TOKEN_FILE") else { return nil }
             var token = try secret.named { text throws(Failure) in try AccessToken(text) }
             token.owner = secret.owner
+            token.coordinatorUsers = try coordinatorUsers()
             token.source = secret.source
             return token
         }
+    }
+
+    /// Users, besides the caller, root and the token file's owner, who may run a coordinator on this machine, from
+    /// `DRAY_COORDINATOR_USER`: names or numbers with commas between them, or `any`.
+    private static func coordinatorUsers() throws(UsageError) -> CoordinatorUsers {
+        let text = DrayCommand.environment["DRAY_COORDINATOR_USER"] ?? ""
+        guard text != "any" else { return .anyone }
+        var users: Set<UInt32> = []
+        for name in text.split(separator: ",") {
+            guard let user = UInt32(name) ?? accountNumber(of: String(name)) else {
+                throw UsageError(
+                    "DRAY_COORDINATOR_USER: there is no user '\(printable(String(name.prefix(100))))'",
+                    hint: "Name users of this machine, with commas between them, or write any.")
+            }
+            users.insert(user)
+        }
+        return .these(users)
     }
 
     /// The same for a process that is no use without one.

@@ -64,6 +64,11 @@ enum WorkerCommand {
             configuration.isAlone = true
             let worker = try WorkerService(configuration)
             ServiceUser.warn("worker")
+            for root in configuration.roots.unwritable {
+                Console.note(
+                    "the user \(accountName(of: geteuid())) cannot write to the root \(printable(root)), only to "
+                        + "directories in it that are its own")
+            }
             Logger("worker").info(
                 "started",
                 [

@@ -7,9 +7,12 @@ import Testing
 
 /// A token goes to no process of another user that listens where a coordinator was expected.
 @Suite(.timeLimit(.minutes(1))) struct PeerCheckTests {
-    private func client(_ urls: String, tokenOwner: UInt32? = nil) throws -> CoordinatorClient {
+    private func client(
+        _ urls: String, tokenOwner: UInt32? = nil, users: CoordinatorUsers = .these([])
+    ) throws -> CoordinatorClient {
         var token = AccessToken.test
         token.owner = tokenOwner
+        token.coordinatorUsers = users
         return try CoordinatorClient(endpoints: urls, token: token, retrySeconds: 0)
     }
 
@@ -34,6 +37,18 @@ import Testing
     func theOwnerOfTheTokensFileMayServe() async throws {
         let service = try await StrangersListener()
         let client = try client(service.url, tokenOwner: StrangersListener.user)
+        defer { client.shutdown() }
+        try await client.readiness()
+        try await service.end()
+        #expect(service.received.contains("Bearer \(AccessToken.test.text)"))
+    }
+
+    @Test(
+        .enabled(if: geteuid() == 0, "only root can start a process of another user"),
+        arguments: [CoordinatorUsers.these([StrangersListener.user]), .anyone])
+    func whoTheOperatorNamesMayServe(users: CoordinatorUsers) async throws {
+        let service = try await StrangersListener()
+        let client = try client(service.url, users: users)
         defer { client.shutdown() }
         try await client.readiness()
         try await service.end()

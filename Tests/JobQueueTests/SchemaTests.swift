@@ -198,16 +198,26 @@ struct SchemaTests {
         } throws: {
             let failure = $0 as? Failure
             return failure?.code == "cluster.schemaOwner"
-                && failure?.message.contains("ALTER DATABASE … OWNER TO \(stranger)") == true
+                && failure?.message.contains("SET dray.owner = '\(stranger)'") == true
         }
-        // The owner of the database may say that it is meant.
+        // The role may say that it is meant, and so may the owner of the database.
         try await server.execute(
             """
             DROP FUNCTION dray.hashtextextended; DROP FUNCTION dray.current_setting;
-            ALTER DATABASE \(database) OWNER TO \(stranger)
             """, database: database)
-        let version = try await with(login(owner)) { try await Migrations.migrate($0) }
-        #expect(version == Migrations.currentVersion)
+        let isMeant = [
+            (
+                "ALTER ROLE \(owner) SET dray.owner = '\(stranger)'",
+                "ALTER ROLE \(owner) RESET dray.owner"
+            ),
+            ("ALTER DATABASE \(database) OWNER TO \(stranger)", "SELECT 1"),
+        ]
+        for (begin, end) in isMeant {
+            try await server.execute(begin, database: database)
+            let version = try await with(login(owner)) { try await Migrations.migrate($0) }
+            #expect(version == Migrations.currentVersion)
+            try await server.execute(end, database: database)
+        }
         loop.shutdown()
     }
 

@@ -7,8 +7,11 @@ package final class StrangersListener: Sendable {
     private let process: ChildProcess
 
     /// - Parameters:
+    ///   - prefix: words before the command, as `nsenter` takes them.
     ///   - accepts: takes connections and answers requests with 200; otherwise they wait in the socket's queue.
-    package init(address: String = "127.0.0.1", port: Int = 0, accepts: Bool = true) async throws {
+    package init(
+        _ prefix: [String] = [], address: String = "127.0.0.1", port: Int = 0, accepts: Bool = true
+    ) async throws {
         let loop =
             accepts
             ? """
@@ -20,10 +23,11 @@ package final class StrangersListener: Sendable {
             my $s = IO::Socket::INET->new(LocalAddr => "\(address)", LocalPort => \(port), Listen => 8,
             ReuseAddr => 1) or die "$!"; print $s->sockport, "\\n"; \(loop)
             """
-        let process = try ChildProcess([
-            "setpriv", "--reuid=\(Self.user)", "--regid=\(Self.user)", "--clear-groups",
-            "--pdeathsig=KILL", "perl", "-e", script,
-        ])
+        let process = try ChildProcess(
+            prefix + [
+                "setpriv", "--reuid=\(Self.user)", "--regid=\(Self.user)", "--clear-groups",
+                "--pdeathsig=KILL", "perl", "-e", script,
+            ])
         try await waitUntil(deadlineSeconds: 30, "the stranger listens") {
             guard process.ending == nil else { throw POSIXFailure(process.errors) }
             return process.output.contains("\n")

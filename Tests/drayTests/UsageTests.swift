@@ -306,7 +306,7 @@ import Testing
         #expect(floor.errors.contains("--floor needs a value"), "\(floor.errors)")
     }
 
-    /// One line says what it works for; a root that it cannot write is found at the start.
+    /// One line reports what it works for; a warning names a root that it cannot write.
     @Test func aWorkerSaysWhatItWorksFor() async throws {
         let worker = try DrayProcess.start([
             "worker", "--coordinator", "http://127.0.0.1:1", "--root", directory.path,
@@ -326,16 +326,14 @@ import Testing
         let closed = home.path("closed")
         mkdir(closed, 0o755)
         let words = ["worker", "--coordinator", "http://127.0.0.1:1", "--root", closed]
-        let refused = try home.start(words, ["DRAY_TOKEN": AccessToken.test.text])
-        #expect(try await refused.wait() == .exited(2))
-        #expect(refused.errors.contains("cannot be written by the user 65534"), "\(refused.errors)")
-        // A site in it may.
-        mkdir("\(closed)/site", 0o755)
-        chown("\(closed)/site", 65_534, 65_534)
         let started = try home.start(words, ["DRAY_TOKEN": AccessToken.test.text])
         try await waitUntil(deadlineSeconds: 30, "the worker's start") {
             started.errors.contains("started")
         }
+        // A site below it may be the user's own.
+        #expect(
+            started.errors.contains("cannot write to the root \(closed), only to directories"),
+            "\(started.errors)")
         started.signal(SIGTERM)
         #expect(try await started.wait(deadlineSeconds: 30) == .exited(0), "\(started.errors)")
     }

@@ -1,7 +1,8 @@
 -- Whose the schema of the setting dray.schema is, an identifier, which version it has, and whether former versions of
 -- Dray left their tables in public.
 -- Who owns the schema owns the functions that this session calls. So it has to be a role whose rights are this one's,
--- or who is above it in any case: the database's owner, a superuser.
+-- or who is above it in any case: the database's owner, a superuser. Or it is the one that the setting dray.owner names,
+-- which only this role and those can give this role.
 WITH pinned AS (
     SELECT current_setting('dray.schema') AS name
 )
@@ -10,6 +11,7 @@ SELECT n.name,
     coalesce((SELECT pg_has_role(s.nspowner, 'USAGE') FROM pg_namespace s
         WHERE s.oid = to_regnamespace(n.name)), true) AS is_own,
     coalesce((SELECT pg_has_role(s.nspowner, 'USAGE') OR o.rolsuper OR o.rolname = 'pg_database_owner'
+            OR coalesce(o.rolname = current_setting('dray.owner', true), false)
             OR s.nspowner = (SELECT datdba FROM pg_database WHERE datname = current_database())
         FROM pg_namespace s JOIN pg_roles o ON o.oid = s.nspowner
         WHERE s.oid = to_regnamespace(n.name)), true) AS is_trusted,
