@@ -106,9 +106,9 @@ struct JSONAsset {
         _ asset: AssetSubmission, _ cursor: JSONCursor, _ place: Int, _ path: String
     ) throws(Failure) {
         var keys: Set<String> = [asset.key]
-        var urls: Set<String> = [asset.url]
+        var objects: Set<String> = [SharedKeys.object(of: asset.url)]
         for sidecar in asset.sidecars ?? [] {
-            let isNew = urls.insert(sidecar.url).inserted
+            let isNew = objects.insert(SharedKeys.object(of: sidecar.url)).inserted
             guard !keys.insert(sidecar.key).inserted else { continue }
             // What is left out of its key keeps it apart: see `SharedKeys`.
             if isNew, try SharedKeys.ownKey(of: sidecar.url) != nil { continue }

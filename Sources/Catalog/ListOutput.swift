@@ -118,8 +118,8 @@ final class ListOutput {
             pass(
                 key.line,
                 key.count > 1
-                    ? "\(key.count) URLs, this the first, differ in what looks like a signature or token "
-                        + "alone: the name of each one's file gets a hash"
+                    ? "\(key.count) URLs, this the first, differ in what looks like a token alone: the name of "
+                        + "each one's file gets a hash"
                     : "but for what looks like a signature or token, the URL is that of another entry: the "
                         + "name of its file gets a hash")
         }

@@ -20,12 +20,12 @@ struct NameTable {
         var hasDigest: Bool
     }
 
-    /// One key for several URLs, once signatures and tokens are left out.
+    /// One key for several URLs, once tokens are left out.
     struct SharedKey {
         var hash: UInt64
         /// Of the first one.
         var line: Int
-        /// How many URLs there are.
+        /// How many URLs there are that differ in more than signatures.
         var count: Int
     }
 
@@ -43,7 +43,7 @@ struct NameTable {
         var definition: UInt32
         var line: UInt32
 
-        /// No asset: `name` is of a key from whose URL something is left out, `definition` of the URL.
+        /// No asset: `name` is of a key from whose URL something is left out, `definition` of what the URL names.
         var isKey: Bool { definition & 4 != 0 }
     }
 
@@ -77,7 +77,7 @@ struct NameTable {
             }
         }
         var hasher = Hasher()
-        hasher.combine(asset)
+        hasher.combine(Self.unsigned(asset))
         var definition = UInt32(truncatingIfNeeded: hasher.finalize()) & ~7
         if asset.kind != .file { definition |= 1 }
         if asset.sha256 != nil || asset.digests != nil { definition |= 2 }
@@ -87,8 +87,20 @@ struct NameTable {
                 line: UInt32(clamping: line)))
     }
 
+    /// An asset as it is compared: the same one with a new signature.
+    private static func unsigned(_ asset: AssetSubmission) -> AssetSubmission {
+        var asset = asset
+        asset.url = SharedKeys.object(of: asset.url)
+        guard let sidecars = asset.sidecars else { return asset }
+        for index in sidecars.indices {
+            asset.sidecars?[index].url = SharedKeys.object(of: sidecars[index].url)
+        }
+        return asset
+    }
+
     private mutating func add(key: String, of url: String, line: Int) throws(Failure) {
-        let definition = UInt32(truncatingIfNeeded: SharedKeys.hash(url)) & ~7 | 4
+        let object = SharedKeys.hash(SharedKeys.object(of: url))
+        let definition = UInt32(truncatingIfNeeded: object) & ~7 | 4
         try add(
             Entry(
                 name: SharedKeys.hash(key), bytes: -1, definition: definition,

@@ -1,6 +1,6 @@
 import Model
 
-/// Keys of a list that URLs share which differ in signatures and tokens alone.
+/// Keys of a list that URLs share which differ in tokens alone.
 ///
 /// Each of their files gets a key with a hash of its own. Titles do not: their segments would still share keys.
 /// Held as 64 bits of keyed hash, new with each process: what was found by one reading of a list serves the next
@@ -25,7 +25,7 @@ package struct SharedKeys: Sendable {
         guard hashes.count < Self.most || hashes.contains(hash) else {
             throw Failure(
                 "input.tooLarge",
-                "a list holds at most \(Self.most) groups of URLs that differ in signatures or tokens alone"
+                "a list holds at most \(Self.most) groups of URLs that differ in tokens alone"
             )
         }
         hashes.insert(hash)
@@ -52,12 +52,21 @@ package struct SharedKeys: Sendable {
         hashes.contains(Self.hash(key)) ? try Self.ownKey(of: url) : nil
     }
 
+    /// A URL without its signatures: those of one object are alike.
+    static func object(of url: String) -> String {
+        guard mayHoldSecrets(url) else { return url }
+        return String(decoding: SignedQuery.unsigned(Array(url.utf8)), as: UTF8.self)
+    }
+
+    private static func mayHoldSecrets(_ url: String) -> Bool {
+        url.utf8.contains {
+            $0 == ASCII.question || $0 == ASCII.equals || $0 == ASCII.percent
+        }
+    }
+
     /// The key of a URL with a hash; nil where nothing of the URL is left out of its key.
     static func ownKey(of text: String) throws(Failure) -> String? {
-        guard
-            text.utf8.contains(where: {
-                $0 == ASCII.question || $0 == ASCII.equals || $0 == ASCII.percent
-            }), let url = try? WebURL(text), SiteKey.hidesSecrets(of: url)
+        guard mayHoldSecrets(text), let url = try? WebURL(text), SiteKey.hidesSecrets(of: url)
         else { return nil }
         return try SiteKey(url, isApart: true).text
     }

@@ -16,7 +16,7 @@ package import Model
 /// - Parameters of the query that carry a signature or a token are no part of it (`SignedQuery`), and in the path
 ///   `~` stands for one: what lies at an edge must not tell what opens the origin, and a new signature names the
 ///   same object. Where files of one list would share a key by that, `~=` and a hash keep them apart
-///   (`SharedKeys`).
+///   that differ in tokens (`SharedKeys`).
 /// - `'` is encoded there too: some players do so on the request line.
 /// - A file name with a query that is longer than 200 bytes becomes the start of the name, `?=` and
 ///   a hash of all of it. A path component of more than 255 bytes, which no web server could look
@@ -40,14 +40,15 @@ package struct SiteKey: Hashable, Sendable {
         try self.init(url, isApart: false)
     }
 
-    /// - Parameter isApart: add 128 bits of a hash of the path and query, signatures and tokens included.
+    /// - Parameter isApart: add 128 bits of a hash of the path and query, tokens included: the same with a new signature.
     init(_ url: WebURL, isApart: Bool) throws(Failure) {
         let all = [UInt8](url.text.utf8)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(all.count + 10)
         var hash: [UInt8] = []
         if isApart {
-            let digest = SHA256Digest(hashing: Array("dray.key".utf8) + all[url.pathStart...])
+            let object = SignedQuery.unsigned(all)[url.pathStart...]
+            let digest = SHA256Digest(hashing: Array("dray.key".utf8) + object)
             hash = Array("~=".utf8) + digest.description.utf8.prefix(32)
         }
         try Self.write(all, queryStart: url.queryStart, apart: hash, into: &bytes)

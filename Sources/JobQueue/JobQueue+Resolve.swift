@@ -146,10 +146,14 @@ extension JobQueue {
         _ job: HeldJob, _ taken: PostgresRow, _ connection: PostgresConnection
     ) async throws -> Bool {
         let holder = redacted(url: try taken.string("holder")).prefix(300)
+        let catalog = try taken.string("holder_catalog")
+        let remedy =
+            try taken.bool("is_other_catalog")
+            ? "; submit under the name \(catalog) to replace it" : ""
         let failure = Failure(
             "storage.pathConflict",
-            "\(try taken.string("key").prefix(300)): \(holder) of catalog "
-                + "\(try taken.string("holder_catalog")) is stored there")
+            "\(try taken.string("key").prefix(300)): \(holder) of catalog \(catalog) is stored there"
+                + remedy)
         _ = try await connection.query(SQL.jobDelete, [.int(job.lane), .int(job.id.rawValue)])
         try await settleAsset(job.asset, failure, resolveFailed: true, connection)
         return false

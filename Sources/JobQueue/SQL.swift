@@ -150,24 +150,20 @@ enum SQL {
 
     /// The object that a URL names, as `SignedQuery.isSameObject` has it: two URLs name one where these are equal.
     private static func object(of url: String) -> String {
-        // Names are those of `SignedNames`, which quoting cannot hurt.
+        // Names are those of `SignedNames`, which quoting cannot hurt; a space stands in no URL.
         let query = "'&' || substr(\(url), strpos(\(url) || '?', '?') + 1)"
         let plain = [("%2D", "-"), ("%2d", "-"), ("%5F", "_"), ("%5f", "_")].reduce(query) {
             "replace(\($0), '\($1.0)', '\($1.1)')"
         }
-        func without(besideTime: Bool, azure: Bool) -> String {
-            "regexp_replace(q.text, '"
-                + SignedPatterns.signature(besideTime: besideTime, azure: azure)
-                + "', '', 'gi')"
+        func without(azure: Bool) -> String {
+            "regexp_replace(q.text, '\(SignedPatterns.signature(azure: azure))', '', 'gi')"
         }
         let isAzure = SignedPatterns.azure.map { "q.text ~* '\($0)'" }.joined(separator: " AND ")
         return """
             (SELECT regexp_replace(split_part(\(url), '?', 1),
-                 '\(SignedPatterns.path(withTokens: false))', '\\1~', 'gi') || '?' || ltrim(CASE
-                 WHEN \(isAzure) THEN \(without(besideTime: false, azure: true))
-                 WHEN q.text ~* '\(SignedPatterns.proof)' THEN \(without(besideTime: false, azure: false))
-                 WHEN q.text ~* '\(SignedPatterns.time)' AND q.text ~* '\(SignedPatterns.token)'
-                     THEN \(without(besideTime: true, azure: false))
+                 '\(SignedPatterns.path(withTokens: false))', '\\1 ', 'gi') || '?' || ltrim(CASE
+                 WHEN \(isAzure) THEN \(without(azure: true))
+                 WHEN q.text ~* '\(SignedPatterns.proof)' THEN \(without(azure: false))
                  ELSE q.text END, '&;')
              FROM (SELECT \(plain) AS text) AS q)
             """

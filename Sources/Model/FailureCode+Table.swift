@@ -155,7 +155,7 @@ extension FailureCode {
         row(
             504, "storage.pathConflict", .never,
             "Two URLs are stored under one name, or one's file is another's folder; keep one. "
-                + "Those that differ in tokens go into one list."
+                + "Those that differ in tokens go into one list, or under the name of the catalog that the message names."
         ),
         row(
             505, "storage.pathRefused", .never,

@@ -12,7 +12,7 @@ enum SignedNames {
         case time
         /// A secret that may choose what is answered as well.
         case token
-        /// Names content, unless a time stands beside it.
+        /// Names content, unless a time stands beside it; its value may be a signature.
         case content
     }
 
@@ -41,6 +41,9 @@ enum SignedNames {
         "private_token", "secret", "sign", "token", "verify",
     ]
     static let content = ["h", "hash", "hm", "md5", "st"]
+    /// Of these, what means other things so often (a height, a start) that a `t`, which may be there to pass caches,
+    /// does not tell.
+    static let vagueContent = ["h", "st"]
     /// Fields of an Azure shared access signature, beside `sig` and `sv`.
     static let azure = [
         "saoid", "scid", "sdd", "se", "si", "sig", "sip", "ske", "skoid", "sks", "skt", "sktid",
@@ -69,6 +72,8 @@ enum SignedNames {
     }()
 
     private static let longest = 200
+    /// Characters of the shortest hash that can be a signature.
+    private static let shortestHash = 16
 
     /// - Parameters:
     ///   - name: as it stands in a URL.
@@ -78,7 +83,10 @@ enum SignedNames {
     ) -> Meaning? {
         guard !name.isEmpty, name.count < longest else { return nil }
         let plain = lowercased(name)
-        if let meaning = byName[plain] { return meaning }
+        if let meaning = byName[plain] {
+            if meaning == .content, let value, !isHash(value) { return nil }
+            return meaning
+        }
         if shortTimes.contains(plain) { return value.map(isTime) == true ? .time : nil }
         // Most begin with neither letter.
         guard let first = plain.utf8.first, [0x77, 0x78].contains(first) else { return nil }
@@ -92,6 +100,20 @@ enum SignedNames {
     static func lowercased(_ name: ArraySlice<UInt8>) -> String {
         let letters = decoded(name).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
         return String(decoding: letters, as: UTF8.self)
+    }
+
+    /// Whether a value can be a hash: in hex digits or base64, of either kind.
+    private static func isHash(_ value: ArraySlice<UInt8>) -> Bool {
+        let value = decoded(value)
+        return value.count >= shortestHash
+            && value.allSatisfy {
+                switch $0 {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+                // - _ + / =
+                case 0x2D, 0x5F, 0x2B, 0x2F, 0x3D: true
+                default: false
+                }
+            }
     }
 
     private static func isTime(_ value: ArraySlice<UInt8>) -> Bool {

@@ -3,6 +3,8 @@
 package enum SignedPath {
     /// Stands in a key for a token. A component stays one, so that relative references lead where they led.
     package static let mark = Array("~".utf8)
+    /// Stands for a signature where URLs are compared: it is in none of them.
+    static let comparedMark = Array(" ".utf8)
 
     private static let hmac = Array("~hmac=".utf8)
     private static let equals = UInt8(ascii: "=")

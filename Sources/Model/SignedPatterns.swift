@@ -19,23 +19,13 @@ package enum SignedPatterns {
         "\(start)(?:\(any(SignedNames.proofs + SignedNames.prefixProofs))\(value)|\(fields))\(end)"
     }
 
-    /// One that may be, where a time stands beside it.
-    package static var token: String {
-        "\(start)\(any(SignedNames.tokens + SignedNames.content))\(value)\(end)"
-    }
-
-    package static var time: String {
-        "\(start)(?:\(any(SignedNames.times))\(value)|\(shortTime))\(end)"
-    }
-
     /// The two that make a shared access signature of Azure.
     package static var azure: [String] { ["sig", "sv"].map { "\(start)\($0)\(value)\(end)" } }
 
     /// All that belongs to a signature where one of these stands in a query.
-    package static func signature(besideTime: Bool, azure: Bool) -> String {
+    package static func signature(azure: Bool) -> String {
         let names =
             SignedNames.proofs + SignedNames.companions + SignedNames.times
-            + (besideTime ? SignedNames.tokens + SignedNames.content : [])
             + (azure ? SignedNames.azure : [])
         let prefixed =
             "(?!\(any(SignedNames.choosing))(?:[=&;]|$))\(any(SignedNames.prefixes))[^=&;]+"

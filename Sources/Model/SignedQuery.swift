@@ -45,10 +45,13 @@ package enum SignedQuery {
         left == right || unsigned(left) == unsigned(right)
     }
 
-    private static func unsigned(_ url: [UInt8]) -> [UInt8] {
+    /// A URL without its signatures, for comparing: it names an object, and is none.
+    ///
+    /// What stands before the path is as long as before. A token stays, because it may choose what is answered.
+    package static func unsigned(_ url: [UInt8]) -> [UInt8] {
         let end = url.firstIndex(of: UInt8(ascii: "?")) ?? url.count
         let path =
-            SignedPath.replacingTokens(url[..<end], with: SignedPath.mark, onlyProofs: true)
+            SignedPath.replacingTokens(url[..<end], with: SignedPath.comparedMark, onlyProofs: true)
             ?? Array(url[..<end])
         let query = url[end...].dropFirst()
         let kept =
@@ -129,16 +132,23 @@ private struct Parameters {
         let found = all.compactMap(\.meaning)
         guard !found.isEmpty else { return }
         let hasProof = found.contains(.proof)
-        // A token or a hash with an end of its time is a signature, unless the time is that of another one.
-        if found.contains(.time), !hasProof {
-            for place in all.indices where [.token, .content].contains(all[place].meaning) {
-                all[place].meaning = .proof
+        isProved = hasProof
+        let isHashWithEnd = found.contains(.time) && found.contains(.content)
+        guard hasProof || isHashWithEnd else {
+            isSigned = found.contains(.token)
+            return
+        }
+        let names = all.map { SignedNames.lowercased($0.text.prefix { $0 != UInt8(ascii: "=") }) }
+        // A hash with an end may be a signature, and may choose what is answered, unless the end is a signature's.
+        if isHashWithEnd, !hasProof {
+            let isVague = !all.indices.contains { all[$0].meaning == .time && names[$0] != "t" }
+            for place in all.indices where all[place].meaning == .content {
+                if isVague, SignedNames.vagueContent.contains(names[place]) { continue }
+                all[place].meaning = .token
             }
         }
-        isProved = all.contains { $0.meaning == .proof }
-        isSigned = isProved || found.contains(.token)
+        isSigned = hasProof || all.contains { $0.meaning == .token }
         guard hasProof else { return }
-        let names = all.map { SignedNames.lowercased($0.text.prefix { $0 != UInt8(ascii: "=") }) }
         guard names.contains("sig"), names.contains("sv") else { return }
         for (place, name) in names.enumerated() where SignedNames.azure.contains(name) {
             all[place].meaning = .azure

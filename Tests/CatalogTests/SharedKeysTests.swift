@@ -19,7 +19,7 @@ struct SharedKeysTests {
 
     @Test(
         "each file has a key of its own, which tells nothing of the token",
-        arguments: ["token", "auth", "sig", "verify"])
+        arguments: ["token", "auth", "verify"])
     func apart(name: String) throws {
         let list = (0..<3).map { "http://h/get.php?id=1&\(name)=S3CRET\($0)\n" }.joined()
         let (assets, first) = try Self.submitted(list)
@@ -36,6 +36,49 @@ struct SharedKeysTests {
         // Another order is no other key.
         let reversed = list.split(separator: "\n").reversed().joined(separator: "\n")
         #expect(try Set(Self.submitted(reversed).assets.map(\.key)) == Set(assets.map(\.key)))
+    }
+
+    @Test("a URL that differs in its signature is the same file, with no note")
+    func signatures() throws {
+        let (assets, first) = try Self.submitted(
+            "http://h/a?Expires=1&Signature=x\nhttp://h/a?Expires=2&Signature=y\n")
+        #expect(assets.map(\.key) == ["h/a", "h/a"])
+        #expect(assets.map(\.name) == ["h/a", "h/a"])
+        #expect(first.counts.assets == 1)
+        #expect(first.counts.repeats == 1)
+        #expect(first.notices.isEmpty)
+    }
+
+    @Test("assets share a sidecar whose URLs differ in signatures")
+    func sharedSidecar() throws {
+        let entries = (1...2).map {
+            #"{"url": "http://h/\#($0)", "sidecars": ["http://h/poster.jpg?X-Amz-Signature=\#($0)"]}"#
+        }
+        let (assets, first) = try Self.submitted("[\(entries.joined(separator: ","))]")
+        #expect(assets.compactMap { $0.sidecars?.first?.key } == ["h/poster.jpg", "h/poster.jpg"])
+        #expect(first.notices.isEmpty)
+    }
+
+    @Test("two sidecars of one asset that differ in signatures alone are one file")
+    func sidecarTwice() {
+        #expect {
+            try Self.submitted(
+                #"[{"url": "http://h/a", "sidecars": ["http://h/s?sig=1", "http://h/s?sig=2"]}]"#)
+        } throws: {
+            ($0 as? Failure)?.code == "storage.pathConflict"
+        }
+    }
+
+    @Test("keys stay when a signature beside tokens is renewed")
+    func renewed() throws {
+        func keys(_ signature: String) throws -> [String] {
+            let lines = (1...2).map {
+                "http://h/sig=\(signature)/a?token=\($0)&Expires=9&Signature=\(signature)\n"
+            }
+            return try Self.submitted(lines.joined()).assets.map(\.key)
+        }
+        #expect(try Set(keys("x")).count == 2)
+        #expect(try keys("x") == keys("y"))
     }
 
     @Test("a hash that names content stays in the key as it is")

@@ -33,7 +33,8 @@ import Testing
         ("http://h/a?v=1&Expires=9&Signature=s&Key-Pair-Id=k", "h/a?v=1"),
         ("http://h/a?X-Amz-Credential=c%2Fd&X-Amz-Signature=s&part=2", "h/a?part=2"),
         ("http://h/a?hdnts=exp=1~acl=/*~hmac=f", "h/a"),
-        ("http://h/a?md5=1", "h/a?md5=1"), ("http://h/a?md5=1&expires=2", "h/a"),
+        ("http://h/a?md5=1", "h/a?md5=1"), ("http://h/a?md5=0123456789abcdef&expires=2", "h/a"),
+        ("http://h/a?w=3&h=200&t=1700000000", "h/a?w=3&h=200&t=1700000000"),
         ("http://h/exp=1~acl=%2f*~hmac=f/v/a.ts", "h/~/v/a.ts"),
         ("http://h/hdntl=exp%3D1/a", "h/~/a"),
     ])

@@ -28,8 +28,10 @@ struct SignedQueryTests {
             ("txSecret=s&txTime=5f5e100a", ""), ("wsSecret=s&wsTime=9", ""),
             ("hwSecret=s&hwTime=9", ""), ("verify=1-s", ""), ("__token__=s", ""), ("__gda__=s", ""),
             ("wowzatokenhash=s&wowzatokenendtime=1&wowzatokenstarttime=0", ""),
-            ("token=s&expires=9&token_path=/v/&n=1", "n=1"), ("h=s&e=1700000000&n=1", "n=1"),
-            ("sign=s&t=5f5e100a", ""), ("st=s&e=1700000000", ""), ("md5=s&expires=9", ""),
+            ("token=s&expires=9&token_path=/v/&n=1", "n=1"),
+            ("sign=s&t=5f5e100a", ""), ("h=0123456789abcdef&e=1700000000&n=1", "n=1"),
+            ("st=AbCd-_1234567890abcdeg&e=1700000000", ""), ("md5=0123456789abcdef&expires=9", ""),
+            ("hash=AbCd%2B%2F12345678901%3D&n=1&exp=9", "n=1"),
         ])
     func secrets(query: String, kept: String) {
         let bytes = Array(query.utf8)
@@ -43,6 +45,10 @@ struct SignedQueryTests {
             "", "id=7", "tokens=1", "a=token", "x-amz-", "v=1&&w", "signatures=1", "md5=s", "h=720",
             "policy=a", "exp=1", "e=7", "h=720&e=7", "t=90", "st=1", "sv=1&se=2", "a;b;c",
             "x-oss-process=image/resize", "a=%2Dsig", "amp;v=1",
+            // A height or a short hash beside a time, and a hash beside what may be a mere number.
+            "w=300&h=200&t=1700000000", "h=200&e=1700000000", "st=1&ex=1700000000",
+            "md5=s&expires=9",
+            "h=0123456789abcdef&t=1700000000", "hash=0123456789abcdef%20&expires=9",
         ])
     func others(query: String) {
         #expect(SignedQuery.withoutSecrets(Array(query.utf8)[...]) == nil)
@@ -76,11 +82,16 @@ struct SignedQueryTests {
         "a signature names no other object; a token may",
         arguments: [
             ("http://h/a?X%2DAmz%2DSignature=x", "http://h/a?X-Amz-Signature=y", true),
-            ("http://h/a?token=x&expires=1", "http://h/a?token=y&expires=2", true),
-            ("http://h/a?md5=x&expires=1", "http://h/a?md5=y&expires=2", true),
+            ("http://h/a?token=x&expires=1", "http://h/a?token=y&expires=2", false),
+            (
+                "http://h/a?md5=0123456789abcdef&e=170000000",
+                "http://h/a?md5=fedcba9876543210&e=170000000", false
+            ),
+            ("http://h/a?h=200&t=1700000000", "http://h/a?h=450&t=1700000000", false),
             ("http://h/a?md5=x", "http://h/a?md5=y", false),
             ("http://h/a?token=x&Expires=1&sig=s", "http://h/a?token=y&Expires=1&sig=s", false),
             ("http://h/hdnts=x/a", "http://h/hdnts=y/a", true),
+            ("http://h/~/a", "http://h/exp=1~hmac=f/a", false),
             ("http://h/token=x/a", "http://h/token=y/a", false),
             ("http://h/a?Expires=1&Signature=x", "http://h/a?Expires=2&Signature=y", true),
             ("http://h/a?id=1&sig=x", "http://h/a?sig=y&id=1", true),

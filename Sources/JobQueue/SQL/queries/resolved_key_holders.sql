@@ -1,6 +1,6 @@
 -- $1 asset, a title whose segments and sidecars are all there. The first of their keys that holds another object at
 -- the site, or is about to, as an asset's own.
-SELECT c.key, b.url AS holder, e.name AS holder_catalog
+SELECT c.key, b.url AS holder, e.name AS holder_catalog, e.id <> o.id AS is_other_catalog
 FROM asset a
 JOIN catalog o ON o.id = a.catalog_id
 JOIN segment c ON c.asset_id = a.id AND c.part = 0

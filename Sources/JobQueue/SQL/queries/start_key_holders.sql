@@ -8,7 +8,8 @@ WITH wanted AS NOT MATERIALIZED (
 ), claimed AS NOT MATERIALIZED (
     {{keyClaims}}
 ), taken AS MATERIALIZED (
-    SELECT DISTINCT ON (c.id) c.id, c.key, b.url AS holder, e.name AS holder_catalog
+    SELECT DISTINCT ON (c.id) c.id, c.key, b.url AS holder, e.name AS holder_catalog,
+           e.id <> o.id AS is_other_catalog
     FROM claimed c
     -- OFFSET 0 keeps the order of the steps.
     CROSS JOIN LATERAL (

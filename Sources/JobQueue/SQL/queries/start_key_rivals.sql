@@ -19,7 +19,8 @@ WITH wanted AS NOT MATERIALIZED (
     FROM claimed WHERE hashtextextended(key, 0) IN (SELECT hash FROM met)
 ), taken AS MATERIALIZED (
     SELECT DISTINCT ON (c.id) c.id, c.key, b.url AS holder,
-           (SELECT name FROM catalog WHERE id = $1::bigint) AS holder_catalog
+           (SELECT name FROM catalog WHERE id = $1::bigint) AS holder_catalog,
+           false AS is_other_catalog
     FROM parties c
     CROSS JOIN LATERAL (SELECT c.first_url AS url) AS b
     WHERE c.id <> c.first_id AND c.url <> b.url AND {{objectOfB}} <> {{objectOfC}}
