@@ -67,6 +67,8 @@ final class OriginLane: @unchecked Sendable {
     /// Slow transfers under way at this origin, and those that this origin's URLs have led anywhere.
     var slowActive = 0
     var slowHeld = 0
+    /// For how long it had a slow slot, as `SlotClasses` counts it.
+    var slowSeconds = 0.0
     /// It is in the list of lanes with something that waits for a slow slot; and in that of lanes on trial.
     var isInSlowLanes = false
     var isInTrialLanes = false

@@ -130,7 +130,8 @@ extension OriginScheduler.State {
             return (one, $1.origin) > (other, $0.origin)
         }
         work.origins = found.prefix(most).map(\.origin)
-        let part = classes.policy.maxWaiting / max(found.count, 1)
+        // Also of more origins than may wait, one without work is welcome.
+        let part = max(classes.policy.maxWaiting / max(counts.values.count { $0 > 0 }, 1), 1)
         for lane in found
         where lane.pace.isSlow && 2 * counts[ObjectIdentifier(lane), default: 0] < part {
             work.underserved.insert(lane.origin)

@@ -105,6 +105,7 @@ extension OriginScheduler.State {
         guard classes != nil else { return }
         // Of one that was slow to its end, all is booked.
         let left = classes?.remove(release.transfer)
+        if let left { classes?.book(left) }
         guard left?.isJudged != true, release.pace != .unknown else { return }
         let lanes = release.home.map { [release.lane, $0] } ?? [release.lane]
         add(release.pace, of: lanes, &effects, now: now)
@@ -165,8 +166,7 @@ extension OriginScheduler.State {
             classes?.trialLanes.append(lane)
         case .slow:
             guard !lane.isInSlowLanes else { return }
-            lane.isInSlowLanes = true
-            classes?.slowLanes.append(lane)
+            classes?.waitForSlow(lane)
         }
         effects.wake.formUnion((0..<loops).filter { $0 != loop })
     }

@@ -2,7 +2,11 @@
 ///
 /// The origin with the fewest slow transfers starts the next one, and the one with the most has one stopped. So
 /// each has an equal part, as far as it can use it, and what is left over is used by others. Where there are more
-/// origins than slots, they have them in turn.
+/// origins than slots, they have them in turn: the next is the one that had a slot for the shortest time. So a long
+/// slice is paid for by a longer wait.
+///
+/// An origin that begins to wait has what those had that were next before it, so that it neither has to wait for
+/// what was before nor is ahead of all others.
 extension SlotClasses {
     /// How many slow slots origins have, less those that are being stopped.
     private struct Shares {
@@ -26,26 +30,49 @@ extension SlotClasses {
 
     // MARK: Starting
 
-    /// Gives a turn to the origin with the fewest slow transfers that can have another on a loop, the first in turn
-    /// among several; those that were `tried` are skipped.
+    /// Gives a turn to the origin with the fewest slow transfers that can have another on a loop, among several
+    /// to the one that had a slot for the shortest time; those that were `tried` are skipped.
     mutating func nextSlow(
         on loop: Int, guaranteed: Bool, but tried: Set<ObjectIdentifier>
     ) -> OriginLane? {
-        var best: (index: Int, share: Int)?
+        var best: (index: Int, share: Int, had: Double)?
         for (index, lane) in slowLanes.enumerated() {
-            let share = lane.slowShare
-            guard share < best?.share ?? .max, lane.active[loop] < lane.quotas[loop],
+            let (share, had) = (lane.slowShare, lane.slowSeconds)
+            guard (share, had) < (best?.share ?? .max, best?.had ?? .infinity),
+                lane.active[loop] < lane.quotas[loop],
                 lane.firstSlow(guaranteed: guaranteed) != nil,
                 !tried.contains(ObjectIdentifier(lane))
             else { continue }
-            best = (index, share)
-            if share == 0 { break }
+            best = (index, share, had)
         }
         guard let best else { return nil }
         let lane = slowLanes.remove(at: best.index)
         slowLanes.append(lane)
+        turnSeconds = max(turnSeconds, lane.slowSeconds)
+        // What it could not use before is no longer its due.
+        lane.slowSeconds = max(lane.slowSeconds, turnSeconds - policy.sliceSeconds)
         return lane
     }
+
+    /// Has a lane wait for a slow slot, in turn with others.
+    mutating func waitForSlow(_ lane: OriginLane) {
+        guard !lane.isInSlowLanes else { return }
+        lane.isInSlowLanes = true
+        lane.slowSeconds = max(lane.slowSeconds, turnSeconds)
+        slowLanes.append(lane)
+    }
+
+    /// Adds the time that a transfer had its slot to what its origins had: up to eight slices more than others, since
+    /// some of it may have been spare.
+    func book(_ entry: Slow) {
+        let most = turnSeconds + sliceSeconds(Self.mostDoublings)
+        let lanes = entry.home === entry.lane ? [entry.lane] : [entry.lane, entry.home]
+        for lane in lanes { lane.slowSeconds = min(lane.slowSeconds + entry.slowSeconds, most) }
+    }
+
+    /// Moves the clock of turns on by itself, slowly: an origin that had more than its part does not wait for ever
+    /// behind others that begin to wait.
+    mutating func advanceTurns(bySeconds seconds: Double) { turnSeconds += seconds / 16 }
 
     /// Has a lane wait behind the others: one of its transfers has just been stopped.
     mutating func putLast(_ lane: OriginLane) {
@@ -93,26 +120,29 @@ extension SlotClasses {
 
     /// Stops transfers whose slice is over, for origins that wait with fewer slow slots. Returns their loops.
     ///
-    /// An origin without a slot gets one from any other; else the difference has to be two, or the slot would be
-    /// handed to and fro. One slot for each origin at a time.
+    /// An origin without a slot gets one from any other that has had one for longer; else the difference
+    /// has to be two, or the slot would be handed to and fro. One slot for each origin at a time.
     mutating func takeTurns(now: Double) -> Set<Int> {
         // First those that were stopped before have to be gone.
         guard !slowLanes.isEmpty, !slow.values.contains(where: \.isStopping) else { return [] }
         var over = slow.filter { isSliceOver($0.value) && room(besides: $0.value) != nil }
+        guard !over.isEmpty else { return [] }
         var shares = Shares()
         var touched: Set<Int> = []
-        for lane in slowLanes where !over.isEmpty && !lane.isHeldBack(now) {
+        let waiting = slowLanes.sorted { $0.slowSeconds < $1.slowSeconds }
+        for lane in waiting where !over.isEmpty && !lane.isHeldBack(now) {
             let share = shares.of(lane)
             let victim = over.filter { _, entry in
                 let other = shares.of(entry)
-                guard other >= share + 2 || share == 0 && other == 1, entry.home !== lane,
-                    lane.active[entry.loop] < lane.quotas[entry.loop],
+                let isFirst = lane.slowSeconds <= secondsHad(entry)
+                guard other >= share + 2 || share == 0 && other == 1 && isFirst,
+                    entry.home !== lane, lane.active[entry.loop] < lane.quotas[entry.loop],
                     let isGuaranteed = room(besides: entry)
                 else { return false }
                 return lane.firstSlow(guaranteed: isGuaranteed) != nil
             }.max {
-                (shares.of($0.value), $0.value.slowSeconds, $1.key)
-                    < (shares.of($1.value), $1.value.slowSeconds, $0.key)
+                (shares.of($0.value), secondsHad($0.value), $1.key)
+                    < (shares.of($1.value), secondsHad($1.value), $0.key)
             }
             guard let (transfer, entry) = victim else { continue }
             over[transfer] = nil
@@ -127,7 +157,19 @@ extension SlotClasses {
     /// A transfer has had its slot for as long as is its due, if others wait.
     private func isSliceOver(_ entry: Slow) -> Bool {
         guard let losses = entry.losses, !entry.isStopping else { return false }
-        return entry.slowSeconds >= policy.sliceSeconds * Double(1 << min(losses, 20))
+        return entry.slowSeconds >= sliceSeconds(losses)
+    }
+
+    /// A slice is doubled no more often than this: without bound, others would wait for hours.
+    private static let mostDoublings = 3
+
+    private func sliceSeconds(_ losses: Int) -> Double {
+        policy.sliceSeconds * Double(1 << min(losses, Self.mostDoublings))
+    }
+
+    /// For how long the origin of a transfer will have had a slot when it is stopped.
+    private func secondsHad(_ entry: Slow) -> Double {
+        max(entry.lane.slowSeconds, entry.home.slowSeconds) + entry.slowSeconds
     }
 
     /// Whether a slow transfer might start in the place of another: nil for no, true in one of the slots that are
@@ -151,9 +193,11 @@ extension SlotClasses {
         slow[transfer]?.losses = nil
     }
 
+    /// Transfers of a loop that are to be stopped. One that has left its slot meanwhile is not: it is prompt by
+    /// now, or has another slot.
     mutating func takeStops(on loop: Int) -> [UInt64] {
         guard !stops[loop].isEmpty else { return [] }
         defer { stops[loop] = [] }
-        return stops[loop]
+        return stops[loop].filter { slow[$0]?.isStopping == true }
     }
 }

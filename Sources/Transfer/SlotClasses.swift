@@ -57,6 +57,8 @@ struct SlotClasses {
     /// By loop: transfers to be stopped.
     var stops: [[UInt64]]
 
+    /// For how long the origin that was last given a slow slot had had one: on that clock they have their turns.
+    var turnSeconds = 0.0
     /// Lanes in which something waits for a slow slot, in turn.
     var slowLanes: [OriginLane] = []
     /// The same for a slot of those on trial: lanes that have had no turn in this round, and those that have.
@@ -150,6 +152,9 @@ struct SlotClasses {
         slowCounts[entry.loop] += 1
         entry.lane.slowActive += 1
         entry.home.slowHeld += 1
+        for lane in [entry.lane, entry.home] {
+            lane.slowSeconds = max(lane.slowSeconds, turnSeconds - policy.sliceSeconds)
+        }
     }
 
     /// Takes a transfer out of its class: it has ended, or is prompt.
@@ -160,6 +165,7 @@ struct SlotClasses {
         slowCounts[entry.loop] -= 1
         entry.lane.slowActive -= 1
         entry.home.slowHeld -= 1
+        if entry.isStopping { stops[entry.loop].removeAll { $0 == transfer } }
         return entry
     }
 
@@ -178,6 +184,8 @@ struct SlotClasses {
 
     mutating func rotatePeaks(now: Double) {
         guard now - rotatedAt >= 1 else { return }
+        // Not from the clock's own start.
+        if rotatedAt > 0 { advanceTurns(bySeconds: now - rotatedAt) }
         rotatedAt = now
         for loop in capacities.indices {
             peaks[loop].rotate()

@@ -5,7 +5,7 @@ package struct SlowPolicy: Sendable, Hashable {
     /// How long a transfer is watched before it is judged, in seconds; each time anew.
     package var judgingSeconds = 1.5
     /// After so many seconds below the floor in one slot, a transfer gives it to an origin that has fewer; after
-    /// twice as many each time that it lost what it had received.
+    /// twice as many each time that it lost what it had received, eight times as many at most.
     package var sliceSeconds = 30.0
     /// An origin is no longer slow when nothing was seen of it for so many seconds; twice as many each time that
     /// it was slow again, sixteen times as many at most.

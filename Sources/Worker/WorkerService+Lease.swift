@@ -131,7 +131,7 @@ extension WorkerService {
         for job in jobs {
             switch job.kind {
             case .fetch: fetches.append(job)
-            case .resolve: resolves.push((job, lease))
+            case .resolve: resolves.push(job, lease)
             case .verify: Task { await self.verify(job, lease, grant) }
             case .sums: Task { await self.writeSums(job, lease, grant) }
             case .refresh, .switchOver:
@@ -232,6 +232,7 @@ extension WorkerService {
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.tick)
             cancel(held.dropLost())
+            stopSlowTitles()
         }
     }
 

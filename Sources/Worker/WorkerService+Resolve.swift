@@ -6,27 +6,27 @@ import Model
 import Transfer
 
 extension WorkerService {
-    /// Titles whose manifests are read at a time: each may hold tens of megabytes of playlists.
-    private static let titlesAtATime = 8
-
     /// Works through resolve jobs, a few at a time, until the worker ends. One that takes long holds up no other.
     func resolveInTurn() async {
-        await withTaskGroup(of: Void.self) { group in
-            var reading = 0
-            while let (job, lease) = await resolves.next(1).first {
-                if reading == Self.titlesAtATime {
-                    await group.next()
-                    reading -= 1
-                }
-                reading += 1
+        await withDiscardingTaskGroup { group in
+            while let (turn, title) = await resolves.next() {
                 group.addTask {
-                    if self.isDraining || !self.isWanted(job, lease) {
-                        self.giveBack(job, lease)
+                    if self.isDraining || !self.isWanted(title.job, title.lease) {
+                        self.giveBack(title.job, title.lease)
                     } else {
-                        await self.resolve(job, lease)
+                        await self.resolve(title.job, title.lease)
                     }
+                    self.resolves.end(turn, title)
                 }
             }
+        }
+    }
+
+    /// Has titles that are slow give their places to others: their jobs are returned to the queue.
+    func stopSlowTitles() {
+        // Each time anew: a title's next playlist may just have been asked for.
+        for title in resolves.titlesThatAreOver() {
+            engine.cancelAll(group: title.lease, jobs: [title.job.id])
         }
     }
 
@@ -145,6 +145,9 @@ extension WorkerService {
     ) async throws -> Fetched {
         guard !held.isCancelled(job.id, lease) else {
             throw Failure("worker.cancelled", "the job was cancelled")
+        }
+        guard !resolves.isOver(job, lease) else {
+            throw Failure("worker.cancelled", "the title was slow, and others waited for its place")
         }
         var request = TransferRequest(
             url: url, group: lease, destination: .memory, role: .playlist)

@@ -80,7 +80,7 @@ package final class WorkerService: DrainableService {
     let blocking = BlockingCalls()
     let finished = Mailbox<Finished>()
     let reports = Mailbox<JobReport>()
-    let resolves = Mailbox<(job: Job, lease: LeaseID)>()
+    let resolves = TitleQueue()
     let refreshes = Mailbox<Refresh>()
     let pace = LeasePace()
     let log: Logger

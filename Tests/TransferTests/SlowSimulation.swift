@@ -3,7 +3,7 @@ import Model
 @testable import Transfer
 
 /// An engine's loops without a network: a scheduler, transfers that take the time that a script says, and a clock
-/// that moves by hundredths of a second.
+/// that moves by small steps.
 final class SlowSimulation {
     /// What becomes of a transfer's request.
     enum Behaviour {
@@ -36,6 +36,7 @@ final class SlowSimulation {
     private(set) var now = 1.0
     private var loops: [Loop]
     private let policy: SlowPolicy?
+    private let stepSeconds: Double
     private var behaviours: [UInt64: Behaviour] = [:]
     private var kept: [UInt64: Double] = [:]
     private var tickAt = Double.infinity
@@ -50,8 +51,12 @@ final class SlowSimulation {
     /// Transfers that were given back.
     private(set) var returned = 0
 
-    init(connections: Int = 32, loops: Int = 2, policy: SlowPolicy? = SlowPolicy()) {
+    init(
+        connections: Int = 32, loops: Int = 2, policy: SlowPolicy? = SlowPolicy(),
+        stepSeconds: Double = 0.01
+    ) {
         self.policy = policy
+        self.stepSeconds = stepSeconds
         scheduler = OriginScheduler(loops: loops, connections: connections, slow: policy)
         self.loops = (0..<loops).map {
             Loop(
@@ -102,10 +107,8 @@ final class SlowSimulation {
         }
     }
 
-    private static let stepSeconds = 0.01
-
     private func step() {
-        now += Self.stepSeconds
+        now += stepSeconds
         for loop in loops.indices {
             for id in loops[loop].running.keys.sorted() { advance(id, on: loop) }
         }
@@ -129,7 +132,7 @@ final class SlowSimulation {
             lane.add(receivedBytes: Self.promptBytes)
             end(id, on: loop, .ended(seconds: seconds), .prompt(seconds: min(seconds, 1.5)))
         case .drip(let rate, let needed, _):
-            let more = rate * Self.stepSeconds
+            let more = rate * stepSeconds
             running.received += more
             loops[loop].running[id] = running
             lane.add(receivedBytes: Int(more))

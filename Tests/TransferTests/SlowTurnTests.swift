@@ -127,6 +127,102 @@ struct SlowTurnTests {
         #expect(simulation.losses.values.allSatisfy { $0 <= 1 })
     }
 
+    @Test func dripsThatCannotBeResumedLeaveAnHonestOriginItsPart() {
+        let step = 0.1
+        // One slot is for all that are slow.
+        let simulation = SlowSimulation(connections: 4, loops: 1, stepSeconds: step)
+        let feed = {
+            guard simulation.waiting(at: Self.fast) < 16 else { return }
+            simulation.submit(Self.fast, Array(repeating: .prompt(seconds: 1), count: 16))
+        }
+        for number in 1...8 {
+            simulation.submit(
+                "http://drip-\(number).test",
+                Self.files(4, bytesPerSecond: 1_200, bytes: 1e12, isResumable: false))
+        }
+        simulation.run(30, feed)
+        simulation.submit(Self.honest, Self.files(4, bytesPerSecond: 10_000, bytes: 1e12))
+        var held = 0.0
+        simulation.run(7_200) {
+            feed()
+            held += Double(simulation.active(at: Self.honest)) * step
+        }
+        // A ninth of the time are 800 seconds.
+        #expect(held >= 480, "\(held) seconds of a slot")
+    }
+
+    @Test func aLongSliceIsPaidForByALongerWait() throws {
+        let lanes = (1...3).map { number in
+            OriginLane(
+                origin: "http://slow-\(number).test", firstLoop: 0, loops: 1, ceiling: 8, now: 0)
+        }
+        var classes = SlotClasses(policy: SlowPolicy(), capacities: [8])
+        for (number, lane) in lanes.enumerated() {
+            let transfer = Transfer(
+                id: UInt64(number),
+                request: TransferRequest(
+                    url: lane.origin + "/", group: "g", destination: .memory, role: .data)
+            ) { _, _ in }
+            lane.slowLine.append(Waiting(transfer: transfer, lane: lane))
+        }
+        // The first had eight slices, the second one, and the third none.
+        for (lane, seconds) in [(0, 10_000.0), (1, 30)] {
+            var entry = SlotClasses.Slow(lane: lanes[lane], home: lanes[lane], loop: 0)
+            entry.slowSeconds = seconds
+            classes.book(entry)
+        }
+        #expect(lanes.map(\.slowSeconds) == [240, 30, 0])
+        for lane in lanes { classes.waitForSlow(lane) }
+        var order: [String] = []
+        for _ in lanes {
+            let tried = Set(lanes.filter { order.contains($0.origin) }.map(ObjectIdentifier.init))
+            let next = classes.nextSlow(on: 0, guaranteed: false, but: tried)
+            order.append(try #require(next).origin)
+        }
+        #expect(order == [lanes[2], lanes[1], lanes[0]].map(\.origin))
+    }
+
+    // MARK: Stops
+
+    @Test func whatHasLeftItsSlotIsNotStopped() {
+        let lane = OriginLane(origin: Self.drip, firstLoop: 0, loops: 1, ceiling: 8, now: 0)
+        let entry = SlotClasses.Slow(lane: lane, home: lane, loop: 0)
+        var classes = SlotClasses(policy: SlowPolicy(), capacities: [8])
+        for id in UInt64(1)...5 { classes.set(id, entry) }
+        let isAny = classes.stop(3, on: 0)
+        #expect(isAny)
+        // One is prompt by now, another has a later slot, and the third is to be stopped.
+        classes.remove(5)
+        classes.remove(4)
+        classes.set(4, entry)
+        #expect(classes.takeStops(on: 0) == [3])
+        #expect(classes.takeStops(on: 0).isEmpty)
+    }
+
+    // MARK: What waits
+
+    @Test(arguments: [(10, 12), (40, 8)])
+    func anOriginWithoutWorkIsUnderservedHoweverManyThereAre(maxWaiting: Int, others: Int) {
+        var policy = SlowPolicy()
+        policy.maxWaiting = maxWaiting
+        let simulation = SlowSimulation(policy: policy)
+        // These were slow and have nothing to do now.
+        let idle = (1...8).map { "http://idle-\($0).test" }
+        for origin in idle {
+            simulation.submit(origin, Self.files(1, bytesPerSecond: 1_200, bytes: 6_000))
+        }
+        simulation.run(10)
+        for number in 1...others {
+            simulation.submit(
+                "http://drip-\(number).test", Self.files(1, bytesPerSecond: 1_200, bytes: 1e9))
+        }
+        simulation.run(10)
+        let underserved = simulation.slowWork.underserved
+        #expect(underserved.isSuperset(of: idle), "\(underserved.count)")
+        // A part of five is more than twice what these have; one of none is not.
+        #expect(underserved.count == (maxWaiting > others ? 8 + others : 8))
+    }
+
     // MARK: Ageing
 
     @Test func anOriginIsUnknownAgainWhenItWasSlowLongAgo() {

@@ -1,0 +1,111 @@
+import Model
+
+/// Which titles a worker reads: a few at a time, because each may hold tens of megabytes of playlists.
+///
+/// A host has at most half of the places while titles of others wait. A title that is slow gives its place back when
+/// another waits; each time that it did so before, it has twice as long. A value, into which the time is passed.
+struct TitleTurns<Title> {
+    typealias Instant = ContinuousClock.Instant
+
+    static var places: Int { 8 }
+    /// How many of them a host has while titles of others wait.
+    static var placesPerHost: Int { places / 2 }
+    /// For how long a title has its place in any case.
+    static var patience: Duration { .seconds(120) }
+    /// The same where its host has more than its half and another host has less.
+    static var patienceBeyondHalf: Duration { .seconds(10) }
+    private static var mostDoublings: Int { 3 }
+    /// So many jobs are remembered that gave their place back.
+    private static var mostRemembered: Int { 1_000 }
+
+    private struct Waiting {
+        var title: Title
+        var job: JobID
+        var host: String
+    }
+
+    private struct Reading {
+        var waiting: Waiting
+        var startedAt: Instant
+        var patience: Duration
+        /// It is to give its place back.
+        var isOver = false
+    }
+
+    private var waiting: [Waiting] = []
+    private var reading: [Int: Reading] = [:]
+    private var lastTurn = 0
+    /// How often jobs gave their place back in a row.
+    private var returns: [JobID: Int] = [:]
+
+    var isAnyWaiting: Bool { !waiting.isEmpty }
+    var mayStart: Bool { isAnyWaiting && reading.count < Self.places }
+
+    mutating func add(_ title: Title, of job: JobID, at host: String) {
+        waiting.append(Waiting(title: title, job: job, host: host))
+    }
+
+    /// The title that is read next, and the number of its turn; nil while all places are taken, or none waits.
+    mutating func next(now: Instant) -> (turn: Int, title: Title)? {
+        guard mayStart else { return nil }
+        let counts = Dictionary(reading.values.map { ($0.waiting.host, 1) }, uniquingKeysWith: +)
+        let index = waiting.firstIndex { counts[$0.host, default: 0] < Self.placesPerHost }
+        let next = waiting.remove(at: index ?? 0)
+        lastTurn += 1
+        let doublings = min(returns[next.job, default: 0], Self.mostDoublings)
+        reading[lastTurn] = Reading(
+            waiting: next, startedAt: now, patience: Self.patience * (1 << doublings))
+        return (lastTurn, next.title)
+    }
+
+    mutating func end(_ turn: Int) {
+        guard let ended = reading.removeValue(forKey: turn) else { return }
+        let job = ended.waiting.job
+        guard ended.isOver else {
+            returns[job] = nil
+            return
+        }
+        if returns.count >= Self.mostRemembered { returns = [:] }
+        returns[job, default: 0] += 1
+    }
+
+    /// Titles that are to give their places back to those that wait: each time all of them, until they have ended.
+    mutating func titlesThatAreOver(now: Instant) -> [Title] {
+        chooseThoseOver(now)
+        return reading.values.filter(\.isOver).map(\.waiting.title)
+    }
+
+    private mutating func chooseThoseOver(_ now: Instant) {
+        guard !waiting.isEmpty else { return }
+        let staying = reading.values.filter { !$0.isOver }
+        var free = Self.places - staying.count
+        var counts = Dictionary(staying.map { ($0.waiting.host, 1) }, uniquingKeysWith: +)
+        for next in waiting {
+            if free > 0 {
+                free -= 1
+            } else {
+                guard let turn = turnThatIsOver(for: next.host, counts, now),
+                    let host = reading[turn]?.waiting.host
+                else { continue }
+                reading[turn]?.isOver = true
+                counts[host, default: 0] -= 1
+            }
+            counts[next.host, default: 0] += 1
+        }
+    }
+
+    /// Of the host with the most: the one that has had its place longest.
+    private func turnThatIsOver(for host: String, _ counts: [String: Int], _ now: Instant) -> Int? {
+        let isBelowHalf = counts[host, default: 0] < Self.placesPerHost
+        return reading.filter { _, entry in
+            guard !entry.isOver else { return false }
+            let held = entry.startedAt.duration(to: now)
+            let isBeyondHalf = counts[entry.waiting.host, default: 0] > Self.placesPerHost
+            return held >= entry.patience
+                || isBelowHalf && isBeyondHalf && held >= Self.patienceBeyondHalf
+        }.max {
+            (counts[$0.value.waiting.host, default: 0], $1.key)
+                < (counts[$1.value.waiting.host, default: 0], $0.key)
+        }?.key
+    }
+}
