@@ -9,7 +9,7 @@ final class CSVList: ListDecoder {
     private var recordLine = 0
     /// Whether a quote is open at the end of `record`.
     private var isOpen = false
-    /// By position; nil for a column that is passed over. Empty before the first record.
+    /// By position; nil for a column that is ignored. Empty before the first record.
     private var columns: [Column?] = []
     private var hasHeader = false
 
@@ -162,7 +162,7 @@ final class CSVList: ListDecoder {
         for (column, name) in zip(known, names) {
             guard let column else {
                 output.pass(
-                    recordLine, "the column \(Redaction.shown(name)) is passed over",
+                    recordLine, "the column \(Redaction.shown(name)) is ignored",
                     topic: "column \(name)")
                 continue
             }

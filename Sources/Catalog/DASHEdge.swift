@@ -81,7 +81,7 @@ struct DASHEdge {
         guard elements.count(where: { $0.name == "Representation" }) == wanted.count else {
             throw Failure(
                 "manifest.unsupported",
-                "\(manifest): an MPD with parts that are passed over cannot be made one of fewer tracks"
+                "\(manifest): an MPD with parts that are ignored cannot be made one of fewer tracks"
             )
         }
         var number = 0

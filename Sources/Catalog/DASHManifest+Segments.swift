@@ -216,7 +216,7 @@ extension DASHManifest {
                     resolved.others.append(ReferenceBase(other))
                 }
             }
-            // None of them is passed over for want of room.
+            // None of them is ignored for want of room.
             if looked > Self.maximumBaseBytes { _ = try url(first, in: base.base) }
             return resolved
         } catch {

@@ -53,7 +53,7 @@ struct DASHSnapshot {
             let last = extents.lastIndex(where: { !$0.isEmpty })
         else {
             throw isThere.contains(true)
-                ? unsupported("has parts that are passed over")
+                ? unsupported("has parts that are ignored")
                 : manifest.withoutSegments
         }
         try writePeriods(periods, last: last)

@@ -44,7 +44,7 @@ struct HLSAttributes {
                 bytes[index] != ASCII.comma
             { index += 1 }
             let name = ASCII.trimmed(bytes, nameStart..<index)
-            // A word without a value means nothing in any tag: it is passed over.
+            // A word without a value means nothing in any tag: it is ignored.
             guard index < range.upperBound, bytes[index] == ASCII.equals else { continue }
             index += 1
             let value = try Self.value(bytes, &index, range.upperBound)

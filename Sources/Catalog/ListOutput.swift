@@ -24,7 +24,7 @@ package struct ListCounts: Hashable, Sendable {
     }
 }
 
-/// Something in a list that is passed over.
+/// Something in a list that is ignored.
 package struct ListNotice: Hashable, Sendable {
     package var line: Int
     package var message: String
@@ -96,7 +96,7 @@ final class ListOutput {
         if failures.count < mostFailures { failures.append(failure) }
     }
 
-    /// Tells of something that is passed over; once for each `topic`.
+    /// Reports something that is ignored; once for each `topic`.
     func pass(_ line: Int, _ message: String, topic: String? = nil) {
         if let topic, told.count >= 1_000 || !told.insert(topic).inserted { return }
         noticeCount += 1

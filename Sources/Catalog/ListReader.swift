@@ -54,7 +54,7 @@ package struct ListReader {
     /// The first entries that cannot be used, and how many there are.
     package var failures: [Failure] { output.failures }
     package var failureCount: Int { output.failureCount }
-    /// The first things that were passed over, and how many there are.
+    /// The first things that were ignored, and how many there are.
     package var notices: [ListNotice] { output.notices }
     package var noticeCount: Int { output.noticeCount }
     /// What another reading of the same list by this process needs; complete after `finish`.

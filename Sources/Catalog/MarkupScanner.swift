@@ -54,7 +54,7 @@ struct MarkupScanner {
     }
 
     /// - Parameters:
-    ///   - names: of the elements to list; others are passed over with all that stands in them.
+    ///   - names: of the elements to list; others are ignored with all that stands in them.
     ///   - attributes: the names of those of their attributes that are of interest.
     ///   - leaf: the name of elements that are not listed themselves, of whose attributes' values those for
     ///     which `isListed` holds are.

@@ -63,7 +63,7 @@ struct MetalinkFile {
         urls.insert((place, url), at: index)
         if urls.count > WireLimits.mirrorsPerAsset + 1 {
             urls.removeLast()
-            pass("URLs of a file beyond \(WireLimits.mirrorsPerAsset + 1) are passed over")
+            pass("URLs of a file beyond \(WireLimits.mirrorsPerAsset + 1) are ignored")
         }
     }
 
@@ -75,7 +75,7 @@ struct MetalinkFile {
     func findings(_ line: Int) -> [XMLFinding] {
         var findings = passed.map { XMLFinding.passed(line: line, message: $0, topic: $0) }
         if hasOtherScheme, !urls.isEmpty {
-            let message = "URLs that are not http or https are passed over"
+            let message = "URLs that are not http or https are ignored"
             findings.append(.passed(line: line, message: message, topic: message))
         }
         do throws(Failure) {

@@ -17,7 +17,7 @@ package struct SegmentIndex: Hashable, Sendable {
     /// Reads the first `sidx` box of `bytes`.
     ///
     /// - Parameters:
-    ///   - bytes: whole boxes; those before the index are passed over.
+    ///   - bytes: whole boxes; those before the index are ignored.
     ///   - offset: where they begin in their file.
     ///   - name: what to call the file in a message.
     ///

@@ -92,7 +92,7 @@ package struct TitleResolver: Sendable {
     /// Takes the body of a manifest.
     ///
     /// - Parameters:
-    ///   - request: what `next` handed out; one that was answered before is passed over.
+    ///   - request: what `next` handed out; one that was answered before is ignored.
     ///   - finalURL: where the body came from after redirects.
     ///   - body: the whole body, at most `maximumBytes`.
     ///   - sha256: the body's SHA-256, 64 lower-case hex digits.

@@ -5,7 +5,7 @@ import Model
 ///
 /// Which of both it is turns out with the first TAB or option. Where a file lies follows from its URL
 /// as in every list, so `dir` and `out` name the asset. Options that change what a request asks for
-/// are refused, as passing over them would fetch something else; all others are passed over.
+/// are refused, as passing over them would fetch something else; all others are ignored.
 final class URLList: ListDecoder {
     private var lines = LineSplitter(mostBytes: ListReader.lineBytes)
     private let allowsOptions: Bool
@@ -132,12 +132,12 @@ final class URLList: ListDecoder {
         }
         if otherScheme != nil {
             output.pass(
-                line.number, "mirrors that are not http or https are passed over", topic: "scheme")
+                line.number, "mirrors that are not http or https are ignored", topic: "scheme")
         }
         let mirrors = urls.dropFirst()
         if mirrors.count > WireLimits.mirrorsPerAsset {
             output.pass(
-                line.number, "mirrors beyond \(WireLimits.mirrorsPerAsset) are passed over",
+                line.number, "mirrors beyond \(WireLimits.mirrorsPerAsset) are ignored",
                 topic: "mirrors")
         }
         return Pending(
@@ -221,7 +221,7 @@ final class URLList: ListDecoder {
         case "parameterized-uri" where value == "true":
             throw ListField.failure(line, name, given: value, allowed: "false")
         default:
-            output.pass(line, "the option \(name) is passed over", topic: "option \(name)")
+            output.pass(line, "the option \(name) is ignored", topic: "option \(name)")
         }
     }
 }

@@ -159,7 +159,7 @@ final class XMLListHandler: XMLHandler {
         }
         if depth == 2, let openLine {
             findings.append(
-                .passed(line: openLine, message: "a url without a loc is passed over", topic: nil))
+                .passed(line: openLine, message: "a url without a loc is skipped", topic: nil))
             self.openLine = nil
         }
         if form == .metalink, depth == 2 {

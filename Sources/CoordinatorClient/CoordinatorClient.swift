@@ -94,7 +94,7 @@ package final class CoordinatorClient: Sendable {
     package struct Call: Sendable {
         /// For how long it is repeated after failures that may pass; nil is the client's time. 0 for
         /// what must not reach a coordinator twice: only an endpoint that takes no connection is
-        /// then passed over.
+        /// then skipped.
         package var retrySeconds: Double?
         /// How long the coordinator may hold the request before it answers.
         package var waitSeconds = 0.0

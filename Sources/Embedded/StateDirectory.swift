@@ -85,8 +85,8 @@ package final class StateDirectory: Sendable {
             throw Failure(
                 "input.destination",
                 "others may write to the state \(path) (mode "
-                    + "\(String(status.permissions, radix: 8))); use another --state, or, if nobody "
-                    + "else has, run: chmod go-w '\(path)'")
+                    + "\(String(status.permissions, radix: 8))); use another --state, or, if no "
+                    + "other user has changed it, run: chmod go-w '\(path)'")
         }
         let directory = try asFailure("open \(path)") { () throws(SystemError) in
             try location.openDirectory(".")

@@ -31,7 +31,7 @@ package final class OutputFile: Sendable {
         let own = try FileLocation.ownDescriptor(path)
         descriptor = try OutputFileError.wrap { () throws(SystemError) in
             guard let own else { return try FileDescriptor.open(path, O_WRONLY | O_NOCTTY) }
-            // Opened anew, a file would be written to from its start.
+            // A second open would write from the file's start.
             return FileDescriptor(
                 owning: try retrying("dup \(own)") { fcntl(own, F_DUPFD_CLOEXEC, 3) })
         }

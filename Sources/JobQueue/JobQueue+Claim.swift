@@ -62,8 +62,8 @@ extension JobQueue {
     }
 
     /// Whether jobs of these queues, of all if there are no names, waited to be tried alone when they were last
-    /// claimed. Whoever got none has to ask again soon: the end of any job, its own too, may make it the one to try
-    /// them, and nothing notifies of that.
+    /// claimed. A worker that got none asks again soon: the end of any job, its own too, may let it try one, and no
+    /// notification reports that.
     package func awaitsTrial(in names: [String]) -> Bool {
         let waiting = queuesAwaitingTrial.withLock { $0 }
         guard !waiting.isEmpty, !names.isEmpty else { return !waiting.isEmpty }
@@ -105,7 +105,7 @@ extension JobQueue {
         let (grants, isWorthAnother) = try await claim(claims, of: queue)
         guard isWorthAnother else { return grants }
         var all = grants
-        // Each for itself waits for the lanes that were passed over.
+        // Each for itself waits for the lanes that were locked.
         for index in claims.indices where all[index]?.lease == nil {
             all[index] = try await claim([claims[index]], of: queue).grants[0]
             // What one has waited for in vain the others need not wait for.

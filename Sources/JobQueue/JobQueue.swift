@@ -25,8 +25,8 @@ package final class JobQueue: Sendable {
         /// Origins with a row at most that no list names.
         package var mostUnlistedOrigins = 10_000
         package var loadTests = LoadTests()
-        /// Of a private cluster, the machine on which all of it runs, as it was started last (its boot's id). A pause
-        /// of the cluster is a crash there, unless the machine was started anew; elsewhere it is an outage.
+        /// The boot id of the machine that runs all of a private cluster; nil for other clusters. A pause of a private
+        /// cluster is a crash unless the machine has restarted; a pause of another one is an outage.
         package var machine: String?
 
         package init(

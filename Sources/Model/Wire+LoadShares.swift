@@ -40,7 +40,7 @@ package struct LoadTestPlace: Codable, Sendable {
 }
 
 /// `POST /v1/load-tests/{id}/reports`: a worker says how far its share is, which is to be heard of every
-/// few seconds. Seconds that were reported before are passed over.
+/// few seconds. Seconds that were reported before are ignored.
 package struct LoadTestReport: Codable, Sendable {
     package var worker: WorkerID
     package var progress: Progress

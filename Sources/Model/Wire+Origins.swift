@@ -53,7 +53,7 @@ package struct CoolingList: Codable, Sendable {
 /// was never named has no limits, and one that is named without any bound has none again.
 ///
 /// A worker that is given less starts nothing until it is within its new share; what it has under
-/// way may go on until the time of the share before is over. So whoever hands out shares counts each
+/// way may go on until the time of the share before is over. So the coordinator that hands out shares counts each
 /// one until its own time is over, whatever it has granted after it.
 ///
 /// What a redirect leads to counts as well: an origin with limits is named to every worker that may

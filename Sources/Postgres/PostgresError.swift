@@ -50,7 +50,7 @@ package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertibl
     /// There is no object of that name, a role for one: undefined_object.
     package var isUndefinedObject: Bool { sqlState == "42704" }
 
-    /// A lock was not to be had within `lock_timeout`: lock_not_available.
+    /// A lock was not granted within `lock_timeout`: lock_not_available.
     package var isLockTimeout: Bool { sqlState == "55P03" }
 
     /// The server is gone, going or was never there: a later try may find it.

@@ -18,7 +18,7 @@ extension Subprocess {
         }
     }
 
-    /// Runs a program to its end and keeps what it wrote, up to `bytes`; what is more is passed over.
+    /// Runs a program to its end and keeps what it wrote, up to `bytes`; what is more is ignored.
     ///
     /// After `seconds`, or when the task is cancelled, the program and its children are killed and
     /// waited for.

@@ -58,7 +58,7 @@ final class OriginLane: @unchecked Sendable {
     /// The limit to the bytes a second.
     let meter = ByteMeter()
 
-    /// Transfers that were passed over because of this origin; those behind them go ahead.
+    /// Transfers that were skipped because of this origin; those behind them go ahead.
     var line = WaitingQueue()
     /// Transfers that were stopped because they were slow: they start in slots for slow ones only.
     var slowLine = WaitingQueue()

@@ -165,7 +165,7 @@ extension OriginScheduler {
             takeOthers(limit, on: loop, guaranteed: false, into: &batch, now: now)
         }
 
-        /// Starts what was passed over before and has a place now, one origin after the other.
+        /// Starts what was skipped before and has a place now, one origin after the other.
         private mutating func takeReady(
             _ limit: Int, on loop: Int, into batch: inout Batch, now: Double
         ) {

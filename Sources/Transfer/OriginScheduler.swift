@@ -4,7 +4,7 @@ import Synchronization
 /// Decides which transfer starts next on which loop, so that each origin's limits hold over all of an
 /// engine's loops. Safe from any thread.
 ///
-/// Transfers start in the order they came, but one whose origin has no place for it is passed over:
+/// Transfers start in the order they came, but one whose origin has no place for it is ignored:
 /// it waits in its origin's own line, and those behind it go ahead. Under the lock nothing is done
 /// but counting; what follows from it is an `Effects`, for the caller to carry out after that.
 final class OriginScheduler: Sendable {

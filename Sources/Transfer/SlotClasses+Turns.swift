@@ -186,7 +186,7 @@ extension SlotClasses {
         stops[loop].append(transfer)
     }
 
-    /// A transfer cannot be stopped after all, until it is judged anew.
+    /// A transfer cannot be stopped after all, until it is next judged.
     mutating func keep(_ transfer: UInt64) {
         slow[transfer]?.isStopping = false
         slow[transfer]?.mayStop = false

@@ -4,7 +4,7 @@ internal import Digest
 ///
 /// Only what covers the whole object as it is stored counts: not a composite of parts' digests, and
 /// not the digest of what the origin has stored compressed. What is malformed or of another
-/// algorithm is passed over: it is no promise that could be broken.
+/// algorithm is ignored: it is no promise that could be broken.
 enum StatedDigests {
     /// Of repeated algorithms all are answered; two that differ can never both agree.
     ///

@@ -206,7 +206,7 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// How many bytes a transfer will come to; nil is passed over.
+    /// How many bytes a transfer will come to; nil is ignored.
     func setExpected(_ bytes: Int64?, of job: JobID, _ lease: LeaseID) {
         guard let bytes else { return }
         state.withLock { $0.leases[lease]?.entries[job]?.expectedBytes = bytes }

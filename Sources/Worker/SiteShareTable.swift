@@ -20,7 +20,7 @@ struct SiteShareTable {
     }
 
     /// Takes what an answer says whose request was sent at `askedAt`. Answers may overtake each other:
-    /// a share with a lower number than the last one is passed over.
+    /// a share with a lower number than the last one is ignored.
     mutating func take(
         _ shares: [SiteShare], askedAt: Instant, now: Instant = .now
     ) -> [Grant] {

@@ -24,7 +24,7 @@ extension WorkerService {
 
     /// Has titles that are slow give their places to others: their jobs are returned to the queue.
     func stopSlowTitles() {
-        // Each time anew: a title's next playlist may just have been asked for.
+        // Looked up each time: a title's next playlist may just have been asked for.
         for title in resolves.titlesThatAreOver() {
             engine.cancelAll(group: title.lease, jobs: [title.job.id])
         }

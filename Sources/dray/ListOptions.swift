@@ -34,7 +34,7 @@ enum ListOptions {
         return source
     }
 
-    /// Says what of a list is passed over.
+    /// Prints which parts of a list are ignored.
     static func tell(_ reading: ListSource.Reading) {
         for notice in reading.notices {
             Console.note("line \(notice.line): \(printable(notice.message))")

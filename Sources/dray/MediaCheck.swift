@@ -58,7 +58,7 @@ struct MediaCheck: Sendable {
         }
         guard let probe = await MediaProbe.find() else {
             Console.note(
-                "--check-media is passed over: ffprobe cannot be run; install it (Debian: apt-get "
+                "--check-media is skipped: ffprobe cannot be run; install it (Debian: apt-get "
                     + "install ffmpeg) and run the command again")
             return nil
         }
@@ -73,7 +73,7 @@ struct MediaCheck: Sendable {
         let site = try StorageURL(status.storageURL).path
         guard access(site, X_OK) == 0 else {
             Console.note(
-                "--check-media is passed over: \(printable(site)) is not on this machine "
+                "--check-media is skipped: \(printable(site)) is not on this machine "
                     + "(\(systemErrorText(errno)))")
             return nil
         }

@@ -101,7 +101,7 @@ enum PrefetchCommand {
     ) {
         for option in options where arguments.text(option) != nil {
             Console.note(
-                "--\(option) is for the private cluster; passed over, because DRAY_COORDINATOR is set"
+                "--\(option) is for the private cluster; ignored, because DRAY_COORDINATOR is set"
             )
         }
     }

@@ -157,7 +157,7 @@ import Testing
         #expect(forced.map(Self.shown) == golden.assets)
     }
 
-    @Test("what is passed over is told once")
+    @Test("what is ignored is told once")
     func notices() throws {
         let notices = { (list: String) throws in
             try ListReaderTests.read([UInt8](list.utf8)).reader.notices.map {
@@ -166,11 +166,11 @@ import Testing
         }
         #expect(
             try notices("http://h/1\n split=1\n gid=2\nhttp://h/2\n split=3\n")
-                == ["2: the option split is passed over", "3: the option gid is passed over"])
+                == ["2: the option split is ignored", "3: the option gid is ignored"])
         #expect(
-            try notices("url,title\nhttp://h/1,x\n") == ["1: the column title is passed over"])
+            try notices("url,title\nhttp://h/1,x\n") == ["1: the column title is ignored"])
         let nine = (1...9).map { "http://m/\($0)" }.joined(separator: "\t")
-        #expect(try notices(nine) == ["1: mirrors beyond 7 are passed over"])
+        #expect(try notices(nine) == ["1: mirrors beyond 7 are ignored"])
         let urls = (1...9).map { "<url>http://m/\($0)</url>" }.joined()
         #expect(
             try notices(
@@ -178,7 +178,7 @@ import Testing
                     + "<hash type='crc64'>1</hash>\(urls)</file></metalink>")
                 == [
                     "2: hashes of type crc64 are not checked",
-                    "2: URLs of a file beyond 8 are passed over",
+                    "2: URLs of a file beyond 8 are ignored",
                 ])
     }
 
@@ -343,7 +343,7 @@ import Testing
             ), piece: 5)
         #expect(assets.count == 1)
         #expect(reader.notices.map(\.line) == [2, 3])
-        #expect(reader.notices.first?.message == "a url without a loc is passed over")
+        #expect(reader.notices.first?.message == "a url without a loc is skipped")
     }
 
     @Test("a list of another form than was asked for is refused", arguments: ListFormat.allCases)

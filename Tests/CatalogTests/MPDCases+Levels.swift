@@ -131,7 +131,7 @@ extension MPDCase {
                 + "x:href='urn:mpeg:dash:resolve-to-zero:2013'/>" + period("a", "duration='PT1S'"),
             "media a1 4s"),
         MPDCase(
-            "what is in no namespace of the standard is passed over",
+            "what is in no namespace of the standard is ignored",
             "<x:Period xmlns:x='urn:x'><x:AdaptationSet/></x:Period><ProgramInformation>"
                 + "<Title>t</Title></ProgramInformation>"
                 + one(

@@ -70,11 +70,11 @@ import Testing
             try await waitUntil(deadlineSeconds: 30) {
                 try await count("wait_event = 'PgSleep'") == 1
             }
+            let probe = Array("GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
             for _ in 0..<40 {
-                let descriptor = try Self.ask(
-                    fixture.port, "GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n")
-                // Long enough to be read.
-                try await Task.sleep(for: .milliseconds(5))
+                let descriptor = try Wire.open(port: fixture.port, sending: probe)
+                // Answered after the probe was read: one loop reads all connections in turn.
+                #expect(try await fixture.send("GET", "/healthz").status == 200)
                 close(descriptor)
             }
             let probes = "wait_event_type = 'Lock' AND query LIKE '%claim_order(q.id)%'"
@@ -83,23 +83,6 @@ import Testing
             _ = try await locked
             #expect(try await fixture.send("GET", "/readyz").status == 200)
         }
-    }
-
-    private static func ask(_ port: Int, _ request: String) throws -> Int32 {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = UInt16(port).bigEndian
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        let connected = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        try #require(connected == 0)
-        let bytes = Array(request.utf8)
-        try #require(send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
-        return descriptor
     }
 
     /// Who has no token has one request for each connection, also where nobody needs one.

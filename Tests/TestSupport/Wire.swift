@@ -45,12 +45,25 @@ package enum Wire {
     }
 
     private static func perform(port: Int, _ bytes: [UInt8]) throws -> Answer {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        guard descriptor >= 0 else { throw Failure(call: "socket") }
+        let descriptor = try open(port: port, sending: bytes)
         defer { close(descriptor) }
         var timeout = timeval(tv_sec: 60, tv_usec: 0)
         setsockopt(
             descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+        var received: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = recv(descriptor, &block, block.count, 0)
+            guard count > 0 else { break }
+            received += block[..<count]
+        }
+        return try parse(String(decoding: received, as: UTF8.self))
+    }
+
+    /// A connection on which `bytes` were sent, which the caller closes.
+    package static func open(port: Int, sending bytes: [UInt8]) throws -> Int32 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { throw Failure(call: "socket") }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = UInt16(port).bigEndian
@@ -60,7 +73,11 @@ package enum Wire {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        guard connected == 0 else { throw Failure(call: "connect") }
+        guard connected == 0 else {
+            let failure = Failure(call: "connect")
+            close(descriptor)
+            throw failure
+        }
         var sent = 0
         while sent < bytes.count {
             let count = bytes[sent...].withUnsafeBytes {
@@ -70,14 +87,7 @@ package enum Wire {
             guard count > 0 else { break }
             sent += count
         }
-        var received: [UInt8] = []
-        var block = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = recv(descriptor, &block, block.count, 0)
-            guard count > 0 else { break }
-            received += block[..<count]
-        }
-        return try parse(String(decoding: received, as: UTF8.self))
+        return descriptor
     }
 
     private static func parse(_ text: String) throws -> Answer {

@@ -359,7 +359,7 @@ struct ResumeTests {
     }
 
     @Test(
-        "records that make no sense are passed over", arguments: ["", "x", "dray partial 1\nend\n"])
+        "records that make no sense are ignored", arguments: ["", "x", "dray partial 1\nend\n"])
     func brokenRecord(text: String) async throws {
         let body = body
         var attempts = attempts { $0.serve(body, etag: "\"v1\"") }

@@ -54,7 +54,7 @@ struct StatedDigestTests {
         }
     }
 
-    @Test("what says nothing of the bytes as they are stored is passed over")
+    @Test("what says nothing of the bytes as they are stored is ignored")
     func passedOver() async throws {
         let (origin, fetcher) = (try FaultOrigin(), try Fetcher())
         let wrong = value(.sha256, of: [1])

@@ -23,7 +23,7 @@ extension EndToEnd {
             """.write(toFile: list, atomically: false, encoding: .utf8)
             let process = try home.prefetch(list)
             #expect(try await process.wait() == .exited(0), "\(process.errors)")
-            #expect(process.errors.contains("line 5: the option split is passed over"))
+            #expect(process.errors.contains("line 5: the option split is ignored"))
             let site = "\(home.edge)/127.0.0.1:\(origin.server.port)"
             let first = FileManager.default.contents(atPath: "\(site)/missing/0.bin")
             #expect(first == origin.content(0))

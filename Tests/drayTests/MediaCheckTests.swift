@@ -124,7 +124,7 @@ extension EndToEnd {
             #expect(try await refresh.wait() == .exited(0), "\(refresh.errors)")
             #expect(
                 refresh.errors.contains(
-                    "--check-media is passed over: \(site) is not on this machine"))
+                    "--check-media is skipped: \(site) is not on this machine"))
             #expect(!refresh.output.contains("ffprobe:"))
         }
 

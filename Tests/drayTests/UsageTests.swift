@@ -191,7 +191,7 @@ import Testing
             ["prefetch", "http://h/x", "--to", "edge", "--workers", "2"],
             environment: ["DRAY_COORDINATOR": "http://127.0.0.1:1"])
         #expect(answer.ending == .exited(3))
-        #expect(answer.errors.contains("--workers is for the private cluster; passed over"))
+        #expect(answer.errors.contains("--workers is for the private cluster; ignored"))
     }
 
     @Test func noCoordinatorAndNoDatabaseAreThree() async throws {

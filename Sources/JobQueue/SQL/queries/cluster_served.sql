@@ -1,5 +1,6 @@
--- $1 seconds that are a pause, $2 the machine of a private cluster, else null. Notes that a coordinator serves. After
--- a pause it serves anew, except where one machine has it all and was not started anew: there a pause is a crash.
+-- $1 seconds that are a pause, $2 the machine of a private cluster, else null. Records that a coordinator serves. A
+-- pause begins a new period of service. In a private cluster on a machine that did not restart, a pause is a crash, and
+-- the period continues.
 UPDATE cluster SET
     served_since = CASE WHEN served_at > now() - make_interval(secs => $1::float8) OR machine = $2::text
                         THEN served_since ELSE now() END,
