@@ -4,7 +4,7 @@ import Runtime
 
 /// Who the PostgreSQL server runs as: PostgreSQL refuses root, so under root it is `dray-postgres`.
 ///
-/// A user of its own, not `postgres`: who administers another server of the machine is nobody to this one.
+/// A user of its own, not `postgres`: administrators of another server of the machine have no rights here.
 struct ServerUser: Sendable, Equatable {
     let name: String
     let uid: uid_t
@@ -48,12 +48,8 @@ struct ServerUser: Sendable, Equatable {
 
     /// nil where there is none, or it is root by another name.
     private static func named(_ name: String) -> ServerUser? {
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 16_384)
-        getpwnam_r(name, &entry, &buffer, buffer.count, &found)
-        guard found != nil, entry.pw_uid != 0 else { return nil }
-        return ServerUser(name: name, uid: entry.pw_uid, gid: entry.pw_gid, isOther: true)
+        guard let account = account(named: name), account.user != 0 else { return nil }
+        return ServerUser(name: name, uid: account.user, gid: account.group, isOther: true)
     }
 
     /// Runs a program as this user to its end; its exit status.

@@ -24,7 +24,7 @@ enum Secrets {
         guard text != "any" else { return .anyone }
         var users: Set<UInt32> = []
         for name in text.split(separator: ",") {
-            guard let user = UInt32(name) ?? accountNumber(of: String(name)) else {
+            guard let user = UInt32(name) ?? account(named: String(name))?.user else {
                 throw UsageError(
                     "DRAY_COORDINATOR_USER: there is no user '\(printable(String(name.prefix(100))))'",
                     hint: "Name users of this machine, with commas between them, or write any.")

@@ -10,11 +10,11 @@ package func accountName(of uid: UInt32) -> String {
     return String(cString: name)
 }
 
-/// The number of a user; nil where there is none of that name.
-package func accountNumber(of name: String) -> UInt32? {
+/// The numbers of a user and its first group; nil where there is no user of that name.
+package func account(named name: String) -> (user: UInt32, group: UInt32)? {
     var entry = passwd()
     var found: UnsafeMutablePointer<passwd>?
     var buffer = [CChar](repeating: 0, count: 16_384)
     getpwnam_r(name, &entry, &buffer, buffer.count, &found)
-    return found == nil ? nil : entry.pw_uid
+    return found == nil ? nil : (entry.pw_uid, entry.pw_gid)
 }
