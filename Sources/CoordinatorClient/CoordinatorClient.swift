@@ -236,16 +236,19 @@ package final class CoordinatorClient: Sendable {
         throw last
     }
 
-    /// Names the coordinator that refuses a token, and where that came from.
+    /// Names the coordinator that refuses a token, and where that came from; or the server that seems to be none.
     private func explained(_ failure: Failure, of endpoint: String) -> Failure {
+        let shown = Redaction.shown(endpoint, limit: 2_000)
+        guard failure.code != "cluster.protocol" else {
+            return Failure(failure.code, "\(shown): \(failure.message)")
+        }
         guard failure.code == "cluster.unauthorized" else { return failure }
         let token =
             tokenSource.map { "the token is from \($0)" }
             ?? "neither DRAY_TOKEN_FILE nor DRAY_TOKEN is set"
         let message =
             failure.message.hasSuffix(".") ? failure.message.dropLast() : failure.message[...]
-        return Failure(
-            failure.code, "\(Redaction.shown(endpoint, limit: 2_000)): \(message); \(token)")
+        return Failure(failure.code, "\(shown): \(message); \(token)")
     }
 
     /// What an answer that is not 2xx says, or, when something else than a coordinator answered,

@@ -211,7 +211,9 @@ extension FailureCode {
         row(
             708, "cluster.postgresFailed", .never,
             "Do what the message says; the server log it names has more."),
-        row(709, "cluster.protocol", .never, "Coordinator and client are of different versions."),
+        row(
+            709, "cluster.protocol", .never,
+            "Check that a coordinator of this version answers at that URL."),
         row(710, "cluster.busy", .attempts(5), "The coordinator is at its limit; try again."),
         row(
             711, "cluster.noWork", .never,

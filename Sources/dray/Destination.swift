@@ -32,7 +32,7 @@ struct Destination: Sendable {
 
     private init(url: String) throws(Failure) {
         do throws(Failure) {
-            let parsed = try StorageURL(url)
+            let parsed = try Self.site(StorageURL(url))
             storageURL = parsed.description
             path = parsed.path
         } catch {
@@ -42,12 +42,20 @@ struct Destination: Sendable {
 
     private init(directory: String) throws(Failure) {
         do throws(Failure) {
-            let parsed = try StorageURL(directory: directory)
+            let parsed = try Self.site(StorageURL(directory: directory))
             storageURL = parsed.description
             path = parsed.path
         } catch {
             throw Failure("input.destination", "--to \(printable(directory)): \(error.message)")
         }
+    }
+
+    private static func site(_ url: StorageURL) throws(Failure) -> StorageURL {
+        guard url.path != "/" else {
+            throw Failure(
+                "input.destination", "this is the whole file system; name a directory in it")
+        }
+        return url
     }
 
     /// `path` from the root, with `.` and `..` taken out by name alone.

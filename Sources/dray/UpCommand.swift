@@ -34,7 +34,6 @@ enum UpCommand {
             let listen = try ListenAddress(
                 arguments.text("listen") ?? CommonOptions.defaultListen)
             let token = try Secrets.token
-            try listen.checkFree()
             var configuration = EmbeddedCluster.Configuration(
                 statePath: try CommonOptions.statePath(arguments),
                 workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
@@ -49,7 +48,9 @@ enum UpCommand {
                 arguments, allowsPrivate: listen.isLoopback)
             configuration.origins = try TransferOptions.origins(arguments)
             configuration.roots = try roots(arguments, listen)
-            let cluster = try await EmbeddedCluster.prepare(configuration)
+            // Where it runs already, that is why the port is taken.
+            if StateDirectory.running(in: configuration.statePath) == nil { try listen.checkFree() }
+            let cluster = try await ClusterVariables.prepare(configuration)
             ServiceUser.warn("up")
             let announcer = Announcer(cluster)
             return await runServices(

@@ -112,6 +112,9 @@ struct CoordinatorClientTests {
             let failure = await failure { _ = try await client.clusterStatus() }
             #expect(failure?.code == FailureCode(code))
             #expect(failure?.message.contains("secret") == false)
+            if code == "cluster.protocol", status != 200 {
+                #expect(failure?.message.hasPrefix("http://127.0.0.1:") == true)
+            }
         }
     }
 

@@ -153,7 +153,11 @@ extension EndToEnd {
             let prefetch = [
                 "prefetch", origin.list, "--to", home.edge, "--state", home.path("state"),
             ]
-            for words in [prefetch, ["refresh", "1", "--state", home.path("state")]] {
+            let port = (printed["DRAY_COORDINATOR"] ?? "").drop { $0 != "1" }
+            for words in [
+                prefetch, ["refresh", "1", "--state", home.path("state")],
+                ["up", "--listen", String(port), "--state", home.path("state")],
+            ] {
                 let refused = try await run(home, words)
                 #expect(refused.ending == .exited(3))
                 #expect(refused.errors.contains("(cluster.stateInUse)"), "\(refused.errors)")

@@ -82,6 +82,7 @@ import Testing
         (["prefetch", "list", "--to", "edge", "--audio", "none,en"], "--audio is 'none,en'"),
         (["prefetch", "missing.json", "--to", "edge"], "missing.json: No such file"),
         (["prefetch", ".", "--to", "edge"], "is a directory, not a list"),
+        (["prefetch", "bad.json", "--to", "/"], "--to /: this is the whole file system"),
         (["prefetch", "bad.json", "--to", "edge"], "bad.json: line 2, column"),
         (["prefetch", "empty.txt", "--to", "edge"], "names no asset"),
         (["prefetch", "ftp.txt", "--to", "edge"], "ftp.txt: line 1, column"),
