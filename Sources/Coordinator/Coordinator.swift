@@ -253,6 +253,7 @@ package final class Coordinator: Sendable {
                 if ended > 0 { log.warning("leases ran out", ["jobs": ended]) }
                 let moved = try await queue.moveToMirrors()
                 if moved > 0 { log.info("mirrors serve for origins left alone", ["jobs": moved]) }
+                if try await queue.endQuotas() { signal.fire() }
                 await readCooling()
                 if loadTests.set(try await queue.tendLoadTests()) { signal.fire() }
                 if signal.waiterCount > 0, try await queue.hasWork() { signal.fire() }

@@ -17,6 +17,7 @@ extension Validation {
         try roots(heartbeat.roots, refused: heartbeat.refusedSites)
         if let done = heartbeat.done { try check(done) }
         try check(origins: heartbeat.origins ?? [])
+        try check(shares: heartbeat.originShares ?? [])
         let shares = heartbeat.siteShares ?? []
         try range(shares.count, "siteShares", 0...WireLimits.sitesPerHeartbeat)
         let sites = heartbeat.sites ?? []
@@ -52,6 +53,19 @@ extension Validation {
         }
         try range(done.connections, "done.connections", 1...1_000_000)
         try range(done.cores, "done.cores", 1...1_000_000)
+    }
+
+    private static func check(shares: [OriginShareUse]) throws(Failure) {
+        try range(shares.count, "originShares", 0...WireLimits.originsPerHeartbeat)
+        for (index, use) in shares.enumerated() {
+            var field: String { "originShares[\(index)]" }
+            guard originName(of: use.origin) == use.origin else {
+                throw wrong("\(field).origin", use.origin, "scheme://host[:port]")
+            }
+            try range(use.connections, "\(field).connections", 0...1_000_000)
+            try range(use.requests, "\(field).requests", 0...10_000_000)
+            try range(use.active, "\(field).active", 0...1_000_000)
+        }
     }
 
     private static func check(origins: [OriginReport]) throws(Failure) {

@@ -159,15 +159,13 @@ extension JobQueue {
                     sites: jobs.isEmpty ? [:] : [queue.site.description: queue.storageURL],
                     jobs: jobs)
                 if !jobs.isEmpty, alone.contains(Int64(place)) { grant.isAlone = true }
-                if isGuarded, !jobs.isEmpty {
-                    let shares = try await connection.query(
-                        SQL.workerShares, [.uuid(claim.worker), .optionalTextArray([])])
-                    grant.shares = try shares.rows.map { try OriginShare(row: $0) }
+                if isGuarded || !jobs.isEmpty && self.areLimitsSet.load(ordering: .relaxed) {
+                    let quotas = try await self.quotas(
+                        of: claim.worker, after: jobs.isEmpty ? .claimInVain : .claim, connection)
+                    (grant.shares, grant.siteShares) = (quotas.origins, quotas.sites)
                 }
                 if !jobs.isEmpty {
                     grant.cluster = queue.cluster
-                    grant.siteShares = try await self.siteShares(
-                        of: claim.worker, keepingTo: [], connection)
                     grant.siteSpace = try await self.space(
                         of: queue.site, for: claim.worker, connection)
                 }

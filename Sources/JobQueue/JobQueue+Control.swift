@@ -51,7 +51,7 @@ extension JobQueue {
         try await withConnection { connection in
             let rows = try await connection.query(SQL.sitesStatus, [.null]).rows
             var shares: [SiteID: [SiteStatus.Share]] = [:]
-            for row in try await connection.query(SQL.siteSharesStatus, []).rows {
+            for row in try await connection.query(SQL.quotasOfSites, []).rows {
                 shares[SiteID(try row.int64("site_id")), default: []].append(
                     SiteStatus.Share(
                         worker: try row.string("worker_id"), name: try row.string("name"),

@@ -1,6 +1,7 @@
 import FoundationEssentials
 package import Model
 import Postgres
+import Synchronization
 
 extension JobQueue {
     /// Gives back all jobs of a lease that its worker has not heard of, and sees to it that it is not
@@ -27,8 +28,8 @@ extension JobQueue {
     package func heartbeat(_ heartbeat: Heartbeat) async throws(Failure) -> HeartbeatAnswer {
         let seconds = settings.leaseSeconds
         let progress = try Self.text(of: heartbeat.progress)
-        let busy = (heartbeat.origins ?? []).filter { $0.active + $0.waiting > 0 }
-        let origins = PostgresValue.optionalTextArray(busy.map(\.origin))
+        let busy = Set(
+            (heartbeat.origins ?? []).lazy.filter { $0.active + $0.waiting > 0 }.map(\.origin))
         let presence = PostgresStatement(
             SQL.heartbeatWorker,
             [
@@ -42,7 +43,7 @@ extension JobQueue {
         let done = heartbeat.done.map { Self.note($0, of: heartbeat.worker) }
         let isIdle =
             heartbeat.leases.isEmpty && busy.isEmpty && heartbeat.siteShares?.isEmpty != false
-            && heartbeat.sites?.isEmpty != false
+            && heartbeat.originShares?.isEmpty != false && heartbeat.sites?.isEmpty != false
         return try await withConnection { connection in
             if isIdle {
                 // Nothing that has to be known after a crash, and nothing to be told of.
@@ -58,9 +59,6 @@ extension JobQueue {
                 ),
                 PostgresStatement(
                     SQL.cancelledJobs, [.uuidArray(heartbeat.leases), .uuid(heartbeat.worker)]),
-                PostgresStatement(
-                    SQL.workerSharesRenew, [.uuid(heartbeat.worker), .double(seconds), origins]),
-                PostgresStatement(SQL.workerShares, [.uuid(heartbeat.worker), origins]),
             ]
             if let origins = heartbeat.origins, !origins.isEmpty {
                 statements.append(Self.decisions(origins, of: heartbeat.worker))
@@ -71,16 +69,13 @@ extension JobQueue {
                 leases: try results[1].rows.map { try $0.string("id") }, seconds: seconds)
             let cancelled = try results[2].rows.map { JobID(try $0.int64(0)) }
             answer.cancelled = cancelled.isEmpty ? nil : cancelled
-            // Where there are no limits any more, there may still be shares.
-            let lifted = try results[3].rows.filter { try $0.optionalInt64("most") == nil }
-                .map { OriginShare(origin: try $0.string("url"), seconds: seconds) }
-            let names = Set(lifted.map(\.origin))
-            let shares =
-                try results[4].rows.map { try OriginShare(row: $0) }
-                .filter { !names.contains($0.origin) } + lifted
-            answer.shares = shares.isEmpty ? nil : shares
-            answer.siteShares = try await self.siteShares(
-                of: heartbeat.worker, keepingTo: heartbeat.siteShares ?? [], connection)
+            let uses = (heartbeat.originShares ?? [], heartbeat.siteShares ?? [])
+            if self.areLimitsSet.load(ordering: .relaxed) || !uses.0.isEmpty || !uses.1.isEmpty {
+                let quotas = try await self.quotas(
+                    of: heartbeat.worker, after: .report, origins: uses.0, sites: uses.1,
+                    busy: busy, connection)
+                (answer.shares, answer.siteShares) = (quotas.origins, quotas.sites)
+            }
             try await self.note(heartbeat.sites ?? [], connection)
             return answer
         }
@@ -136,15 +131,5 @@ extension JobQueue {
         try await withConnection { connection in
             try await !connection.query(SQL.queuesWithWork, [.textArray([])]).rows.isEmpty
         }
-    }
-}
-
-extension OriginShare {
-    /// A row of `worker_shares.sql`.
-    init(row: PostgresRow) throws {
-        self.init(
-            origin: try row.string(0), connections: try row.optionalInt64(1).map { Int($0) },
-            requestsPerSecond: try row.optionalDouble(2), bytesPerSecond: try row.optionalInt64(3),
-            seconds: max(try row.double(4), 0))
     }
 }

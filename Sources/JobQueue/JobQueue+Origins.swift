@@ -25,6 +25,7 @@ extension JobQueue {
             .optionalInt(limits.connections.map { Int64($0) }),
             .optionalDouble(limits.requestsPerSecond), .optionalInt(limits.bytesPerSecond),
         ]
+        defer { sitesChanged() }
         try await transaction { connection in
             switch (change.origin, change.limits) {
             case (nil, _):
@@ -37,8 +38,8 @@ extension JobQueue {
                     throw Failure("input.notFound", "There is no origin \(origin.prefix(100)).")
                 }
             }
-            // There may be more to hand out now.
-            _ = try await connection.query(SQL.notifyWork, [])
+            // There may be more to hand out now, and limits to divide.
+            _ = try await connection.query(SQL.notifySites, [])
         }
     }
 

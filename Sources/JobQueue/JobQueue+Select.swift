@@ -132,15 +132,18 @@ extension JobQueue {
                         ? $0.state == .refreshing
                         : $0.state?.isSettled == false && ![.new, .switching].contains($0.state)
                 }
-                return try await Self.cancel(started.map(\.id), of: catalog, connection)
+                return try await Self.cancel(
+                    started.map(\.id), of: catalog,
+                    endsIt: isWhole && action.ofRefresh != true && state == .running, connection)
             case .retry:
                 guard state != .open else { return SelectionAnswer(assets: 0, jobs: 0) }
                 // One that was interrupted goes on as a whole, or it would never end; one may also
                 // have failed for its lists of digests alone.
-                let failed = assets.filter { $0.state == .failed }.map(\.id)
+                let failed = assets.filter { $0.state == .failed || $0.state == .cancelled }
+                    .map(\.id)
                 let isLacking =
                     try state == .interrupted
-                    || (state == .failed && row.int64("sums_failed") > 0)
+                    || ([.failed, .cancelled].contains(state) && row.int64("sums_failed") > 0)
                 guard !failed.isEmpty || (isWhole && isLacking) else {
                     return SelectionAnswer(assets: 0, jobs: 0)
                 }
@@ -185,9 +188,9 @@ extension JobQueue {
     }
 
     private static func cancel(
-        _ assets: [Int64], of catalog: CatalogID, _ connection: PostgresConnection
+        _ assets: [Int64], of catalog: CatalogID, endsIt: Bool, _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
-        guard !assets.isEmpty else { return SelectionAnswer(assets: 0, jobs: 0) }
+        guard !assets.isEmpty || endsIt else { return SelectionAnswer(assets: 0, jobs: 0) }
         let both: [PostgresValue] = [.int(catalog.rawValue), .int64Array(assets)]
         _ = try await connection.query(SQL.cancelLock, both)
         // What is granted from here on would not be told to its worker.
@@ -204,7 +207,13 @@ extension JobQueue {
         let settled = try await connection.query(
             SQL.cancelAssets,
             [.int64Array(assets), .text("worker.cancelled"), .text("Cancelled by an operator.")])
-        return SelectionAnswer(assets: Int(try settled.only().int64("assets")), jobs: jobs)
+        let answer = SelectionAnswer(
+            assets: Int(try settled.only().int64("assets")), jobs: jobs)
+        guard endsIt else { return answer }
+        // Its end waits for nothing, as it may be held: by its time, its queue, its site or its origins.
+        _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
+        _ = try await connection.query(SQL.cancelCatalog, [.int(catalog.rawValue)])
+        return answer
     }
 
     /// As a start of the present generation, of `failed` and what was interrupted.

@@ -168,6 +168,8 @@ extension CatalogStatus {
         totals.assets = Int(try row.int64("assets"))
         totals.completed = Int(try row.int64("assets_completed"))
         totals.failed = Int(try row.int64("assets_failed"))
+        let cancelled = Int(try row.int64("assets_cancelled"))
+        totals.cancelled = cancelled > 0 ? cancelled : nil
         totals.segments = Int(try row.int64("segments"))
         totals.segmentsDone = Int(try row.int64("segments_done"))
         totals.segmentsFailed = Int(try row.int64("segments_failed"))

@@ -58,8 +58,8 @@ package final class JobQueue: Sendable {
     package let settings: Settings
     let pool: PostgresPool
     private let random: Mutex<SeededRandom>
-    /// Whether any site may have a bandwidth to share out, as far as was last heard of.
-    let areSitesBounded = Atomic<Bool>(true)
+    /// Whether any site may have a bandwidth in force or any origin a limit, as far as was last heard of.
+    let areLimitsSet = Atomic<Bool>(true)
     /// Whether any site may have a bound to its room, or a fault.
     let areSitesNarrow = Atomic<Bool>(true)
     /// Counts what was changed here.

@@ -50,6 +50,8 @@ package enum Migrations {
         Step(33, PackageResources.migration_0033_up_sql, PackageResources.migration_0033_down_sql),
         Step(34, PackageResources.migration_0034_up_sql, PackageResources.migration_0034_down_sql),
         Step(37, PackageResources.migration_0037_up_sql, PackageResources.migration_0037_down_sql),
+        Step(38, PackageResources.migration_0038_up_sql, PackageResources.migration_0038_down_sql),
+        Step(39, PackageResources.migration_0039_up_sql, PackageResources.migration_0039_down_sql),
     ]
 
     /// Less than a statement may take.

@@ -113,15 +113,15 @@ enum SQL {
         "assetStates": list(AssetState.allCases),
         "assetUnderWay": list([AssetState.ready, .inProgress, .verifying]),
         // A switch that was granted is carried through.
-        "assetStarted":
-            list(AssetState.machine.sources(of: .gaveUp).filter { $0 != .switching }),
+        "assetStarted": list(AssetState.machine.sources(of: .cancel)),
+        "catalogStates": list(CatalogState.allCases),
         "assetUnsettled": list(AssetState.allCases.filter { !$0.isSettled }),
         "assetInterruptible":
             list(AssetState.machine.sources(of: .interrupt).filter { !$0.isSettled }),
         "assetToStart":
             list(
                 AssetState.allCases.filter {
-                    $0 == .new || $0.isSettled && ![.completed, .failed].contains($0)
+                    $0 == .new || $0.isSettled && ![.completed, .failed, .cancelled].contains($0)
                 }),
         // Nothing is stored or under way of them.
         "assetRefusable": list(AssetState.machine.sources(of: .refuse)),

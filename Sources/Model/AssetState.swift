@@ -4,16 +4,16 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// Can move to resolving, ready, interrupted, failed, removed.
     case new
     /// A worker reads its manifest.
-    /// Can move to new, ready, paused, interrupted, failed.
+    /// Can move to new, ready, paused, interrupted, failed, cancelled.
     case resolving
     /// Its segments are known and queued.
-    /// Can move to new, inProgress, verifying, completed, paused, interrupted, failed.
+    /// Can move to new, inProgress, verifying, completed, paused, interrupted, failed, cancelled.
     case ready
     /// At least one segment has a result.
-    /// Can move to new, inProgress, verifying, completed, paused, interrupted, failed.
+    /// Can move to new, inProgress, verifying, completed, paused, interrupted, failed, cancelled.
     case inProgress
     /// All bytes are there; large files are hashed as a whole. Back to inProgress when parts did
-    /// not fit together. Can move to new, inProgress, completed, paused, interrupted, failed.
+    /// not fit together. Can move to new, inProgress, completed, paused, interrupted, failed, cancelled.
     case verifying
     /// Every segment it needs is stored; resolved or fetched again when it is submitted again.
     /// Can move to new, resolving, inProgress, refreshing, expired, removed.
@@ -31,6 +31,8 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// At least one segment failed for good, or its key holds another object.
     /// Can move to new, resolving, inProgress, failed, removed.
     case failed
+    /// An operator wants no more of it. Can move to new, resolving, inProgress, failed, removed.
+    case cancelled
     /// Its time at the edge is over. Can move to new, resolving, inProgress, removed.
     case expired
     /// Purged from storage, until it is submitted again. Can move to new, resolving, ready.
@@ -39,7 +41,7 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// True when nothing more happens by itself.
     package var isSettled: Bool {
         switch self {
-        case .completed, .failed, .paused, .interrupted, .expired, .removed: true
+        case .completed, .failed, .cancelled, .paused, .interrupted, .expired, .removed: true
         case .new, .resolving, .ready, .inProgress, .verifying, .refreshing, .switching: false
         }
     }
@@ -61,6 +63,8 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case gaveUp
     /// Its key holds another object, so that nothing of it is fetched.
     case refuse
+    /// An operator ends it; outstanding segments lose their jobs.
+    case cancel
     /// Held by an operator; outstanding segments lose their jobs.
     case pause
     /// The submitter went away.
@@ -92,21 +96,22 @@ extension AssetState {
             .resolving: [
                 .redefine: .new,
                 .resolved: .ready, .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
+                .cancel: .cancelled,
             ],
             .ready: [
                 .redefine: .new,
                 .progressed: .inProgress, .assembled: .verifying, .finished: .completed,
-                .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
+                .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused, .cancel: .cancelled,
             ],
             .inProgress: [
                 .redefine: .new,
                 .progressed: .inProgress, .assembled: .verifying, .finished: .completed,
-                .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
+                .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused, .cancel: .cancelled,
             ],
             .verifying: [
                 .redefine: .new,
                 .progressed: .inProgress, .finished: .completed, .gaveUp: .failed,
-                .interrupt: .interrupted, .pause: .paused,
+                .interrupt: .interrupted, .pause: .paused, .cancel: .cancelled,
             ],
             .completed: [
                 .redefine: .new,
@@ -115,7 +120,7 @@ extension AssetState {
             ],
             .refreshing: [
                 .redefine: .new, .switchOver: .switching, .finished: .completed,
-                .gaveUp: .completed, .interrupt: .completed,
+                .gaveUp: .completed, .interrupt: .completed, .cancel: .completed,
             ],
             .switching: [.finished: .completed, .gaveUp: .failed],
             .paused: [
@@ -126,6 +131,10 @@ extension AssetState {
                 .remove: .removed,
             ],
             .failed: [
+                .redefine: .new, .resolve: .resolving, .resubmit: .inProgress, .refuse: .failed,
+                .remove: .removed,
+            ],
+            .cancelled: [
                 .redefine: .new, .resolve: .resolving, .resubmit: .inProgress, .refuse: .failed,
                 .remove: .removed,
             ],

@@ -25,6 +25,8 @@ package struct Heartbeat: Codable, Sendable {
     package var activeTransfers: Int
     /// What it does at which origin; nil for nothing to say.
     package var origins: [OriginReport]?
+    /// What it uses of its shares of origins' limits, one an origin; nil for none.
+    package var originShares: [OriginShareUse]?
     /// The shares of sites that it keeps to, one a site; nil for none.
     package var siteShares: [SiteShareUse]?
     /// What it sees of the sites that it holds jobs of; nil for nothing to say.
@@ -63,7 +65,7 @@ package struct HeartbeatAnswer: Codable, Sendable {
     package var cancelled: [JobID]?
     /// Origins that are left alone now; nil for none.
     package var cooling: [OriginCooldown]?
-    /// The worker's shares of the sites that it named or holds jobs of; nil for none.
+    /// The worker's shares of the sites that it holds jobs of; nil for none.
     package var siteShares: [SiteShare]?
     /// Load tests that want workers; nil for none.
     package var loadTests: [LoadTestCall]?

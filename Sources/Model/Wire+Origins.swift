@@ -53,14 +53,17 @@ package struct CoolingList: Codable, Sendable {
 /// was never named has no limits, and one that is named without any bound has none again.
 ///
 /// A worker that is given less starts nothing until it is within its new share; what it has under
-/// way may go on until the time of the share before is over. So the coordinator that hands out shares counts each
-/// one until its own time is over, whatever it has granted after it.
+/// way may go on until the time of the share before is over. Its heartbeats report what it still uses
+/// (`OriginShareUse`); until then whoever hands out shares counts what it was given before.
 ///
 /// What a redirect leads to counts as well: an origin with limits is named to every worker that may
 /// be led to it.
 package struct OriginShare: Codable, Hashable, Sendable {
     /// As `originName(of:)` makes it.
     package var origin: String
+    /// Grows from share to share of an origin; the worker keeps to the highest that it has heard of. Nil where
+    /// there are no limits.
+    package var number: Int64?
     /// Open connections at most, idle ones included, 0 or more; nil for no bound.
     package var connections: Int?
     /// Requests started in any second at most, 0 or more; below 1, one in so many seconds.
@@ -70,6 +73,8 @@ package struct OriginShare: Codable, Hashable, Sendable {
     /// How long it holds from the moment the request was sent, or, in a lease, from that moment plus
     /// `waitedSeconds`. After that nothing of the origin may be under way, and no connection open.
     package var seconds: Double
+    /// After how many seconds to send the next heartbeat while there is work; nil for as usual.
+    package var againSeconds: Double?
 
     package init(
         origin: String, connections: Int? = nil, requestsPerSecond: Double? = nil,
@@ -80,6 +85,34 @@ package struct OriginShare: Codable, Hashable, Sendable {
         self.requestsPerSecond = requestsPerSecond
         self.bytesPerSecond = bytesPerSecond
         self.seconds = seconds
+    }
+}
+
+/// What a worker uses of its share of an origin's limits.
+package struct OriginShareUse: Codable, Hashable, Sendable {
+    /// As `originName(of:)` makes it.
+    package var origin: String
+    /// The share that it keeps to.
+    package var number: Int64
+    /// Connections that are open, or that the origin may take to be open.
+    package var connections: Int
+    /// Requests that count in the current second.
+    package var requests: Int
+    /// Transfers under way.
+    package var active: Int
+    /// It has nothing to do there any more, and begins nothing under this share. Nil is false.
+    package var isOver: Bool?
+
+    package init(
+        origin: String, number: Int64, connections: Int = 0, requests: Int = 0, active: Int = 0,
+        isOver: Bool? = nil
+    ) {
+        self.origin = origin
+        self.number = number
+        self.connections = connections
+        self.requests = requests
+        self.active = active
+        self.isOver = isOver
     }
 }
 

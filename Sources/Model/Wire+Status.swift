@@ -44,8 +44,10 @@ package enum CatalogState: String, Codable, CaseIterable, Sendable {
     case completed
     /// Every asset has ended, at least one of them failed.
     case failed
+    /// An operator ended it.
+    case cancelled
 
-    package var isTerminal: Bool { self == .completed || self == .failed }
+    package var isTerminal: Bool { [.completed, .failed, .cancelled].contains(self) }
 }
 
 /// Counts over the assets of a catalog's present generation.
@@ -53,6 +55,8 @@ package struct CatalogTotals: Codable, Hashable, Sendable {
     package var assets = 0
     package var completed = 0
     package var failed = 0
+    /// Assets that an operator ended; nil for none.
+    package var cancelled: Int?
     /// Segments that are known so far.
     package var segments = 0
     package var segmentsDone = 0
@@ -69,6 +73,9 @@ package struct CatalogTotals: Codable, Hashable, Sendable {
     package var retries = 0
     /// Seconds from start to end, or to now, by the database's clock.
     package var seconds: Double = 0
+
+    /// Assets of which nothing more happens by itself.
+    package var ended: Int { completed + failed + (cancelled ?? 0) }
 
     package init() {}
 }

@@ -8,6 +8,8 @@ package enum ExitCode: Int32, Sendable {
     case usage = 2
     /// No coordinator or database, or none could be started: state in use, port in use.
     case noCluster = 3
+    /// An operator cancelled the catalog, or some of it.
+    case cancelled = 4
     /// A load test ran, and one of its thresholds does not hold.
     case thresholdBroken = 99
     /// Stopped by a signal; running it again goes on where it stopped.

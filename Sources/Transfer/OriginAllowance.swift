@@ -6,10 +6,15 @@ package struct OriginAllowance: Sendable, Hashable {
     package var requestsPerSecond: Double?
     /// Bytes of bodies a second at most, 0 or more.
     package var bytesPerSecond: Int64?
+    /// Grows from share to share of an origin; one with a lower number than the last is not taken. 0 for one
+    /// without a number.
+    package var number: Int64
 
     package init(
-        connections: Int? = nil, requestsPerSecond: Double? = nil, bytesPerSecond: Int64? = nil
+        connections: Int? = nil, requestsPerSecond: Double? = nil, bytesPerSecond: Int64? = nil,
+        number: Int64 = 0
     ) {
+        self.number = number
         self.connections = connections
         self.requestsPerSecond = requestsPerSecond
         self.bytesPerSecond = bytesPerSecond
@@ -32,6 +37,34 @@ package struct OriginActivity: Sendable {
     package var decision: AdaptiveConcurrency.Decision
     /// Limits are set, now or once: without a share that holds, nothing is started.
     package var isLimited: Bool
+}
+
+/// What an engine uses of a share.
+package struct OriginUse: Sendable {
+    package var origin: String
+    package var number: Int64
+    /// Connections that count, or transfers where these are more.
+    package var connections: Int
+    /// Requests that count in the current second, or longer where less than one a second is allowed.
+    package var requests: Int
+    package var active: Int
+    /// Nothing is under way and nothing waits.
+    package var isIdle: Bool
+    /// More counts than the share allows: begun under one before it.
+    package var isAbove: Bool
+
+    package init(
+        origin: String, number: Int64, connections: Int, requests: Int, active: Int, isIdle: Bool,
+        isAbove: Bool
+    ) {
+        self.origin = origin
+        self.number = number
+        self.connections = connections
+        self.requests = requests
+        self.active = active
+        self.isIdle = isIdle
+        self.isAbove = isAbove
+    }
 }
 
 /// The limits of one origin as an engine keeps them. A value; its times are seconds of one monotonic
@@ -80,6 +113,15 @@ struct LaneLimits {
         current = limits
         self.deadline = deadline
         if !allowsNothing(now) { returnAt = nil }
+    }
+
+    /// Allows nothing from now on.
+    mutating func giveUp() {
+        current = OriginAllowance(
+            connections: current.connections.map { _ in 0 },
+            requestsPerSecond: current.requestsPerSecond.map { _ in 0 },
+            bytesPerSecond: current.bytesPerSecond.map { _ in 0 }, number: current.number)
+        earlier = []
     }
 
     /// How many transfers may be under way: those of the newest share, or of one before it whose

@@ -229,8 +229,8 @@ final class OriginLane: @unchecked Sendable {
 
     /// How long a connection that this side has closed still counts.
     static let closingSeconds = 0.05
-    /// How long transfers wait for a share before they are given back.
-    static let returnSeconds = 1.0
+    /// How long transfers wait for a share before they are given back: others may have to finish theirs first.
+    static let returnSeconds = 3.0
 
     /// Whether transfer `id` can start on a loop; if so, its place among the requests is taken.
     func admit(_ id: UInt64, on loop: Int, now: Double) -> Admission {

@@ -9,6 +9,9 @@ extension OriginScheduler.State {
         _ effects: inout Effects, now: Double
     ) {
         let lane = lane(origin, now: now)
+        if limits.number > 0, let known = lane.limits?.current.number, known > limits.number {
+            return
+        }
         if limits.isUnlimited {
             lane.limits = nil
         } else if lane.limits == nil {
@@ -290,6 +293,27 @@ extension OriginScheduler.State {
                 bytesPerSecond: lane.concurrency.bytesPerSecond, decision: lane.concurrency.last,
                 isLimited: lane.limits != nil)
         }
+    }
+
+    mutating func uses(now: Double) -> [OriginUse] {
+        limited.compactMap { lane in
+            guard let share = lane.limits?.current, share.number > 0 else { return nil }
+            let connections = max(lane.openConnections(now: now), lane.activeTotal)
+            let requests = lane.limits?.pacer?.inWindow(now: now) ?? 0
+            return OriginUse(
+                origin: lane.origin, number: share.number, connections: connections,
+                requests: requests, active: lane.activeTotal, isIdle: !lane.hasWork,
+                isAbove: connections > share.connections ?? .max
+                    || Double(requests) > share.requestsPerSecond.map { max($0, 1) } ?? .infinity)
+        }
+    }
+
+    mutating func giveUp(_ origin: String, number: Int64) -> Bool {
+        guard let lane = limited.first(where: { $0.origin == origin }), !lane.hasWork,
+            lane.limits?.current.number == number
+        else { return false }
+        lane.limits?.giveUp()
+        return true
     }
 
     var heldBackCount: Int {

@@ -186,6 +186,15 @@ final class OriginScheduler: Sendable {
         }
     }
 
+    /// What is used of the shares that have numbers.
+    func uses(now: Double) -> [OriginUse] { state.withLock { $0.uses(now: now) } }
+
+    /// Begins nothing more under the share `number` of an origin that there is nothing to do at; false when there
+    /// is, or another share has come.
+    func giveUp(_ origin: String, number: Int64) -> Bool {
+        state.withLock { $0.giveUp(origin, number: number) }
+    }
+
     var isAnyLimited: Bool { state.withLock { $0.limited.contains { $0.limits != nil } } }
 
     /// Leaves origins alone until so many seconds have passed, or for longer when that was said

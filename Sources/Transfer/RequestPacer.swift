@@ -75,6 +75,12 @@ struct RequestPacer {
         return next.isFinite ? next : nil
     }
 
+    /// How many requests count now.
+    mutating func inWindow(now: Double) -> Int {
+        expire(now)
+        return counted
+    }
+
     private var counted: Int { underWay.count + arrivals.count - head }
 
     private mutating func expire(_ now: Double) {

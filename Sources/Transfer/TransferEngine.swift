@@ -127,6 +127,15 @@ package final class TransferEngine: Sendable {
         carryOut(scheduler.liftLimits(of: origins, now: MonotonicClock.nowSeconds))
     }
 
+    /// What is used of the shares that have numbers.
+    package var originUses: [OriginUse] { scheduler.uses(now: MonotonicClock.nowSeconds) }
+
+    /// Begins nothing more under a share of an origin that there is nothing to do at; false when there is, or
+    /// another share has come.
+    package func giveUp(_ origin: String, number: Int64) -> Bool {
+        scheduler.giveUp(origin, number: number)
+    }
+
     /// Whether any origin has limits, or had some and has no share of them now.
     package var isAnyLimited: Bool { scheduler.isAnyLimited }
 

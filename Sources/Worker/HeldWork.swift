@@ -98,6 +98,12 @@ final class HeldWork: Sendable {
     var count: Int { state.withLock { $0.count } }
     var leases: [LeaseID] { state.withLock { Array($0.leases.keys) } }
     var isEmpty: Bool { count == 0 }
+    /// The sites that there are jobs of.
+    var sites: Set<SiteID> {
+        state.withLock { state in
+            Set(state.leases.values.lazy.flatMap { $0.entries.values.lazy.map(\.site) })
+        }
+    }
 
     /// Takes a grant; its time counts from `askedAt`, before the request was sent.
     func add(_ lease: LeaseID, _ jobs: [Job], seconds: Double, askedAt: Instant) {

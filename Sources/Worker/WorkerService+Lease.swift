@@ -158,6 +158,12 @@ extension WorkerService {
 
     /// How often leases are looked at: a few times in the life of the shortest one there can be.
     static let tick = Duration.milliseconds(200)
+    /// The same while there are shares of limits, which others may wait for.
+    static let shareTick = Duration.milliseconds(50)
+
+    private var hasShares: Bool {
+        !shares.withLock({ $0.isEmpty }) || !siteShares.withLock({ $0.isEmpty })
+    }
 
     /// Extends leases and shares of origins' limits that have used up a third of their time, and
     /// tells every second what is under way.
@@ -166,8 +172,7 @@ extension WorkerService {
         var lastTrouble: Failure?
         var lastRefused: [SiteID]?
         while !Task.isCancelled {
-            try? await Task.sleep(for: Self.tick)
-            let (progress, active) = held.progress()
+            try? await Task.sleep(for: hasShares ? Self.shareTick : Self.tick)
             let askedAt = HeldWork.Instant.now
             let trouble = trouble.withLock(\.self)
             // An idle worker says now and then that it is there; one that gets no work, why; one that
@@ -182,8 +187,13 @@ extension WorkerService {
                 || held.isEmpty && done != nil
             let isDue = lastBeat.map { isNews || askedAt - $0 >= patience } ?? true
             let urgent = held.leasesToExtend()
-            guard isDue || !urgent.isEmpty || needsShares() else { continue }
+            let uses = engine.originUses
+            let (originUses, siteUses) = (shareUses(uses), siteUses())
+            guard isDue || !urgent.isEmpty || needsShares(uses, originUses, siteUses) else {
+                continue
+            }
             lastBeat = askedAt
+            let (progress, active) = held.progress()
             // The others as well: whoever is asked of them says what of them was cancelled.
             let leases = Array(
                 (urgent + held.leases.filter { !urgent.contains($0) })
@@ -194,7 +204,8 @@ extension WorkerService {
                     worker: id, leases: leases, progress: progress,
                     name: configuration.name, activeTransfers: active,
                     origins: originReports(),
-                    siteShares: siteShares.withLock { $0.used })
+                    siteShares: siteUses)
+                heartbeat.originShares = originUses
                 heartbeat.trouble = trouble
                 heartbeat.sites = sightings
                 heartbeat.done = done
@@ -203,6 +214,8 @@ extension WorkerService {
                 let answer = try await client.heartbeat(heartbeat, retrySeconds: 5)
                 (lastTrouble, lastRefused) = (trouble, refused)
                 if let done { tally.told(done) }
+                shares.withLock { $0.report(uses) }
+                gaveUp(originUses ?? [], siteUses ?? [])
                 take(answer, asked: leases, at: askedAt)
             } catch {
                 untold(sightings)

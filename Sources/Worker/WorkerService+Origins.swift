@@ -13,20 +13,67 @@ extension WorkerService {
             let limits = OriginAllowance(
                 connections: grant.limits.connections.map { max($0, 0) },
                 requestsPerSecond: grant.limits.requestsPerSecond.map { max($0, 0) },
-                bytesPerSecond: grant.limits.bytesPerSecond.map { max($0, 0) })
+                bytesPerSecond: grant.limits.bytesPerSecond.map { max($0, 0) },
+                number: grant.limits.number ?? 0)
             engine.setLimits(limits, of: grant.origin, forSeconds: grant.seconds)
         }
     }
 
     /// Takes the shares of sites of an answer whose request was sent at `askedAt`.
     func take(_ shares: [SiteShare]?, askedAt: HeldWork.Instant) {
-        let (grants, over) = siteShares.withLock { table in
-            (table.take(shares ?? [], askedAt: askedAt), table.forget())
+        // Under the lock, so that what the table has is what the engine keeps to.
+        siteShares.withLock { table in
+            for grant in table.take(shares ?? [], askedAt: askedAt) {
+                engine.setRate(grant.bytesPerSecond, of: grant.site, forSeconds: grant.seconds)
+            }
+            for site in table.forget() { engine.setRate(nil, of: site, forSeconds: 0) }
         }
-        for grant in grants {
-            engine.setRate(grant.bytesPerSecond, of: grant.site, forSeconds: grant.seconds)
+    }
+
+    /// What is used of the shares of origins, for the coordinator. A share that has lain idle is given up: nothing
+    /// is begun under it any more.
+    func shareUses(_ origins: [OriginUse]) -> [OriginShareUse]? {
+        guard !shares.withLock({ $0.isEmpty }) else { return nil }
+        var uses: [OriginShareUse] = []
+        for use in origins {
+            let (isKnown, isOver) = shares.withLock { table in
+                (
+                    table.holds(use.origin, number: use.number),
+                    table.isOver(use.origin, isIdle: use.isIdle)
+                )
+            }
+            guard isKnown else { continue }
+            let isGivenUp = isOver && engine.giveUp(use.origin, number: use.number)
+            uses.append(
+                OriginShareUse(
+                    origin: use.origin, number: use.number, connections: use.connections,
+                    requests: use.requests, active: use.active, isOver: isGivenUp ? true : nil))
         }
-        for site in over { engine.setRate(nil, of: site, forSeconds: 0) }
+        return uses.isEmpty ? nil : Array(uses.prefix(WireLimits.originsPerHeartbeat))
+    }
+
+    /// The same of sites.
+    func siteUses() -> [SiteShareUse]? {
+        guard !siteShares.withLock({ $0.isEmpty }) else { return nil }
+        let held = held.sites
+        return siteShares.withLock { table in
+            for site in table.giveUp(held: held) { engine.setRate(0, of: site, forSeconds: 86_400) }
+            return table.used
+        }
+    }
+
+    /// A coordinator knows what was given up.
+    func gaveUp(_ origins: [OriginShareUse], _ sites: [SiteShareUse]) {
+        shares.withLock { table in
+            // What still counts of its last requests is reported until it is nothing.
+            for use in origins where use.isOver == true && use.connections + use.requests == 0 {
+                table.forget(use.origin, number: use.number)
+            }
+        }
+        siteShares.withLock { table in
+            // What comes next comes with a share, if there is still a limit.
+            for site in table.forget(sites) { engine.setRate(nil, of: site, forSeconds: 0) }
+        }
     }
 
     /// Takes what a grant says of origins and sites, which was made after `grantedAt`.
@@ -79,9 +126,18 @@ extension WorkerService {
             })
     }
 
-    /// Whether the worker uses a share that is to be renewed soon.
-    func needsShares() -> Bool {
+    /// Whether the worker uses a share that is to be renewed or asked for again, or has one to give up.
+    func needsShares(
+        _ uses: [OriginUse], _ origins: [OriginShareUse]?, _ sites: [SiteShareUse]?
+    ) -> Bool {
+        if origins?.contains(where: { $0.isOver == true }) == true { return true }
+        if sites?.contains(where: { $0.isOver == true }) == true { return true }
+        if sites != nil {
+            let held = held.sites
+            if siteShares.withLock({ $0.needsRenewal(held) }) { return true }
+        }
         guard !shares.withLock({ $0.isEmpty }) else { return false }
+        if shares.withLock({ $0.isUnsettled(uses) }) { return true }
         let used = engine.origins.filter { $0.isLimited && $0.active + $0.waiting > 0 }
         return shares.withLock { $0.needsRenewal(used.map(\.origin)) }
     }

@@ -196,6 +196,7 @@ final class PrefetchSession: FollowingSession {
             switch status.state {
             case .completed: $0 = allPlay ? .success : .someFailed
             case .failed: $0 = .someFailed
+            case .cancelled: $0 = .cancelled
             case .interrupted, .open, .running: $0 = .interrupted
             }
         }

@@ -79,6 +79,9 @@ struct ProgressText {
         // What matters most comes first: a narrow terminal cuts the end.
         line.append("  \(assets(totals, isNarrow: shape.isNarrow))")
         if totals.failed > 0 { line.append("  \(HumanFormat.count(totals.failed)) failed", .red) }
+        if let count = totals.cancelled {
+            line.append("  \(HumanFormat.count(count)) cancelled", .yellow)
+        }
         let bytes =
             shape.isBrief
             ? TextLayout.padded(HumanFormat.bytes(reading.bytes), to: 8, right: true)
@@ -121,7 +124,7 @@ struct ProgressText {
         let totals = status.totals
         let reading = meter.catalog
         var parts = [
-            "\(HumanFormat.count(totals.completed + totals.failed)) of "
+            "\(HumanFormat.count(totals.ended)) of "
                 + HumanFormat.count(totals.assets, "asset")
         ]
         if reading.fraction != nil { parts.append(trimmed(percent(reading.fraction))) }
@@ -134,6 +137,7 @@ struct ProgressText {
         }
         if totals.retries > 0 { parts.append(retries(totals.retries)) }
         if totals.failed > 0 { parts.append("\(HumanFormat.count(totals.failed)) failed") }
+        if let count = totals.cancelled { parts.append("\(HumanFormat.count(count)) cancelled") }
         return "\(printable(status.name)): \(parts.joined(separator: ", "))"
     }
 
@@ -144,7 +148,7 @@ struct ProgressText {
     }
 
     private func assets(_ totals: CatalogTotals, isNarrow: Bool) -> String {
-        let ended = HumanFormat.count(totals.completed + totals.failed)
+        let ended = HumanFormat.count(totals.ended)
         let all = HumanFormat.count(totals.assets)
         let padded = TextLayout.padded(ended, to: all.count, right: true)
         if isNarrow { return "\(padded)/\(all)" }

@@ -151,6 +151,7 @@ final class RefreshSession: FollowingSession {
         result.withLock {
             switch status.state {
             case .completed, .failed: $0 = isWell ? .success : .someFailed
+            case .cancelled: $0 = .cancelled
             case .interrupted, .open, .running: $0 = .interrupted
             }
         }

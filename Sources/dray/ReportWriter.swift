@@ -148,6 +148,8 @@ struct ReportWriter {
     private struct Totals: Encodable {
         let assets: Int
         let bytes: Int64
+        /// Nil for none.
+        let cancelled: Int?
         let completed: Int
         let failed: Int
         /// `bytes` without those that lay at the destination already.
@@ -166,6 +168,7 @@ struct ReportWriter {
             self.unverified = unverified
             assets = totals.assets
             bytes = totals.bytes
+            cancelled = totals.cancelled
             completed = totals.completed
             failed = totals.failed
             fetchedBytes = max(0, totals.bytes - totals.adoptedBytes)

@@ -24,10 +24,13 @@ struct RunSummary {
         let totals = status.totals
         let fetched = max(0, totals.bytes - totals.adoptedBytes)
         let rate = totals.seconds > 0 ? Double(fetched) / totals.seconds : 0
-        let columns = [
+        var columns = [
             ("Assets", HumanFormat.count(totals.assets)),
             ("Completed", HumanFormat.count(totals.completed)),
             ("Failed", HumanFormat.count(totals.failed)),
+        ]
+        if let count = totals.cancelled { columns.append(("Cancelled", HumanFormat.count(count))) }
+        columns += [
             ("Segments", HumanFormat.count(totals.segmentsDone)),
             ("Bytes", HumanFormat.bytes(totals.bytes)),
             ("Already there", HumanFormat.bytes(totals.adoptedBytes)),
@@ -58,6 +61,10 @@ struct RunSummary {
         case .failed:
             return "\(HumanFormat.count(totals.failed)) of "
                 + "\(HumanFormat.count(totals.assets, "asset")) failed"
+        case .cancelled:
+            guard let count = totals.cancelled else { return "cancelled" }
+            return "\(HumanFormat.count(count)) of "
+                + "\(HumanFormat.count(totals.assets, "asset")) cancelled"
         case .interrupted: return "interrupted"
         case .open, .running: return "under way"
         }

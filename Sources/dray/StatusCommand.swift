@@ -21,15 +21,19 @@ enum StatusCommand {
     /// A table each of catalogs, queues and workers; of load tests while one runs.
     static func text(_ status: ClusterStatus) -> String {
         // Columns that few need, only where one has something in them.
+        let isAnyCancelled = status.catalogs.contains { $0.totals.cancelled != nil }
         let isTimed = status.catalogs.contains { $0.notBefore != nil || $0.deadline != nil }
         let catalogs = status.catalogs.map { catalog in
             let totals = catalog.totals
             return [
                 catalog.id.description, printable(catalog.name), catalog.state.rawValue,
                 "\(HumanFormat.count(totals.completed)) of \(HumanFormat.count(totals.assets))",
-                HumanFormat.count(totals.failed), HumanFormat.bytes(totals.bytes),
-                HumanFormat.duration(seconds: totals.seconds), printable(catalog.queue),
+                HumanFormat.count(totals.failed),
             ]
+                + (isAnyCancelled ? [HumanFormat.count(totals.cancelled ?? 0)] : []) + [
+                    HumanFormat.bytes(totals.bytes),
+                    HumanFormat.duration(seconds: totals.seconds), printable(catalog.queue),
+                ]
                 + (isTimed
                     ? [catalog.notBefore, catalog.deadline].map { $0.map(TimeOptions.text) ?? "–" }
                     : [])
@@ -45,9 +49,11 @@ enum StatusCommand {
             "dray \(printable(status.version)), schema \(status.schemaVersion)\n",
             ClusterCall.section(
                 "Catalogs",
-                ["Number", "Name", "State", "Completed", "Failed", "Bytes", "Time", "Queue"]
+                ["Number", "Name", "State", "Completed", "Failed"]
+                    + (isAnyCancelled ? ["Cancelled"] : []) + ["Bytes", "Time", "Queue"]
                     + (isTimed ? ["Not before", "Deadline"] : []),
-                [.right, .left, .left, .right, .right, .right, .right, .left]
+                [.right, .left, .left, .right, .right] + (isAnyCancelled ? [.right] : [])
+                    + [.right, .right, .left]
                     + (isTimed ? [.left, .left] : []), catalogs),
             QueueCommand.table(status.queues),
             ClusterCall.section(

@@ -83,7 +83,7 @@ import Testing
             _ = try await fixture.queue.apply(
                 SelectionAction(
                     .cancel, catalog: CatalogReference(catalog), asset: "a/two.mp4"))
-            #expect(try await found { $0.states = [.failed] } == ["a/two.mp4"])
+            #expect(try await found { $0.states = [.cancelled] } == ["a/two.mp4"])
             let all = try await fixture.queue.browse(AssetQuery(CatalogReference(catalog)))
             let code = all.assets.compactMap(\.failure?.code.rawValue)
             #expect(code.count == 1)

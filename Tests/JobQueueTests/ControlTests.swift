@@ -228,12 +228,11 @@ import Testing
             )
             try await fixture.pool.query(
                 """
-                INSERT INTO origin_share (origin_id, worker_id, connections, requests_per_second, ends_at)
-                SELECT o.id, w.id, c, c, now() + interval '1 minute' * m
-                FROM origin o, (VALUES ($1::uuid, 3, 1), ($1::uuid, 2, 2), ($2::uuid, 4, 1),
-                                       ($2::uuid, 9, -1)) AS w(id, c, m)
+                INSERT INTO quota (kind, resource_id, worker_id, number, since, connections, requests, ends_at)
+                SELECT 'origin', o.id, w.id, 1, 1, c, c, now() + interval '1 minute' * m
+                FROM origin o, (VALUES ($1::uuid, 5, 1), ($2::uuid, 4, 1), ($3::uuid, 9, -1)) AS w(id, c, m)
                 WHERE o.url = 'http://o1'
-                """, [.uuid(fixture.worker), .uuid(F.newID())])
+                """, [.uuid(fixture.worker), .uuid(F.newID()), .uuid(F.newID())])
 
             var names: [String] = []
             var after: String?

@@ -217,7 +217,8 @@ import Testing
                 let share = try #require(
                     grant.shares?.first { $0.origin == Self.mirror }?.connections)
                 connections += share
-                #expect(grant.jobs.count <= 16 * share)
+                // Few for each connection, and none to spare for those that have yet to get theirs.
+                #expect(grant.jobs.count <= 24)
             }
             #expect((1...3).contains(connections))
         }

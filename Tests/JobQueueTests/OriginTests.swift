@@ -24,21 +24,67 @@ import Testing
             let first = try await fixture.lease(1_000, as: workers[0])
             #expect(first.shares?.map(\.connections) == [4])
             #expect((1...64).contains(first.jobs.count))
-            // Nothing is left, until the first renews a share that is smaller now.
-            #expect(try await fixture.lease(1_000, as: workers[1]).lease == nil)
-            let beat = Heartbeat(
-                worker: workers[0], leases: [first.lease ?? ""], progress: [:], name: "w",
-                activeTransfers: 4)
-            let renewed = try await fixture.queue.heartbeat(beat)
-            #expect(renewed.shares?.map(\.connections) == [2])
-            // What the first had before counts until its time is over.
-            #expect(try await fixture.lease(1_000, as: workers[1]).lease == nil)
-            try await fixture.pool.query(
-                "DELETE FROM origin_share s WHERE s.ends_at < (SELECT max(ends_at) "
-                    + "FROM origin_share t WHERE t.worker_id = s.worker_id)")
+            // The second gets jobs, and nothing of the limit before the first needs less of it.
             let second = try await fixture.lease(1_000, as: workers[1])
-            #expect(second.shares?.map(\.connections) == [2])
-            #expect(try await fixture.lease(1_000, as: workers[2]).lease == nil)
+            #expect(second.shares?.map(\.connections) == [0] && second.jobs.count > 1)
+            func beat(
+                _ worker: Int, _ lease: LeaseGrant, _ number: Int64?, using connections: Int
+            ) async throws -> OriginShare? {
+                var beat = Heartbeat(
+                    worker: workers[worker], leases: [lease.lease ?? ""], progress: [:],
+                    name: "w", activeTransfers: 4)
+                beat.originShares = number.map { number in
+                    [
+                        OriginShareUse(
+                            origin: "http://origin.test", number: number, connections: connections)
+                    ]
+                }
+                return try await fixture.queue.heartbeat(beat).shares?.first
+            }
+            let smaller = try await beat(0, first, first.shares?[0].number, using: 4)
+            #expect(smaller?.connections == 2)
+            // It has not said that it knows, then that one transfer of before goes on.
+            #expect(try await beat(1, second, nil, using: 0)?.connections == 0)
+            _ = try await beat(0, first, smaller?.number, using: 3)
+            #expect(try await beat(1, second, nil, using: 0)?.connections == 1)
+            _ = try await beat(0, first, smaller?.number, using: 2)
+            #expect(try await beat(1, second, nil, using: 0)?.connections == 2)
+        }
+    }
+
+    /// Each user has a connection: there are no more users than connections.
+    @Test func whoeverCanHaveNothingGetsNoJobs() async throws {
+        try await F.with("few") { fixture in
+            try await Self.submit(fixture, 2_000)
+            try await Self.limit(fixture, "max_connections = 2")
+            let workers = (0..<3).map { _ in F.newID() }
+            let first = try await fixture.lease(10, as: workers[0])
+            #expect(try await fixture.lease(10, as: workers[1]).jobs.count > 0)
+            #expect(try await fixture.lease(10, as: workers[2]).lease == nil)
+            #expect(try await fixture.count("quota") == 2)
+            // One has no more to do there: the third takes its place.
+            _ = try await fixture.report(first.jobs.map { F.done($0, first) }, as: workers[0])
+            var beat = Heartbeat(
+                worker: workers[0], leases: [], progress: [:], name: "w", activeTransfers: 0)
+            beat.originShares = [
+                OriginShareUse(
+                    origin: "http://origin.test", number: first.shares?[0].number ?? 0,
+                    isOver: true)
+            ]
+            _ = try await fixture.queue.heartbeat(beat)
+            #expect(try await fixture.lease(10, as: workers[2]).jobs.count > 0)
+        }
+    }
+
+    /// A lane that has run dry, and whose origin has limits, makes nobody a user.
+    @Test func aClaimInVainLeavesNoQuota() async throws {
+        try await F.with("vain") { fixture in
+            try await Self.submit(fixture, 3)
+            try await Self.limit(fixture, "max_connections = 2")
+            let first = try await fixture.lease(3)
+            #expect(first.jobs.count == 3)
+            #expect(try await fixture.lease(10, as: F.newID()).lease == nil)
+            #expect(try await fixture.count("quota") == 1)
         }
     }
 
@@ -50,13 +96,25 @@ import Testing
             #expect(first.jobs.count == 4)
             let other = F.newID()
             #expect(try await fixture.lease(4, as: other).lease == nil)
+            // While it holds jobs nothing ends.
+            #expect(try await !fixture.queue.endQuotas())
             _ = try await fixture.report(first.jobs.map { F.done($0, first) })
+            // It has gone without a word: housekeeping sees to it.
+            #expect(try await fixture.queue.endQuotas())
             // Its requests of the last second count for a second more.
-            #expect(try await fixture.lease(4, as: other).lease == nil)
+            #expect(try await fixture.lease(4, as: other).shares?.map(\.connections) == [0])
             try await fixture.pool.query(
-                "UPDATE origin_share SET ends_at = ends_at - interval '2 seconds' "
-                    + "WHERE connections > 0")
-            #expect(try await fixture.lease(4, as: other).shares?.map(\.connections) == [1])
+                "UPDATE quota SET ends_at = ends_at - interval '2 seconds' "
+                    + "WHERE held_connections > 0")
+            let beat = Heartbeat(
+                worker: other, leases: [], progress: [:], name: "w", activeTransfers: 1,
+                origins: [
+                    OriginReport(
+                        origin: "http://origin.test", concurrency: 1, bytesPerSecond: 0,
+                        decision: "held", reason: "", active: 0, waiting: 4)
+                ])
+            #expect(
+                try await fixture.queue.heartbeat(beat).shares?.map(\.connections) == [1])
         }
     }
 

@@ -32,7 +32,7 @@ import Testing
                 SelectionAction(
                     .cancel, catalog: CatalogReference(name: "movies", storageURL: "file:///two")))
             #expect(answer == SelectionAnswer(assets: 1, jobs: 1))
-            #expect(try await fixture.assets(of: two).map(\.state) == [.failed])
+            #expect(try await fixture.assets(of: two).map(\.state) == [.cancelled])
         }
     }
 }

@@ -39,15 +39,19 @@ import Testing
 
     /// The counts of a catalog agree with its assets, and the queue holds nothing of what ended.
     private func expectEnded(
-        _ fixture: F, _ catalog: CatalogID, completed: Int, failed: Int
+        _ fixture: F, _ catalog: CatalogID, completed: Int, failed: Int, cancelled: Int = 0,
+        as state: CatalogState? = nil
     ) async throws {
         try await fixture.drain()
         let status = try await fixture.queue.status(of: catalog)
-        #expect(status.state == (failed > 0 ? .failed : .completed))
+        let expected = failed > 0 ? CatalogState.failed : cancelled > 0 ? .cancelled : .completed
+        #expect(status.state == state ?? expected)
+        #expect(status.totals.cancelled == (cancelled > 0 ? cancelled : nil))
         #expect(status.totals.completed == completed && status.totals.failed == failed)
         let assets = try await fixture.assets(of: catalog)
         #expect(assets.count { $0.state == .completed } == completed)
         #expect(assets.count { $0.state == .failed } == failed)
+        #expect(assets.count { $0.state == .cancelled } == cancelled)
         #expect(status.totals.segmentsDone == assets.reduce(0) { $0 + $1.segmentsDone })
         #expect(
             status.totals.segments == status.totals.segmentsDone + status.totals.segmentsFailed)
@@ -75,7 +79,7 @@ import Testing
                 try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 0, jobs: 0))
             let cancelled = try await heartbeat(fixture, grant).cancelled ?? []
             let held = try await fixture.assets(of: catalog)
-                .filter { $0.state == .failed }.map(\.id)
+                .filter { $0.state == .cancelled }.map(\.id)
             #expect(
                 Set(cancelled) == Set(mine.dropFirst().filter { held.contains($0.asset) }.map(\.id))
             )
@@ -90,7 +94,8 @@ import Testing
                 #expect(try await fixture.report([F.done(job, grant)]) == [.stale])
             }
             try await fixture.expireLeases()
-            try await expectEnded(fixture, catalog, completed: before, failed: 5 - before)
+            try await expectEnded(
+                fixture, catalog, completed: before, failed: 0, cancelled: 5 - before)
             let failures = try await fixture.assets(of: catalog).compactMap(\.failure)
             #expect(failures.allSatisfy { $0.code == "worker.cancelled" })
             try await expectEnded(fixture, other, completed: 2, failed: 0)
@@ -103,9 +108,63 @@ import Testing
             #expect(
                 try await apply(fixture, .cancel, catalog, asset: "f2")
                     == SelectionAnswer(assets: 1, jobs: 1))
-            try await expectEnded(fixture, catalog, completed: 2, failed: 1)
+            try await expectEnded(fixture, catalog, completed: 2, failed: 0, cancelled: 1)
             let states = try await fixture.assets(of: catalog).map(\.state)
-            #expect(states == [.completed, .failed, .completed])
+            #expect(states == [.completed, .cancelled, .completed])
+        }
+    }
+
+    /// Whatever keeps its work from being handed out: the catalog has ended with the answer.
+    @Test(arguments: [
+        "UPDATE catalog SET not_before = now() + interval '1 hour'",
+        "UPDATE queue SET state = 'paused'", "UPDATE site SET schedule_closed = true",
+        "UPDATE origin SET cooldown_until = now() + interval '1 hour'",
+        "UPDATE origin SET breaker = 'failing'",
+    ])
+    func cancellingACatalogThatIsHeldEndsIt(hold: String) async throws {
+        try await F.with("cancel_held") { fixture in
+            let catalog = try await fixture.submit(files(1...3))
+            try await fixture.pool.query(hold)
+            #expect(try await apply(fixture, .cancel, catalog).assets == 3)
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.state == .cancelled && status.state.isTerminal)
+            #expect(status.totals.cancelled == 3 && status.totals.failed == 0)
+            #expect(try await fixture.count("job") + fixture.count("delayed_job") == 0)
+            // Once more changes nothing.
+            #expect(
+                try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 0, jobs: 0))
+            #expect(try await fixture.queue.status(of: catalog).state == .cancelled)
+            // And a retry begins where it was.
+            #expect(try await apply(fixture, .retry, catalog).assets == 3)
+            #expect(try await fixture.queue.status(of: catalog).state == .running)
+        }
+    }
+
+    /// Of a catalog that has all its files, and whose list of digests cannot be written.
+    @Test func cancellingDoesNotWaitForLists() async throws {
+        try await F.with("cancel_lists") { fixture in
+            let catalog = try await fixture.submit(files(1...1))
+            let grant = try await fixture.lease(1)
+            _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
+            let lists = try await fixture.lease(1)
+            #expect(lists.jobs.map(\.kind) == [.sums])
+            _ = try await apply(fixture, .cancel, catalog)
+            #expect(try await fixture.queue.status(of: catalog).state == .cancelled)
+            #expect(try await heartbeat(fixture, lists).cancelled == lists.jobs.map(\.id))
+            // A retry writes it.
+            #expect(try await apply(fixture, .retry, catalog).jobs == 1)
+            try await fixture.drain()
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+
+    @Test func cancellingWhatHasEndedChangesNothing() async throws {
+        try await F.with("cancel_ended") { fixture in
+            let catalog = try await fixture.submit(files(1...2))
+            try await expectEnded(fixture, catalog, completed: 2, failed: 0)
+            #expect(
+                try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 0, jobs: 0))
+            try await expectEnded(fixture, catalog, completed: 2, failed: 0)
         }
     }
 
@@ -123,7 +182,7 @@ import Testing
             #expect(try await fixture.report([F.done(part, grant, bytes: 1 << 20)]) == [.accepted])
             #expect(try await apply(fixture, .cancel, catalog).assets == 2)
             #expect(try await fixture.report([F.done(grant.jobs[0], grant)]) == [.stale])
-            try await expectEnded(fixture, catalog, completed: 0, failed: 2)
+            try await expectEnded(fixture, catalog, completed: 0, failed: 0, cancelled: 2)
 
             // And both can be taken up again.
             #expect(try await apply(fixture, .retry, catalog).assets == 2)
@@ -262,7 +321,7 @@ import Testing
             #expect(
                 try await apply(fixture, .cancel, catalog) == SelectionAnswer(assets: 2, jobs: 2))
             let totals = try await fixture.queue.status(of: catalog).totals
-            #expect(totals.assets == 2 && totals.failed == 2)
+            #expect(totals.assets == 2 && totals.cancelled == 2)
             try await fixture.queue.start(catalog, generation: again.generation)
             try await expectEnded(fixture, catalog, completed: 4, failed: 0)
         }

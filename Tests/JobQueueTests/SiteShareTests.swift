@@ -40,9 +40,11 @@ import Testing
         ).id
     }
 
-    /// Sets when those who share were counted last.
-    private static func count(_ fixture: F, _ time: String) async throws {
-        try await fixture.pool.query("UPDATE site SET sharers_counted_at = \(time)")
+    /// The time of a worker's share is over, and what it counts longer.
+    private static func lapse(_ fixture: F, _ worker: WorkerID) async throws {
+        try await fixture.pool.query(
+            "UPDATE quota SET ends_at = now() - interval '2 seconds' WHERE worker_id = $1",
+            [.uuid(worker)])
     }
 
     private static func lease(
@@ -79,20 +81,19 @@ import Testing
             #expect(shown.map(\.bytesPerSecond) == [3_000, 3_000, 3_000])
             #expect(Set(shown.map(\.worker)) == Set(workers.map(\.id)))
 
-            // One has done its work, one is heard of no more.
+            // One has done its work and says so, one is heard of no more.
             let grant = workers[2].leases[0]
             _ = try await fixture.report(grant.jobs.map { F.done($0, grant) }, as: workers[2].id)
-            // The others are looked at once a second, and not by every heartbeat.
-            try await Self.count(fixture, "now() + interval '1 hour'")
-            try await Self.beat(fixture, &workers[0], site)
-            #expect(workers[0].kept?.bytesPerSecond == 3_000)
-            try await Self.count(fixture, "now() - interval '1 hour'")
+            var last = Heartbeat(
+                worker: workers[2].id, leases: [], progress: [:], name: "w", activeTransfers: 0)
+            last.siteShares = workers[2].kept.map {
+                [SiteShareUse(site: site, number: $0.number, isOver: true)]
+            }
+            _ = try await fixture.queue.heartbeat(last)
+            try await Self.lapse(fixture, workers[2].id)
             try await Self.beat(fixture, &workers[0], site)
             #expect(workers[0].kept?.bytesPerSecond == 4_500)
-            try await fixture.pool.query(
-                "UPDATE site_share SET ends_at = now() WHERE worker_id = $1",
-                [.uuid(workers[1].id)])
-            try await Self.count(fixture, "NULL")
+            try await Self.lapse(fixture, workers[1].id)
             try await Self.beat(fixture, &workers[0], site)
             #expect(workers[0].kept?.bytesPerSecond == 9_000)
         }
@@ -127,7 +128,7 @@ import Testing
             _ = try await fixture.queue.configure(
                 SiteSettings(site: F.site, schedule: "", maximumBytesPerSecond: 0))
             #expect(try await beat() == [nil, nil])
-            #expect(try await fixture.count("site_share") == 0)
+            #expect(try await fixture.count("quota") == 0)
         }
     }
 
@@ -161,9 +162,7 @@ import Testing
                     workers[index].leases = []
                 case 10:
                     // Killed; its shares run out.
-                    try await fixture.pool.query(
-                        "UPDATE site_share SET ends_at = now() WHERE worker_id = $1",
-                        [.uuid(workers[index].id)])
+                    try await Self.lapse(fixture, workers[index].id)
                     workers[index] = Worker()
                     heard.insert(workers[index].id)
                 default:

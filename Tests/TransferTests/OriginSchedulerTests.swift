@@ -135,7 +135,7 @@ struct OriginSchedulerTests {
         #expect(scheduler.tick(now: 10).settle == [loop])
         let over = scheduler.settle(lane, on: loop, busy: [], transfers: [], now: 10)
         #expect(over.closing == [10])
-        #expect(scheduler.tick(now: 11.1).returned.map(\.id) == [2])
+        #expect(scheduler.tick(now: 13.1).returned.map(\.id) == [2])
     }
 
     @Test func tooManyAreEndedOnceWhicheverLoopAsksFirst() {
@@ -181,8 +181,8 @@ struct OriginSchedulerTests {
             transfer: running, lane: scheduler.lane(ofURL: hop.url, now: 1), hop: hop)
         let (move, effects) = scheduler.move(waiting, from: from, on: 0, later: false, now: 3)
         #expect(move == .waits && effects.refused.isEmpty)
-        #expect(scheduler.tick(now: 3.5).refused.isEmpty)
-        #expect(scheduler.tick(now: 4.1).refused.map(\.id) == [1])
+        #expect(scheduler.tick(now: 5.5).refused.isEmpty)
+        #expect(scheduler.tick(now: 6.1).refused.map(\.id) == [1])
     }
 
     // MARK: Cooldowns

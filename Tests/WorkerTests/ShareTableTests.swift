@@ -1,5 +1,6 @@
 import Model
 import Testing
+import Transfer
 
 @testable import Worker
 
@@ -54,5 +55,95 @@ import Testing
         ]
         let grants = table.take(nonsense, askedAt: start, now: start)
         #expect(grants.map(\.seconds) == [0] && table.isEmpty)
+    }
+
+    /// Answers may overtake each other: only the latest share counts.
+    @Test func anEarlierShareIsSkipped() {
+        var table = ShareTable()
+        var later = share(30, connections: 1)
+        later.number = 7
+        var earlier = share(30, connections: 4)
+        earlier.number = 6
+        let answer1 = table.take([later], askedAt: start, now: start)
+        #expect(answer1.count == 1)
+        let answer2 = table.take([earlier], askedAt: start, now: start)
+        #expect(answer2.isEmpty)
+        #expect(table.holds("http://h", number: 7))
+    }
+
+    @Test func aShareIsAskedForAgainWhenItsAnswerSaysSo() {
+        var table = ShareTable()
+        var pending = share(30, connections: 0)
+        pending.againSeconds = 0.1
+        _ = table.take([pending], askedAt: start, now: start)
+        let answer3 = table.needsRenewal(["http://h"], now: after(0.05))
+        #expect(!answer3)
+        let answer4 = table.needsRenewal(["http://h"], now: after(0.1))
+        #expect(answer4)
+        let answer5 = table.needsRenewal(["http://other"], now: after(0.1))
+        #expect(!answer5)
+    }
+
+    @Test func aShareIsGivenUpAfterAPause() {
+        var table = ShareTable()
+        var granted = share(30)
+        granted.number = 3
+        _ = table.take([granted], askedAt: start, now: start)
+        let answer6 = table.isOver("http://h", isIdle: true, now: start)
+        #expect(!answer6)
+        let answer7 = table.isOver("http://h", isIdle: false, now: after(0.15))
+        #expect(!answer7)
+        let answer8 = table.isOver("http://h", isIdle: true, now: after(0.2))
+        #expect(!answer8)
+        let answer9 = table.isOver("http://h", isIdle: true, now: after(0.4))
+        #expect(answer9)
+        // One that came meanwhile stays.
+        table.forget("http://h", number: 2)
+        #expect(table.holds("http://h", number: 3))
+        table.forget("http://h", number: 3)
+        #expect(table.isEmpty)
+    }
+
+    /// Others wait for what is used beyond the last share, and for the report that it is no more.
+    @Test func whatIsAboveAShareIsReportedUntilItIsNot() {
+        func use(_ connections: Int, isAbove: Bool) -> OriginUse {
+            OriginUse(
+                origin: "http://h", number: 1, connections: connections, requests: 0, active: 0,
+                isIdle: false, isAbove: isAbove)
+        }
+        var table = ShareTable()
+        #expect(!table.isUnsettled([use(2, isAbove: false)]))
+        #expect(table.isUnsettled([use(4, isAbove: true)]))
+        table.report([use(4, isAbove: true)])
+        // Nothing new, then less, then as little as is allowed.
+        #expect(!table.isUnsettled([use(4, isAbove: true)]))
+        #expect(table.isUnsettled([use(3, isAbove: true)]))
+        table.report([use(3, isAbove: true)])
+        #expect(table.isUnsettled([use(2, isAbove: false)]))
+        table.report([use(2, isAbove: false)])
+        #expect(!table.isUnsettled([use(1, isAbove: false)]))
+    }
+
+    @Test func aSitesShareIsGivenUpAfterAPause() {
+        let site = SiteID(1)
+        var table = SiteShareTable()
+        let given = SiteShare(site: site, number: 4, bytesPerSecond: 100, seconds: 30)
+        _ = table.take([given], askedAt: start, now: start)
+        let answer10 = table.giveUp(held: [], now: start)
+        #expect(answer10.isEmpty)
+        let answer11 = table.giveUp(held: [site], now: after(0.1))
+        #expect(answer11.isEmpty)
+        let answer12 = table.giveUp(held: [], now: after(0.2))
+        #expect(answer12.isEmpty)
+        let answer13 = table.giveUp(held: [], now: after(0.4))
+        #expect(answer13 == [site])
+        let uses = [SiteShareUse(site: site, number: 4, isOver: true)]
+        #expect(table.used == uses)
+        // Work has come meanwhile, with a share of its own.
+        let next = SiteShare(site: site, number: 5, bytesPerSecond: 50, seconds: 30)
+        _ = table.take([next], askedAt: after(0.4), now: after(0.4))
+        let answer14 = table.forget(uses)
+        #expect(answer14.isEmpty)
+        #expect(table.used == [SiteShareUse(site: site, number: 5)])
     }
 }

@@ -54,9 +54,10 @@ extension EndToEnd {
                 try await Self.run(cluster, "catalog", "cancel", "movies", "--json"))
             #expect(cancelled.assets > 0 && cancelled.jobs >= cancelled.assets)
             // Whoever follows it is told; what was stored stays.
-            #expect(try await prefetch.wait() == .exited(1))
+            #expect(try await prefetch.wait() == .exited(4))
             let status = try await cluster.status().catalogs[0]
-            #expect(status.state == .failed)
+            #expect(status.state == .cancelled && status.totals.cancelled == cancelled.assets)
+            #expect(try await Self.run(cluster, "status").contains("Cancelled"))
             #expect(status.totals.completed + cancelled.assets == Self.files)
 
             let gone: AssetListing = try Self.read(

@@ -139,9 +139,9 @@ struct HistoryGenerator {
         var operation = Operation(
             action: SelectionAction.Action.allCases.randomElement(using: &random) ?? .cancel,
             catalog: catalog)
-        // A retry makes most sense of what has failed.
+        // A retry makes most sense of what has failed, or was cancelled.
         let assets = model.catalogs[catalog]?.assets ?? [:]
-        let failed = assets.filter { $0.value.state == .failed }.keys.sorted()
+        let failed = assets.filter { [.failed, .cancelled].contains($0.value.state) }.keys.sorted()
         if !failed.isEmpty && chance(0.3) { operation.action = .retry }
         // A refresh, of what is whole.
         if assets.values.contains(where: { $0.state == .completed }) && chance(0.5) {

@@ -28,7 +28,10 @@ extension QueueModel {
             return .exactly(.refused("input.notFound"))
         }
         switch operation.action {
-        case .cancel: return .selected(cancel(names, of: number), isWritten: true)
+        case .cancel:
+            let answer = cancel(names, of: number)
+            if isWhole && catalog.state == .running { end(number) }
+            return .selected(answer, isWritten: true)
         case .retry: return retry(names, of: number, isWhole: isWhole)
         case .refresh: return refresh(names, of: number)
         case .reprioritise, .reschedule:
@@ -97,10 +100,25 @@ extension QueueModel {
                 self[key]?.note(["worker.cancelled"])
                 self[key]?.state = .completed
             } else {
-                self[key]?.fail()
+                self[key]?.cancel()
             }
         }
         return answer
+    }
+
+    /// Nothing of it is waited for, lists of digests neither: they count as failed.
+    private mutating func end(_ number: Int) {
+        fold(number)
+        guard let catalog = catalogs[number], catalog.state == .running,
+            !catalog.assets.values.contains(where: { $0.isCounted && !$0.state.isSettled })
+        else { return }
+        for work in jobs.keys where work.kind == .sums && work.catalog == number {
+            if let lease = jobs[work]?.hold?.lease { leases[lease]?.cancelled.append(work) }
+            jobs[work] = nil
+            catalogs[number]?.sumsFailed += 1
+        }
+        catalogs[number]?.sumsOwed = []
+        catalogs[number]?.state = .cancelled
     }
 
     // MARK: Retry
@@ -111,9 +129,13 @@ extension QueueModel {
     ) -> Expected {
         let nothing = Expected.selected(SelectionAnswer(assets: 0, jobs: 0), isWritten: true)
         guard let catalog = catalogs[number], catalog.state != .open else { return nothing }
-        let failed = names.filter { catalog.assets[$0]?.state == .failed }
+        let failed = names.filter { name in
+            catalog.assets[name].map { [.failed, .cancelled].contains($0.state) } ?? false
+        }
         let lacksSums = catalog.sumsFailed > 0
-        let isLacking = catalog.state == .interrupted || (catalog.state == .failed && lacksSums)
+        let isLacking =
+            catalog.state == .interrupted
+            || ([.failed, .cancelled].contains(catalog.state) && lacksSums)
         guard !failed.isEmpty || (isWhole && isLacking) else { return nothing }
         guard catalog.opened == catalog.generation else {
             return .exactly(.refused("input.field"))
@@ -163,7 +185,7 @@ extension QueueModel {
         }
         let totals = catalog.totals
         let left = SelectionAnswer(
-            assets: totals.assets - totals.completed - totals.failed,
+            assets: totals.assets - totals.completed - totals.failed - totals.cancelled,
             jobs: totals.segments - totals.segmentsDone - totals.segmentsFailed)
         return .selected(left, isWritten: false)
     }
@@ -192,7 +214,7 @@ extension QueueModel.Asset {
     var isUnderWay: Bool { !state.isSettled && state != .new }
 
     /// What it lacks counts as failed, for one failure more that is kept if it is the first.
-    fileprivate mutating func fail() {
+    fileprivate mutating func cancel() {
         for ordinal in segments.keys {
             if segments[ordinal]?.assembly == nil {
                 segments[ordinal]?.whole.end()
@@ -206,7 +228,7 @@ extension QueueModel.Asset {
             }
         }
         note(["worker.cancelled"])
-        state = .failed
+        state = .cancelled
     }
 }
 

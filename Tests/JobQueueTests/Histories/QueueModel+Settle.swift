@@ -108,7 +108,8 @@ extension QueueModel {
     mutating func giveUpAssemblies() {
         for (number, catalog) in catalogs {
             for (name, asset) in catalog.assets
-            where asset.state == .failed && asset.failures == ["worker.cancelled"]
+            where [.failed, .cancelled].contains(asset.state)
+                && asset.failures == ["worker.cancelled"]
                 && (asset.spec.kind == .file || asset.isResolved)
                 && asset.segments.values.contains(where: { $0.assembly != nil })
             {
@@ -148,7 +149,8 @@ extension QueueModel {
             counted.allSatisfy(\.hasEnded)
         else { return }
         let isWhole = catalog.sumsFailed == 0 && counted.allSatisfy { $0.state == .completed }
-        catalogs[number]?.state = isWhole ? .completed : .failed
+        let isFailed = catalog.sumsFailed > 0 || counted.contains { $0.state == .failed }
+        catalogs[number]?.state = isWhole ? .completed : isFailed ? .failed : .cancelled
     }
 }
 

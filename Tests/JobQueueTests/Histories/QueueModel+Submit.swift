@@ -99,7 +99,7 @@ extension QueueModel {
     /// checked, file by file.
     mutating func startAsset(_ key: AssetKey) {
         guard var asset = self[key],
-            [.new, .interrupted, .failed, .completed].contains(asset.state)
+            [.new, .interrupted, .failed, .cancelled, .completed].contains(asset.state)
         else { return }
         asset.retries = 0
         asset.failures = []
@@ -185,9 +185,10 @@ extension QueueModel {
         catalog.sumsFailed = 0
         catalog.sumsRetries = 0
         catalog.generation = generation
+        let hasAny = { (state: AssetState) in counted.contains { $0.state == state } }
         catalog.state =
             !unsettled.isEmpty
-            ? .running : counted.contains { $0.state == .failed } ? .failed : .completed
+            ? .running : hasAny(.failed) ? .failed : hasAny(.cancelled) ? .cancelled : .completed
         catalogs[number] = catalog
     }
 }

@@ -158,7 +158,7 @@ extension QueueModel.Asset {
         return failedCount + verifyFailedCount > 0 ? .failed : .completed
     }
 
-    var hasEnded: Bool { state == .completed || state == .failed }
+    var hasEnded: Bool { [.completed, .failed, .cancelled].contains(state) }
 
     /// Keeps the first failure: of those given together, any.
     mutating func note(_ codes: Set<FailureCode>) {

@@ -16,6 +16,7 @@ struct Snapshot: Sendable {
         var assets = 0
         var completed = 0
         var failed = 0
+        var cancelled = 0
         var segments = 0
         var segmentsDone = 0
         var segmentsFailed = 0
@@ -62,9 +63,9 @@ extension Snapshot.Totals {
     init(_ totals: CatalogTotals) {
         self.init(
             assets: totals.assets, completed: totals.completed, failed: totals.failed,
-            segments: totals.segments, segmentsDone: totals.segmentsDone,
-            segmentsFailed: totals.segmentsFailed, bytes: totals.bytes,
-            adoptedBytes: totals.adoptedBytes, retries: totals.retries)
+            cancelled: totals.cancelled ?? 0, segments: totals.segments,
+            segmentsDone: totals.segmentsDone, segmentsFailed: totals.segmentsFailed,
+            bytes: totals.bytes, adoptedBytes: totals.adoptedBytes, retries: totals.retries)
     }
 }
 
@@ -154,6 +155,7 @@ extension QueueModel.Catalog {
             totals.assets += 1
             totals.completed += asset.state == .completed ? 1 : 0
             totals.failed += asset.state == .failed ? 1 : 0
+            totals.cancelled += asset.state == .cancelled ? 1 : 0
             totals.segments += asset.segmentCount
             totals.segmentsDone += asset.doneCount
             totals.segmentsFailed += asset.failedCount

@@ -3,7 +3,7 @@
 WITH chosen AS MATERIALIZED (
     SELECT y.segment_id, y.parts, y.attempt, a.id AS asset_id, a.failure_code, a.failure_message
     FROM assembly y JOIN segment s ON s.id = y.segment_id JOIN asset a ON a.id = s.asset_id
-    WHERE a.catalog_id = $1::bigint AND a.state = 'failed' AND (a.kind = 'file' OR a.resolved)
+    WHERE a.catalog_id = $1::bigint AND a.state IN ('failed', 'cancelled') AND (a.kind = 'file' OR a.resolved)
       AND (a.failure_code = 'worker.cancelled'
            OR a.changed_at < now() - make_interval(secs => $2::float8))
     ORDER BY y.segment_id LIMIT 100

@@ -23,19 +23,20 @@ WITH gone AS MATERIALIZED (
     WHERE a.id = t.asset_id
     RETURNING a.directory_id, a.state, a.state IN ('completed', 'failed') AS has_ended
 ), ended AS (
-    SELECT directory_id, sum(assets_completed) AS completed, sum(assets_failed) AS failed
+    SELECT directory_id, sum(assets_completed) AS completed, sum(assets_failed) AS failed,
+           sum(assets_cancelled) AS cancelled
     FROM (
-        SELECT directory_id, assets_completed, assets_failed FROM gone
+        SELECT directory_id, assets_completed, assets_failed, assets_cancelled FROM gone
         WHERE directory_id IS NOT NULL
         UNION ALL
-        SELECT directory_id, (state = 'completed')::int, (state = 'failed')::int FROM assets
+        SELECT directory_id, (state = 'completed')::int, (state = 'failed')::int, 0 FROM assets
         WHERE has_ended
     ) AS e
     GROUP BY directory_id
 ), directories AS (
-    UPDATE directory d SET unsettled = d.unsettled - (e.completed + e.failed)
+    UPDATE directory d SET unsettled = d.unsettled - (e.completed + e.failed + e.cancelled)
     FROM ended e
-    WHERE d.id = e.directory_id AND e.completed + e.failed > 0 AND d.unsettled > 0
+    WHERE d.id = e.directory_id AND e.completed + e.failed + e.cancelled > 0 AND d.unsettled > 0
     RETURNING d.id, d.unsettled
 ), sums AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
@@ -46,6 +47,7 @@ WITH gone AS MATERIALIZED (
 ), added AS (
     SELECT count(*) AS rows, coalesce((SELECT sum(completed) FROM ended), 0) AS completed,
            coalesce((SELECT sum(failed) FROM ended), 0) AS failed,
+           coalesce((SELECT sum(cancelled) FROM ended), 0) AS cancelled,
            sum(segments) AS segments, sum(segments_done) AS segments_done,
            sum(segments_failed) AS segments_failed, sum(bytes) AS bytes,
            sum(adopted_bytes) AS adopted_bytes, sum(retries) AS retries,
@@ -54,14 +56,17 @@ WITH gone AS MATERIALIZED (
 ), reckoned AS (
     SELECT t.*,
            c.state = 'running' AND c.sums_outstanding - t.sums_ended <= 0
-               AND c.assets_completed + c.assets_failed + t.completed + t.failed >= c.assets
+               AND c.assets_completed + c.assets_failed + c.assets_cancelled
+                   + t.completed + t.failed + t.cancelled >= c.assets
                AS ends,
-           c.assets_failed + t.failed + c.sums_failed + t.sums_failed > 0 AS fails
+           c.assets_failed + t.failed + c.sums_failed + t.sums_failed > 0 AS fails,
+           c.assets_cancelled + t.cancelled > 0 AS is_cancelled
     FROM added t, catalog c WHERE t.rows > 0 AND c.id = $1::bigint
 ), counted AS (
     UPDATE catalog c SET
         assets_completed = c.assets_completed + t.completed,
         assets_failed = c.assets_failed + t.failed,
+        assets_cancelled = c.assets_cancelled + t.cancelled,
         segments = c.segments + t.segments,
         segments_done = c.segments_done + t.segments_done,
         segments_failed = c.segments_failed + t.segments_failed,
@@ -70,7 +75,8 @@ WITH gone AS MATERIALIZED (
         retries = c.retries + t.retries,
         sums_outstanding = greatest(c.sums_outstanding - t.sums_ended, 0),
         sums_failed = c.sums_failed + t.sums_failed,
-        state = CASE WHEN NOT t.ends THEN c.state WHEN t.fails THEN 'failed' ELSE 'completed' END,
+        state = CASE WHEN NOT t.ends THEN c.state WHEN t.fails THEN 'failed'
+                     WHEN t.is_cancelled THEN 'cancelled' ELSE 'completed' END,
         ended_at = CASE WHEN t.ends THEN now() ELSE c.ended_at END
     FROM reckoned t WHERE c.id = $1::bigint
 )

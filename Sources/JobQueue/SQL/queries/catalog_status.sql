@@ -4,7 +4,7 @@
 SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.priority,
        extract(epoch FROM c.not_before)::float8 AS not_before,
        extract(epoch FROM c.deadline)::float8 AS deadline, c.assets,
-       n.assets_completed, n.assets_failed, n.segments, n.segments_done, n.segments_failed,
+       n.assets_completed, n.assets_failed, n.assets_cancelled, n.segments, n.segments_done, n.segments_failed,
        n.bytes, n.adopted_bytes, n.retries,
        coalesce(extract(epoch FROM coalesce(c.ended_at, now()) - c.started_at), 0)::float8
            AS seconds,
@@ -29,6 +29,7 @@ JOIN site t ON t.id = c.site_id
 CROSS JOIN LATERAL (
     SELECT (c.assets_completed + coalesce(sum(y.assets_completed), 0))::bigint AS assets_completed,
            (c.assets_failed + coalesce(sum(y.assets_failed), 0))::bigint AS assets_failed,
+           (c.assets_cancelled + coalesce(sum(y.assets_cancelled), 0))::bigint AS assets_cancelled,
            (c.segments + coalesce(sum(y.segments), 0))::bigint AS segments,
            (c.segments_done + coalesce(sum(y.segments_done), 0))::bigint AS segments_done,
            (c.segments_failed + coalesce(sum(y.segments_failed), 0))::bigint AS segments_failed,

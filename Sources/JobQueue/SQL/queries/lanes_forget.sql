@@ -1,7 +1,7 @@
 -- Lanes of catalogs that ended some time ago, unless one is being started again.
 WITH ended AS MATERIALIZED (
     SELECT DISTINCT c.id FROM catalog c JOIN lane l ON l.catalog_id = c.id
-    WHERE c.state IN ('completed', 'failed', 'interrupted')
+    WHERE c.state IN ('completed', 'failed', 'cancelled', 'interrupted')
       AND c.ended_at < now() - interval '10 minutes' LIMIT 100
 ), locked AS MATERIALIZED (
     SELECT id FROM ended

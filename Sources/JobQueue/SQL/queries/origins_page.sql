@@ -26,9 +26,9 @@ WITH page AS MATERIALIZED (
     JOIN job j ON j.lane_id = p.lane_id AND j.id BETWEEN p.first_id AND p.last_id
     GROUP BY l.origin_id
 ), shares AS MATERIALIZED (
-    SELECT origin_id, sum(connections)::bigint AS connections,
-           sum(requests_per_second) AS requests_per_second
-    FROM origin_share WHERE ends_at > now() GROUP BY origin_id
+    SELECT resource_id AS origin_id, sum(connections)::bigint AS connections,
+           sum(requests)::float8 AS requests_per_second
+    FROM quota WHERE kind = 'origin' AND ends_at > now() GROUP BY resource_id
 )
 SELECT g.id, g.url, g.has_own_limits, z.connections AS max_connections, z.requests_per_second,
        z.bytes_per_second,
@@ -38,7 +38,7 @@ SELECT g.id, g.url, g.has_own_limits, z.connections AS max_connections, z.reques
        CASE WHEN g.cooldown_until > now() OR g.breaker <> 'closed' THEN g.cooldown_reason END
            AS reason,
        coalesce(s.connections, 0)::bigint AS connections_in_use,
-       coalesce(s.requests_per_second, 0)::float8 AS requests_in_use,
+       least(coalesce(s.requests_per_second, 0), z.requests_per_second)::float8 AS requests_in_use,
        (coalesce(w.jobs, 0) + coalesce(d.jobs, 0))::bigint AS waiting,
        coalesce(h.jobs, 0)::bigint AS leased
 FROM page g

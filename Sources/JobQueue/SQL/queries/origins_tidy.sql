@@ -1,11 +1,9 @@
--- What is over: cooldowns, shares, and decisions beyond the latest of each origin and worker.
+-- What is over: cooldowns, quotas, and decisions beyond the latest of each origin and worker.
 WITH cooled AS (
     UPDATE origin SET cooldown_until = NULL
     WHERE cooldown_until < now() - interval '1 minute' AND breaker = 'closed'
-), shares AS (
-    DELETE FROM origin_share WHERE ends_at < now() - interval '1 hour'
-), sites AS (
-    DELETE FROM site_share WHERE ends_at < now() - interval '1 hour'
+), quotas AS (
+    DELETE FROM quota WHERE ends_at < now() - interval '1 hour'
 )
 DELETE FROM origin_decision d USING (
     SELECT id, row_number() OVER (PARTITION BY origin_id, worker_id ORDER BY id DESC) AS place,

@@ -10,7 +10,7 @@ WITH next AS (
 )
 UPDATE catalog c SET not_before = n.not_before, deadline = n.deadline
 FROM next n WHERE c.id = n.id AND (n.deadline > n.not_before) IS NOT FALSE
-RETURNING CASE WHEN c.state = 'running' THEN c.assets - c.assets_completed - c.assets_failed
+RETURNING CASE WHEN c.state = 'running' THEN c.assets - c.assets_completed - c.assets_failed - c.assets_cancelled
                ELSE 0 END AS assets,
           CASE WHEN c.state = 'running' THEN c.segments - c.segments_done - c.segments_failed
                ELSE 0 END AS jobs

@@ -4,7 +4,7 @@
 WITH changed AS MATERIALIZED (
     UPDATE asset SET sidecars_changed = false
     WHERE catalog_id = $1::bigint AND generation = $2::int AND sidecars_changed
-      AND state IN ('new', 'interrupted', 'failed', 'completed')
+      AND state IN ('new', 'interrupted', 'failed', 'cancelled', 'completed')
     RETURNING id, sidecars
 ), gone AS (
     DELETE FROM segment s USING changed c

@@ -6,7 +6,7 @@ WITH wanted AS MATERIALIZED (
            coalesce(priority, -1) AS own_priority
     FROM asset
     WHERE catalog_id = $1 AND generation = $2
-      AND state IN ('new', 'interrupted', 'failed', 'completed') AND NOT key_taken
+      AND state IN ('new', 'interrupted', 'failed', 'cancelled', 'completed') AND NOT key_taken
       AND ($3::bigint[] IS NULL OR id IN (SELECT unnest($3::bigint[])))
 ), known AS MATERIALIZED (
     SELECT w.id AS asset_id, w.state, w.own_priority, s.id, s.origin_id, s.ordinal, s.part,

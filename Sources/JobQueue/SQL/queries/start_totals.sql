@@ -6,7 +6,7 @@
 -- nothing is lacking.
 WITH tallies AS MATERIALIZED (
     DELETE FROM tally WHERE catalog_id = $1 AND asset_id IS NULL
-    RETURNING directory_id, assets_completed + assets_failed AS ended
+    RETURNING directory_id, assets_completed + assets_failed + assets_cancelled AS ended
 ), counted AS MATERIALIZED (
     SELECT directory_id, count(*) AS unsettled FROM asset
     WHERE catalog_id = $1 AND generation = $2 AND state IN ({{assetUnsettled}})
@@ -36,10 +36,12 @@ WITH tallies AS MATERIALIZED (
 UPDATE catalog c SET
     generation = $2::int, starts = c.starts + 1,
     state = CASE WHEN t.unsettled > 0 THEN 'running'
-                 WHEN t.failed > 0 THEN 'failed' ELSE 'completed' END,
+                 WHEN t.failed > 0 THEN 'failed'
+                 WHEN t.cancelled > 0 THEN 'cancelled' ELSE 'completed' END,
     started_at = CASE WHEN c.state = 'running' THEN c.started_at ELSE now() END,
     ended_at = CASE WHEN t.unsettled > 0 THEN NULL ELSE now() END,
     assets = t.assets, assets_completed = t.completed, assets_failed = t.failed,
+    assets_cancelled = t.cancelled,
     segments = t.segments, segments_done = t.segments_done, segments_failed = t.segments_failed,
     bytes = t.bytes, adopted_bytes = t.adopted_bytes, retries = t.retries,
     sums_outstanding = (SELECT count(*) FROM counted) + (SELECT count(*) FROM ended) + (
@@ -55,6 +57,7 @@ FROM (
     SELECT count(*) AS assets,
            count(*) FILTER (WHERE state = 'completed') AS completed,
            count(*) FILTER (WHERE state = 'failed') AS failed,
+           count(*) FILTER (WHERE state = 'cancelled') AS cancelled,
            count(*) FILTER (WHERE state IN ({{assetUnsettled}})) AS unsettled,
            coalesce(sum(segments), 0) AS segments,
            coalesce(sum(segments_done), 0) AS segments_done,

@@ -17,5 +17,5 @@ WHERE EXISTS (
     JOIN asset a ON a.directory_id = same.id
     WHERE same.site_id = mine.site_id AND same.path = mine.path AND same.id <> mine.id
       AND a.state = 'completed' AND a.changed_at > p.granted_at - interval '5 seconds'
-      AND NOT (other.state IN ('completed', 'failed') AND other.ended_at < p.granted_at)
+      AND NOT (other.state IN ('completed', 'failed', 'cancelled') AND other.ended_at < p.granted_at)
 )
