@@ -227,22 +227,22 @@ extension JobQueue {
         if !plan.siteFailures.lanes.isEmpty { try await fail(plan.siteFailures, connection) }
     }
 
-    /// Ends the jobs of directories whose digests are written; those that missed something are
-    /// written once more.
+    /// Ends the jobs of directories whose digests are written. A list that may have replaced a newer one of
+    /// another catalog is written once more, which is no retry.
     private func settle(
         _ sums: ReportPlan.Sums, stale retried: inout ReportPlan.Retried,
         _ connection: PostgresConnection
     ) async throws {
-        let rows = try await connection.query(
-            SQL.sumsStale, [.int64Array(sums.lanes), .int64Array(sums.jobs)]
-        ).rows
+        let jobs: [PostgresValue] = [.int64Array(sums.lanes), .int64Array(sums.jobs)]
+        _ = try await connection.query(SQL.sumsLock, jobs)
+        let rows = try await connection.query(SQL.sumsStale, jobs).rows
         let stale = Set(try rows.map { try $0.int64("id") })
         var ended = ReportPlan.Sums()
         for index in sums.jobs.indices {
             if sums.failed[index] == 0 && stale.contains(sums.jobs[index]) {
                 retried.add(
-                    sums.jobs[index], of: sums.lanes[index], seconds: 2,
-                    attempts: sums.attempts[index] - 1)
+                    sums.jobs[index], of: sums.lanes[index], seconds: 0,
+                    attempts: sums.attempts[index] - 1, counts: false)
             } else {
                 ended.lanes.append(sums.lanes[index])
                 ended.jobs.append(sums.jobs[index])

@@ -52,6 +52,7 @@ package enum Migrations {
         Step(37, PackageResources.migration_0037_up_sql, PackageResources.migration_0037_down_sql),
         Step(38, PackageResources.migration_0038_up_sql, PackageResources.migration_0038_down_sql),
         Step(39, PackageResources.migration_0039_up_sql, PackageResources.migration_0039_down_sql),
+        Step(40, PackageResources.migration_0040_up_sql, PackageResources.migration_0040_down_sql),
     ]
 
     /// Less than a statement may take.

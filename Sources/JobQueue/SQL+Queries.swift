@@ -210,6 +210,7 @@ extension SQL {
     static let startNewFiles = text(PackageResources.start_new_files_sql)
     static let startSidecars = text(PackageResources.start_sidecars_sql)
     static let startTotals = text(PackageResources.start_totals_sql)
+    static let sumsLock = text(PackageResources.sums_lock_sql)
     static let sumsPage = text(PackageResources.sums_page_sql)
     static let sumsStale = text(PackageResources.sums_stale_sql)
     static let switchAwaited = text(PackageResources.switch_awaited_sql)

@@ -1,0 +1,1 @@
+ALTER TABLE directory DROP COLUMN sums_at;
