@@ -155,6 +155,8 @@ package struct FileStatus: Sendable {
     package let links: Int
     /// Seconds since 1970 by the clock of the file system's host.
     package let modifiedSeconds: Double
+    /// The same of the last change of the file's status, its names included, which no process can set.
+    package let changedSeconds: Double
 
     init(_ status: stat) {
         kind =
@@ -173,6 +175,8 @@ package struct FileStatus: Sendable {
         links = Int(status.st_nlink)
         modifiedSeconds =
             Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1_000_000_000
+        changedSeconds =
+            Double(status.st_ctim.tv_sec) + Double(status.st_ctim.tv_nsec) / 1_000_000_000
     }
 
     /// What `path` leads to, symlinks followed.

@@ -107,7 +107,9 @@ struct PartialTaker {
             let own = ownName
             let file = try asFailure { () throws(SystemError) in
                 try site.temporary.rename(temporaryName, to: site.temporary, named: own)
-                return try site.temporary.open(own, O_RDWR | O_NONBLOCK)
+                let file = try site.temporary.open(own, O_RDWR | O_NONBLOCK)
+                _ = file.tryLock()
+                return file
             }
             object = PendingObject(
                 destination: .key(key), descriptor: file, site: site, temporaryName: own)
@@ -165,6 +167,7 @@ struct PartialTaker {
             try site.temporary.rename(temporaryName, to: site.temporary, named: ownName)
             try site.partial.rename(name, to: site.partial, named: record)
             file = try site.temporary.open(ownName, O_RDWR | O_NONBLOCK)
+            _ = file.tryLock()
         } catch { return nil }
         file.giveBack(offset: text.record.bytes, length: text.record.restBytes)
         try checkRoom()

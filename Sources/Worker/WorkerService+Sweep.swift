@@ -7,10 +7,8 @@ import Synchronization
 struct SweepTurns {
     private var dueAt: [String: HeldWork.Instant] = [:]
 
-    /// From one sweep of a site that looked at all of it to the next.
-    private static let pause = Duration.seconds(3_600)
-    /// While more is to be looked at.
-    private static let shortPause = Duration.seconds(60)
+    /// From one sweep of a site to the next: what a killed worker left goes soon after its lease has ended.
+    private static let pause = Duration.seconds(60)
 
     /// The URLs of the sites whose turn it is. None of them is due again before `swept`.
     mutating func due(at now: HeldWork.Instant) -> [String] {
@@ -19,15 +17,13 @@ struct SweepTurns {
         return due
     }
 
-    mutating func swept(_ url: String, isWhole: Bool, at now: HeldWork.Instant) {
-        dueAt[url] = now + (isWhole ? Self.pause : Self.shortPause)
-    }
+    mutating func swept(_ url: String, at now: HeldWork.Instant) { dueAt[url] = now + Self.pause }
 }
 
 // What attempts long dead have left behind is removed by whoever works at the site.
 extension WorkerService {
-    /// Age of temporary files that nobody works on any more: a week, because the parts of a large
-    /// file wait here for the rest of it.
+    /// Age of abandoned files that may still be resumed: a week, because the parts of a large file
+    /// wait here for the rest of it.
     private static let abandonedSeconds = 7.0 * 86_400
     /// Files of one directory that a sweep looks at: some tens of milliseconds of a local disk.
     private static let sweptFiles = 10_000
@@ -39,7 +35,7 @@ extension WorkerService {
         if let outcome, outcome.removed > 0 {
             log.info("removed what was left behind", ["files": outcome.removed, "site": url])
         }
-        sweeps.withLock { $0.swept(url, isWhole: outcome?.isWhole ?? true, at: now) }
+        sweeps.withLock { $0.swept(url, at: now) }
     }
 
     /// Sweeps the sites whose turn it is. Nobody needs to wait: one may hang.

@@ -32,6 +32,25 @@ import Testing
         #expect(try site.visibleFiles() == ["h/kept", "h/young"])
     }
 
+    /// A process that is killed gives its locks back; what it left is of no use to a later attempt without a record.
+    @Test func whatAKilledWriterLeftGoesSoon() throws {
+        let site = try Site()
+        let live = try site.pending("h/live", [1], job: 1)
+        let (left, resumable) = ("\(Site.lease)-2", "\(Site.lease)-3")
+        try site.directory.write([1], to: ".dray/tmp/\(left)")
+        try site.directory.write([1], to: ".dray/tmp/\(resumable)")
+        let record = ".dray/partial/\(String(repeating: "a", count: 32))-\(resumable)"
+        try site.directory.write([1], to: record)
+
+        #expect(try site.storage.sweepTemporaries(olderThanSeconds: 3600).removed == 0)
+        let outcome = try site.storage.sweepTemporaries(olderThanSeconds: 3600, unownedSeconds: -1)
+        #expect(outcome.removed == 1)
+        #expect(
+            try site.directory.files()
+                == [record, ".dray/tmp/\(Site.lease)-1", ".dray/tmp/\(resumable)"])
+        for result in site.storage.commit([live]) { try result.get() }
+    }
+
     /// However many files are in use, those behind them have their turn.
     @Test func aSweepLooksAtSoManyAndTheNextGoesOn() throws {
         let site = try Site()

@@ -10,15 +10,14 @@ import Testing
         let start = HeldWork.Instant.now
         var turns = SweepTurns()
         #expect(turns.due(at: start).isEmpty)
-        turns.swept("a", isWhole: true, at: start)
-        turns.swept("b", isWhole: false, at: start)
+        turns.swept("a", at: start)
+        turns.swept("b", at: start + .seconds(1))
         #expect(turns.due(at: start + .seconds(59)).isEmpty)
-        #expect(turns.due(at: start + .seconds(60)) == ["b"])
+        #expect(turns.due(at: start + .seconds(60)) == ["a"])
         // Under way, however long it takes.
-        #expect(turns.due(at: start + .seconds(3_000)).isEmpty)
-        turns.swept("b", isWhole: true, at: start + .seconds(3_000))
-        #expect(turns.due(at: start + .seconds(3_600)) == ["a"])
-        #expect(turns.due(at: start + .seconds(6_600)) == ["b"])
+        #expect(turns.due(at: start + .seconds(3_000)) == ["b"])
+        turns.swept("a", at: start + .seconds(3_000))
+        #expect(turns.due(at: start + .seconds(3_060)) == ["a"])
     }
 
     @Test func aWorkerRemovesWhatWasLeftBehindSinceItStarted() async throws {
