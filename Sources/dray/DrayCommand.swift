@@ -31,8 +31,9 @@ enum DrayCommand {
               0    everything is done          2    bad usage or input, or output that
               1    some assets failed               cannot be written
               3    no coordinator or database
+              4    the catalog was cancelled
               99   a load test's threshold does not hold
-              130  interrupted; running the command again goes on where it stopped
+              130  interrupted; run the command again to resume
             """,
         subcommands: [
             PrefetchCommand.command, RefreshCommand.command, FetchCommand.command,
