@@ -133,6 +133,12 @@ extension Routes {
         return try Self.json(answer)
     }
 
+    func sumsTurns(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: SumsRequest = try Self.body(of: request)
+        try Validation.check(wanted)
+        return try Self.json(try await queue.sumsTurns(wanted))
+    }
+
     func refreshFiles(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: RefreshFilesRequest = try Self.body(of: request)
         try Validation.check(wanted)

@@ -112,6 +112,12 @@ enum Validation {
         try uuid(release.lease, "lease")
     }
 
+    static func check(_ request: SumsRequest) throws(Failure) {
+        try uuid(request.worker, "worker")
+        try uuid(request.lease, "lease")
+        try range(request.jobs.count, "jobs", 1...WireLimits.jobsPerLease)
+    }
+
     static func check(_ request: ReportRequest) throws(Failure) {
         try uuid(request.worker, "worker")
         try range(request.results.count, "results", 1...WireLimits.resultsPerReport)

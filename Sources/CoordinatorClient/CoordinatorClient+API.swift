@@ -190,6 +190,13 @@ extension CoordinatorClient {
         }
     }
 
+    /// Whether it is this worker's turn to write the `SHA256SUMS` of the directories of jobs.
+    package func sumsTurns(
+        _ request: SumsRequest, retrySeconds: Double? = nil
+    ) async throws(Failure) -> SumsTurns {
+        try await post("/v1/sums", request, call: Call(retrySeconds: retrySeconds))
+    }
+
     /// A page of what a directory's `SHA256SUMS` lists.
     package func sums(
         site: SiteID, directory: String, after: String? = nil, retrySeconds: Double? = nil

@@ -203,9 +203,14 @@ extension JobQueue {
                 ])
         }
         if !plan.refreshes.jobs.isEmpty { try await Self.settle(plan.refreshes, connection) }
-        var retried = plan.retried
+        let retried = plan.retried
         if !plan.sums.jobs.isEmpty {
-            try await settle(plan.sums, stale: &retried, connection)
+            _ = try await connection.query(
+                SQL.settleSums,
+                [
+                    .int64Array(plan.sums.lanes), .int64Array(plan.sums.jobs),
+                    .int64Array(plan.sums.failed),
+                ])
         }
         if !retried.jobs.isEmpty {
             _ = try await connection.query(
@@ -225,34 +230,6 @@ extension JobQueue {
         }
         if wakes { _ = try await connection.query(SQL.notifyWork, []) }
         if !plan.siteFailures.lanes.isEmpty { try await fail(plan.siteFailures, connection) }
-    }
-
-    /// Ends the jobs of directories whose digests are written. A list that may have replaced a newer one of
-    /// another catalog is written once more, which is no retry.
-    private func settle(
-        _ sums: ReportPlan.Sums, stale retried: inout ReportPlan.Retried,
-        _ connection: PostgresConnection
-    ) async throws {
-        let jobs: [PostgresValue] = [.int64Array(sums.lanes), .int64Array(sums.jobs)]
-        _ = try await connection.query(SQL.sumsLock, jobs)
-        let rows = try await connection.query(SQL.sumsStale, jobs).rows
-        let stale = Set(try rows.map { try $0.int64("id") })
-        var ended = ReportPlan.Sums()
-        for index in sums.jobs.indices {
-            if sums.failed[index] == 0 && stale.contains(sums.jobs[index]) {
-                retried.add(
-                    sums.jobs[index], of: sums.lanes[index], seconds: 0,
-                    attempts: sums.attempts[index] - 1, counts: false)
-            } else {
-                ended.lanes.append(sums.lanes[index])
-                ended.jobs.append(sums.jobs[index])
-                ended.failed.append(sums.failed[index])
-            }
-        }
-        guard !ended.jobs.isEmpty else { return }
-        _ = try await connection.query(
-            SQL.settleSums,
-            [.int64Array(ended.lanes), .int64Array(ended.jobs), .int64Array(ended.failed)])
     }
 
     /// Writes one step; true when there is a new job that idle workers should hear of.

@@ -71,12 +71,12 @@ extension JobQueue {
     package func files(
         of catalog: CatalogID, after: String?, limit: Int
     ) async throws(Failure) -> FilePage {
-        let place = try Self.place(after)
+        let place = try PagePlace(after, first: [0, -1])
         return try await withConnection { connection in
             let rows = try await connection.query(
                 SQL.filesPage,
                 [
-                    .int(catalog.rawValue), .int(place.asset), .int(place.ordinal),
+                    .int(catalog.rawValue), .int(place[0]), .int(place[1]),
                     .int(Int64(limit)),
                 ]
             ).rows
@@ -91,47 +91,10 @@ extension JobQueue {
             }
             var next: String?
             if files.count == limit, let last = rows.last {
-                next = "\(try last.int64("asset_id")).\(try last.int64("ordinal"))"
+                next =
+                    PagePlace([try last.int64("asset_id"), try last.int64("ordinal")]).description
             }
             return FilePage(files: files, next: next)
-        }
-    }
-
-    private static func place(
-        _ text: String?
-    ) throws(Failure) -> (asset: Int64, ordinal: Int64) {
-        guard let text else { return (0, -1) }
-        let numbers = text.split(separator: ".", omittingEmptySubsequences: false)
-            .compactMap { Int64($0) }
-        guard numbers.count == 2, Int32(exactly: numbers[1]) != nil else {
-            throw Failure("input.field", "after: \(text.prefix(40)) is not from a page's next.")
-        }
-        return (numbers[0], numbers[1])
-    }
-
-    /// A page of what a directory's `SHA256SUMS` lists, over all catalogs of its site.
-    package func sums(
-        site: SiteID, directory: String, after: String?, limit: Int
-    ) async throws(Failure) -> SumsPage {
-        let place = try Self.place(after)
-        return try await withConnection { connection in
-            let rows = try await connection.query(
-                SQL.sumsPage,
-                [
-                    .int(site.rawValue), .text(directory), .int(place.asset), .int(place.ordinal),
-                    .int(Int64(limit)),
-                ]
-            ).rows
-            let entries = try rows.map { row in
-                SumsPage.Entry(
-                    key: try row.string("key"), sha256: try row.string("sha256"),
-                    recordedSeconds: try row.double("recorded_seconds"))
-            }
-            var next: String?
-            if entries.count == limit, let last = rows.last {
-                next = "\(try last.int64("id")).\(try last.int64("ordinal"))"
-            }
-            return SumsPage(entries: entries, next: next)
         }
     }
 

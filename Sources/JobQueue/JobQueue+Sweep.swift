@@ -104,7 +104,7 @@ extension JobQueue {
         try await withConnection { connection in
             _ = try await connection.query(SQL.leasesForget, [])
             for statement in [
-                SQL.spansForget, SQL.lanesForget, SQL.cancelledForget,
+                SQL.sumsWritersForget, SQL.spansForget, SQL.lanesForget, SQL.cancelledForget,
                 // Before the workers: one that came back did not die with what it had.
                 SQL.lossesForget, SQL.workersForget,
                 SQL.originsTidy, SQL.documentsForget, SQL.assembliesForget,

@@ -112,7 +112,6 @@ extension ReportPlan {
     struct Sums {
         var lanes: [Int64] = []
         var jobs: [Int64] = []
-        var attempts: [Int64] = []
         var failed: [Int64] = []
     }
 

@@ -39,7 +39,10 @@ struct ReportPlan {
     ) -> Bool {
         switch report.outcome {
         case .returned:
-            retry(job, seconds: 0, attempts: job.attempt - 1, counts: false)
+            let wait = report.retryAfterSeconds ?? 0
+            retry(
+                job, seconds: wait.isFinite ? min(max(wait, 0), 60) : 0, attempts: job.attempt - 1,
+                counts: false)
             return true
         case .failed:
             guard let failure = report.failure else { return false }
@@ -247,7 +250,6 @@ struct ReportPlan {
     private mutating func end(sums job: HeldJob, failed: Bool) {
         sums.lanes.append(job.lane)
         sums.jobs.append(job.id.rawValue)
-        sums.attempts.append(Int64(job.attempt))
         sums.failed.append(failed ? 1 : 0)
     }
 

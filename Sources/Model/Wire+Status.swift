@@ -257,6 +257,39 @@ package struct ErrorAnswer: Codable, Sendable {
     package init(_ error: Failure) { self.error = error }
 }
 
+/// `POST /v1/sums`: a worker is about to write the `SHA256SUMS` of the directories of these jobs of one lease.
+package struct SumsRequest: Codable, Sendable {
+    package var worker: WorkerID
+    package var lease: LeaseID
+    /// 1 to `WireLimits.jobsPerLease`, all of kind `sums`.
+    package var jobs: [JobID]
+
+    package init(worker: WorkerID, lease: LeaseID, jobs: [JobID]) {
+        self.worker = worker
+        self.lease = lease
+        self.jobs = jobs
+    }
+}
+
+/// The answer to `SumsRequest`: one turn a job, in order.
+package struct SumsTurns: Codable, Sendable {
+    package var turns: [Turn]
+
+    /// A directory's list has one writer at a time, for all catalogs.
+    package enum Turn: String, Codable, Sendable {
+        /// This worker lists the directory from now on, until it reports the job.
+        case write
+        /// A list that was written since has what the job's catalog completed: the job is done.
+        case written
+        /// Another worker is writing: give the job back for a second.
+        case wait
+        /// The lease does not hold the job.
+        case stale
+    }
+
+    package init(turns: [Turn]) { self.turns = turns }
+}
+
 /// `GET /v1/sums?site=…&directory=…&after=…`: a page of what a directory's `SHA256SUMS` lists.
 package struct SumsPage: Codable, Sendable {
     package var entries: [Entry]

@@ -234,7 +234,8 @@ package struct JobReport: Codable, Sendable {
     package var refreshed: RefreshOutcome?
     /// failed: why.
     package var failure: Failure?
-    /// failed: not to be tried again before so many seconds, by an origin's Retry-After.
+    /// failed: not to be tried again before so many seconds, by an origin's Retry-After; returned: not to be leased
+    /// again before, a minute at most.
     package var retryAfterSeconds: Double?
     /// Whose doing it is, where that is not the job's own origin alone; nil when it is.
     package var origins: [OriginOutcome]?

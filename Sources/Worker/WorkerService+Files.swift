@@ -46,8 +46,40 @@ extension WorkerService {
         return stated.prefix(FurtherDigests.mostStated).map(\.description).joined(separator: ",")
     }
 
+    /// Writes the `SHA256SUMS` of directories that no other worker writes. What was listed for another catalog since
+    /// is done, and what is being listed waits for a second.
+    func writeSums(_ jobs: [Job], _ lease: LeaseID, _ grant: LeaseGrant) async {
+        let turns: SumsTurns
+        do {
+            turns = try await client.sumsTurns(
+                SumsRequest(worker: id, lease: lease, jobs: jobs.map(\.id)))
+        } catch {
+            for job in jobs {
+                fail(job, lease, error)
+                pace.ended(1)
+            }
+            return
+        }
+        for (job, turn) in zip(jobs, turns.turns) {
+            var result = JobReport(job: job.id, lease: lease, outcome: .done)
+            switch turn {
+            case .write:
+                Task { await self.writeSums(job, lease, grant) }
+                continue
+            case .written: break
+            case .wait:
+                result.outcome = .returned
+                result.retryAfterSeconds = 1
+            case .stale: result.outcome = .returned
+            }
+            held.downloaded(job.id, lease)
+            reports.push(result)
+            pace.ended(1)
+        }
+    }
+
     /// Writes a directory's `SHA256SUMS`, of everything that completed assets have there.
-    func writeSums(_ job: Job, _ lease: LeaseID, _ grant: LeaseGrant) async {
+    private func writeSums(_ job: Job, _ lease: LeaseID, _ grant: LeaseGrant) async {
         do {
             let entries = try await sums(of: job)
             let written = await blocking.run { () -> Result<Bool, Failure> in

@@ -128,16 +128,18 @@ extension WorkerService {
         let jobs = withinRoots(grant, lease, refused: refused)
         await removeAbandoned(grant)
         var fetches: [Job] = []
+        var lists: [Job] = []
         for job in jobs {
             switch job.kind {
             case .fetch: fetches.append(job)
             case .resolve: resolves.push(job, lease)
             case .verify: Task { await self.verify(job, lease, grant) }
-            case .sums: Task { await self.writeSums(job, lease, grant) }
+            case .sums: lists.append(job)
             case .refresh, .switchOver:
                 refreshes.push(Refresh(job: job, lease: lease, grant: grant, ended: ended))
             }
         }
+        if !lists.isEmpty { Task { await self.writeSums(lists, lease, grant) } }
         let groups = Dictionary(grouping: fetches, by: \.site)
         for (site, jobs) in groups {
             do {

@@ -30,28 +30,6 @@ import Testing
         }
     }
 
-    @Test func aListOfDigestsIsWrittenAgainOnlyWhenAnotherCatalogWasAtItMeanwhile() async throws {
-        try await F.with("two_lists") { fixture in
-            try await fixture.submit([F.file("a")], catalog: "ended before")
-            try await fixture.drain()
-            let catalog = try await fixture.submit([F.file("b")], catalog: "alone")
-            try await fixture.drain()
-            #expect(try await fixture.queue.status(of: catalog).state == .completed)
-
-            let first = try await fixture.submit([F.file("c")], catalog: "first")
-            let fetch = try await fixture.lease()
-            _ = try await fixture.report([F.done(fetch.jobs[0], fetch)])
-            let sums = try await fixture.lease()
-            #expect(sums.jobs.map(\.kind) == [.sums])
-            try await fixture.submit([F.file("d")], catalog: "second")
-            let other = try await fixture.lease()
-            _ = try await fixture.report([F.done(other.jobs[0], other)])
-            // The list may have been read before `d` was there.
-            _ = try await fixture.report([F.done(sums.jobs[0], sums)])
-            #expect(try await fixture.queue.status(of: first).state == .running)
-        }
-    }
-
     @Test func aReportWithoutTheLeaseIsStaleAndChangesNothing() async throws {
         try await F.with("fence") { fixture in
             let catalog = try await fixture.submit([F.file("a")])

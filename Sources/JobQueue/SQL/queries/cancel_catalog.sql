@@ -4,9 +4,9 @@
 WITH over AS MATERIALIZED (
     SELECT c.id FROM catalog c
     WHERE c.id = $1::bigint AND c.state = 'running'
-      AND NOT EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id AND a.generation = c.generation
-                      -- What was named since its start is not part of what runs.
-                      AND a.state <> 'new' AND a.state IN ({{assetUnsettled}}))
+      -- What was named since its start is not part of what runs, unless it ran by then.
+      AND NOT EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id AND a.state <> 'new'
+                      AND a.state IN ({{assetUnsettled}}))
 ), delayed AS (
     DELETE FROM delayed_job d USING over
     WHERE d.catalog_id = over.id AND d.directory_id IS NOT NULL

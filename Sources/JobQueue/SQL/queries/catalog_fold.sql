@@ -34,7 +34,8 @@ WITH gone AS MATERIALIZED (
     ) AS e
     GROUP BY directory_id
 ), directories AS (
-    UPDATE directory d SET unsettled = d.unsettled - (e.completed + e.failed + e.cancelled)
+    UPDATE directory d SET unsettled = d.unsettled - (e.completed + e.failed + e.cancelled),
+        sums = CASE WHEN d.unsettled = e.completed + e.failed + e.cancelled THEN 'due' ELSE d.sums END
     FROM ended e
     WHERE d.id = e.directory_id AND e.completed + e.failed + e.cancelled > 0 AND d.unsettled > 0
     RETURNING d.id, d.unsettled

@@ -13,6 +13,10 @@ WITH retried AS MATERIALIZED (
     {{jobOfEach}}
 ), gone AS (
     DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM retried))
+), turns AS (
+    DELETE FROM sums_writer w USING retried g JOIN directory d ON d.id = g.directory_id
+    WHERE g.kind = 'sums' AND w.site_id = d.site_id AND w.path = d.path
+      AND w.lane_id = g.lane_id AND w.job_id = g.id
 ), delayed AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
                              segment_id, whole_id, directory_id, kind, attempt, available_at,

@@ -17,6 +17,8 @@ WITH lacking AS MATERIALIZED (
                 THEN 4 ELSE 0 END,
            -1, 0, d.id, 'sums'
     FROM lacking d JOIN catalog c ON c.id = $1::bigint RETURNING 1
+), due AS (
+    UPDATE directory d SET sums = 'due' FROM lacking WHERE d.id = lacking.id
 ), n AS (
     SELECT count(*) AS jobs FROM made
 ), counted AS (

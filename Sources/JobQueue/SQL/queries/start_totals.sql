@@ -29,7 +29,8 @@ WITH tallies AS MATERIALIZED (
     DELETE FROM delayed_job d USING counted
     WHERE d.catalog_id = $1 AND d.directory_id = counted.directory_id
 ), directories AS (
-    UPDATE directory d SET unsettled = coalesce(c.unsettled, 0)
+    UPDATE directory d SET unsettled = coalesce(c.unsettled, 0),
+        sums = CASE WHEN d.id IN (SELECT id FROM ended) THEN 'due' ELSE d.sums END
     FROM directory x LEFT JOIN counted c ON c.directory_id = x.id
     WHERE d.id = x.id AND x.catalog_id = $1
 )
