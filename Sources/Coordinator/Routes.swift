@@ -41,7 +41,8 @@ struct Routes: Sendable {
         case ("documents", 2): return ["POST": document]
         case ("releases", 2): return ["POST": release]
         case ("assets", 2): return ["GET": browse]
-        case ("sums", 2): return ["GET": sums, "POST": sumsTurns]
+        case ("sums", 2): return ["GET": sums]
+        case ("sums", 3) where path[2] == "turns": return ["POST": sumsTurns]
         case ("cooling", 2): return ["GET": coolingList]
         case ("catalogs", 2): return ["POST": openCatalog]
         case ("catalogs", 3...4): return handlers(ofCatalog: path[2], path.count > 3 ? path[3] : "")

@@ -194,7 +194,7 @@ extension CoordinatorClient {
     package func sumsTurns(
         _ request: SumsRequest, retrySeconds: Double? = nil
     ) async throws(Failure) -> SumsTurns {
-        try await post("/v1/sums", request, call: Call(retrySeconds: retrySeconds))
+        try await post("/v1/sums/turns", request, call: Call(retrySeconds: retrySeconds))
     }
 
     /// A page of what a directory's `SHA256SUMS` lists.

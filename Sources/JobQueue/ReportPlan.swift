@@ -139,7 +139,8 @@ struct ReportPlan {
                 origins.failed(
                     job.lane, outcome.origin, code, retryAfter: outcome.retryAfterSeconds)
             }
-        } else {
+        } else if job.kind != .switchOver {
+            // A switch asks nothing of the origin in whose lane it still is.
             origins.failed(job.lane, nil, failure.code, retryAfter: retryAfter)
         }
         switch Self.policy(of: failure.code, for: job.kind) {

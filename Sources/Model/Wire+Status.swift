@@ -257,7 +257,7 @@ package struct ErrorAnswer: Codable, Sendable {
     package init(_ error: Failure) { self.error = error }
 }
 
-/// `POST /v1/sums`: a worker is about to write the `SHA256SUMS` of the directories of these jobs of one lease.
+/// `POST /v1/sums/turns`: a worker is about to write the `SHA256SUMS` of the directories of these jobs of one lease.
 package struct SumsRequest: Codable, Sendable {
     package var worker: WorkerID
     package var lease: LeaseID

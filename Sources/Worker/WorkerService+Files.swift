@@ -50,9 +50,14 @@ extension WorkerService {
     /// is done, and what is being listed waits for a second.
     func writeSums(_ jobs: [Job], _ lease: LeaseID, _ grant: LeaseGrant) async {
         let turns: SumsTurns
-        do {
+        do throws(Failure) {
             turns = try await client.sumsTurns(
                 SumsRequest(worker: id, lease: lease, jobs: jobs.map(\.id)))
+            guard turns.turns.count == jobs.count else {
+                throw Failure(
+                    "cluster.protocol",
+                    "The coordinator answered \(turns.turns.count) turns for \(jobs.count) jobs.")
+            }
         } catch {
             for job in jobs {
                 fail(job, lease, error)

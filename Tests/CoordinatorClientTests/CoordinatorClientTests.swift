@@ -18,6 +18,7 @@ struct CoordinatorClientTests {
             case "/v1/reports": json(ReportAnswer(answers: [.stale]))
             case "/v1/heartbeats": json(HeartbeatAnswer(leases: [lease], seconds: 60))
             case "/v1/segments", "/v1/splits": json(SplitAnswer(verdict: .accepted))
+            case "/v1/sums/turns": json(SumsTurns(turns: [.wait]))
             case "/v1/sums": json(SumsPage(entries: [], next: "n"))
             case "/v1/catalogs/7/assets" where request.method == "GET":
                 json(AssetPage(assets: [], next: nil))
@@ -47,6 +48,9 @@ struct CoordinatorClientTests {
                 SplitRequest(
                     worker: "w", job: JobID(1), lease: lease, assembly: "a", totalBytes: 2,
                     partBytes: 1, validator: "\"v\""))
+            let turns = try await client.sumsTurns(
+                SumsRequest(worker: "w", lease: lease, jobs: [JobID(1)]))
+            #expect(turns.turns == [.wait])
             let sums = try await client.sums(site: SiteID(1), directory: "h/ü x", after: nil)
             #expect(sums.next == "n")
             try await client.readiness()
@@ -57,14 +61,14 @@ struct CoordinatorClientTests {
                     "POST /v1/catalogs", "POST /v1/catalogs/7/assets", "POST /v1/catalogs/7/start",
                     "POST /v1/catalogs/7/interrupt", "GET /v1/catalogs/7/assets",
                     "GET /v1/catalogs/7/files", "POST /v1/leases", "POST /v1/reports",
-                    "POST /v1/heartbeats", "POST /v1/segments", "POST /v1/splits", "GET /v1/sums",
-                    "GET /readyz",
+                    "POST /v1/heartbeats", "POST /v1/segments", "POST /v1/splits",
+                    "POST /v1/sums/turns", "GET /v1/sums", "GET /readyz",
                 ])
             #expect(log.all[4].queryValue("after") == "5")
             #expect(log.all[4].queryValue("state") == "failed")
             #expect(log.all[5].queryValue("after") == "a/b&c=d é")
-            #expect(log.all[11].queryValue("directory") == "h/ü x")
-            #expect(log.all[11].queryValue("after") == nil)
+            #expect(log.all[12].queryValue("directory") == "h/ü x")
+            #expect(log.all[12].queryValue("after") == nil)
         }
     }
 

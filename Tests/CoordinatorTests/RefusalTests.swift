@@ -165,7 +165,7 @@ import Testing
         Case(method: "GET", target: "/v1/catalogs/1/files?after=1"),
         Case(method: "GET", target: "/v1/catalogs/1/files?after=1.x"),
         Case(method: "GET", target: "/v1/catalogs/1/files?after=1.2147483648"),
-        Case(method: "GET", target: "/v1/sums?site=1&directory=h&after=1.-99999999999"),
+        Case(method: "GET", target: "/v1/sums?site=1&directory=h&after=1.1.-99999999999"),
         Case(method: "GET", target: "/v1/sums?site=0&directory=h"),
         Case(method: "GET", target: "/v1/sums?directory=h"),
     ]

@@ -74,6 +74,10 @@ import Testing
             #"{\#(held),"assembly":"\#(lease)","totalBytes":4194304,"partBytes":1048576,"#
                 + #""validator":"v","odd":1}"#, "odd"
         ),
+        (
+            "/v1/sums/turns", #"{"worker":"\#(worker)","lease":"\#(lease)","jobs":[1],"odd":1}"#,
+            "odd"
+        ),
         ("/v1/releases", #"{"worker":"\#(worker)","lease":"\#(lease)","odd":1}"#, "odd"),
         ("/v1/load-tests/\(lease)/stop", #"{"odd":1}"#, "odd"),
     ]

@@ -9,10 +9,11 @@ FROM (
         ORDER BY id OFFSET 0
     ) AS d
     CROSS JOIN LATERAL (
+        -- Bounds of both columns, and not one directory: the planner could look for that along all assets' numbers.
         SELECT id FROM asset
-        WHERE directory_id = d.id AND state IN ('completed', 'refreshing', 'switching')
-          AND id >= CASE WHEN d.id = $3::bigint THEN $4::bigint ELSE 0 END
-        ORDER BY id LIMIT $6::int + 1
+        WHERE (directory_id, id) >= (d.id, CASE WHEN d.id = $3::bigint THEN $4::bigint ELSE 0 END)
+          AND directory_id <= d.id AND state IN ('completed', 'refreshing', 'switching')
+        ORDER BY directory_id, id LIMIT $6::int + 1
     ) AS a
     -- One is not new, where the page before ended within it.
     ORDER BY d.id, a.id LIMIT $6::int + 1
