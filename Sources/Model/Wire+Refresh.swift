@@ -146,6 +146,9 @@ package struct RefreshSummary: Codable, Sendable {
 
     package static let mostFailures = 20
 
+    /// True when the refresh of one of `failures` was cancelled.
+    package var isCancelled: Bool { failures.contains { $0.failure?.code == "worker.cancelled" } }
+
     package init(unchanged: Int, changed: Int, failed: Int, failures: [AssetStatus]) {
         self.unchanged = unchanged
         self.changed = changed

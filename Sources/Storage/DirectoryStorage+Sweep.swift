@@ -15,14 +15,14 @@ extension DirectoryStorage {
     /// Removes temporary objects, assemblies and records of partial bodies that are abandoned.
     ///
     /// Any file is abandoned that was not written to for `seconds`. On a local file system a temporary object is
-    /// abandoned sooner: where no process has it open to write, no record names it as the start of a body, and it
-    /// was last changed more than `unownedSeconds` ago. Ages are by the file system's own clock, which may be another
+    /// abandoned sooner: where no process has it open to write, no record names it as the start of a body, no refresh
+    /// has staged it, and it was last changed more than `unownedSeconds` ago. Ages are by the file system's own clock, which may be another
     /// machine's. Several workers may sweep at once.
     ///
     /// - Parameters:
     ///   - seconds: much longer than a lease, and for assemblies longer than a catalog may stand still.
     ///   - unownedSeconds: longer than workers of a version that takes no locks pause between two writes.
-    ///   - most: files of each directory that are looked at; the next sweep goes on behind them.
+    ///   - most: files of each directory that are looked at; the next sweep continues behind them.
     package func sweepTemporaries(
         olderThanSeconds seconds: Double, unownedSeconds: Double = 60, most: Int = .max
     ) throws(Failure) -> SweepOutcome {
@@ -69,9 +69,9 @@ private struct TemporaryOwners {
         recorded = Set(records.map { $0.dropFirst(PartialIdentity.nameBytes + 1) })
     }
 
-    /// Whether a temporary object is of no record, and has no writer.
+    /// True for a temporary object that is of no record, is not staged by a refresh, and has no writer.
     func mayRemove(_ name: String, in directory: FileDescriptor) -> Bool {
-        guard !recorded.contains(name[...]),
+        guard !recorded.contains(name[...]), !PrivateName.isNumbered(name),
             let file = try? directory.open(name, O_RDONLY | O_NONBLOCK)
         else { return false }
         return file.tryLock()

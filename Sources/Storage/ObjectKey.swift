@@ -75,6 +75,13 @@ enum PrivateName {
         }
     }
 
+    /// Whether a temporary name has a number, as those of refreshes: they are staged, closed and without a record,
+    /// until the last of a title is there.
+    static func isNumbered(_ name: String) -> Bool {
+        // A lease is a UUID, of five groups.
+        name.utf8.count { $0 == UInt8(ascii: "-") } > 5
+    }
+
     /// The lease in the name keeps an attempt that lost its lease from the next attempt's file.
     /// A job of several files numbers them from 1.
     static func temporary(

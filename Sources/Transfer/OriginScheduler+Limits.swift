@@ -9,7 +9,10 @@ extension OriginScheduler.State {
         _ effects: inout Effects, now: Double
     ) {
         let lane = lane(origin, now: now)
-        if limits.number > 0, let known = lane.limits?.current.number, known > limits.number {
+        // A number that is lower than that of a share that is over is of a database that was restored.
+        if limits.number > 0, let known = lane.limits, known.current.number > limits.number,
+            !known.isOver(now)
+        {
             return
         }
         if limits.isUnlimited {

@@ -22,6 +22,10 @@ struct ShareTable {
     private var entries: [String: Entry] = [:]
     /// What was reported last of the shares of which more was used than they allow.
     private var reported: [String: OriginUse] = [:]
+    /// What was reported last of shares that were given up.
+    private var reportedOver: [String: OriginShareUse] = [:]
+    /// Where the uses of the next report begin, of those that nobody waits for.
+    private var turn = 0
 
     var isEmpty: Bool { entries.isEmpty }
 
@@ -41,7 +45,10 @@ struct ShareTable {
         shares.compactMap { share in
             guard let origin = originName(of: share.origin) else { return nil }
             let number = share.number ?? 0
-            if share.number != nil, let known = entries[origin], known.number > number {
+            // Numbers of a database that was restored begin lower: those of a share that is over no longer count.
+            if share.number != nil, let known = entries[origin], known.number > number,
+                known.end > now
+            {
                 return nil
             }
             let given = Self.seconds(share.seconds)
@@ -102,6 +109,41 @@ struct ShareTable {
         uses.contains { use in
             guard let last = reported[use.origin] else { return use.isAbove }
             return use.connections < last.connections || use.requests < last.requests
+        }
+    }
+
+    /// The uses of one report, `most` at most: first those that others wait for, then the rest in turn.
+    mutating func next(
+        _ uses: [(use: OriginShareUse, isAbove: Bool)], most: Int
+    ) -> [OriginShareUse] {
+        guard uses.count > most else { return uses.map(\.use) }
+        let isAwaited = { (use: (use: OriginShareUse, isAbove: Bool)) in
+            use.isAbove || use.use.isOver == true
+        }
+        let awaited = uses.filter(isAwaited).prefix(most).map(\.use)
+        let rest = uses.filter { !isAwaited($0) }.sorted { $0.use.origin < $1.use.origin }
+        guard !rest.isEmpty else { return awaited }
+        let count = min(most - awaited.count, rest.count)
+        let begin = turn % rest.count
+        turn = begin + count
+        return awaited + (0..<count).map { rest[(begin + $0) % rest.count].use }
+    }
+
+    /// True when a share is given up that was not reported so, or less of one is used than was reported.
+    func hasNews(_ uses: [OriginShareUse]) -> Bool {
+        uses.contains { use in
+            guard use.isOver == true else { return false }
+            guard let last = reportedOver[use.origin], last.number == use.number else {
+                return true
+            }
+            return use.connections < last.connections || use.requests < last.requests
+        }
+    }
+
+    /// The coordinator has the uses of a heartbeat.
+    mutating func report(_ uses: [OriginShareUse]) {
+        reportedOver = Dictionary(uses.filter { $0.isOver == true }.map { ($0.origin, $0) }) {
+            first, _ in first
         }
     }
 

@@ -34,7 +34,7 @@ extension WorkerService {
     /// is begun under it any more.
     func shareUses(_ origins: [OriginUse]) -> [OriginShareUse]? {
         guard !shares.withLock({ $0.isEmpty }) else { return nil }
-        var uses: [OriginShareUse] = []
+        var uses: [(use: OriginShareUse, isAbove: Bool)] = []
         for use in origins {
             let (isKnown, isOver) = shares.withLock { table in
                 (
@@ -44,12 +44,13 @@ extension WorkerService {
             }
             guard isKnown else { continue }
             let isGivenUp = isOver && engine.giveUp(use.origin, number: use.number)
-            uses.append(
-                OriginShareUse(
-                    origin: use.origin, number: use.number, connections: use.connections,
-                    requests: use.requests, active: use.active, isOver: isGivenUp ? true : nil))
+            let report = OriginShareUse(
+                origin: use.origin, number: use.number, connections: use.connections,
+                requests: use.requests, active: use.active, isOver: isGivenUp ? true : nil)
+            uses.append((report, use.isAbove))
         }
-        return uses.isEmpty ? nil : Array(uses.prefix(WireLimits.originsPerHeartbeat))
+        guard !uses.isEmpty else { return nil }
+        return shares.withLock { $0.next(uses, most: WireLimits.originsPerHeartbeat) }
     }
 
     /// The same of sites.
@@ -65,6 +66,7 @@ extension WorkerService {
     /// A coordinator knows what was given up.
     func gaveUp(_ origins: [OriginShareUse], _ sites: [SiteShareUse]) {
         shares.withLock { table in
+            table.report(origins)
             // What still counts of its last requests is reported until it is nothing.
             for use in origins where use.isOver == true && use.connections + use.requests == 0 {
                 table.forget(use.origin, number: use.number)
@@ -130,7 +132,7 @@ extension WorkerService {
     func needsShares(
         _ uses: [OriginUse], _ origins: [OriginShareUse]?, _ sites: [SiteShareUse]?
     ) -> Bool {
-        if origins?.contains(where: { $0.isOver == true }) == true { return true }
+        if let origins, shares.withLock({ $0.hasNews(origins) }) { return true }
         if sites?.contains(where: { $0.isOver == true }) == true { return true }
         if sites != nil {
             let held = held.sites

@@ -150,8 +150,9 @@ final class RefreshSession: FollowingSession {
         let isWell = summary.failed == 0 && media?.unplayable.isEmpty ?? true
         result.withLock {
             switch status.state {
-            case .completed, .failed: $0 = isWell ? .success : .someFailed
-            case .cancelled: $0 = .cancelled
+            // A catalog is cancelled also by assets that were cancelled before the refresh.
+            case .cancelled where summary.isCancelled: $0 = .cancelled
+            case .completed, .failed, .cancelled: $0 = isWell ? .success : .someFailed
             case .interrupted, .open, .running: $0 = .interrupted
             }
         }

@@ -65,6 +65,7 @@ struct RunSummary {
             guard let count = totals.cancelled else { return "cancelled" }
             return "\(HumanFormat.count(count)) of "
                 + "\(HumanFormat.count(totals.assets, "asset")) cancelled"
+                + (totals.failed > 0 ? ", \(HumanFormat.count(totals.failed)) failed" : "")
         case .interrupted: return "interrupted"
         case .open, .running: return "under way"
         }

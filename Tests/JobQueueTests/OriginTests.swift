@@ -52,6 +52,33 @@ import Testing
         }
     }
 
+    /// A worker whose reports are missing, as one of an earlier version's, goes by no grant that is older than a lease.
+    @Test func whatIsNotReportedIsFreeAfterALease() async throws {
+        try await F.with("silent") { fixture in
+            try await Self.submit(fixture, 2_000)
+            try await Self.limit(fixture, "max_connections = 4")
+            let workers = (0..<2).map { _ in F.newID() }
+            let leases = [
+                try await fixture.lease(1_000, as: workers[0]),
+                try await fixture.lease(1_000, as: workers[1]),
+            ]
+            func beat(_ worker: Int) async throws -> Int? {
+                try await fixture.queue.heartbeat(
+                    Heartbeat(
+                        worker: workers[worker], leases: [leases[worker].lease ?? ""],
+                        progress: [:], name: "w", activeTransfers: 4)
+                ).shares?.first?.connections
+            }
+            #expect(try await beat(0) == 2)
+            #expect(try await beat(0) == 2)
+            #expect(try await beat(1) == 0)
+            try await fixture.pool.query(
+                "UPDATE quota SET held_until = held_until - interval '40 seconds'")
+            #expect(try await beat(0) == 2)
+            #expect(try await beat(1) == 2)
+        }
+    }
+
     /// Each user has a connection: there are no more users than connections.
     @Test func whoeverCanHaveNothingGetsNoJobs() async throws {
         try await F.with("few") { fixture in

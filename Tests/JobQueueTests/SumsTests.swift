@@ -35,6 +35,20 @@ import Testing
         ).turns
     }
 
+    private static func letLostTurnsAge(_ fixture: F) async throws {
+        try await fixture.pool.query(
+            "UPDATE sums_writer SET lost_at = lost_at - interval '31 seconds'")
+    }
+
+    /// The jobs of a lease that its worker hears by a heartbeat to be cancelled.
+    private static func cancelled(_ fixture: F, _ grant: LeaseGrant) async throws -> [JobID] {
+        try await fixture.queue.heartbeat(
+            Heartbeat(
+                worker: fixture.worker, leases: [grant.lease ?? ""], progress: [:], name: "w",
+                activeTransfers: 0)
+        ).cancelled ?? []
+    }
+
     /// What a page after another lists of the only directory.
     private static func listed(_ fixture: F, _ site: SiteID, rows: Int) async throws -> [String] {
         var keys: [String] = []
@@ -199,9 +213,9 @@ import Testing
             let other = try await fixture.lease()
             #expect(other.jobs.map(\.kind) == [.sums])
             #expect(try await Self.turns(fixture, other) == [.wait])
-            #expect(try await Self.turns(fixture, other) == [.wait])
-            try await fixture.pool.query(
-                "UPDATE sums_writer SET lost_at = lost_at - interval '31 seconds'")
+            try await Self.letLostTurnsAge(fixture)
+            #expect(try await Self.turns(fixture, other) == [.wait], "its worker was not heard of")
+            #expect(try await Self.cancelled(fixture, writer) == lists)
             #expect(try await Self.turns(fixture, other) == [.write])
         }
     }
@@ -215,14 +229,30 @@ import Testing
             var file: [String] = []
             /// Lists that were read and are not in place yet.
             var writing: [(grant: LeaseGrant, job: Job, keys: [String])] = []
-            var catalogs: [CatalogID] = []
+            var catalogs: [String: (id: CatalogID, names: [String])] = [:]
             for step in 1...120 {
-                switch Int.random(in: 0..<10, using: &random) {
-                case 0...1 where step < 90:
-                    let names = (0..<Int.random(in: 1...3, using: &random)).map { "s\(step)-\($0)" }
+                switch Int.random(in: 0..<11, using: &random) {
+                case 0...1 where step < 90, 10 where step < 90:
+                    var names = (0..<Int.random(in: 1...3, using: &random)).map { "s\(step)-\($0)" }
                     submitted += names.map { "origin.test/files/\($0)" }
-                    catalogs.append(
-                        try await fixture.submit(names.map { F.file($0) }, catalog: "c\(step)"))
+                    // One that is new, or more of one that may be listed just now.
+                    var catalog = "c\(step)"
+                    if Bool.random(using: &random),
+                        let known = catalogs.keys.sorted().randomElement(using: &random)
+                    {
+                        catalog = known
+                        names += catalogs[known]?.names ?? []
+                        if let id = catalogs[known]?.id, Bool.random(using: &random) {
+                            try await fixture.queue.interrupt(id)
+                        }
+                    }
+                    let id = try await fixture.submit(names.map { F.file($0) }, catalog: catalog)
+                    catalogs[catalog] = (id, names)
+                    var heard: Set<JobID> = []
+                    for end in writing {
+                        heard.formUnion(try await Self.cancelled(fixture, end.grant))
+                    }
+                    writing.removeAll { heard.contains($0.job.id) }
                 case 2 where !writing.isEmpty:
                     // Dead, or asleep beyond its lease: it replaces nothing any more.
                     try await fixture.expireLeases()
@@ -239,6 +269,7 @@ import Testing
                     }
                 default:
                     try await fixture.skipDelays()
+                    try await Self.letLostTurnsAge(fixture)
                     let grant = try await fixture.lease(
                         Int.random(in: 1...4, using: &random))
                     guard grant.lease != nil else { continue }
@@ -267,8 +298,10 @@ import Testing
             for end in writing { _ = try await fixture.report([Self.back(end.job, end.grant)]) }
             while true {
                 try await fixture.skipDelays()
+                try await Self.letLostTurnsAge(fixture)
                 let grant = try await fixture.lease()
                 guard grant.lease != nil else { break }
+                _ = try await Self.cancelled(fixture, grant)
                 for job in grant.jobs {
                     if job.kind == .sums {
                         let turn = try await fixture.queue.sumsTurns(
@@ -287,8 +320,9 @@ import Testing
                 }
             }
             #expect(file.sorted() == submitted.sorted())
-            for catalog in catalogs {
-                #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            for (name, catalog) in catalogs {
+                let state = try await fixture.queue.status(of: catalog.id).state
+                #expect(state == .completed, "\(name)")
             }
         }
     }

@@ -51,6 +51,21 @@ import Testing
         for result in site.storage.commit([live]) { try result.get() }
     }
 
+    /// A refresh stages a title's files until the last of them is there, which may take hours.
+    @Test func whatARefreshHasStagedStays() throws {
+        let site = try Site()
+        let object = try site.storage.createTemporary(
+            lease: Site.lease, job: JobID(7), key: "h/title.ts", number: 1)
+        try [UInt8](repeating: 1, count: 10).withUnsafeBytes { try object.write($0, at: 0) }
+        let staged = try site.storage.stage([object])
+        let outcome = try site.storage.sweepTemporaries(olderThanSeconds: 3600, unownedSeconds: -1)
+        #expect(outcome.removed == 0)
+        try site.storage.makeWay(for: staged)
+        #expect(try site.storage.place(staged) == [])
+        #expect(try site.visibleFiles() == ["h/title.ts"])
+        #expect(try site.storage.sweepTemporaries(olderThanSeconds: 0).removed == 0)
+    }
+
     /// However many files are in use, those behind them have their turn.
     @Test func aSweepLooksAtSoManyAndTheNextGoesOn() throws {
         let site = try Site()

@@ -124,6 +124,58 @@ import Transfer
         #expect(!table.isUnsettled([use(1, isAbove: false)]))
     }
 
+    /// With requests that count for minutes there would be twenty heartbeats a second.
+    @Test func whatWasGivenUpIsReportedAgainOnlyWhenLessIsUsed() {
+        func use(_ requests: Int, isOver: Bool = true) -> OriginShareUse {
+            OriginShareUse(
+                origin: "http://h", number: 1, requests: requests, isOver: isOver ? true : nil)
+        }
+        var table = ShareTable()
+        #expect(!table.hasNews([use(2, isOver: false)]))
+        #expect(table.hasNews([use(2)]))
+        table.report([use(2)])
+        #expect(!table.hasNews([use(2)]))
+        #expect(table.hasNews([use(1)]))
+        table.report([use(1, isOver: false)])
+        #expect(table.hasNews([use(1)]))
+    }
+
+    @Test func everyUseHasItsTurnInAReport() {
+        var table = ShareTable()
+        let all = (0..<10).map { number in
+            (
+                use: OriginShareUse(
+                    origin: "http://h\(number)", number: 1, isOver: number == 7 ? true : nil),
+                isAbove: number == 8
+            )
+        }
+        #expect(table.next(all, most: 10).count == 10)
+        var seen: Set<String> = []
+        for _ in 0..<4 {
+            let report = table.next(all, most: 4).map(\.origin)
+            #expect(report.prefix(2) == ["http://h7", "http://h8"])
+            #expect(Set(report).count == 4)
+            seen.formUnion(report)
+        }
+        #expect(seen.count == 10)
+    }
+
+    /// After a restore of the database.
+    @Test func aLowerNumberCountsOnceTheShareBeforeIsOver() {
+        var table = ShareTable()
+        func share(_ number: Int64) -> OriginShare {
+            var share = OriginShare(origin: "http://h", connections: 2, seconds: 30)
+            share.number = number
+            return share
+        }
+        let first = table.take([share(900)], askedAt: start, now: start)
+        #expect(first.count == 1)
+        let ignored = table.take([share(3)], askedAt: after(10), now: after(10))
+        #expect(ignored.isEmpty)
+        let taken = table.take([share(3)], askedAt: after(31), now: after(31))
+        #expect(taken.count == 1)
+    }
+
     @Test func aSitesShareIsGivenUpAfterAPause() {
         let site = SiteID(1)
         var table = SiteShareTable()

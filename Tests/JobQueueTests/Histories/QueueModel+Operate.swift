@@ -110,7 +110,9 @@ extension QueueModel {
     private mutating func end(_ number: Int) {
         fold(number)
         guard let catalog = catalogs[number], catalog.state == .running,
-            !catalog.assets.values.contains(where: { $0.isCounted && !$0.state.isSettled })
+            !catalog.assets.values.contains(where: {
+                $0.isCounted && !$0.state.isSettled && $0.state != .switching
+            })
         else { return }
         for work in jobs.keys where work.kind == .sums && work.catalog == number {
             if let lease = jobs[work]?.hold?.lease { leases[lease]?.cancelled.append(work) }

@@ -20,6 +20,9 @@ CREATE TABLE quota (
     held_connections bigint,
     held_requests bigint,
     held_bytes bigint,
+    -- When the last grant of other amounts was made, and a lease's time more: nothing larger is used from then on,
+    -- whether that was reported or not. No bound for a quota that has ended.
+    held_until timestamptz NOT NULL DEFAULT 'infinity',
     -- Transfers that it last reported to be under way there; null before it did.
     active int,
     -- The worker then stops by itself. What is held counts until a second later: requests of the last second

@@ -13,6 +13,7 @@ CREATE TABLE sums_writer (
     lane_id bigint NOT NULL,
     job_id bigint NOT NULL,
     lease_id uuid NOT NULL,
+    begun_at timestamptz NOT NULL DEFAULT now(),
     -- Since when the job is gone while its lease stands: the worker may not know yet.
     lost_at timestamptz,
     PRIMARY KEY (site_id, path)

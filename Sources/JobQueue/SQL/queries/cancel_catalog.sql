@@ -1,11 +1,12 @@
--- $1 catalog, whose lock is held and whose lanes are locked. Ends it, once nothing of it is under way: lists of
+-- $1 catalog, whose lock is held and whose lanes are locked. Ends it, once nothing of it is under way but
+-- switches of refreshes, which are carried through and change nothing about that: lists of
 -- digests that are still to be written go, and count as failed, so that a retry writes them. The workers that
 -- hold some of these jobs are told at their next heartbeat.
 WITH over AS MATERIALIZED (
     SELECT c.id FROM catalog c
     WHERE c.id = $1::bigint AND c.state = 'running'
       -- What was named since its start is not part of what runs, unless it ran by then.
-      AND NOT EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id AND a.state <> 'new'
+      AND NOT EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id AND a.state NOT IN ('new', 'switching')
                       AND a.state IN ({{assetUnsettled}}))
 ), delayed AS (
     DELETE FROM delayed_job d USING over

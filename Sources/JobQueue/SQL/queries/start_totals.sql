@@ -25,6 +25,14 @@ WITH tallies AS MATERIALIZED (
     DELETE FROM job USING lane l, counted
     WHERE l.catalog_id = $1 AND l.rank IN (0, 1, 4) AND job.lane_id = l.id
       AND job.directory_id = counted.directory_id
+    RETURNING job.lane_id, job.id
+), told AS (
+    INSERT INTO cancelled_job (lease_id, job_id)
+    SELECT e.id, g.id
+    FROM early g
+    JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
+    JOIN lease e ON e.id = p.lease_id
+    ON CONFLICT DO NOTHING
 ), early_delayed AS (
     DELETE FROM delayed_job d USING counted
     WHERE d.catalog_id = $1 AND d.directory_id = counted.directory_id
