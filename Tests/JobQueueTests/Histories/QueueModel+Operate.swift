@@ -115,8 +115,7 @@ extension QueueModel {
             })
         else { return }
         for work in jobs.keys where work.kind == .sums && work.catalog == number {
-            if let lease = jobs[work]?.hold?.lease { leases[lease]?.cancelled.append(work) }
-            jobs[work] = nil
+            cancelList(work)
             catalogs[number]?.sumsFailed += 1
         }
         catalogs[number]?.sumsOwed = []

@@ -38,7 +38,7 @@ extension QueueModel {
         fold(number)
         guard let catalog = catalogs[number] else { return .refused("input.notFound") }
         for work in jobs.keys where work.catalog == number && work.kind != .switchOver {
-            jobs[work] = nil
+            if work.kind == .sums { cancelList(work) } else { jobs[work] = nil }
         }
         for (name, asset) in catalog.assets
         where !asset.state.isSettled && asset.state != .switching {
@@ -49,6 +49,12 @@ extension QueueModel {
         catalogs[number]?.busy = []
         catalogs[number]?.sumsOwed = []
         return .nothing
+    }
+
+    /// Deletes the job of a list; the worker that holds it learns so with its next heartbeat.
+    mutating func cancelList(_ work: Work) {
+        if let lease = jobs[work]?.hold?.lease { leases[lease]?.cancelled.append(work) }
+        jobs[work] = nil
     }
 
     mutating func start(_ number: Int, _ generation: Int) -> Answer {
@@ -177,7 +183,7 @@ extension QueueModel {
         let unsettled = counted.filter { !$0.state.isSettled }
         let busy = Set(unsettled.map(\.directory))
         // A list that was about to be written waits until what is under way there has ended.
-        for directory in busy { jobs[.sums(number, directory)] = nil }
+        for directory in busy { cancelList(.sums(number, directory)) }
         for directory in ended.subtracting(busy) { jobs[.sums(number, directory)] = Job() }
         let written = jobs.keys.filter { $0.kind == .sums && $0.catalog == number }.map(\.name)
         catalog.busy = busy
