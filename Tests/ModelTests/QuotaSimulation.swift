@@ -4,6 +4,11 @@ import Runtime
 /// Workers that share one limit, on a clock of milliseconds: what the coordinator records, and what each of them does
 /// by what it has heard.
 struct QuotaSimulation {
+    /// What is limited, and of what. A site limits nothing but bandwidth.
+    private enum Kind: UInt64, CaseIterable {
+        case requests, connections, originBandwidth, siteBandwidth
+    }
+
     private struct Row {
         var quota: Quota
         var endsAt: Int
@@ -13,8 +18,10 @@ struct QuotaSimulation {
         var id: Int
         /// Granted and not begun.
         var jobs = 0
-        /// When transfers under way end.
+        /// When transfers under way end; not of a limited bandwidth.
         var running: [Int] = []
+        /// What is left to receive of the transfer under way, where bandwidth is limited.
+        var bytesLeft = 0.0
         /// When requests of the last seconds began.
         var starts: [Int] = []
         var number: Int64 = 0
@@ -27,21 +34,24 @@ struct QuotaSimulation {
         var claimsAt = 0
         var isRefused = false
         /// What was reported to be under way when that was more than was granted last.
-        var reported: Int?
+        var reported: Int64?
         /// Until it asks again.
         var patience = 0
 
         func requests(since time: Int) -> Int { starts.count { $0 > time } }
+        var isIdle: Bool { jobs == 0 && running.isEmpty && bytesLeft <= 0 }
     }
 
     private static let leaseMilliseconds = 3_000
+    /// What a worker's bucket lets through of a rate, so that no second has more.
+    private static let bandwidthKept = 0.95
     /// What a row counts longer than it lasts.
     private static let guardMilliseconds = 1_100
 
     private var random: SeededRandom
     private var now = 0
     private var limit: QuotaAmounts
-    private let isOfRequests: Bool
+    private let kind: Kind
     private var rows: [Int: Row] = [:]
     private var workers: [Worker]
     private var nextWorker: Int
@@ -52,6 +62,8 @@ struct QuotaSimulation {
     private var eventAt: Int
     private var changedAt = 0
     private var comesBackAt = 0
+    /// When the site's schedule opens; until then nothing is claimed, and quotas stay as they are.
+    private var opensAt = 0
     /// What is held may be above a limit that was lowered, and only falls then.
     private var heldBefore: Int64 = 0
     private var windowStart = 0
@@ -65,7 +77,7 @@ struct QuotaSimulation {
 
     init(seed: UInt64) {
         random = SeededRandom(seed: seed)
-        isOfRequests = seed % 2 == 0
+        kind = Kind.allCases[Int(seed % UInt64(Kind.allCases.count))]
         let count = Int.random(in: 1...12, using: &random)
         workers = (0..<count).map { Worker(id: $0) }
         nextWorker = count
@@ -77,11 +89,39 @@ struct QuotaSimulation {
 
     private mutating func setLimit() {
         let amount = Int64.random(in: 2...40, using: &random)
-        limit = isOfRequests ? QuotaAmounts(requests: amount) : QuotaAmounts(connections: amount)
+        limit = amounts(isOfBandwidth ? amount * 5_000 : amount)
+    }
+
+    private var isOfBandwidth: Bool { kind == .originBandwidth || kind == .siteBandwidth }
+
+    private func amounts(_ amount: Int64) -> QuotaAmounts {
+        switch kind {
+        case .requests: QuotaAmounts(requests: amount)
+        case .connections: QuotaAmounts(connections: amount)
+        case .originBandwidth, .siteBandwidth: QuotaAmounts(bytes: amount)
+        }
     }
 
     private func amount(_ amounts: QuotaAmounts) -> Int64 {
-        (isOfRequests ? amounts.requests : amounts.connections) ?? 0
+        switch kind {
+        case .requests: amounts.requests ?? 0
+        case .connections: amounts.connections ?? 0
+        case .originBandwidth, .siteBandwidth: amounts.bytes ?? 0
+        }
+    }
+
+    /// What a worker uses of its quota. It reports none of a bandwidth: a lower rate holds from the next byte on.
+    private func used(by worker: Worker) -> Int64 {
+        switch kind {
+        case .requests: Int64(worker.starts.count)
+        case .connections: Int64(worker.running.count)
+        case .originBandwidth, .siteBandwidth: 0
+        }
+    }
+
+    /// What a worker may use by what it knows.
+    private func allowance(of worker: Worker) -> Int64 {
+        worker.expiresAt > now ? amount(worker.granted) : 0
     }
 
     mutating func run(milliseconds: Int) {
@@ -100,7 +140,7 @@ struct QuotaSimulation {
     private mutating func change() {
         changedAt = now
         eventAt = now + Int.random(in: 2_500...6_000, using: &random)
-        switch Int.random(in: 0..<4, using: &random) {
+        switch Int.random(in: 0..<(kind == .siteBandwidth ? 5 : 4), using: &random) {
         case 0 where workers.count > 1:
             let dead = workers.remove(at: Int.random(in: workers.indices, using: &random))
             lost.append((now + Self.leaseMilliseconds, dead.jobs + dead.running.count))
@@ -116,6 +156,11 @@ struct QuotaSimulation {
         case 2:
             setLimit()
             story += " limit \(amount(limit)) at \(now)"
+        case 4:
+            opensAt = now + Int.random(in: 500...5_000, using: &random)
+            changedAt = opensAt
+            eventAt = max(eventAt, opensAt + 2_500)
+            story += " closed from \(now) to \(opensAt)"
         default:
             // One has done what it had.
             let index = Int.random(in: workers.indices, using: &random)
@@ -142,18 +187,13 @@ struct QuotaSimulation {
         worker.answers.removeAll { $0.at <= now }
         worker.running.removeAll { $0 <= now }
         worker.starts.removeAll { $0 <= now - 1_020 }
-        let mine = Int(worker.expiresAt > now ? amount(worker.granted) : 0)
-        while worker.jobs > 0, (isOfRequests ? worker.starts.count : worker.running.count) < mine,
-            worker.running.count < 64
-        {
-            worker.jobs -= 1
-            worker.starts.append(now)
-            worker.running.append(now + Int.random(in: 10...200, using: &random))
-        }
-        if worker.jobs < max(mine, 8), now >= worker.claimsAt, queued > 0 {
+        let mine = allowance(of: worker)
+        transfer(&worker, mine)
+        let wanted = isOfBandwidth ? 8 : max(Int(mine), 8)
+        if worker.jobs < wanted, now >= worker.claimsAt, queued > 0, now >= opensAt {
             claim(&worker)
         }
-        let used = isOfRequests ? worker.starts.count : worker.running.count
+        let used = used(by: worker)
         let isUnsettled = worker.reported.map { used < $0 } ?? (used > mine)
         if worker.number > 0, now % 50 == worker.id % 50,
             now >= worker.beatsAt || isOver(&worker) || isUnsettled
@@ -164,8 +204,29 @@ struct QuotaSimulation {
         workers[index] = worker
     }
 
+    /// Begins what a worker may begin, and receives what a bandwidth allows in a millisecond.
+    private mutating func transfer(_ worker: inout Worker, _ mine: Int64) {
+        guard !isOfBandwidth else {
+            if worker.bytesLeft <= 0, worker.jobs > 0, mine > 0 {
+                worker.jobs -= 1
+                worker.bytesLeft = Double.random(in: 500...5_000, using: &random)
+            }
+            if worker.bytesLeft > 0 {
+                let received = Double(mine) * Self.bandwidthKept / 1_000
+                worker.bytesLeft -= received
+                windowUse += received
+            }
+            return
+        }
+        while worker.jobs > 0, used(by: worker) < mine, worker.running.count < 64 {
+            worker.jobs -= 1
+            worker.starts.append(now)
+            worker.running.append(now + Int.random(in: 10...200, using: &random))
+        }
+    }
+
     private func isOver(_ worker: inout Worker) -> Bool {
-        guard worker.jobs == 0, worker.running.isEmpty, worker.granted != QuotaAmounts() else {
+        guard worker.isIdle, worker.granted != QuotaAmounts() else {
             worker.idleSince = nil
             return false
         }
@@ -184,8 +245,11 @@ struct QuotaSimulation {
             return
         }
         let cap =
-            isOfRequests
-            ? 2 * amount(limit) / Int64(users + 1) + 4 : 8 * amount(limit) / Int64(users + 1) + 4
+            switch kind {
+            case .requests: 2 * amount(limit) / Int64(users + 1) + 4
+            case .connections: 8 * amount(limit) / Int64(users + 1) + 4
+            case .originBandwidth, .siteBandwidth: Int64(40)
+            }
         let jobs = min(queued, max(Int(cap) - worker.jobs, 0), 40)
         guard jobs > 0 else { return }
         queued -= jobs
@@ -198,13 +262,9 @@ struct QuotaSimulation {
         let over = isOver(&worker)
         if over { worker.granted = QuotaAmounts() }
         let use = Quota.Use(
-            number: worker.number,
-            used: isOfRequests
-                ? QuotaAmounts(requests: Int64(worker.starts.count))
-                : QuotaAmounts(connections: Int64(worker.running.count)), isOver: over)
+            number: worker.number, used: amounts(used(by: worker)), isOver: over)
         let isHeard = Int.random(in: 0..<20, using: &random) > 0
-        decide(
-            &worker, isHeld: worker.jobs + worker.running.count > 0, use: use, isHeard: isHeard)
+        decide(&worker, isHeld: !worker.isIdle, use: use, isHeard: isHeard)
     }
 
     private mutating func decide(
@@ -218,11 +278,11 @@ struct QuotaSimulation {
         let pool = Quota.Pool(
             limit: limit, users: Int64(users.count) + 1,
             index: Int64(users.keys.count { $0 < worker.id }),
-            heldByOthers: isOfRequests
-                ? QuotaAmounts(requests: held) : QuotaAmounts(connections: held))
-        let request = Quota.Request(
+            heldByOthers: amounts(held))
+        var request = Quota.Request(
             counting[worker.id]?.quota, of: pool, isHeld: isHeld, isBusy: true, use: use,
             number: nextNumber)
+        request.isFrozen = now < opensAt
         switch Quota.decide(request) {
         case .nothing, .lift: break
         case .drop:
@@ -261,20 +321,27 @@ struct QuotaSimulation {
         }
         heldBefore = held
         let used =
-            isOfRequests
-            ? workers.reduce(0) { $0 + $1.requests(since: now - 1_000) }
-            : workers.reduce(0) { $0 + $1.running.count }
-        if Int64(used) > held { violations.append("\(used) used of \(held) at \(now):\(story)") }
+            switch kind {
+            case .requests: workers.reduce(0) { $0 + Int64($1.requests(since: now - 1_000)) }
+            case .connections: workers.reduce(0) { $0 + Int64($1.running.count) }
+            case .originBandwidth, .siteBandwidth:
+                workers.reduce(0) { $0 + ($1.bytesLeft > 0 ? allowance(of: $1) : 0) }
+            }
+        if used > held { violations.append("\(used) used of \(held) at \(now):\(story)") }
         isWindowWhole = isWindowWhole && now > changedAt + 1_000 && queued > 0
-        windowUse +=
-            isOfRequests
-            ? Double(workers.reduce(0) { $0 + $1.starts.count { $0 == now } })
-            : Double(used) / 1_000
+        switch kind {
+        case .requests:
+            windowUse += Double(workers.reduce(0) { $0 + $1.starts.count { $0 == now } })
+        case .connections: windowUse += Double(used) / 1_000
+        // Counted as it is received.
+        case .originBandwidth, .siteBandwidth: break
+        }
         guard now - windowStart >= 1_020 || !isWindowWhole else { return }
         if isWindowWhole {
             windows += 1
             let most =
-                Double(amount(limit)) * (isOfRequests ? 1 : Double(now - windowStart + 1) / 1_000)
+                Double(amount(limit))
+                * (kind == .requests ? 1 : Double(now - windowStart + 1) / 1_000)
             let use = windowUse / most
             if use < worstUse {
                 worstUse = use
