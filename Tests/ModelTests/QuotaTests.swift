@@ -56,7 +56,7 @@ import Testing
     /// Claims, reports, deaths, new workers, other limits and lost answers as they come: what is granted is never
     /// more than the limit, and what is used is never more than what is granted; a second after a change nine
     /// tenths of the limit are used while there is work.
-    @Test(arguments: 1...80 as ClosedRange<UInt64>)
+    @Test(arguments: 1...60 as ClosedRange<UInt64>)
     func aLimitIsKeptAndUsed(seed: UInt64) {
         var simulation = QuotaSimulation(seed: seed)
         simulation.run(milliseconds: 20_000)
