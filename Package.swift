@@ -76,7 +76,7 @@ let package = Package(
                 "Runtime",
                 "Transfer",
             ]),
-        library("Storage", ["Model", "FileSystem", "Digest"]),
+        library("Storage", ["Model", "FileSystem", "Digest", "Runtime"]),
         library("Transfer", ["Model", "Curl", "EventLoop", "Digest", "Storage"]),
         .target(
             name: "JobQueue", dependencies: ["Model", "Postgres", "Runtime"],

@@ -16,6 +16,7 @@ extension Routes {
         case ("origins", 3) where path[2] == "limits": return ["POST": setLimits]
         case ("sites", 2): return ["GET": { _ in try Self.json(try await queue.sites()) }]
         case ("sites", 3) where path[2] == "settings": return ["POST": configure]
+        case ("sites", 3) where path[2] == "volumes": return ["POST": volume]
         case ("workers", 3) where path[2] == "wanted": return ["GET": workersWanted]
         case ("workers", 3) where path[2] == "history": return ["GET": workersHistory]
         default: return nil

@@ -139,6 +139,12 @@ extension Routes {
         return try Self.json(try await queue.sumsTurns(wanted))
     }
 
+    func volume(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: SiteVolumeRequest = try Self.body(of: request)
+        try Validation.check(wanted)
+        return try Self.json(try await queue.volume(wanted))
+    }
+
     func refreshFiles(_ request: HTTPRequest) async throws -> HTTPResponse {
         let wanted: RefreshFilesRequest = try Self.body(of: request)
         try Validation.check(wanted)

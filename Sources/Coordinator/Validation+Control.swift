@@ -81,10 +81,11 @@ extension Validation {
         guard
             settings.schedule != nil || settings.maximumBytesPerSecond != nil
                 || settings.floorBytes != nil || settings.quotaBytes != nil
-                || settings.resumes == true
+                || settings.resumes == true || settings.acceptsVolume == true
         else {
             throw wrong(
-                "schedule, maximumBytesPerSecond, floorBytes, quotaBytes, resumes", "none",
+                "schedule, maximumBytesPerSecond, floorBytes, quotaBytes, resumes, acceptsVolume",
+                "none",
                 "at least one of them")
         }
         for (field, bytes) in [

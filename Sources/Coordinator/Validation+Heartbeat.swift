@@ -43,6 +43,14 @@ extension Validation {
         }
     }
 
+    static func check(_ request: SiteVolumeRequest) throws(Failure) {
+        try uuid(request.worker, "worker")
+        if let lease = request.lease { try uuid(lease, "lease") }
+        guard let volume = request.volume else { return }
+        try uuid(volume, "volume")
+        guard request.lease != nil else { throw wrong("lease", "none", "a lease with volume") }
+    }
+
     private static func check(_ done: WorkDone) throws(Failure) {
         let amounts = [
             Double(done.fetches), Double(done.bytes), done.busySeconds, done.seconds,

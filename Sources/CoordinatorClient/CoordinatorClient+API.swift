@@ -197,6 +197,13 @@ extension CoordinatorClient {
         try await post("/v1/sums/turns", request, call: Call(retrySeconds: retrySeconds))
     }
 
+    /// Reads or records the volume that a site is on.
+    package func volume(
+        _ request: SiteVolumeRequest, retrySeconds: Double? = nil
+    ) async throws(Failure) -> SiteVolumeAnswer {
+        try await post("/v1/sites/volumes", request, call: Call(retrySeconds: retrySeconds))
+    }
+
     /// A page of what a directory's `SHA256SUMS` lists.
     package func sums(
         site: SiteID, directory: String, after: String? = nil, retrySeconds: Double? = nil

@@ -129,7 +129,9 @@ extension JobQueue {
                         .int64Array(claims.map { Int64($0.mostJobs) }), .double(seconds),
                     ] + Self.slowColumns(of: claims)),
                 PostgresStatement(SQL.leasedJobs, [leases, workers, .int(queue.id)]),
+                PostgresStatement(SQL.siteVolume, [.int(queue.site.rawValue)]),
             ])
+            let volume = try results[2].firstRow?.optionalString(0) ?? ""
             let outcome = try results[0].only()
             guard try outcome.bool(0) else {
                 self.forgetQueues()
@@ -166,6 +168,7 @@ extension JobQueue {
                 }
                 if !jobs.isEmpty {
                     grant.cluster = queue.cluster
+                    grant.siteVolume = volume
                     grant.siteSpace = try await self.space(
                         of: queue.site, for: claim.worker, connection)
                 }

@@ -89,8 +89,8 @@ extension JobQueue {
                 try Self.bound(settings.quotaBytes, row, "quota_bytes")
             )
             // Before the site's own row is locked, which comes last.
-            if settings.floorBytes != nil || settings.quotaBytes != nil || settings.resumes == true
-            {
+            let resumes = settings.resumes == true || settings.acceptsVolume == true
+            if settings.floorBytes != nil || settings.quotaBytes != nil || resumes {
                 _ = try await connection.query(SQL.siteRoom, [.int(site)])
             }
             _ = try await connection.query(
@@ -99,9 +99,10 @@ extension JobQueue {
                     .int(site), .text(text), .optionalInt(maximum), .optionalInt(floor),
                     .optionalInt(quota),
                 ])
-            if settings.resumes == true {
-                _ = try await connection.query(SQL.siteResume, [.int(site)])
+            if settings.acceptsVolume == true {
+                _ = try await connection.query(SQL.siteVolumeForget, [.int(site)])
             }
+            if resumes { _ = try await connection.query(SQL.siteResume, [.int(site)]) }
             // A site goes on at once when its quota leaves room again.
             _ = try await connection.query(SQL.sitesQuota, [.int(site)])
             _ = try await connection.query(SQL.notifySites, [])
@@ -175,6 +176,7 @@ extension SiteStatus {
         quotaBytes = try row.optionalInt64("quota_bytes")
         usedBytes = try row.int64("used_bytes")
         availableBytes = try row.optionalInt64("available_bytes")
+        volume = try row.optionalString("volume_id")
         fault = try Failure(faultOf: row)
         faultSince = try row.optionalDouble("fault_since")
     }

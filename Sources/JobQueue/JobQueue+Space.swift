@@ -40,6 +40,29 @@ extension JobQueue {
         return isWide ? nil : [space]
     }
 
+    /// The volume that a site is on. Where none is recorded, and the request has one, that is recorded: of several
+    /// workers at once, the first one's.
+    ///
+    /// Throws `input.notFound`, and `worker.leaseLost` where the request's lease has no job of the site.
+    package func volume(_ request: SiteVolumeRequest) async throws(Failure) -> SiteVolumeAnswer {
+        try await withConnection { connection in
+            let site = PostgresValue.int(request.site.rawValue)
+            guard let volume = request.volume, let lease = request.lease else {
+                guard let row = try await connection.query(SQL.siteVolume, [site]).firstRow else {
+                    throw Failure("input.notFound", "There is no site \(request.site).")
+                }
+                return SiteVolumeAnswer(volume: try row.optionalString(0))
+            }
+            let values = [site, .uuid(request.worker), .uuid(lease), .uuid(volume)]
+            guard
+                let row = try await connection.query(SQL.siteVolumeRecord, values).firstRow
+            else {
+                throw Failure("worker.leaseLost", "The lease has no job of site \(request.site).")
+            }
+            return SiteVolumeAnswer(volume: try row.optionalString(0))
+        }
+    }
+
     /// Notes what a worker saw of sites; those that it could write to after a fault go on.
     func note(_ seen: [SiteSighting], _ connection: PostgresConnection) async throws {
         guard !seen.isEmpty else { return }

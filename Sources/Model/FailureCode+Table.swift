@@ -182,6 +182,14 @@ extension FailureCode {
         row(
             513, "storage.foreignDirectory", .siteFault,
             "Give the site's .dray to the worker's user with mode 0700, as the message says."),
+        row(
+            514, "storage.otherVolume", .siteFault,
+            "Mount the site's file system. To use what is there from now on, run dray site set SITE "
+                + "--accept-volume, or dray prefetch with --accept-volume."),
+        row(
+            515, "storage.sitePermission", .siteFault,
+            "Give the directory that the message names to that user, or run the worker as the directory's owner."
+        ),
         // 6xx: the worker and its lease.
         row(600, "worker.lost", .attempts(5), "The worker vanished while it held the job."),
         row(601, "worker.cancelled", .never, "The work was cancelled."),

@@ -50,6 +50,9 @@ package typealias LeaseID = String
 /// A database's identity: a UUID in lower case, made with it.
 package typealias ClusterID = String
 
+/// A volume's identity: a UUID in lower case, in the name of the mark that a site's directory has.
+package typealias VolumeID = String
+
 /// A worker process's identity: a UUID in lower case, made by the worker at each start.
 package typealias WorkerID = String
 

@@ -70,7 +70,7 @@ private func isKey(_ key: String, of url: String) -> Bool {
 extension LeaseGrant: ColumnMessage {
     private enum CodingKeys: String, CodingKey {
         case lease, seconds, waitedSeconds, sites, jobs, fetches, cluster, shares, cooling,
-            siteShares, siteSpace, loadTest, isAlone
+            siteShares, siteVolume, siteSpace, loadTest, isAlone
     }
 
     static var columnsName: StaticString { "fetches" }
@@ -91,6 +91,7 @@ extension LeaseGrant: ColumnMessage {
         if let shares, !shares.isEmpty { try container.encode(shares, forKey: .shares) }
         if let cooling, !cooling.isEmpty { try container.encode(cooling, forKey: .cooling) }
         try container.encodeIfPresent(siteShares, forKey: .siteShares)
+        try container.encodeIfPresent(siteVolume, forKey: .siteVolume)
         try container.encodeIfPresent(siteSpace, forKey: .siteSpace)
         try container.encodeIfPresent(loadTest, forKey: .loadTest)
         try container.encodeIfPresent(isAlone, forKey: .isAlone)
@@ -112,6 +113,7 @@ extension LeaseGrant: ColumnMessage {
         shares = try container.decodeIfPresent([OriginShare].self, forKey: .shares)
         cooling = try container.decodeIfPresent([OriginCooldown].self, forKey: .cooling)
         siteShares = try container.decodeIfPresent([SiteShare].self, forKey: .siteShares)
+        siteVolume = try container.decodeIfPresent(VolumeID.self, forKey: .siteVolume)
         siteSpace = try container.decodeIfPresent([SiteSpace].self, forKey: .siteSpace)
         loadTest = try container.decodeIfPresent(LoadTestCall.self, forKey: .loadTest)
         isAlone = try container.decodeIfPresent(Bool.self, forKey: .isAlone)

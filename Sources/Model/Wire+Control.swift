@@ -321,6 +321,9 @@ package struct SiteSettings: Codable, Hashable, Sendable {
     package var quotaBytes: Int64?
     /// The site's fault is taken to be mended: its work goes on at once.
     package var resumes: Bool?
+    /// The volume that its directory is on when a worker opens it next is the site's from then on, and its fault is
+    /// taken to be mended.
+    package var acceptsVolume: Bool?
 
     package init(site: String, schedule: String? = nil, maximumBytesPerSecond: Int64? = nil) {
         self.site = site
@@ -349,6 +352,8 @@ package struct SiteStatus: Codable, Hashable, Sendable {
     package var usedBytes: Int64?
     /// Free bytes of its file system, as workers saw them last; nil before.
     package var availableBytes: Int64?
+    /// The volume that it is on; nil until a worker has opened it.
+    package var volume: VolumeID?
     /// Why it cannot be written, and since when, in seconds since 1970; its work waits.
     package var fault: Failure?
     package var faultSince: Double?

@@ -33,3 +33,28 @@ package struct SiteSighting: Codable, Hashable, Sendable {
         self.isSound = isSound
     }
 }
+
+/// `POST /v1/sites/volumes`: a worker reads the volume that a site is on, or records it where none is recorded.
+package struct SiteVolumeRequest: Codable, Sendable {
+    package var worker: WorkerID
+    package var site: SiteID
+    /// A lease of the worker with jobs of the site; needed with `volume`.
+    package var lease: LeaseID?
+    /// The volume that the worker found or marked there; nil to read.
+    package var volume: VolumeID?
+
+    package init(worker: WorkerID, site: SiteID, lease: LeaseID? = nil, volume: VolumeID? = nil) {
+        self.worker = worker
+        self.site = site
+        self.lease = lease
+        self.volume = volume
+    }
+}
+
+/// The answer to `SiteVolumeRequest`.
+package struct SiteVolumeAnswer: Codable, Sendable {
+    /// What is recorded now: of several workers that record at once, what the first one found. Nil for none.
+    package var volume: VolumeID?
+
+    package init(volume: VolumeID?) { self.volume = volume }
+}

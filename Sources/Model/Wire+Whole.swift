@@ -107,6 +107,11 @@ extension LeaseGrant {
             writer.string(cluster)
             writer.raw(",")
         }
+        if let siteVolume {
+            writer.raw("\"siteVolume\":")
+            writer.string(siteVolume)
+            writer.raw(",")
+        }
         writer.raw("\"seconds\":")
         writer.number(seconds)
         writer.raw(",\"waitedSeconds\":")
@@ -126,6 +131,7 @@ extension LeaseGrant {
     static func readWhole(_ reader: inout WireTextReader) -> LeaseGrant? {
         var lease: String?
         var cluster: String?
+        var siteVolume: String?
         var seconds: Double?
         var waitedSeconds: Double?
         var sites: [String: String]?
@@ -134,6 +140,7 @@ extension LeaseGrant {
         let isRead = reader.object { reader, name in
             if name.isName("lease") { return reader.once(&lease) { $0.string() } }
             if name.isName("cluster") { return reader.once(&cluster) { $0.string() } }
+            if name.isName("siteVolume") { return reader.once(&siteVolume) { $0.string() } }
             if name.isName("seconds") { return reader.once(&seconds) { $0.number() } }
             if name.isName("waitedSeconds") { return reader.once(&waitedSeconds) { $0.number() } }
             if name.isName("sites") { return reader.once(&sites) { $0.strings() } }
@@ -149,6 +156,7 @@ extension LeaseGrant {
         var grant = LeaseGrant(lease: lease, seconds: seconds, sites: sites, jobs: jobs)
         grant.waitedSeconds = waitedSeconds
         grant.cluster = cluster
+        grant.siteVolume = siteVolume
         return grant
     }
 }

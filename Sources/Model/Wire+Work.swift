@@ -66,6 +66,8 @@ package struct LeaseGrant: Codable, Sendable {
     package var cooling: [OriginCooldown]?
     /// The worker's share of the site of its jobs; nil for no bound.
     package var siteShares: [SiteShare]?
+    /// The volume that the site of its jobs is on; empty while none is recorded. Nil without jobs.
+    package var siteVolume: VolumeID?
     /// Bounds to the room at the site of its jobs; nil for none.
     package var siteSpace: [SiteSpace]?
     /// A load test that wants the worker; nil for none.

@@ -13,7 +13,7 @@ import Synchronization
 /// Every method may be called from any thread and blocks for file I/O.
 package final class DirectoryStorage: Sendable {
     package let url: StorageURL
-    private let place: SitePlace
+    let place: SitePlace
     let durability: Durability
     let bounds: SpaceBounds
     let orderedDigests = Mutex(OrderedDigests())
@@ -21,21 +21,28 @@ package final class DirectoryStorage: Sendable {
     let sweepPlaces = Mutex([SweepPlace](repeating: SweepPlace(), count: 3))
     /// Another host answers the calls of its file system, or a process: each may take long.
     package let isOnNetwork: Bool
-    private let opened: Mutex<SiteDirectories>
+    private let opened: Mutex<OpenedSite>
 
     /// Opens the site's directory within `roots`, made with its missing parents, and proves by a probe file that it
-    /// can be written. Throws `storage.outsideRoots`.
+    /// can be written.
+    ///
+    /// - Parameter volume: the volume that the site is on by what was recorded of it: then nothing is made on another
+    ///   one, or where none is mounted. Nil for any.
+    ///
+    /// Throws `storage.outsideRoots`, `storage.otherVolume`, `storage.sitePermission` and what else keeps it from
+    /// being written.
     package init(
-        _ url: StorageURL, durability: Durability = .batch, roots: SiteRoots = .anySite
+        _ url: StorageURL, durability: Durability = .batch, roots: SiteRoots = .anySite,
+        volume: VolumeID? = nil
     ) throws(Failure) {
         self.url = url
         place = try roots.place(of: url)
         self.durability = durability
         let bounds = SpaceBounds()
         self.bounds = bounds
-        let site = try SiteDirectories(place, bounds: bounds)
+        let site = try SiteDirectories.open(place, bounds: bounds, volume: volume)
         isOnNetwork = (try? site.root.isOnNetwork()) ?? false
-        opened = Mutex(site)
+        opened = Mutex(OpenedSite(site: site, volume: volume))
     }
 
     /// Bytes that may still be written to the site's file system.
@@ -174,11 +181,12 @@ package final class DirectoryStorage: Sendable {
     private func openPrivate(
         _ open: (SiteDirectories) throws(SystemError) -> FileDescriptor
     ) throws(Failure) -> (SiteDirectories, FileDescriptor) {
-        let site = opened.withLock { $0 }
-        do throws(SystemError) {
-            return (site, try open(site))
-        } catch {
-            guard error.code == ENOENT else { throw Failure(error) }
+        if let site = opened.withLock({ $0.use() }) {
+            do throws(SystemError) {
+                return (site, try open(site))
+            } catch {
+                guard error.code == ENOENT else { throw Failure(error) }
+            }
         }
         let renewed = try reopen()
         return (renewed, try asFailure { () throws(SystemError) in try open(renewed) })
@@ -187,16 +195,101 @@ package final class DirectoryStorage: Sendable {
     /// The open directories, after a check that the root's path still leads to them: a directory
     /// that was moved away would otherwise swallow objects that are then reported as stored.
     func verifiedDirectories() throws(Failure) -> SiteDirectories {
-        let site = opened.withLock { $0 }
-        if let status = try? FileStatus.of(place.path), status.identity == site.rootIdentity {
+        if let site = opened.withLock({ $0.use() }),
+            let status = try? FileStatus.of(place.path), status.identity == site.rootIdentity
+        {
             return site
         }
         return try reopen()
     }
 
+    /// Looks at the volume anew. Where it is another one, nothing stays open: whoever comes next is refused as well.
     private func reopen() throws(Failure) -> SiteDirectories {
-        let site = try SiteDirectories(place, bounds: bounds)
-        opened.withLock { $0 = site }
+        let volume = opened.withLock { $0.volume }
+        do throws(Failure) {
+            let site = try SiteDirectories.open(place, bounds: bounds, volume: volume)
+            opened.withLock { $0.open(site, on: volume) }
+            return site
+        } catch {
+            opened.withLock { $0.close() }
+            throw error
+        }
+    }
+
+    // MARK: - The volume
+
+    /// The volume that the site is on: that of a mark that is there, or of a new one.
+    package func markVolume() throws(Failure) -> VolumeID {
+        try VolumeMark.ensure(in: verifiedDirectories().root, of: place)
+    }
+
+    /// Throws `storage.otherVolume` where a site is not on `volume`. Makes nothing.
+    package static func check(_ site: StorageURL, isOn volume: VolumeID) throws(Failure) {
+        _ = try VolumeMark.open(try SiteRoots.anySite.place(of: site), volume)
+    }
+
+    /// Has the site be on `volume` from now on, nil for any. Throws `storage.otherVolume` where it is not, and what
+    /// else keeps it from being opened.
+    package func require(volume: VolumeID?) throws(Failure) {
+        opened.withLock { $0.require(volume) }
+        _ = try verifiedDirectories()
+    }
+
+    /// Closes the site's directories where nothing has used them since `idleSeconds`, so that its file system can be
+    /// unmounted. Objects under way keep them open until they end. The next use opens them again.
+    package func closeIdle(
+        now: ContinuousClock.Instant = .now, idleSeconds: Double = DirectoryStorage.idleSeconds
+    ) {
+        // Closed outside of the lock.
+        let closed = opened.withLock { $0.closeIdle(now: now, seconds: idleSeconds) }
+        _ = closed
+    }
+
+    /// For so long directories stay open without use.
+    package static let idleSeconds = 5.0
+
+    /// The site's directories are open for the next use.
+    package var isOpen: Bool { opened.withLock { $0.isOpen } }
+}
+
+/// A site's directories while they are in use, and the volume that they have to be on. A value.
+private struct OpenedSite {
+    private var site: SiteDirectories?
+    private(set) var volume: VolumeID?
+    private var usedAt = ContinuousClock.now
+
+    init(site: SiteDirectories, volume: VolumeID?) {
+        self.site = site
+        self.volume = volume
+    }
+
+    var isOpen: Bool { site != nil }
+
+    mutating func use() -> SiteDirectories? {
+        usedAt = .now
         return site
+    }
+
+    /// Unless another volume has been required meanwhile.
+    mutating func open(_ site: SiteDirectories, on volume: VolumeID?) {
+        guard self.volume == volume else { return }
+        self.site = site
+        usedAt = .now
+    }
+
+    mutating func close() { site = nil }
+
+    /// What is open may be on another one.
+    mutating func require(_ volume: VolumeID?) {
+        guard self.volume != volume else { return }
+        self.volume = volume
+        site = nil
+    }
+
+    /// What is to be closed, if anything.
+    mutating func closeIdle(now: ContinuousClock.Instant, seconds: Double) -> SiteDirectories? {
+        guard let open = site, now - usedAt >= .seconds(seconds) else { return nil }
+        site = nil
+        return open
     }
 }

@@ -19,16 +19,40 @@ final class SiteDirectories: Sendable {
 
     /// Opens the site's directory as `place` says, and proves that it can be written.
     ///
+    /// - Parameter volume: the volume that it has to be on, in which case the directory is not made; nil for any.
+    ///
+    /// Throws `storage.otherVolume`, `storage.sitePermission` where this user may not write to the site, and as
+    /// `init`.
+    static func open(
+        _ place: SitePlace, bounds: SpaceBounds, volume: VolumeID?
+    ) throws(Failure) -> SiteDirectories {
+        do throws(Failure) {
+            let root: FileDescriptor
+            if let volume {
+                root = try VolumeMark.open(place, volume)
+            } else {
+                root = try place.open()
+            }
+            return try SiteDirectories(root, of: place, bounds: bounds)
+        } catch {
+            guard error.code == "storage.permission" else { throw error }
+            throw place.permissionFailure(error)
+        }
+    }
+
+    /// Makes Dray's own directories where they are missing.
+    ///
     /// Dray's own directories are no symlinks, and only their owner reads them: a web server on the edge serves
     /// nothing unfinished.
     ///
     /// Throws `storage.foreignDirectory` where one of them belongs to another user or is open to others,
     /// who could put other bytes under a name before it is renamed. Root makes no exception: it would
     /// rename what the other user wrote.
-    init(_ place: SitePlace, bounds: SpaceBounds) throws(Failure) {
+    private init(
+        _ descriptor: FileDescriptor, of place: SitePlace, bounds: SpaceBounds
+    ) throws(Failure) {
         self.bounds = bounds
-        root = try place.open()
-        let descriptor = root
+        root = descriptor
         rootIdentity = try asFailure { () throws(SystemError) in try descriptor.status().identity }
         let own = try Self.openOrMake(ObjectKey.privateDirectory, in: root, of: place.path)
         temporary = try Self.openOrMake("tmp", in: own, of: place.path)
@@ -76,7 +100,7 @@ final class SiteDirectories: Sendable {
     }
 
     /// - Parameter site: the site's path, for messages.
-    private static func openOrMake(
+    static func openOrMake(
         _ name: String, in parent: FileDescriptor, of site: String
     ) throws(Failure) -> FileDescriptor {
         let top = "\(site)/\(ObjectKey.privateDirectory)"

@@ -104,11 +104,13 @@ struct RootDirectory: Sendable {
     /// Made with its missing parents, through symlinks as well; otherwise it has to be there, and no symlink on the way.
     let isMade: Bool
 
-    func open() throws(SystemError) -> FileDescriptor {
+    /// - Parameter makes: false makes nothing, whatever `isMade` is.
+    func open(makes: Bool = true) throws(SystemError) -> FileDescriptor {
         guard isMade else {
             return try FileDescriptor.open("/", O_RDONLY | O_DIRECTORY)
                 .openDirectory(String(path.dropFirst()))
         }
+        guard makes else { return try FileDescriptor.open(path, O_RDONLY | O_DIRECTORY) }
         if let root = try? FileDescriptor.open(path, O_RDONLY | O_DIRECTORY) { return root }
         var parent = try FileDescriptor.open("/", O_RDONLY | O_DIRECTORY)
         var made = ""
@@ -144,15 +146,36 @@ struct SitePlace: Sendable {
             let opened = try root.open()
             return below.isEmpty ? opened : try openOrMake(in: opened)
         } catch {
-            let isOfOperator = root.isMade && below.isEmpty
-            guard !isOfOperator, [EXDEV, ELOOP].contains(error.code) else {
-                throw danglingLink() ?? Failure(error)
-            }
-            throw Failure(
-                "storage.outsideRoots",
-                "\(path): a symlink stands in the way, which leads outside of the root \(root.path)"
-            )
+            throw failure(error)
         }
+    }
+
+    /// Opens the site's directory and makes nothing; nil where it is missing. Throws as `open`.
+    func openExisting() throws(Failure) -> FileDescriptor? {
+        do throws(SystemError) {
+            let opened = try root.open(makes: false)
+            guard !below.isEmpty else { return opened }
+            return try Self.open(below.joined(separator: "/"), in: opened)
+        } catch {
+            if error.code == ENOENT { return nil }
+            throw failure(error)
+        }
+    }
+
+    private func failure(_ error: SystemError) -> Failure {
+        let isOfOperator = root.isMade && below.isEmpty
+        guard !isOfOperator, [EXDEV, ELOOP].contains(error.code) else {
+            return danglingLink() ?? Failure(error)
+        }
+        return Failure(
+            "storage.outsideRoots",
+            "\(path): a symlink stands in the way, which leads outside of the root \(root.path)")
+    }
+
+    private static func open(
+        _ path: String, in root: FileDescriptor
+    ) throws(SystemError) -> FileDescriptor {
+        try root.open(path, O_RDONLY | O_DIRECTORY, resolution: .beneath)
     }
 
     /// A symlink on the way that leads nowhere, or in a circle; nil where there is none.
@@ -177,7 +200,7 @@ struct SitePlace: Sendable {
 
     private func openOrMake(in root: FileDescriptor) throws(SystemError) -> FileDescriptor {
         func open(_ path: String) throws(SystemError) -> FileDescriptor {
-            try root.open(path, O_RDONLY | O_DIRECTORY, resolution: .beneath)
+            try Self.open(path, in: root)
         }
         do throws(SystemError) {
             return try open(below.joined(separator: "/"))

@@ -1,5 +1,6 @@
 internal import FileSystem
 package import Model
+internal import Runtime
 import Synchronization
 
 /// What of a site's room Dray leaves alone. Safe from any thread.
@@ -78,7 +79,8 @@ final class SpaceBounds: Sendable {
             guard bytes <= left else {
                 throw Failure(
                     "storage.outgrown",
-                    "\(bytes) bytes more are to be stored; the quota leaves \(left)")
+                    "\(Self.size(bytes)) more are to be stored; the quota leaves \(Self.size(left))"
+                )
             }
             state.quotaLeftBytes = left - bytes
             return bytes
@@ -158,7 +160,9 @@ final class SpaceBounds: Sendable {
     ) throws(Failure) {
         guard isOfQuota, let left = state.quotaLeftBytes, bytes > left else { return }
         state.refusedByQuota = true
-        throw Failure("storage.noRoom", "\(bytes) bytes are to be stored; the quota leaves \(left)")
+        throw Failure(
+            "storage.noRoom",
+            "\(size(bytes)) are to be stored; the quota leaves \(size(left))")
     }
 
     private static func check(_ bytes: Int64, _ look: Look, _ state: State) throws(Failure) {
@@ -173,21 +177,23 @@ final class SpaceBounds: Sendable {
         let available = space.availableBytes
         guard available - promised - max(bytes, 0) >= floorBytes else {
             let floor =
-                (floorBytes > 0 ? "; \(floorBytes) are to stay free" : "")
-                + (promised > 0 ? "; \(promised) are others' that are under way" : "")
-            let needed = "\(max(bytes, 0)) bytes are to be stored"
+                (floorBytes > 0 ? "; the floor is \(size(floorBytes))" : "")
+                + (promised > 0 ? "; \(size(promised)) are for others that are under way" : "")
+            let needed = "\(size(bytes)) are to be stored"
             // What a probe has no room for, nothing has.
             guard bytes > 0, available - floorBytes >= worthLooking else {
-                throw Failure("storage.full", "\(needed), \(available) are free\(floor)")
+                throw Failure("storage.full", "\(needed), \(size(available)) are free\(floor)")
             }
             guard space.totalBytes - floorBytes >= bytes else {
                 throw Failure(
                     "storage.tooLarge",
-                    "\(needed), the file system has \(space.totalBytes) in all\(floor)")
+                    "\(needed), the file system has \(size(space.totalBytes)) in all\(floor)")
             }
-            throw Failure("storage.noRoom", "\(needed), \(available) are free\(floor)")
+            throw Failure("storage.noRoom", "\(needed), \(size(available)) are free\(floor)")
         }
     }
+
+    private static func size(_ bytes: Int64) -> String { HumanFormat.bytes(max(bytes, 0)) }
 
     /// Smaller objects find out by their first write. A site that has no room for so much is full.
     static let worthLooking: Int64 = 1 << 20

@@ -41,7 +41,12 @@ extension WorkerService {
                     waitMilliseconds: Self.pollMilliseconds, lease: lease)
                 request.pastLoadTests = loadTests.withLock(\.past)
                 request.roots = configuration.roots.urls
-                request.refusedSites = refusedSites.withLock { $0.current() }
+                let refused = refusedSites.withLock { $0.current() }
+                request.refusedSites = sitesNotToLease(besides: refused)
+                if request.refusedSites != refused {
+                    // It may be usable soon.
+                    request.waitMilliseconds = Int(SiteVolumes.checkSeconds * 1_000)
+                }
                 if !slow.origins.isEmpty { limit(&request, to: slow) }
                 let grant = try await client.lease(request)
                 failures = 0
@@ -51,7 +56,7 @@ extension WorkerService {
                 hear(of: grant.loadTest.map { [$0] })
                 if let lease = grant.lease {
                     await take(
-                        lease, grant, askedAt: grantedAt, ended, refused: request.refusedSites)
+                        lease, grant, askedAt: grantedAt, ended, refused: refused)
                 }
                 if grant.isAlone == true { await finishAlone() }
             } catch {
@@ -125,7 +130,7 @@ extension WorkerService {
         log.debug("a lease was granted", ["jobs": grant.jobs.count])
         held.add(lease, grant.jobs, seconds: grant.seconds, askedAt: askedAt)
         if let id = grant.cluster { cluster.withLock { $0 = id } }
-        let jobs = withinRoots(grant, lease, refused: refused)
+        let jobs = await onVolume(withinRoots(grant, lease, refused: refused), lease, grant)
         await removeAbandoned(grant)
         var fetches: [Job] = []
         var lists: [Job] = []

@@ -28,7 +28,7 @@ extension WorkerService {
         origins: [OriginOutcome]? = nil
     ) {
         held.setBegun(0, of: job.id, lease)
-        let failure = ofSite(failure, job.site)
+        let failure = named(ofSite(failure, job.site))
         noteSiteFault(failure, at: job.site)
         var report = JobReport(job: job.id, lease: lease, outcome: .failed)
         report.failure = failure
@@ -111,7 +111,7 @@ extension WorkerService {
             end.transfer.handle(.fail)
             noteSiteFault(failure, at: end.job.site)
             report.outcome = .failed
-            report.failure = failure
+            report.failure = named(failure)
         }
         return report
     }

@@ -45,11 +45,13 @@ struct SiteTable {
     /// Told to no coordinator after all.
     mutating func untold(_ sites: Set<SiteID>) { sound.formUnion(sites) }
 
-    /// The sites to look at now.
-    mutating func toLookAt(now: HeldWork.Instant = .now) -> [SiteID: DirectoryStorage] {
+    /// Those of `sites` to look at now.
+    mutating func toLookAt(
+        of sites: Set<SiteID>, now: HeldWork.Instant = .now
+    ) -> [SiteID: DirectoryStorage] {
         guard lookedAt.map({ now - $0 >= .seconds(10) }) ?? true else { return [:] }
         lookedAt = now
-        let due = storages.filter { !looking.contains($0.key) }
+        let due = storages.filter { sites.contains($0.key) && !looking.contains($0.key) }
         looking.formUnion(due.keys)
         return due
     }
@@ -136,7 +138,9 @@ extension WorkerService {
     /// cost the leases of the others.
     func sightings() -> [SiteSighting]? {
         guard !held.isEmpty || sitesInUse.withLock({ $0.hasNews }) else { return nil }
-        for (site, storage) in sitesInUse.withLock({ $0.toLookAt() }) {
+        // Others have their directories closed, so that they can be unmounted.
+        let heldSites = held.sites
+        for (site, storage) in sitesInUse.withLock({ $0.toLookAt(of: heldSites) }) {
             Task {
                 let bytes = await self.blocking.run { try? storage.availableBytes() }
                 self.sitesInUse.withLock { $0.looked(at: site, availableBytes: bytes) }
@@ -169,6 +173,7 @@ extension WorkerService {
     func noteSiteFault(_ failure: Failure, at site: SiteID) {
         guard case .siteFault = failure.code.row.retry else { return }
         sitesInUse.withLock { $0.failed(site) }
+        noteUnusable(failure, site)
         engine.cancelUnbegun(held.queuedTransfers(of: site))
         let now = HeldWork.Instant.now
         let isDue = siteFaultNotedAt.withLock { last in

@@ -43,7 +43,14 @@ extension WorkerService {
     func sweepDue(now: HeldWork.Instant = .now) -> [Task<Void, Never>] {
         sweeps.withLock { $0.due(at: now) }.compactMap { url in
             guard let storage = openedStorage(at: url) else { return nil }
-            return Task { await self.blocking.run { self.sweep(url, storage, now: now) } }
+            return Task {
+                await self.blocking.run {
+                    let isInUse = storage.isOpen
+                    self.sweep(url, storage, now: now)
+                    // A file system that is not in use otherwise can be unmounted at once.
+                    if !isInUse { storage.closeIdle(idleSeconds: 0) }
+                }
+            }
         }
     }
 

@@ -93,6 +93,7 @@ package final class WorkerService: DrainableService {
     /// Why the last request for work came to nothing, when a coordinator said so.
     let trouble = Mutex<Failure?>(nil)
     private let sites = Mutex<[String: DirectoryStorage]>([:])
+    let volumes = Mutex(SiteVolumes())
     let sitesInUse = Mutex(SiteTable())
     let refusedSites = Mutex(RefusedSites())
     let sweeps = Mutex(SweepTurns())
@@ -137,6 +138,7 @@ package final class WorkerService: DrainableService {
         let background = [
             Task { await self.beat() }, Task { await self.watchLeases() },
             Task { await self.hearOfCooling() }, Task { await self.keepSweeping() },
+            Task { await self.keepCheckingSites() }, Task { await self.keepClosingDirectories() },
         ]
         let resolving = Task { await self.resolveInTurn() }
         let refreshing = Task { await self.refreshInTurn() }
@@ -199,12 +201,19 @@ package final class WorkerService: DrainableService {
     /// The storage of a site that was opened before.
     func openedStorage(at url: String) -> DirectoryStorage? { sites.withLock { $0[url] } }
 
-    /// The storage of a site, opened once.
+    var openedStorages: [DirectoryStorage] { sites.withLock { Array($0.values) } }
+
+    /// The storage of a site, opened once, on the volume that is recorded for it: looked at now, so that nothing is
+    /// fetched for another one.
     func storage(at url: String) throws(Failure) -> DirectoryStorage {
-        if let known = openedStorage(at: url) { return known }
+        let volume = volumes.withLock { $0.volume(at: url) }
+        if let known = openedStorage(at: url) {
+            try known.require(volume: volume)
+            return known
+        }
         let opened = try DirectoryStorage(
             try StorageURL(url), durability: configuration.durability,
-            roots: configuration.roots)
+            roots: configuration.roots, volume: volume)
         sweep(url, opened)
         return sites.withLock { sites in
             if let known = sites[url] { return known }

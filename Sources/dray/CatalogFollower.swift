@@ -98,7 +98,8 @@ struct CatalogFollower {
         case .site:
             Troubles.Trouble(
                 text: "the site cannot be written, its work waits: "
-                    + QueueCommand.text(ofFault: trouble),
+                    + QueueCommand.text(ofFault: trouble) + ". "
+                    + QueueCommand.hint(ofFault: trouble, at: status.queue),
                 relief: "the site can be written again")
         case .room:
             Troubles.Trouble(

@@ -31,6 +31,10 @@ enum PrefetchCommand {
             CommandOption(
                 "report", .text(placeholder: "FILE"),
                 help: "Write a JSON report: every asset, file, length and SHA-256."),
+            CommandOption(
+                "accept-volume", .flag,
+                help:
+                    "Use the file system that DEST is on now, though it was on another one before."),
             MediaCheck.option,
             CommandOption("quiet", .flag, help: "Show nothing but errors."),
         ] + TrackOptions.all + TransferOptions.all
@@ -76,7 +80,8 @@ enum PrefetchCommand {
             sidecars: summary.counts.sidecars, catalogName: name,
             priority: summary.priority ?? 5, notBefore: notBefore, deadline: deadline,
             titles: titles, destination: destination, reportPath: arguments.text("report"),
-            mediaCheck: mediaCheck, isQuiet: isQuiet, isEmbedded: remote == nil)
+            mediaCheck: mediaCheck, isQuiet: isQuiet, isEmbedded: remote == nil,
+            acceptsVolume: arguments.flag("accept-volume"))
         let display = ProgressDisplay(
             mode: LiveLines.mode(isQuiet: isQuiet, environment: DrayCommand.environment),
             style: TerminalStyle(environment: DrayCommand.environment))

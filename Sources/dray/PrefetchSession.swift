@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Model
 import Runtime
+import Storage
 import Synchronization
 
 /// Submits a checked list to a coordinator, follows it to its end and says what it came to.
@@ -35,6 +36,8 @@ final class PrefetchSession: FollowingSession {
         var isQuiet: Bool
         /// The private cluster is asked more often than one that others use.
         var isEmbedded: Bool
+        /// The site is on the volume that its directory is on now, whatever was recorded.
+        var acceptsVolume: Bool
     }
 
     private let plan: Plan
@@ -84,6 +87,7 @@ final class PrefetchSession: FollowingSession {
     private func work(_ client: CoordinatorClient) async throws(Failure) -> CatalogStatus? {
         // A cluster that is not there is worth a few tries only: the name may be mistyped.
         try await client.readiness(retrySeconds: 3)
+        try await settleVolume(client)
         var submission = CatalogSubmission(
             name: plan.catalogName, storageURL: plan.destination.storageURL,
             priority: plan.priority, notBefore: plan.notBefore, deadline: plan.deadline)
@@ -98,6 +102,21 @@ final class PrefetchSession: FollowingSession {
         }
         await interrupt(handle, client)
         return nil
+    }
+
+    /// Refuses a directory that is not on its site's volume before anything is submitted, or accepts what it is on.
+    /// Only a private cluster's directories can be looked at from here.
+    private func settleVolume(_ client: CoordinatorClient) async throws(Failure) {
+        guard plan.acceptsVolume || plan.isEmbedded else { return }
+        let url = plan.destination.storageURL
+        let known = try await client.sites().sites.first { $0.storageURL == url }
+        guard let volume = known?.volume else { return }
+        guard plan.acceptsVolume else {
+            return try DirectoryStorage.check(try StorageURL(url), isOn: volume)
+        }
+        var settings = SiteSettings(site: url)
+        settings.acceptsVolume = true
+        _ = try await client.configure(settings)
     }
 
     /// Sends the list and starts it; gives up when the draining begins.

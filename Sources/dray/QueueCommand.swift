@@ -66,7 +66,19 @@ enum QueueCommand {
                     HumanFormat.count(queue.waiting), HumanFormat.count(queue.leased),
                     printable(redacted(url: queue.storageURL)),
                 ] + (isFaulty ? [queue.siteFault.map { text(ofFault: $0) } ?? "–"] : [])
-            })
+            }) + hints(queues.map { ($0.name, $0.siteFault) })
+    }
+
+    /// A line for each site that cannot be written; empty without any.
+    static func hints(_ sites: [(queue: String, fault: Failure?)]) -> String {
+        sites.compactMap { site in
+            site.fault.map { "\(printable(site.queue)): \(hint(ofFault: $0, at: site.queue))\n" }
+        }.joined()
+    }
+
+    /// What can be done about a site's fault, with the site's name in its commands.
+    static func hint(ofFault fault: Failure, at queue: String) -> String {
+        fault.code.row.hint.replacing(" SITE ", with: " \(printable(queue)) ")
     }
 
     /// `storage.full: pwrite: No space left on device`

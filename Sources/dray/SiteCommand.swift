@@ -27,6 +27,9 @@ enum SiteCommand {
 
                     Sizes are written 500GB, 1.5TiB or in bytes. A site that is full, over its \
                     quota or cannot be written is paused, and goes on by itself.
+
+                    A site is on one volume, which a mark in its directory identifies. Workers that find another \
+                    one there, or none, write nothing (storage.otherVolume) until --accept-volume.
                     """,
                 operands: [
                     CommandOperand("NAME", help: "The site's queue, or its storage URL.")
@@ -46,6 +49,9 @@ enum SiteCommand {
                     CommandOption(
                         "quota", .text(placeholder: "SIZE"),
                         help: "The most its catalogs may hold together; `none` for no quota."),
+                    CommandOption(
+                        "accept-volume", .flag,
+                        help: "Use the file system that its directory is on now from now on."),
                     CommonOptions.state, ClusterCall.json,
                 ], action: set),
             Command(
@@ -73,10 +79,22 @@ enum SiteCommand {
             let status = try await client.configure(
                 settings, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(status, arguments) {
-                "Site \(printable(status.queue)): \(now(status)) now; "
-                    + "schedule: \(status.schedule.isEmpty ? "none" : printable(status.schedule)).\n"
+                settingsText(status)
             }
         }
+    }
+
+    /// All settings as they are now.
+    static func settingsText(_ status: SiteStatus) -> String {
+        let settings = [
+            "schedule: \(status.schedule.isEmpty ? "none" : printable(status.schedule))",
+            "maximum: \(ClusterCall.rate(status.maximumBytesPerSecond))",
+            "floor: \(status.floorBytes.map(HumanFormat.bytes) ?? "none")",
+            "quota: \(status.quotaBytes.map(HumanFormat.bytes) ?? "none")",
+            "volume: \(status.volume.map(printable) ?? "the next that a worker finds")",
+        ]
+        return "Site \(printable(status.queue)): \(now(status)) now; "
+            + settings.joined(separator: "; ") + ".\n"
     }
 
     static func settings(_ arguments: Arguments) throws -> SiteSettings {
@@ -91,12 +109,15 @@ enum SiteCommand {
         }
         settings.floorBytes = try size("floor", arguments)
         settings.quotaBytes = try size("quota", arguments)
+        if arguments.flag("accept-volume") { settings.acceptsVolume = true }
         guard
             settings.schedule != nil || settings.maximumBytesPerSecond != nil
                 || settings.floorBytes != nil || settings.quotaBytes != nil
+                || settings.acceptsVolume != nil
         else {
             throw UsageError(
-                "nothing to set", hint: "Give --schedule, --maximum, --floor or --quota.")
+                "nothing to set",
+                hint: "Give --schedule, --maximum, --floor, --quota or --accept-volume.")
         }
         return settings
     }
@@ -145,7 +166,7 @@ enum SiteCommand {
                 ]
                     + (isFaulty
                         ? [site.fault.map { QueueCommand.text(ofFault: $0) } ?? "–"] : [])
-            })
+            }) + QueueCommand.hints(list.sites.map { ($0.queue, $0.fault) })
     }
 
     /// How many workers share what is in force.

@@ -75,6 +75,7 @@ class Documents:
             ("/v1/refreshes/files", holder | {"job": self.job, "after": 1}),
             ("/v1/documents", holder | {"job": self.job}),
             ("/v1/sums/turns", holder | {"jobs": [self.job]}),
+            ("/v1/sites/volumes", holder | {"site": 1, "volume": str(uuid.uuid4())}),
             ("/v1/releases", holder),
             ("/v1/load-tests", {
                 "id": test, "name": "t", "scenario": "{}", "workers": 1, "atLeast": 1, "waitSeconds": 1.5,

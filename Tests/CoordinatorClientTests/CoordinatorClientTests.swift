@@ -19,6 +19,7 @@ struct CoordinatorClientTests {
             case "/v1/heartbeats": json(HeartbeatAnswer(leases: [lease], seconds: 60))
             case "/v1/segments", "/v1/splits": json(SplitAnswer(verdict: .accepted))
             case "/v1/sums/turns": json(SumsTurns(turns: [.wait]))
+            case "/v1/sites/volumes": json(SiteVolumeAnswer(volume: "v"))
             case "/v1/sums": json(SumsPage(entries: [], next: "n"))
             case "/v1/catalogs/7/assets" where request.method == "GET":
                 json(AssetPage(assets: [], next: nil))
@@ -53,6 +54,8 @@ struct CoordinatorClientTests {
             #expect(turns.turns == [.wait])
             let sums = try await client.sums(site: SiteID(1), directory: "h/ü x", after: nil)
             #expect(sums.next == "n")
+            let volume = try await client.volume(SiteVolumeRequest(worker: "w", site: SiteID(1)))
+            #expect(volume.volume == "v")
             try await client.readiness()
 
             let seen = log.all.map { "\($0.method) \($0.path)" }
@@ -62,7 +65,8 @@ struct CoordinatorClientTests {
                     "POST /v1/catalogs/7/interrupt", "GET /v1/catalogs/7/assets",
                     "GET /v1/catalogs/7/files", "POST /v1/leases", "POST /v1/reports",
                     "POST /v1/heartbeats", "POST /v1/segments", "POST /v1/splits",
-                    "POST /v1/sums/turns", "GET /v1/sums", "GET /readyz",
+                    "POST /v1/sums/turns", "GET /v1/sums", "POST /v1/sites/volumes",
+                    "GET /readyz",
                 ])
             #expect(log.all[4].queryValue("after") == "5")
             #expect(log.all[4].queryValue("state") == "failed")

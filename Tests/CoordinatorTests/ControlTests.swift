@@ -20,6 +20,16 @@ import Testing
         Case(target: "/v1/sites/settings", body: #"{"site":"srv-edge",\#(fields)}"#)
     }
 
+    private static let id = "6f1f2a9e-6d9c-4c44-9c07-3f7f9f0b8f11"
+
+    private static func volume(
+        _ fields: String, status: Int = 400, code: String = "input.field"
+    ) -> Case {
+        Case(
+            target: "/v1/sites/volumes", body: #"{"worker":"\#(id)",\#(fields)}"#, status: status,
+            code: code)
+    }
+
     private static func browse(_ query: String) -> Case {
         Case(method: "GET", target: "/v1/assets\(query)")
     }
@@ -100,6 +110,13 @@ import Testing
             target: "/v1/sites/settings", body: #"{"site":"nowhere","schedule":"off"}"#,
             status: 404,
             code: "input.notFound"),
+        // A volume is recorded under a lease with jobs of the site.
+        volume(#""site":1,"volume":"\#(id)""#),
+        volume(#""site":1,"lease":"\#(id)","volume":"/srv""#),
+        volume(#""site":99"#, status: 404, code: "input.notFound"),
+        volume(
+            #""site":1,"lease":"\#(id)","volume":"\#(id)""#, status: 409,
+            code: "worker.leaseLost"),
         Case(method: "GET", target: "/v1/origins?limit=0"),
     ]
 

@@ -18,6 +18,7 @@ import Testing
         ("/v1/queues/srv-edge/control", "POST, OPTIONS"), ("/v1/selections", "POST, OPTIONS"),
         ("/v1/origins", "GET, HEAD, OPTIONS"), ("/v1/origins/limits", "POST, OPTIONS"),
         ("/v1/sites", "GET, HEAD, OPTIONS"), ("/v1/sites/settings", "POST, OPTIONS"),
+        ("/v1/sites/volumes", "POST, OPTIONS"),
         ("/v1/workers/wanted", "GET, HEAD, OPTIONS"),
         ("/v1/load-tests", "GET, HEAD, POST, OPTIONS"),
         ("/v1/load-tests/x", "GET, HEAD, OPTIONS"),

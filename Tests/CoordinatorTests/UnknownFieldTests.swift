@@ -75,6 +75,9 @@ import Testing
                 + #""validator":"v","odd":1}"#, "odd"
         ),
         (
+            "/v1/sites/volumes", #"{"worker":"\#(worker)","site":1,"odd":1}"#, "odd"
+        ),
+        (
             "/v1/sums/turns", #"{"worker":"\#(worker)","lease":"\#(lease)","jobs":[1],"odd":1}"#,
             "odd"
         ),

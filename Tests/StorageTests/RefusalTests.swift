@@ -208,6 +208,7 @@ import Testing
         let failure = #expect(throws: Failure.self) {
             try DirectoryStorage(StorageURL(directory: "/sys/dray-test"))
         }
-        #expect(["storage.permission", "storage.readOnly"].contains(failure?.code.rawValue))
+        #expect(
+            ["storage.sitePermission", "storage.readOnly"].contains(failure?.code.rawValue))
     }
 }

@@ -11,6 +11,23 @@ package final class SmallFileSystem: Sendable {
             ["mount", "-t", "tmpfs", "-o", options, "dray-test", directory.path])
     }
 
+    /// Unmounts it for good, as an operator does: not while a process has anything of it open. The directory stays.
+    ///
+    /// - Parameter tries: another test's child, between its fork and its exec, may hold what was just closed.
+    package func unmount(tries: Int = 100) async throws {
+        for _ in 1..<tries {
+            if (try? await ChildProcess.run(["umount", directory.path])) != nil { return }
+            await Task.yield()
+        }
+        try await ChildProcess.run(["umount", directory.path])
+    }
+
+    /// Mounts another one, which is empty, in its place.
+    package func mountAnother(options: String) async throws {
+        try await ChildProcess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "dray-test", directory.path])
+    }
+
     package func remount(_ options: String) async throws {
         // Another test's child, between its fork and its exec, holds a file that was just closed: busy.
         for _ in 0..<100 {

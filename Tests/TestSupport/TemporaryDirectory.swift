@@ -61,14 +61,22 @@ package final class TemporaryDirectory: Sendable {
         try write(text.utf8, to: relative)
     }
 
+    /// The IDs of the volume marks that a site has here.
+    package func volumeMarks() -> [String] {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: path(".dray/volume"))
+        return (names ?? []).sorted()
+    }
+
     /// The bytes of a file in the directory.
     package func read(_ relative: String) throws -> [UInt8] {
         try [UInt8](Data(contentsOf: URL(fileURLWithPath: path(relative))))
     }
 
-    /// The paths of all files beneath, relative and sorted; directories are left out.
+    /// The paths of all files beneath, relative and sorted; directories are left out, and the marks by which sites
+    /// know their volumes.
     package func files() throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: path).filter { relative in
+            guard !relative.hasPrefix(".dray/volume/") else { return false }
             var isDirectory: ObjCBool = false
             return FileManager.default.fileExists(
                 atPath: self.path(relative), isDirectory: &isDirectory) && !isDirectory.boolValue

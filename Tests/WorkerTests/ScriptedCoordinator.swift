@@ -56,7 +56,7 @@ final class ScriptedCoordinator: Sendable {
     func grant(
         _ urls: [String], shares: [OriginShare]? = nil, cooling: [OriginCooldown]? = nil,
         space: SiteSpace? = nil, lease: LeaseID = UUID().uuidString.lowercased(),
-        site: String? = nil
+        site: String? = nil, volume: VolumeID? = nil
     ) -> [JobID] {
         var grant = LeaseGrant(
             lease: lease, seconds: 30,
@@ -64,6 +64,7 @@ final class ScriptedCoordinator: Sendable {
         grant.shares = shares
         grant.cooling = cooling
         grant.siteSpace = space.map { [$0] }
+        grant.siteVolume = volume
         script.hand(out: grant)
         return grant.jobs.map(\.id)
     }

@@ -145,7 +145,9 @@ extension EndToEnd {
                 cluster, "site", "set", "file:///srv/edge-of-a-test", "--schedule",
                 "off in Europe/Berlin", "--maximum", "8MiB/s")
             #expect(
-                site == "Site edge-of-a-test: off now; schedule: off in Europe/Berlin.\n")
+                site == "Site edge-of-a-test: off now; schedule: off in Europe/Berlin; "
+                    + "maximum: 8MiB/s; floor: none; quota: none; "
+                    + "volume: the next that a worker finds.\n")
             let sites = try await Self.run(cluster, "site")
             #expect(sites.contains("off in Europe/Berlin") && sites.contains("8MiB/s"), "\(sites)")
             let status: ClusterStatus = try Self.read(

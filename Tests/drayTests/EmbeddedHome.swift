@@ -110,7 +110,7 @@ final class EmbeddedHome {
         try await waitUntil(deadlineSeconds: 10, "the end of all processes of the home") {
             processes.isEmpty
         }
-        #expect(try EdgeTree.files(beneath: "\(edge)/.dray").isEmpty)
+        #expect(try EdgeTree.ownFiles(of: edge).isEmpty)
     }
 }
 

@@ -113,7 +113,7 @@ struct HistoryGenerator {
             if catalog.generation == 0 { return start(number, model) }
         }
         let step: Step? =
-            switch Int.random(in: 0..<109, using: &random) {
+            switch Int.random(in: 0..<112, using: &random) {
             case 0..<4: .open(number)
             case 4..<11: add(number, model)
             case 11..<19: start(number, model)
@@ -128,6 +128,7 @@ struct HistoryGenerator {
             case 94..<96: .due
             case 96..<97: .tidy
             case 97..<106: operate(number, model)
+            case 106..<109: volume(model)
             default: control()
             }
         return step ?? claim()
@@ -174,6 +175,16 @@ struct HistoryGenerator {
         .control(
             site: chance(0.8) ? 0 : 1,
             QueueState.allCases.randomElement(using: &random) ?? .active)
+    }
+
+    private mutating func volume(_ model: QueueModel) -> Step {
+        let site = chance(0.7) ? 0 : 1
+        guard !chance(0.2), nextLease > 0 else { return .acceptVolume(site: site) }
+        let lease = model.leases.keys.sorted().randomElement(using: &random) ?? nextLease
+        let owner = model.leases[lease]?.worker
+        return .recordVolume(
+            worker: chance(0.9) ? owner ?? worker() : worker(), lease: lease, site: site,
+            volume: Int.random(in: 1...9, using: &random))
     }
 
     // MARK: Submissions

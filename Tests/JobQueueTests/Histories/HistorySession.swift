@@ -33,6 +33,7 @@ struct HistorySession: Sendable {
         case worker = 1
         case lease
         case split
+        case volume
     }
 
     private static func uuid(_ kind: Kind, _ number: Int) -> String {
@@ -142,6 +143,19 @@ struct HistorySession: Sendable {
         case .control(let site, let state):
             let status = try await queue.set(state, ofQueue: Self.queues[site])
             return Outcome(answer: .queue(status.state, leased: status.leased))
+        case .recordVolume(let worker, let lease, let site, let volume):
+            let id = try await queue.sites().sites.first { $0.storageURL == Self.sites[site] }?.id
+            let recorded = try await queue.volume(
+                SiteVolumeRequest(
+                    worker: Self.worker(worker), site: id ?? SiteID(1_000_000),
+                    lease: Self.lease(lease), volume: Self.uuid(.volume, volume))
+            ).volume
+            return Outcome(answer: .volume(recorded.map(Self.number)))
+        case .acceptVolume(let site):
+            var settings = SiteSettings(site: Self.sites[site])
+            settings.acceptsVolume = true
+            return Outcome(
+                answer: .volume(try await queue.configure(settings).volume.map(Self.number)))
         case .report(let worker, let results):
             return Outcome(answer: .verdicts(try await report(results, by: worker, queue)))
         case .addSegments(let worker, let ticket, let segments):

@@ -28,6 +28,7 @@ extension QueueModel {
         var returned: [Work] = []
         var rare: [Rare] = []
         var faultySites: Set<Int> = []
+        var withoutRoom: Set<Work> = []
         private var resets: Set<Work> = []
 
         /// Decides between another try and the end, as the failure table says.
@@ -41,7 +42,9 @@ extension QueueModel {
             case .siteFault:
                 retried.append((work, 1, true))
                 faultySites.insert(model.site(of: work))
-            case .waitsForRoom: retried.append((work, 1, true))
+            case .waitsForRoom:
+                retried.append((work, 1, true))
+                withoutRoom.insert(work)
             case .attempts(let most):
                 let segment = work.asset.flatMap { model[$0]?.segments[work.ordinal] }
                 if let assembly = segment?.assembly, asksForTheWhole(work, code) {
@@ -172,6 +175,7 @@ extension QueueModel {
                 catalogs[work.catalog]?.sumsRetries += 1
             }
         }
+        for work in plan.withoutRoom { jobs[work]?.waitsForRoom = true }
         faultySites.formUnion(plan.faultySites)
         for work in plan.returned { wait(work, refund: 1, isDelayed: false) }
         for step in plan.rare {
@@ -185,6 +189,7 @@ extension QueueModel {
         job.hold = nil
         job.attempt = max(0, job.attempt - refund)
         job.isDelayed = isDelayed
+        job.waitsForRoom = false
         job.priority = newJob(of: work.asset).priority
         jobs[work] = job
     }

@@ -15,11 +15,15 @@ struct QueueModel: Equatable, Sendable {
     var faultySites: Set<Int> = []
     /// By site; made with the site's first catalog.
     var queues: [Int: QueueState] = [:]
+    /// By site; missing while none is recorded.
+    var volumes: [Int: Int] = [:]
 
     struct Job: Equatable, Sendable {
         /// Tries that have begun and count.
         var attempt = 0
         var isDelayed = false
+        /// That is why, when it is delayed.
+        var waitsForRoom = false
         var hold: Ticket?
         /// Of the lane that it is in; nil for its catalog's.
         var priority: Int?

@@ -2,7 +2,8 @@
 SELECT t.id, q.name AS queue, t.storage_url, t.schedule, t.max_bytes_per_second,
        t.schedule_closed AS closed,
        t.bytes_per_second, extract(epoch FROM t.next_change)::float8 AS next_change,
-       t.floor_bytes, t.quota_bytes, t.available_bytes, t.fault_code, t.fault_message,
+       t.floor_bytes, t.quota_bytes, t.available_bytes, t.volume_id,
+       t.fault_code, t.fault_message,
        CASE WHEN t.fault_code IS NOT NULL
             THEN extract(epoch FROM t.fault_since)::float8 END AS fault_since,
        (SELECT coalesce(sum(c.bytes + coalesce(

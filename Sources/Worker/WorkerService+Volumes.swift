@@ -1,0 +1,170 @@
+import CoordinatorClient
+import Model
+import Runtime
+import Storage
+import Synchronization
+
+/// The volumes that sites are on by their cluster's record, and the sites whose storage this worker cannot use though
+/// others may: it finds another volume there, or lacks permission. A value.
+struct SiteVolumes {
+    private struct Entry {
+        var since: HeldWork.Instant
+        var isChecked = false
+    }
+
+    /// By storage URL; missing while none is recorded.
+    private var recorded: [String: VolumeID] = [:]
+    private var urls: [SiteID: String] = [:]
+    private var entries: [SiteID: Entry] = [:]
+
+    /// For so long a worker leases no jobs of such a site, unless a check finds it usable before. Then the coordinator
+    /// gets the failure once more, in case its record of the first one was cleared.
+    static let pause = Duration.seconds(60)
+    /// From one check of such a site to the next, and how long a request for work may wait meanwhile.
+    static let checkSeconds = 5.0
+
+    static func isOfWorker(_ code: FailureCode) -> Bool {
+        ["storage.otherVolume", "storage.sitePermission"].contains(code)
+    }
+
+    mutating func record(_ volume: VolumeID?, of site: SiteID, at url: String) {
+        urls[site] = url
+        recorded[url] = volume
+    }
+
+    func volume(at url: String) -> VolumeID? { recorded[url] }
+
+    mutating func setUnusable(_ site: SiteID, now: HeldWork.Instant = .now) {
+        drop(now)
+        guard entries[site] == nil, entries.count < WireLimits.refusedSites else { return }
+        entries[site] = Entry(since: now)
+    }
+
+    mutating func setUsable(_ site: SiteID) { entries[site] = nil }
+
+    /// The sites to lease no jobs of.
+    mutating func unusable(now: HeldWork.Instant = .now) -> [SiteID] {
+        drop(now)
+        return entries.keys.sorted()
+    }
+
+    /// Those that no check is under way of; one is from now on.
+    mutating func toCheck(now: HeldWork.Instant = .now) -> [(site: SiteID, url: String)] {
+        drop(now)
+        let due = entries.filter { !$0.value.isChecked }
+        for site in due.keys { entries[site]?.isChecked = true }
+        return due.keys.compactMap { site in urls[site].map { (site, $0) } }
+    }
+
+    mutating func checked(_ site: SiteID) { entries[site]?.isChecked = false }
+
+    private mutating func drop(_ now: HeldWork.Instant) {
+        entries = entries.filter { now - $0.value.since < Self.pause }
+    }
+}
+
+// A site is on one volume, which the cluster records. Nothing is written to another one, or to the empty mount point of
+// one that is not mounted.
+extension WorkerService {
+    /// Takes note of the volume of a grant's site. Where none is recorded, the one that its directory is on is recorded.
+    ///
+    /// Each of the jobs fails, or is given back, where that cannot be done; answers the others.
+    func onVolume(_ jobs: [Job], _ lease: LeaseID, _ grant: LeaseGrant) async -> [Job] {
+        var usable: [Job] = []
+        for (site, jobs) in Dictionary(grouping: jobs, by: \.site) {
+            do throws(Failure) {
+                try await agreeOnVolume(of: site, lease, grant)
+                usable += jobs
+            } catch {
+                for job in jobs {
+                    if error.code.isOfUnavailableCluster {
+                        giveBack(job, lease)
+                    } else {
+                        fail(job, lease, error)
+                    }
+                }
+            }
+        }
+        return usable
+    }
+
+    private func agreeOnVolume(
+        of site: SiteID, _ lease: LeaseID, _ grant: LeaseGrant
+    ) async throws(Failure) {
+        guard let url = grant.sites[site.description] else { return }
+        // A coordinator of an older version records none.
+        guard let recorded = grant.siteVolume, recorded.isEmpty else {
+            return volumes.withLock { $0.record(grant.siteVolume, of: site, at: url) }
+        }
+        volumes.withLock { $0.record(nil, of: site, at: url) }
+        let marked = await blocking.run { () -> Result<VolumeID, Failure> in
+            Result { () throws(Failure) in try self.storage(at: url).markVolume() }
+        }
+        let request = SiteVolumeRequest(
+            worker: id, site: site, lease: lease, volume: try marked.get())
+        let answer = try await client.volume(request, retrySeconds: Self.recordSeconds)
+        volumes.withLock { $0.record(answer.volume, of: site, at: url) }
+    }
+
+    /// Less than a lease.
+    private static let recordSeconds = 5.0
+
+    /// Records that this worker cannot use a site, where the failure is of that kind.
+    func noteUnusable(_ failure: Failure, _ site: SiteID) {
+        guard SiteVolumes.isOfWorker(failure.code) else { return }
+        volumes.withLock { $0.setUnusable(site) }
+    }
+
+    /// Names the worker in a failure that others need not have.
+    func named(_ failure: Failure) -> Failure {
+        guard SiteVolumes.isOfWorker(failure.code) else { return failure }
+        return Failure(failure.code, "worker \(name): \(failure.message)")
+    }
+
+    /// What requests for work name: sites outside of the roots, and those that this worker cannot use.
+    func sitesNotToLease(besides refused: [SiteID]?) -> [SiteID]? {
+        let unusable = volumes.withLock { $0.unusable() }
+        guard !unusable.isEmpty else { return refused }
+        return Array(Set(refused ?? []).union(unusable).sorted().prefix(WireLimits.refusedSites))
+    }
+
+    /// Finds out now and then whether sites can be used by now: their file systems are mounted, or an operator has
+    /// accepted what is there.
+    func keepCheckingSites() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .seconds(SiteVolumes.checkSeconds))
+            if !Task.isCancelled { checkUnusableSites() }
+        }
+    }
+
+    /// Nobody needs to wait: one may hang.
+    @discardableResult
+    func checkUnusableSites() -> [Task<Void, Never>] {
+        volumes.withLock { $0.toCheck() }.map { site, url in
+            Task {
+                let isUsable = await self.isUsable(site, at: url)
+                self.volumes.withLock { sites in
+                    if isUsable { sites.setUsable(site) } else { sites.checked(site) }
+                }
+            }
+        }
+    }
+
+    private func isUsable(_ site: SiteID, at url: String) async -> Bool {
+        let request = SiteVolumeRequest(worker: id, site: site)
+        if let answer = try? await client.volume(request, retrySeconds: 0) {
+            // Whoever leases its jobs next records what is there.
+            guard let volume = answer.volume else { return true }
+            volumes.withLock { $0.record(volume, of: site, at: url) }
+        }
+        return await blocking.run { (try? self.storage(at: url)) != nil }
+    }
+
+    /// Closes the directories of sites that are not in use, so that their file systems can be unmounted.
+    func keepClosingDirectories() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .seconds(1))
+            for storage in openedStorages { storage.closeIdle() }
+        }
+    }
+}

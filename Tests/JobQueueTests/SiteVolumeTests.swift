@@ -1,0 +1,94 @@
+import Model
+import Postgres
+import Testing
+
+@testable import JobQueue
+
+/// The volume that a site is on: recorded once, until an operator accepts another one.
+@Suite(.timeLimit(.minutes(2))) struct SiteVolumeTests {
+    typealias F = QueueFixture
+
+    private static func site(_ fixture: F) async throws -> SiteStatus {
+        try #require(try await fixture.queue.sites().sites.first { $0.storageURL == F.site })
+    }
+
+    private static func record(
+        _ volume: VolumeID?, _ grant: LeaseGrant, _ fixture: F, site: SiteID? = nil,
+        as worker: WorkerID? = nil
+    ) async throws -> VolumeID? {
+        let own = try await Self.site(fixture).id
+        return try await fixture.queue.volume(
+            SiteVolumeRequest(
+                worker: worker ?? fixture.worker, site: site ?? own, lease: grant.lease,
+                volume: volume)
+        ).volume
+    }
+
+    @Test func theFirstWorkerRecordsIt() async throws {
+        try await F.with("volume_first") { fixture in
+            try await fixture.submit((0..<3).map { F.file("f\($0)") })
+            let first = try await fixture.lease(1)
+            let second = try await fixture.lease(1)
+            #expect(first.siteVolume == "" && second.siteVolume == "")
+            let (one, other) = (F.newID(), F.newID())
+            #expect(try await Self.record(nil, first, fixture) == nil)
+            #expect(try await Self.record(one, first, fixture) == one)
+            // The same again, and another worker that was on its way.
+            #expect(try await Self.record(one, first, fixture) == one)
+            #expect(try await Self.record(other, second, fixture) == one)
+            #expect(try await fixture.lease(1).siteVolume == one)
+            #expect(try await Self.site(fixture).volume == one)
+        }
+    }
+
+    /// Who holds no job of a site says nothing of it.
+    @Test func aLeaseOfTheSiteIsNeeded() async throws {
+        try await F.with("volume_lease") { fixture in
+            try await fixture.submit([F.file("a")])
+            let grant = try await fixture.lease()
+            try await fixture.submit([F.file("x")], catalog: "other", site: "file:///srv/other")
+            let other = try await fixture.lease()
+            let volume = F.newID()
+            for (lease, worker) in [(other, fixture.worker), (grant, F.newID())] {
+                await #expect(throws: Failure.self) {
+                    try await Self.record(volume, lease, fixture, as: worker)
+                }
+            }
+            await #expect(throws: Failure.self) {
+                try await Self.record(volume, grant, fixture, site: SiteID(99))
+            }
+            await #expect(throws: Failure.self) {
+                try await Self.record(nil, grant, fixture, site: SiteID(99))
+            }
+            #expect(try await Self.site(fixture).volume == nil)
+        }
+    }
+
+    /// A worker that finds another volume pauses the site, uses up no attempt, and an operator may accept it.
+    @Test func anAcceptedVolumeIsRecordedAnew() async throws {
+        try await F.with("volume_accept") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            let first = try await fixture.lease()
+            let (one, other) = (F.newID(), F.newID())
+            _ = try await Self.record(one, first, fixture)
+            _ = try await fixture.report([F.failed(first.jobs[0], first, "storage.otherVolume")])
+            #expect(try await Self.site(fixture).fault?.code == "storage.otherVolume")
+            let trouble = try await fixture.queue.status(of: catalog).trouble
+            #expect(trouble?.code == "storage.otherVolume")
+            #expect(try await fixture.lease().lease == nil)
+            // It goes on by nothing but that, or a worker that finds the right one.
+            var settings = SiteSettings(site: F.site)
+            settings.acceptsVolume = true
+            let set = try await fixture.queue.configure(settings)
+            #expect(set.volume == nil && set.fault == nil)
+            try await fixture.pool.query("UPDATE delayed_job SET available_at = now()")
+            let again = try await fixture.lease()
+            #expect(again.siteVolume == "" && again.jobs.map(\.attempt) == [1])
+            #expect(try await Self.record(other, again, fixture) == other)
+            // Other settings leave it.
+            settings = SiteSettings(site: F.site)
+            settings.floorBytes = 1
+            #expect(try await fixture.queue.configure(settings).volume == other)
+        }
+    }
+}
