@@ -159,6 +159,7 @@ extension DASHResolver {
         // A live one can be listed and not stored.
         listing.warnings = try (isLive ? segments(content: nil) : segments()).warnings
         listing.isLive = isLive
+        listing.unchosenTracks = wanted.count { !$0 }
         let tracks = manifest.renditions
         // Of each representation its place among those that are wanted.
         var places: [Int] = []

@@ -47,6 +47,8 @@ package struct HLSResolver: Sendable {
     private var listed = 0
     /// Bytes of their URLs.
     private var listedBytes = 0
+    private var unchosenTracks = 0
+    private var keysLeft = 0
 
     private let options: TitleOptions
 
@@ -127,7 +129,10 @@ package struct HLSResolver: Sendable {
             playlist, body, url: base, named: entry.reference.keyURL, choice: choice,
             storesKeys: !leavesKeys
         ).body()
-        if leavesKeys { playlist.segments.remove(.key) }
+        if leavesKeys {
+            keysLeft += playlist.segments.count { $0.role == .key }
+            playlist.segments.remove(.key)
+        }
         entries[request.number].bytes = Int64(body.count)
         entries[request.number].sha256 = sha256
         entries[request.number].playlist = playlist
@@ -146,6 +151,8 @@ package struct HLSResolver: Sendable {
     ) throws(Failure) {
         let manifest = entries[0].reference
         var places: [ManifestReference: Int] = [:]
+        let unchosen = playlist.children.filter { dropped.contains($0.reference.line) }
+        unchosenTracks = Set(unchosen.map(\.reference.url)).count
         for child in playlist.children where !dropped.contains(child.reference.line) {
             var reference = child.reference
             if [manifest.url, manifest.keyURL, base].contains(reference.url) {
@@ -245,6 +252,10 @@ package struct HLSResolver: Sendable {
         var listing = ManifestListing(kind: .hls)
         listing.warnings = try gathered().warnings
         listing.isLive = entries.contains { $0.playlist?.isLive == true }
+        listing.unchosenTracks = unchosenTracks
+        listing.keysLeft = keysLeft
+        listing.gaps = entries.reduce(0) { $0 + ($1.playlist?.gaps ?? 0) }
+        listing.unreadPlaylists = entries.count { $0.playlist == nil }
         listing.renditions = entries.dropFirst().compactMap(\.track)
         let session = sessionObjects
         for object in session where object.role == .key { listing.add(object, rendition: nil) }

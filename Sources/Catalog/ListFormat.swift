@@ -24,6 +24,28 @@ package enum ListFormat: String, CaseIterable, Sendable {
         case .sitemap: "sitemap"
         }
     }
+
+    /// Recognises a list by its first bytes; nil for what names no asset there, or anything wrong.
+    ///
+    /// - Parameters:
+    ///   - start: at most `sampleBytes`, decoded.
+    ///   - isWhole: nothing follows them.
+    package init?(start: [UInt8], isWhole: Bool) {
+        var reader = ListReader(findsRepeats: false, followsIndexes: true)
+        var assets = 0
+        do throws(Failure) {
+            assets += try reader.feed(start).count
+            if isWhole { assets += try reader.finishDocument().count }
+        } catch {
+            return nil
+        }
+        assets += reader.takeSitemaps().count
+        guard assets > 0, let format = reader.format else { return nil }
+        self = format
+    }
+
+    /// As much of a list as its form is recognised by, in bytes.
+    package static let sampleBytes = FormatDetector.sampleBytes
 }
 
 /// Tells from how a list begins what form it has.
@@ -58,6 +80,10 @@ enum FormatDetector {
         }
         guard let first else { return isAll ? .lines : nil }
         switch held[first] {
+        case ASCII.hash where held.count - first < 8 && !isAll: return nil
+        case ASCII.hash where ManifestForm.isPlaylist(held, first..<held.count):
+            throw Failure(
+                "input.manifest", "line 1: this is an HLS playlist, not a list of assets")
         case ASCII.openBracket: return .json
         case ASCII.less: return .xml
         case ASCII.openBrace:

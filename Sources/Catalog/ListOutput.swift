@@ -26,8 +26,22 @@ package struct ListCounts: Hashable, Sendable {
 
 /// Something in a list that is ignored.
 package struct ListNotice: Hashable, Sendable {
+    /// What `ListReader.document` was then: the URL of one list of several.
+    package var document: String?
     package var line: Int
     package var message: String
+}
+
+/// A sitemap that an index of sitemaps names.
+package struct ListedSitemap: Hashable, Sendable {
+    package var url: String
+    /// Of the index.
+    package var line: Int
+
+    package init(url: String, line: Int) {
+        self.url = url
+        self.line = line
+    }
 }
 
 /// Where the readers of all forms put what they find. Of one reader.
@@ -46,6 +60,12 @@ final class ListOutput {
     /// What `finish` finds, or what was found by another reading.
     private(set) var sharedKeys: SharedKeys
 
+    /// Since they were taken last.
+    private var sitemaps: [ListedSitemap] = []
+    private var sitemapCount = 0
+    /// For notices; nil where the list is one.
+    var document: String?
+
     /// Entries of the list so far.
     private(set) var entries = 0
 
@@ -60,6 +80,22 @@ final class ListOutput {
     func takeAssets() -> [AssetSubmission] {
         defer { assets = [] }
         return assets
+    }
+
+    func takeSitemaps() -> [ListedSitemap] {
+        defer { sitemaps = [] }
+        return sitemaps
+    }
+
+    /// A sitemap that an index names on `line`.
+    func addSitemap(_ url: WebURL, line: Int) throws(Failure) {
+        sitemapCount += 1
+        guard sitemapCount <= ListReader.sitemaps else {
+            throw Failure(
+                "input.tooLarge",
+                "line \(line): indexes name at most \(ListReader.sitemaps) sitemaps")
+        }
+        sitemaps.append(ListedSitemap(url: url.text, line: line))
     }
 
     /// An asset whose entry begins on `line`.
@@ -101,7 +137,7 @@ final class ListOutput {
         if let topic, told.count >= 1_000 || !told.insert(topic).inserted { return }
         noticeCount += 1
         if notices.count < Self.mostNotices {
-            notices.append(ListNotice(line: line, message: message))
+            notices.append(ListNotice(document: document, line: line, message: message))
         }
     }
 

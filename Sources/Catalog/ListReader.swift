@@ -18,12 +18,19 @@ package struct ListReader {
     /// Longest list in bytes; of one that is compressed, decoded.
     package static let listBytes = 64 << 30
 
-    private let forced: ListFormat?
+    /// Most sitemaps that indexes of sitemaps may name.
+    package static let sitemaps = 50_000
+
+    /// Of the first document.
+    private var forced: ListFormat?
+    private let followsIndexes: Bool
     private let output: ListOutput
     private var decoder: (any ListDecoder)?
     /// The start of the list, until it tells which form it has.
     private var held: [UInt8] = []
     private var fed = 0
+    /// `finishDocument` was called, and `feed` was not since.
+    private var isBetweenDocuments = false
 
     /// - Parameters:
     ///   - format: the form; nil to tell it from the list.
@@ -32,12 +39,14 @@ package struct ListReader {
     ///   - sharedKeys: what a reading before found.
     ///   - mostFailures: entries that cannot be used and are gathered in `failures`; with 0 the first
     ///     one is thrown. What is beyond reading on is thrown in any case.
+    ///   - followsIndexes: an index of sitemaps is read, for `takeSitemaps`, and refused otherwise.
     package init(
         format: ListFormat? = nil, findsRepeats: Bool = true,
         scratch: (any ListScratch)? = nil, mostFailures: Int = 0,
-        sharedKeys: SharedKeys = SharedKeys()
+        sharedKeys: SharedKeys = SharedKeys(), followsIndexes: Bool = false
     ) {
         forced = format
+        self.followsIndexes = followsIndexes
         output = ListOutput(
             names: findsRepeats ? NameTable(scratch) : nil, mostFailures: mostFailures,
             sharedKeys: sharedKeys)
@@ -71,8 +80,21 @@ package struct ListReader {
         return try asset(url: url)
     }
 
+    /// Names what is read from now on in notices: the URL of one document of several.
+    package var document: String? {
+        get { output.document }
+        nonmutating set { output.document = newValue }
+    }
+
+    /// The sitemaps that indexes have named since the last call.
+    package func takeSitemaps() -> [ListedSitemap] { output.takeSitemaps() }
+
     /// The next bytes of the list.
     package mutating func feed(_ bytes: [UInt8]) throws(Failure) -> [AssetSubmission] {
+        if isBetweenDocuments {
+            isBetweenDocuments = false
+            (decoder, held, forced) = (nil, [], nil)
+        }
         fed += bytes.count
         if fed > Self.listBytes {
             throw Failure("input.tooLarge", "a list holds at most \(Self.listBytes) bytes")
@@ -86,10 +108,21 @@ package struct ListReader {
         return output.takeAssets()
     }
 
-    /// The end of the list.
-    package mutating func finish() throws(Failure) -> [AssetSubmission] {
+    /// The end of one document of a list that consists of several; `feed` begins the next one, of any form.
+    package mutating func finishDocument() throws(Failure) -> [AssetSubmission] {
+        try endDocument()
+        return output.takeAssets()
+    }
+
+    private mutating func endDocument() throws(Failure) {
         if decoder == nil { try begin(isWhole: true) }
         try decoder?.finish(output)
+        isBetweenDocuments = true
+    }
+
+    /// The end of the list.
+    package mutating func finish() throws(Failure) -> [AssetSubmission] {
+        if !isBetweenDocuments { try endDocument() }
         try output.finish()
         if output.entries == 0, output.failureCount == 0 {
             throw Failure(
@@ -118,7 +151,7 @@ package struct ListReader {
         case .urls, .aria2: return URLList(forced)
         case .csv: return CSVList()
         case .gsts: return TransferServiceList()
-        case .metalink, .sitemap: return XMLList(forced)
+        case .metalink, .sitemap: return XMLList(forced, followsIndexes: followsIndexes)
         case nil: break
         }
         switch try FormatDetector.family(of: held, isWhole: isWhole) {
@@ -127,7 +160,7 @@ package struct ListReader {
         case .lines: return URLList(nil)
         case .csv: return CSVList()
         case .gsts: return TransferServiceList()
-        case .xml: return XMLList(nil)
+        case .xml: return XMLList(nil, followsIndexes: followsIndexes)
         case nil: return nil
         }
     }

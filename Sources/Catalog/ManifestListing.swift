@@ -6,6 +6,14 @@ package struct ManifestListing: Sendable {
     package internal(set) var isLive = false
     /// The tracks that are wanted.
     package internal(set) var renditions: [Rendition] = []
+    /// Tracks that are not wanted.
+    package internal(set) var unchosenTracks = 0
+    /// Keys that are left with the origin.
+    package internal(set) var keysLeft = 0
+    /// Segments that the manifest says are not there (EXT-X-GAP).
+    package internal(set) var gaps = 0
+    /// Playlists that are listed and were not read.
+    package internal(set) var unreadPlaylists = 0
     /// Rules that its manifests break, and that players read past.
     package internal(set) var warnings = ManifestWarnings()
     /// What would be fetched, in order, the title's own manifest aside; each object, or byte range of
@@ -102,6 +110,16 @@ package struct ManifestListing: Sendable {
             sums[place].estimatedBytes = bytes.map { Int64(min($0.rounded(), 9e18)) }
         }
         return sums
+    }
+
+    /// Objects whose size nothing tells, by role; they are not in the estimates.
+    package var unknownSizes: [SegmentRole: Int] {
+        var counts: [SegmentRole: Int] = [:]
+        for segment in segments where segment.role != .playlist {
+            guard !isWithinFile(segment), estimatedBytes(segment) == nil else { continue }
+            counts[segment.role, default: 0] += 1
+        }
+        return counts
     }
 
     private func estimatedBytes(_ segment: ManifestSegment) -> Double? {

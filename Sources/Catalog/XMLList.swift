@@ -11,9 +11,11 @@ final class XMLList: ListDecoder {
     private static let piece = 64 << 10
 
     /// Nil: whichever of both it is; otherwise `metalink` or `sitemap`.
-    init(_ format: ListFormat?) {
+    ///
+    /// - Parameter followsIndexes: an index of sitemaps is read, and refused otherwise.
+    init(_ format: ListFormat?, followsIndexes: Bool = false) {
         forced = format
-        handler = XMLListHandler(format)
+        handler = XMLListHandler(format, followsIndexes: followsIndexes)
     }
 
     var format: ListFormat? { handler.form ?? forced }
@@ -55,6 +57,7 @@ final class XMLList: ListDecoder {
         for finding in handler.take() {
             switch finding {
             case .asset(let asset, let line): try output.add(asset, line: line)
+            case .sitemap(let url, let line): try output.addSitemap(url, line: line)
             case .bad(let failure): try output.reject(failure)
             case .passed(let line, let message, let topic):
                 output.pass(line, message, topic: topic)
@@ -74,6 +77,8 @@ final class XMLList: ListDecoder {
 /// What is found in a document, in its order.
 enum XMLFinding {
     case asset(AssetSubmission, line: Int)
+    /// What an index of sitemaps names.
+    case sitemap(WebURL, line: Int)
     case bad(Failure)
     /// Nil as a topic: to be told of each time.
     case passed(line: Int, message: String, topic: String?)
@@ -89,6 +94,8 @@ final class XMLListHandler: XMLHandler {
     var line: () -> Int = { 1 }
 
     private let forced: ListFormat?
+    private let followsIndexes: Bool
+    private var isIndex = false
     private var findings: [XMLFinding] = []
     private var depth = 0
     /// The depth of an element of which nothing is wanted.
@@ -104,7 +111,10 @@ final class XMLListHandler: XMLHandler {
 
     private static let metalinkNamespace: StaticString = "urn:ietf:params:xml:ns:metalink"
 
-    init(_ forced: ListFormat?) { self.forced = forced }
+    init(_ forced: ListFormat?, followsIndexes: Bool) {
+        self.forced = forced
+        self.followsIndexes = followsIndexes
+    }
 
     func take() -> [XMLFinding] {
         defer { findings = [] }
@@ -158,8 +168,9 @@ final class XMLListHandler: XMLHandler {
             return true
         }
         if depth == 2, let openLine {
+            let name = isIndex ? "sitemap" : "url"
             findings.append(
-                .passed(line: openLine, message: "a url without a loc is skipped", topic: nil))
+                .passed(line: openLine, message: "a \(name) without a loc is skipped", topic: nil))
             self.openLine = nil
         }
         if form == .metalink, depth == 2 {
@@ -191,10 +202,16 @@ final class XMLListHandler: XMLHandler {
         } else if element.name == "urlset" {
             form = .sitemap
         } else if element.name == "sitemapindex" {
-            return refuse(
-                "input.malformed",
-                "this is an index of sitemaps, which names no files; allowed: the sitemaps that it "
-                    + "names, one after the other")
+            guard followsIndexes else {
+                return refuse(
+                    "input.malformed",
+                    "this is an index of sitemaps, which names no files; `dray prefetch` reads the "
+                        + "sitemaps that it names")
+            }
+            form = .sitemap
+            isIndex = true
+        } else if element.name == "MPD" {
+            return refuse("input.manifest", "this is a DASH manifest (MPD), not a list of assets")
         } else {
             return refuse(
                 "input.malformed",
@@ -250,9 +267,11 @@ final class XMLListHandler: XMLHandler {
         let isVideo = element.namespace.hasPrefix("http://www.google.com/schemas/sitemap-video/")
         switch depth {
         case 2:
-            guard element.name == "url" else { return false }
+            let name: StaticString = isIndex ? "sitemap" : "url"
+            guard element.name == name else { return false }
             openLine = line()
             return true
+        case 3 where isIndex && !(element.name == "loc"): return false
         case 3 where !isImage && !isVideo:
             guard element.name == "loc" else { return false }
             openLine = nil
@@ -274,6 +293,10 @@ final class XMLListHandler: XMLHandler {
     private func location(_ text: [UInt8], _ range: Range<Int>) {
         do throws(Failure) {
             let url = try ListField.url(text, range, entryLine, role)
+            if isIndex {
+                findings.append(.sitemap(url, line: entryLine))
+                return
+            }
             do throws(Failure) {
                 findings.append(.asset(try ListItem(url: url).asset(), line: entryLine))
             } catch {

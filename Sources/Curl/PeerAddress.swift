@@ -36,6 +36,18 @@ package enum PeerAddress: Hashable, Sendable {
         }
     }
 
+    /// As `init?(_:)` parses it.
+    package var text: String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        switch self {
+        case .v4(let bytes): inet_ntop(AF_INET, bytes, &text, socklen_t(text.count))
+        case .v6(let bytes): inet_ntop(AF_INET6, bytes, &text, socklen_t(text.count))
+        case .other: return "an address that is neither IPv4 nor IPv6"
+        }
+        return String(
+            decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     package var isLoopback: Bool {
         switch self {
         case .v4(let bytes): bytes.first == 127

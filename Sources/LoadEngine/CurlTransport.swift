@@ -186,8 +186,8 @@ final class CurlExchange: CurlEasyDelegate {
         if code == .ok { return .answered }
         if easy.hasTooLongHeader(code) { return .failed("origin.protocol") }
         if code == .writeError { return .cutOff }
-        if request?.isAddressDenied == true, code == .couldNotConnect {
-            return .failed("origin.addressDenied")
+        if let refusal = request?.addressRefusal, code == .couldNotConnect {
+            return .failed(refusal)
         }
         return .failed(easy.failureCode(of: code, url: url))
     }

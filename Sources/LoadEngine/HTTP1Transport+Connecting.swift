@@ -88,8 +88,7 @@ extension HTTP1Transport {
             case .failed: continue
             }
         }
-        endLater(
-            connection, request.isAddressDenied ? "origin.addressDenied" : "origin.connect")
+        endLater(connection, request.addressRefusal ?? "origin.connect")
     }
 
     /// The system has an answer for a connection that was under way.

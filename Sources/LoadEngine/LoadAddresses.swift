@@ -1,5 +1,6 @@
 package import Curl
 internal import LoadTest
+internal import Model
 package import Transfer
 
 /// Which addresses a test's requests may connect to, judged on the socket itself.
@@ -43,10 +44,19 @@ package struct LoadAddresses: Sendable {
 
     /// Whether a request for a URL may go to an address.
     package func admits(_ address: PeerAddress, for url: String) -> Bool {
-        guard policy.admits(address) else { return false }
-        guard let rules else { return true }
-        if let common { return common.admits(address) }
-        return LoadAllowance.host(of: url).flatMap { rules[$0] }?.admits(address) ?? false
+        refusal(of: address, for: url) == nil
+    }
+
+    /// Why a request for a URL may not go to an address; nil where it may.
+    func refusal(of address: PeerAddress, for url: String) -> FailureCode? {
+        switch policy.decision(on: address) {
+        case .admitted: break
+        case .denied: return "origin.addressDenied"
+        case .forbidden: return "origin.addressForbidden"
+        }
+        guard let rules else { return nil }
+        let rule = common ?? LoadAllowance.host(of: url).flatMap { rules[$0] }
+        return rule?.admits(address) == true ? nil : "origin.addressDenied"
     }
 
     private static let publicOnly = AddressPolicy(allowsPrivate: false)

@@ -101,7 +101,7 @@ final class LoadHosts: Sendable {
             addresses: found.filter { PeerAddress($0).map(policy.admits) ?? false },
             isNamed: isNamed)
         guard !host.addresses.isEmpty else {
-            return Failure("input.target", Self.denial(name, found.first ?? ""))
+            return Failure("input.target", denial(name, found.first ?? ""))
         }
         guard isNamed || !host.has({ address in !blocks.contains { $0.contains(address) } }) else {
             return stranger
@@ -116,9 +116,13 @@ final class LoadHosts: Sendable {
         return nil
     }
 
-    private static func denial(_ host: String, _ address: String) -> String {
+    private func denial(_ host: String, _ address: String) -> String {
         let what = host == address ? host : "\(host) is \(address), which"
-        return "\(what) \(LoadPreflight.deniedWords)"
+        let isForbidden = PeerAddress(address).map { policy.decision(on: $0) } == .forbidden
+        return isForbidden
+            ? "\(what) is link-local, multicast, unspecified or a metadata service, which no option "
+                + "allows"
+            : "\(what) \(LoadPreflight.deniedWords)"
     }
 
     // MARK: What they are

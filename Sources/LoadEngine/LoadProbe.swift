@@ -142,8 +142,8 @@ private final class ProbeRun: @unchecked Sendable {
         }
     }
 
-    func admits(_ address: PeerAddress, _ request: ProbeRequest) -> Bool {
-        addresses.admits(address, for: objects[request.place].url)
+    func refusal(of address: PeerAddress, _ request: ProbeRequest) -> FailureCode? {
+        addresses.refusal(of: address, for: objects[request.place].url)
     }
 
     func ended(_ request: ProbeRequest, _ easy: CurlEasy, _ code: CurlCode) {
@@ -170,8 +170,8 @@ private final class ProbeRun: @unchecked Sendable {
     ) -> Failure? {
         let object = objects[request.place]
         guard code == .ok || code == .writeError && request.hasBody else {
-            guard !request.isAddressDenied || code != .couldNotConnect else {
-                return Failure("origin.addressDenied", "its address is none that may be asked")
+            if let refusal = request.addressRefusal, code == .couldNotConnect {
+                return Failure(refusal, "its address is none that may be asked")
             }
             let detail = easy.errorDetail
             return Failure(
@@ -204,7 +204,7 @@ private final class ProbeRequest: CurlEasyDelegate {
     private unowned let run: ProbeRun
     var tries = 0
     var hasBody = false
-    private(set) var isAddressDenied = false
+    private(set) var addressRefusal: FailureCode?
 
     init(_ place: Int, _ run: ProbeRun) {
         self.place = place
@@ -217,9 +217,8 @@ private final class ProbeRequest: CurlEasyDelegate {
     }
 
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
-        let isAdmitted = run.admits(address, self)
-        isAddressDenied = !isAdmitted
-        return isAdmitted
+        addressRefusal = run.refusal(of: address, self)
+        return addressRefusal == nil
     }
 
     func curl(_ easy: CurlEasy, finished code: CurlCode) { run.ended(self, easy, code) }

@@ -1,6 +1,7 @@
 internal import Curl
 internal import Digest
 internal import LoadTest
+internal import Model
 
 /// One request of a load test; used for one after another. Confined to its loop.
 final class LoadRequest {
@@ -39,8 +40,8 @@ final class LoadRequest {
 
     // What its transport says of it.
 
-    /// The last address that it might have gone to may not be asked.
-    private(set) var isAddressDenied = false
+    /// Why the last address that it might have gone to may not be asked.
+    private(set) var addressRefusal: FailureCode?
     /// Of its answer; 0 before that.
     var status = 0
     /// It opened a connection of its own.
@@ -65,7 +66,7 @@ final class LoadRequest {
         self.sentSeconds = sentSeconds
         bytes = 0
         firstByteSeconds = nil
-        isAddressDenied = false
+        addressRefusal = nil
         status = 0
         openedConnection = false
         connectSeconds = 0
@@ -82,9 +83,9 @@ final class LoadRequest {
 
     /// Whether a connection for it may be opened to an address.
     func admits(_ address: PeerAddress) -> Bool {
-        isAddressDenied = !loop.options.addresses.admits(
-            address, for: loop.plan.objects[object].url)
-        return !isAddressDenied
+        addressRefusal = loop.options.addresses.refusal(
+            of: address, for: loop.plan.objects[object].url)
+        return addressRefusal == nil
     }
 
     func beginsAnswer() {

@@ -65,6 +65,10 @@ extension FailureCode {
         row(
             120, "input.role", .never,
             "Correct the role's name, or make the role first: CREATE ROLE … LOGIN."),
+        row(
+            121, "input.manifest", .never,
+            "Fetch a title by its URL, `dray prefetch URL --to DEST`; `dray inspect` shows what it lists."
+        ),
         // 2xx: the origin and the way to it.
         row(200, "origin.dns", .attempts(5), "Check the host name and the resolver."),
         row(201, "origin.connect", .attempts(5), "Check that the origin is up and can be reached."),
@@ -78,7 +82,7 @@ extension FailureCode {
         row(209, "origin.tooLarge", .never, "The body is larger than the limit for its role."),
         row(
             210, "origin.addressDenied", .never,
-            "If the address is meant, allow it: --allow-addresses, in a cluster of each `dray worker`."
+            "Allow the block that the message names with --allow-addresses, in a cluster on each `dray worker`."
         ),
         row(
             211, "origin.encoding", .never, "The origin compressed a body that was asked for plain."
@@ -95,6 +99,9 @@ extension FailureCode {
         row(
             215, "origin.redirected", .never,
             "A load test asks just what it is told to; give the URL that the redirect leads to."),
+        row(
+            216, "origin.addressForbidden", .never,
+            "Use an address of the origin that routers forward; this one is never requested."),
         row(240, "origin.http.400", .never, "The origin refuses the request; check the URL."),
         row(241, "origin.http.401", .never, "The origin wants credentials."),
         row(242, "origin.http.403", .never, "The origin refuses; a signed URL may have run out."),
@@ -147,6 +154,9 @@ extension FailureCode {
         row(
             409, "manifest.noTrack", .never,
             "Choose among the tracks that the message lists, or leave the choice out."),
+        row(
+            410, "manifest.notManifest", .never,
+            "Use `dray fetch URL` for one file; in a list, give the asset the kind file."),
         // 5xx: storage at the site.
         row(500, "storage.full", .siteFault, "Free space at the site; the work goes on by itself."),
         row(501, "storage.readOnly", .siteFault, "Make the site's file system writable again."),

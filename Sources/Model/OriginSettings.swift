@@ -122,6 +122,16 @@ package struct OriginSettingsTable: Sendable, Hashable {
         byOrigin = origins.mapValues { $0.over(standard) }
     }
 
+    /// Adds headers for one origin, named as `originName(of:)` makes it, in place of those of the same names.
+    package mutating func add(_ headers: [RequestHeader], to origin: String) {
+        var settings = byOrigin[origin] ?? standard
+        let names = Set(headers.map { $0.name.lowercased() })
+        settings.headers.removeAll { names.contains($0.name.lowercased()) }
+        settings.headers += headers
+        if names.contains("authorization") { settings.authorization = nil }
+        byOrigin[origin] = settings
+    }
+
     /// Replaces the paths of files by what `resolve` makes of them.
     package mutating func resolveFiles(
         _ resolve: (String) throws(Failure) -> String

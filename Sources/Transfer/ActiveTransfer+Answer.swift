@@ -280,8 +280,8 @@ extension ActiveTransfer {
 
     /// What libcurl's result means, for a request without a complete answer.
     func transportFailure(_ code: CurlCode) -> Failure {
-        if deniedAddress, code == .couldNotConnect {
-            return problem("origin.addressDenied", "the address policy does not admit it")
+        if let addressRefusal, code == .couldNotConnect {
+            return problem(addressRefusal.code, addressRefusal.message)
         }
         if easy.hasTooLongHeader(code) {
             return problem(

@@ -26,9 +26,9 @@ extension ActiveTransfer {
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
         // A name is the proxy's to resolve; an address that is written out can be judged here.
         if profile.usesProxy, let address = PeerAddress(host),
-            !loop.options.addressPolicy.admits(address)
+            let refusal = loop.options.addressPolicy.refusal(of: address)
         {
-            throw problem("origin.addressDenied", "the address policy does not admit it")
+            throw problem(refusal.code, refusal.message)
         }
         if let address = resolve?(host, parsed.port) {
             try asFailure { () throws(CurlError) in

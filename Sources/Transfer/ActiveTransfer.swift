@@ -45,7 +45,8 @@ final class ActiveTransfer {
     var body = Body.undecided
     /// Why the transfer was ended from inside a callback.
     var failure: Failure?
-    var deniedAddress = false
+    /// Why the last address that was tried may not be connected to.
+    var addressRefusal: Failure?
     var received: Int64 = 0
     /// Where the body must end: the range, the first part, the expected length; nil when unknown.
     var wantedBytes: Int64?
@@ -142,7 +143,7 @@ final class ActiveTransfer {
         easy.delegate = self
         body = .undecided
         failure = nil
-        deniedAddress = false
+        addressRefusal = nil
         isPostponed = false
         windowStartedAt = nil
         requestedAt = MonotonicClock.nowSeconds
@@ -340,13 +341,15 @@ extension ActiveTransfer: CurlEasyDelegate {
 
     func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
         // A proxy is the operator's own; what is behind it this socket does not tell.
-        let isAdmitted =
-            profile.usesProxy
-            || loop.options.addressPolicy.admits(address)
-                && request.admitsAddress?(address) ?? true
+        var refusal = profile.usesProxy ? nil : loop.options.addressPolicy.refusal(of: address)
+        if refusal == nil, !profile.usesProxy, request.admitsAddress?(address) == false {
+            refusal = Failure(
+                "origin.addressDenied", "\(address.text) is not admitted for this host")
+        }
         // Several addresses may be tried: one that is admitted is enough.
-        deniedAddress = !isAdmitted
-        guard isAdmitted, lane.isLimited else { return isAdmitted }
+        addressRefusal = refusal
+        guard refusal == nil else { return false }
+        guard lane.isLimited else { return true }
         isPostponed = !loop.mayOpen(self)
         return !isPostponed
     }

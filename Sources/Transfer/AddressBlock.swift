@@ -44,6 +44,12 @@ package struct AddressBlock: Sendable, Hashable {
         self.bits = bits
     }
 
+    /// `10.0.0.0/8`.
+    package var text: String {
+        let address: PeerAddress = bytes.count == 4 ? .v4(bytes) : .v6(bytes)
+        return "\(address.text)/\(bits)"
+    }
+
     /// Whether it holds an address of its own family, 4 or 16 bytes.
     func contains(_ address: some RandomAccessCollection<UInt8>) -> Bool {
         guard address.count == bytes.count else { return false }

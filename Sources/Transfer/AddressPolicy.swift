@@ -1,4 +1,5 @@
 package import Curl
+package import Model
 
 /// Which addresses transfers may connect to, judged on the socket itself: a name that resolves to
 /// another address the second time, or a redirect, is judged like any other.
@@ -21,21 +22,56 @@ package struct AddressPolicy: Sendable, Hashable {
         self.denied = denied
     }
 
-    package func admits(_ address: PeerAddress) -> Bool {
+    /// What the policy decides of one address.
+    package enum Decision: Sendable, Hashable {
+        case admitted
+        /// Until `--allow-addresses` holds this block, of one address.
+        case denied(allow: AddressBlock)
+        /// Whatever is allowed.
+        case forbidden
+    }
+
+    package func admits(_ address: PeerAddress) -> Bool { decision(on: address) == .admitted }
+
+    package func decision(on address: PeerAddress) -> Decision {
         switch address {
-        case .v4(let bytes): decides(bytes[...], never: Self.never4, inside: Self.private4)
+        case .v4(let bytes): return decision(bytes[...], never: Self.never4, inside: Self.private4)
         case .v6(let bytes):
+            let inner: [Decision]
+            if let local = Self.localNAT64(bytes) {
+                inner = local.map { decision($0, never: Self.never4, inside: Self.private4) }
+            } else if let embedded = Self.embeddedV4(bytes) {
+                inner = [decision(embedded, never: Self.never4, inside: Self.private4)]
+            } else {
+                inner = [decision(bytes[...], never: Self.never6, inside: Self.private6)]
+            }
+            if inner.contains(.forbidden) { return .forbidden }
             // A block of the form itself is as good a reason to stay out as what it stands for.
             if denied.contains(where: { $0.contains(bytes[...]) }), !isAllowed(bytes[...]) {
-                false
-            } else if let local = Self.localNAT64(bytes) {
-                local.allSatisfy { decides($0, never: Self.never4, inside: Self.private4) }
-            } else if let embedded = Self.embeddedV4(bytes) {
-                decides(embedded, never: Self.never4, inside: Self.private4)
-            } else {
-                decides(bytes[...], never: Self.never6, inside: Self.private6)
+                return .denied(allow: AddressBlock(bytes, 128))
             }
-        case .other: false
+            return inner.first { $0 != .admitted } ?? .admitted
+        case .other: return .forbidden
+        }
+    }
+
+    /// Why an address is refused, with the option that admits it where there is one; nil for one that is
+    /// admitted. The message has no URL.
+    package func refusal(of address: PeerAddress) -> Failure? {
+        switch decision(on: address) {
+        case .admitted: nil
+        case .forbidden:
+            Failure(
+                "origin.addressForbidden",
+                "\(address.text) is link-local, multicast, unspecified or a metadata service, which "
+                    + "no option allows")
+        case .denied(let block):
+            Failure(
+                "origin.addressDenied",
+                denied.contains(block)
+                    ? "\(address.text) is in --deny-addresses as \(block.text)"
+                    : "the address policy does not admit \(address.text); --allow-addresses "
+                        + "\(block.text) would")
         }
     }
 
@@ -47,19 +83,21 @@ package struct AddressPolicy: Sendable, Hashable {
         return bits(allowed) > bits(denied)
     }
 
-    private func decides(
+    private func decision(
         _ address: ArraySlice<UInt8>, never: [AddressBlock], inside: [AddressBlock]
-    ) -> Bool {
-        if never.contains(where: { $0.contains(address) }) { return false }
+    ) -> Decision {
+        if never.contains(where: { $0.contains(address) }) { return .forbidden }
         let allowedBits = allowed.filter { $0.contains(address) }.map(\.bits).max()
         let deniedBits = denied.filter { $0.contains(address) }.map(\.bits).max()
-        switch (allowedBits, deniedBits) {
-        case (let allowedBits?, let deniedBits?): return allowedBits > deniedBits
-        case (_?, nil): return true
-        case (nil, _?): return false
-        case (nil, nil):
-            return allowsPrivate || !inside.contains { $0.contains(address) }
-        }
+        let isAdmitted =
+            switch (allowedBits, deniedBits) {
+            case (let allowedBits?, let deniedBits?): allowedBits > deniedBits
+            case (_?, nil): true
+            case (nil, _?): false
+            case (nil, nil): allowsPrivate || !inside.contains { $0.contains(address) }
+            }
+        return isAdmitted
+            ? .admitted : .denied(allow: AddressBlock(Array(address), address.count * 8))
     }
 
     // MARK: What addresses are

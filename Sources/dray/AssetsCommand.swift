@@ -18,7 +18,7 @@ enum AssetsCommand {
                 "site", .text(placeholder: "DEST"),
                 help: "The catalog's site, where several have one of that name."),
             CommandOption(
-                "state", .text(placeholder: "STATE,…"),
+                "asset-state", .text(placeholder: "STATE,…"),
                 help: "Any of: \(AssetState.allCases.map(\.rawValue).joined(separator: ", "))."),
             CommandOption(
                 "kind", .text(placeholder: "KIND"),
@@ -44,12 +44,10 @@ enum AssetsCommand {
             CommandOption(
                 "after", .text(placeholder: "PLACE"),
                 help: "Go on where a listing ended, as its last line says."),
-            CommonOptions.stateDirectory, ClusterCall.json,
+            CommonOptions.state, ClusterCall.json,
         ]
     ) { arguments in
-        await ClusterCall.run(
-            arguments, CommonOptions.stateDirectory, asking: { try query(arguments) }
-        ) { query, client in
+        await ClusterCall.run(arguments, asking: { try query(arguments) }) { query, client in
             var listing = try await listing(query, arguments.integer("limit") ?? 100) {
                 try await client.assets($0, retrySeconds: ClusterCall.retrySeconds)
             }
@@ -91,8 +89,8 @@ enum AssetsCommand {
                 try CommonOptions.coordinator == nil
                 ? Destination(local: site).storageURL : Destination(remote: site).storageURL
         }
-        for name in (arguments.text("state") ?? "").split(separator: ",") {
-            query.states.append(try choice("state", String(name)))
+        for name in (arguments.text("asset-state") ?? "").split(separator: ",") {
+            query.states.append(try choice("asset-state", String(name)))
         }
         if let kind = arguments.text("kind") { query.kind = try choice("kind", kind) }
         query.failureCode = arguments.text("code")

@@ -6,32 +6,28 @@ import Runtime
 extension ClusterCall {
     /// Throws where a command that takes part in a private cluster would make one, of which it could not know
     /// anything.
-    static func checkPrivate(
-        _ arguments: Arguments, _ state: CommandOption = CommonOptions.state
-    ) throws {
-        let path = try CommonOptions.statePath(arguments, state)
+    static func checkPrivate(_ arguments: Arguments) throws {
+        let path = try CommonOptions.statePath(arguments)
         guard !StateDirectory.isUsed(path) else { return }
-        guard arguments.text(state.name) == nil else { throw noPrivate(path, state) }
+        guard arguments.text(CommonOptions.state.name) == nil else { throw noPrivate(path) }
         throw UsageError(
             "no private cluster was at \(printable(path)), and DRAY_COORDINATOR names no other",
-            hint: "Name its directory by --\(state.name), or set DRAY_COORDINATOR.")
+            hint: "Name its directory with --state, or set DRAY_COORDINATOR.")
     }
 
-    private static func noPrivate(_ path: String, _ state: CommandOption) -> UsageError {
+    private static func noPrivate(_ path: String) -> UsageError {
         UsageError(
-            "--\(state.name) is '\(printable(path))', where no private cluster was",
+            "--state is '\(printable(path))', where no private cluster was",
             hint: "Name the directory that `dray prefetch` was given, or leave it out.")
     }
 
     /// Whether a private cluster is to answer: one was named, or is there where nothing runs.
-    static func isPrivate(
-        _ arguments: Arguments, _ state: CommandOption
-    ) async throws -> Bool {
-        let isNamed = arguments.text(state.name) != nil
+    static func isPrivate(_ arguments: Arguments) async throws -> Bool {
+        let isNamed = arguments.text(CommonOptions.state.name) != nil
         // Without a home there is none.
-        guard let path = try? CommonOptions.statePath(arguments, state) else { return false }
+        guard let path = try? CommonOptions.statePath(arguments) else { return false }
         guard StateDirectory.isUsed(path) else {
-            guard !isNamed else { throw noPrivate(path, state) }
+            guard !isNamed else { throw noPrivate(path) }
             return false
         }
         guard !isNamed else { return true }

@@ -33,26 +33,25 @@ enum ClusterCall {
     ///
     /// - Parameter isCheck: tells whether a cluster runs, so that none is started that is not named.
     static func run(
-        _ arguments: Arguments, _ state: CommandOption = CommonOptions.state,
-        isCheck: Bool = false,
+        _ arguments: Arguments, isCheck: Bool = false,
         _ body: @escaping @Sendable (CoordinatorClient) async throws -> String
     ) async -> ExitCode {
         do {
             try LogOutput.configure(environment: DrayCommand.environment, defaultLevel: .warning)
             if let named = try ClusterPlace.named() {
-                PrefetchCommand.noteEmbeddedOptions(arguments, [state.name])
+                PrefetchCommand.noteEmbeddedOptions(arguments, [CommonOptions.state.name])
                 return try await ask(named, body)
             }
             // Without a home there is no default state.
-            if let path = try? CommonOptions.statePath(arguments, state),
+            if let path = try? CommonOptions.statePath(arguments),
                 let running = try ClusterPlace.running(in: path)
             {
                 return try await ask(running, body)
             }
-            guard !isCheck || arguments.text(state.name) != nil,
-                try await isPrivate(arguments, state)
+            guard !isCheck || arguments.text(CommonOptions.state.name) != nil,
+                try await isPrivate(arguments)
             else { return try await ask(try ClusterPlace.standard(), body) }
-            return try await askPrivate(try CommonOptions.statePath(arguments, state), body)
+            return try await askPrivate(try CommonOptions.statePath(arguments), body)
         } catch {
             return Console.fail(error)
         }
@@ -60,13 +59,12 @@ enum ClusterCall {
 
     /// As above, with what the command line asks for: read before any cluster is started.
     static func run<Asked: Sendable>(
-        _ arguments: Arguments, _ state: CommandOption = CommonOptions.state,
-        isCheck: Bool = false, asking: () throws -> Asked,
+        _ arguments: Arguments, isCheck: Bool = false, asking: () throws -> Asked,
         _ body: @escaping @Sendable (Asked, CoordinatorClient) async throws -> String
     ) async -> ExitCode {
         do {
             let asked = try asking()
-            return await run(arguments, state, isCheck: isCheck) { try await body(asked, $0) }
+            return await run(arguments, isCheck: isCheck) { try await body(asked, $0) }
         } catch {
             return Console.fail(error)
         }

@@ -9,10 +9,6 @@ enum CommonOptions {
         "state", .text(placeholder: "DIR"),
         help: "Where the private cluster keeps its database. Default: $XDG_STATE_HOME/dray, for "
             + "root /var/lib/dray.")
-    /// The same for a command whose `--state` is something else.
-    static let stateDirectory = CommandOption(
-        "state-dir", .text(placeholder: "DIR"),
-        help: "The private cluster's, as `--state` of `dray prefetch`.")
     static let workers = CommandOption(
         "workers", .integer(placeholder: "N", range: 1...64),
         help: "Workers of the private cluster, 1 to 64. Default: \(defaultWorkers).")
@@ -34,11 +30,9 @@ enum CommonOptions {
     static let defaultPort = 7400
     static let defaultListen = "127.0.0.1:\(defaultPort)"
 
-    /// `--state`, or what else the option is called, or else the user's own.
-    static func statePath(
-        _ arguments: Arguments, _ option: CommandOption = state
-    ) throws(Failure) -> String {
-        if let path = arguments.text(option.name) { return path }
+    /// `--state`, or else the user's own.
+    static func statePath(_ arguments: Arguments) throws(Failure) -> String {
+        if let path = arguments.text(state.name) { return path }
         return try StateDirectory.defaultPath(environment: DrayCommand.environment)
     }
 

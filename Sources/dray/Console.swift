@@ -47,10 +47,13 @@ enum Console {
         return exitCode(of: failure.code)
     }
 
-    /// What was given wrong is 2; what keeps a cluster from being there is 3.
+    /// What was given wrong is 2; what an origin fails with is 1; what keeps a cluster from being there is 3.
     static func exitCode(of code: FailureCode) -> ExitCode {
-        let group = code.rawValue.prefix { $0 != "." }
-        return group == "input" || group == "storage" ? .usage : .noCluster
+        switch code.rawValue.prefix(while: { $0 != "." }) {
+        case "input", "storage": .usage
+        case "origin", "content": .someFailed
+        default: .noCluster
+        }
     }
 }
 

@@ -27,9 +27,6 @@ enum FetchCommand {
                 help: "Where to; - is stdout. Default: the last part of the URL's path, when there "
                     + "is no such file yet."),
             CommandOption(
-                "header", .text(placeholder: "LINE"), repeatable: true,
-                help: "'Name: value', for the URL's origin alone; may be given more than once."),
-            CommandOption(
                 "expect-sha256", .text(placeholder: "HEX"),
                 help: "Fail, and keep no file, when the SHA-256 is another."),
             CommandOption(
@@ -42,7 +39,7 @@ enum FetchCommand {
                     + "says of its failure."),
             CommandOption("json", .flag, help: "Print the result as JSON on stdout."),
             CommandOption("quiet", .flag, help: "Show nothing but errors."),
-        ] + TransferOptions.all
+        ] + HeaderOptions.all + TransferOptions.all
     ) { arguments in
         do {
             try LogOutput.configure(
@@ -92,23 +89,17 @@ enum FetchCommand {
         if let sha256, SHA256Digest(hex: sha256.lowercased()) == nil {
             throw UsageError("--expect-sha256 is no SHA-256", hint: "It has 64 hex digits.")
         }
-        var headers: [RequestHeader] = []
-        for line in arguments.texts("header") {
-            do throws(Failure) { headers.append(try RequestHeader(line: line)) } catch {
-                throw UsageError(
-                    "--header: \(printable(error.message))", hint: "Write 'Name: value'.")
-            }
-        }
         let connections = arguments.integer("connections") ?? 1
         var options = TransferEngine.Options()
         options.loops = min(options.loops, connections)
         options.connections = connections
         options.addressPolicy = try TransferOptions.addressPolicy(arguments, allowsPrivate: true)
         options.origins = try TransferOptions.origins(arguments)
+        try HeaderOptions.add(arguments, of: url.text, to: &options.origins)
         let given = arguments.text("output")
         let path = try given ?? name(of: url)
         var plan = FetchSession.Plan(
-            url: url, output: try FetchOutput(path, mustBeNew: given == nil), headers: headers,
+            url: url, output: try FetchOutput(path, mustBeNew: given == nil),
             expectedSHA256: sha256?.lowercased(), connections: connections,
             retries: arguments.integer("retries"), tellsRetries: !arguments.flag("quiet"),
             engine: options)

@@ -20,7 +20,6 @@ extension FetchSession {
                 return output
             }, role: .file)
         request.range = range
-        request.headers = plan.headers.map(\.line)
         var resumption = Resumption(sink: output) { _, record in
             // Of a file in parts nobody knows which are there.
             guard range == nil, self.state.withLock({ $0.large == nil }) else { return }

@@ -16,7 +16,6 @@ final class FetchSession: DrainableService {
     struct Plan: Sendable {
         var url: WebURL
         var output: FetchOutput
-        var headers: [RequestHeader]
         var expectedSHA256: String?
         /// More than 1 fetches a large file in parts.
         var connections: Int

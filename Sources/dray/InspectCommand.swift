@@ -29,7 +29,7 @@ enum InspectCommand {
                 help: "The URL of a FILE, which its references resolve against."),
             CommandOption("segments", .flag, help: "List every segment."),
             CommandOption("json", .flag, help: "Print JSON."),
-        ] + TrackOptions.all + TransferOptions.all
+        ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all
     ) { arguments in
         do {
             try LogOutput.configure(
@@ -53,6 +53,11 @@ enum InspectCommand {
             do throws(WebURLError) { url = try WebURL(base) } catch {
                 throw UsageError(
                     "--base: the URL \(error.detail)", hint: "Give the manifest's own URL.")
+            }
+            guard !HeaderOptions.areGiven(arguments) else {
+                throw UsageError(
+                    "--header is for a URL; for a FILE no request is made",
+                    hint: "Leave out --header.")
             }
             inspection = await inspect(
                 try read(operand), of: operand == "-" ? "stdin" : operand, at: url, options)
@@ -81,6 +86,9 @@ enum InspectCommand {
         _ bytes: consuming [UInt8], of file: String, at url: WebURL, _ options: TitleOptions
     ) async -> Inspection {
         let kind = ManifestForm.kind(of: bytes)
+        let plainFile = ManifestForm.plainFile(
+            Array(bytes[..<min(bytes.count, ListFormat.sampleBytes)]),
+            isWhole: bytes.count <= ListFormat.sampleBytes)
         var bytes = bytes
         var inspection = await Inspection(options) { (options) throws(Failure) in
             try ManifestListing.read(
@@ -88,6 +96,10 @@ enum InspectCommand {
                 snapshotSeconds: Date().timeIntervalSince1970)
         }
         inspection.kind = inspection.kind ?? kind
+        if inspection.failure != nil, let plainFile {
+            inspection.failure = noManifest(printable(file), plainFile)
+            return inspection
+        }
         // What is wrong is in the file, wherever it would be served.
         let place = redacted(url: url.text)
         if let failure = inspection.failure, failure.message.hasPrefix(place) {
@@ -113,8 +125,28 @@ enum InspectCommand {
         transfer.loops = 1
         transfer.addressPolicy = try TransferOptions.addressPolicy(arguments, allowsPrivate: true)
         transfer.origins = try TransferOptions.origins(arguments)
+        try HeaderOptions.add(arguments, of: operand, to: &transfer.origins)
         let session = try InspectSession(operand, options, transfer)
-        return await runServices([[session]], graceSeconds: 5) == .success ? session.result : nil
+        guard await runServices([[session]], graceSeconds: 5) == .success,
+            var inspection = session.result
+        else { return nil }
+        if inspection.isOfNoManifest, let what = plainFile(at: operand, transfer) {
+            inspection.failure = noManifest(Redaction.shown(operand), what)
+        }
+        return inspection
+    }
+
+    /// What a URL leads to that is no manifest; nil where that cannot be said.
+    private static func plainFile(at url: String, _ options: TransferEngine.Options) -> String? {
+        ListDownloader(options).start(of: url, bytes: ListFormat.sampleBytes, seconds: 10).flatMap {
+            ManifestForm.plainFile($0.bytes, isWhole: $0.isWhole)
+        }
+    }
+
+    private static func noManifest(_ file: String, _ what: String) -> Failure {
+        Failure(
+            "manifest.notManifest",
+            "\(file): this is \(what), neither an HLS playlist nor a DASH manifest (MPD)")
     }
 
     /// As much of a file as a manifest may have, and a little more.

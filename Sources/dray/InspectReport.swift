@@ -38,6 +38,7 @@ struct InspectReport {
         ]
         if let message = inspection.failure?.message { head.append(("message", try json(message))) }
         head.append(("estimatedBytes", try json(estimatedBytes)))
+        head.append(("leftOut", try json(LeftOut(inspection))))
         Console.write("{\n" + head.map { "  \"\($0)\": \($1),\n" }.joined())
         let rows = try renditions.indices.map { place in
             try json(ListedRendition(renditions[place], sums[place]))
@@ -74,7 +75,11 @@ struct InspectReport {
 
     /// What describes other things is an index: session data with those of segments.
     private static func role(of segment: ManifestSegment) -> String {
-        (segment.role == .data ? .index : segment.role).rawValue
+        name(of: segment.role)
+    }
+
+    static func name(of role: SegmentRole) -> String {
+        (role == .data ? .index : role).rawValue
     }
 
     private static func lines(_ rows: [String]) -> String {
@@ -140,6 +145,7 @@ struct InspectReport {
         }
         if let estimatedBytes { words.append("about \(HumanFormat.bytes(estimatedBytes))") }
         Console.write(words.joined(separator: ", ") + "\n")
+        if let left = LeftOut(inspection)?.text { Console.write("Not in these totals: \(left)\n") }
         if !renditions.isEmpty { Console.write("\n" + table) }
         if !warnings.isEmpty { Console.write("\n" + WarningText.lines(warnings)) }
         if listsSegments { writeSegmentLines() }

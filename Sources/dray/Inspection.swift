@@ -10,6 +10,12 @@ struct Inspection: Sendable {
     /// Why the title would not be taken.
     var failure: Failure?
 
+    /// Nothing was listed, and what came may be something else than a manifest.
+    var isOfNoManifest: Bool {
+        let codes: [FailureCode] = ["manifest.malformed", "manifest.tooLarge"]
+        return listing == nil && failure.map { codes.contains($0.code) } ?? false
+    }
+
     var isLive: Bool { listing?.isLive ?? (failure?.code == "manifest.live") }
 
     /// Lists a title with `list`; a live one that is not wanted as a snapshot once more, as one.

@@ -95,6 +95,11 @@ final class UnnamedFile: Sendable {
             defer { length += bytes.count }
             return length
         }
+        try write(bytes, at: start)
+        return start
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at start: Int) throws(Failure) {
         var written = 0
         while written < bytes.count {
             let count = pwrite(
@@ -104,7 +109,6 @@ final class UnnamedFile: Sendable {
             guard count > 0 else { throw Self.failure(count < 0 ? errno : ENOSPC) }
             written += count
         }
-        return start
     }
 
     /// Reads as much as `buffer` holds, from `offset`; answers how much there was.
@@ -150,8 +154,10 @@ final class ScratchFile: ListScratch {
 
 /// One reading of a list's bytes, decoded where they are gzip.
 final class ListInput {
-    private let file: ListFile
-    private let copies: Bool
+    /// Fills its buffer with what is at an offset; answers how much that is, 0 at the end.
+    typealias Reader = (inout [UInt8], Int) throws(Failure) -> Int
+
+    private let reader: Reader
     private var offset = 0
     private var hasBegun = false
     private var gzip: GzipDecoder?
@@ -160,9 +166,12 @@ final class ListInput {
 
     private static let chunkBytes = 256 << 10
 
-    init(_ file: ListFile, copies: Bool) {
-        self.file = file
-        self.copies = copies
+    init(_ reader: @escaping Reader) { self.reader = reader }
+
+    convenience init(_ file: ListFile, copies: Bool) {
+        self.init { (buffer, offset) throws(Failure) in
+            try file.read(&buffer, at: offset, copies: copies)
+        }
     }
 
     /// The next bytes; nil at the end.
@@ -195,7 +204,7 @@ final class ListInput {
 
     private func read() throws(Failure) -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: Self.chunkBytes)
-        let count = try file.read(&buffer, at: offset, copies: copies)
+        let count = try reader(&buffer, offset)
         offset += count
         return count == 0 ? nil : Array(buffer.prefix(count))
     }

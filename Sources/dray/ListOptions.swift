@@ -1,4 +1,5 @@
 import Catalog
+import Gzip
 import Model
 import Runtime
 
@@ -6,11 +7,11 @@ import Runtime
 enum ListOptions {
     static let format = CommandOption(
         "format", .text(placeholder: "FORMAT"),
-        help: "The list's form instead of telling it from the list: "
+        help: "The list's form instead of detecting it; a URL is read as a list with it alone: "
             + ListFormat.allCases.map(\.rawValue).joined(separator: ", ") + ".")
 
-    /// Nil when it is to be told from the list.
-    private static func format(_ arguments: Arguments) throws(UsageError) -> ListFormat? {
+    /// Nil when it is to be detected.
+    static func format(_ arguments: Arguments) throws(UsageError) -> ListFormat? {
         guard let text = arguments.text("format") else { return nil }
         guard let format = ListFormat(rawValue: text) else {
             throw UsageError(
@@ -21,23 +22,63 @@ enum ListOptions {
         return format
     }
 
-    /// The list that a command is given, of the form that it is said to have.
+    /// The list that a command is given which makes no requests.
     static func source(_ arguments: Arguments) throws -> ListSource {
         let source = try ListSource(arguments.operands[0], format: format(arguments))
         if source.label == nil, source.format != nil {
             throw UsageError(
-                "--format does not go with a URL, which is an asset and no list",
-                hint:
-                    "Leave out --format; to fetch what a list at a URL names, download the list first."
-            )
+                "--format does not go with a URL here: this command makes no requests",
+                hint: "Download the list first; `dray prefetch --format` reads a list at a URL.")
         }
         return source
+    }
+
+    /// Notes that a URL which is to be fetched as one file is a list, as its first bytes show.
+    ///
+    /// Asks for no more than these, and only where the URL's name may be a list's.
+    static func offer(_ url: String, _ downloader: ListDownloader) {
+        guard let parsed = try? WebURL(url), ListReader.defaultKind(of: parsed) == .file,
+            mayBeList(parsed),
+            let start = downloader.start(
+                of: url, bytes: ListFormat.sampleBytes, seconds: offerSeconds)
+        else { return }
+        var bytes = start.bytes
+        var isWhole = start.isWhole
+        if bytes.starts(with: GzipDecoder.magic) {
+            var packed = bytes[...]
+            guard let decoder = try? GzipDecoder(),
+                let decoded = try? decoder.next(&packed)
+            else { return }
+            isWhole = isWhole && packed.isEmpty && decoded.count < ListFormat.sampleBytes
+            bytes = Array(decoded.prefix(ListFormat.sampleBytes))
+        }
+        guard let format = ListFormat(start: bytes, isWhole: isWhole) else { return }
+        Console.note(
+            "\(Redaction.shown(url)) is a list (\(format.title)), and is fetched as one file; to fetch "
+                + "what it names, add --format \(format.rawValue)")
+    }
+
+    private static let offerSeconds = 3.0
+
+    /// Endings of lists' names.
+    private static let listEndings: Set<String> = [
+        "xml", "txt", "csv", "tsv", "json", "jsonl", "ndjson", "meta4", "metalink", "list", "lst",
+        "urls", "aria2",
+    ]
+
+    private static func mayBeList(_ url: WebURL) -> Bool {
+        var name = (url.path.split(separator: "/").last ?? "").lowercased()
+        if name.hasSuffix(".gz") { name.removeLast(3) }
+        if name.contains("sitemap") { return true }
+        guard let dot = name.lastIndex(of: ".") else { return false }
+        return listEndings.contains(String(name[name.index(after: dot)...]))
     }
 
     /// Prints which parts of a list are ignored.
     static func tell(_ reading: ListSource.Reading) {
         for notice in reading.notices {
-            Console.note("line \(notice.line): \(printable(notice.message))")
+            let document = notice.document.map { "\(printable($0)): " } ?? ""
+            Console.note("\(document)line \(notice.line): \(printable(notice.message))")
         }
         let more = reading.noticeCount - reading.notices.count
         if more > 0 { Console.note("and \(HumanFormat.count(more, "more such line"))") }

@@ -3,7 +3,7 @@ import Glibc
 import Model
 import Runtime
 
-/// What LIST names: one URL, a file, or stdin; read twice, once to check it and once to submit it.
+/// What LIST names: one URL, a file, stdin, or a list at a URL; read twice, once to check it and once to submit it.
 ///
 /// What cannot be read twice (stdin, a pipe) is copied to an unnamed temporary file while it is checked,
 /// so that nothing is begun for a list that turns out malformed, at any length and in bounded memory.
@@ -11,23 +11,33 @@ struct ListSource: Sendable {
     private enum Content: Sendable {
         case url(String)
         case file(ListFile)
+        /// A list at a URL.
+        case remote(String)
     }
 
-    /// For messages: the file's name, `stdin`, or nil for a URL.
+    /// For messages: the file's name, `stdin`, the URL of a list, or nil for a URL that is an asset.
     let label: String?
     /// Made of the file's name or the URL's host and path; used when the list gives no name.
     let defaultName: String
     /// The form that was asked for; nil to tell it from the list.
     let format: ListFormat?
     private let content: Content
+    /// The lists that are fetched; nil where nothing is.
+    private let documents: ListDocuments?
 
     /// Opens the list. Throws `input.unreadable`.
-    init(_ operand: String, format: ListFormat? = nil) throws(Failure) {
+    ///
+    /// - Parameter downloader: fetches the list at a URL whose `format` is named, and the sitemaps of an
+    ///   index; without one the former is an asset, and the latter is refused.
+    init(
+        _ operand: String, format: ListFormat? = nil, downloader: ListDownloader? = nil
+    ) throws(Failure) {
         self.format = format
-        // A file may be called anything; something with :// that is no file is meant as a URL.
-        if operand.contains("://"), access(operand, F_OK) != 0 {
-            content = .url(operand)
-            label = nil
+        documents = downloader.map { ListDocuments($0) }
+        if Self.isURL(operand) {
+            let isList = format != nil && downloader != nil
+            content = isList ? .remote(operand) : .url(operand)
+            label = isList ? Redaction.shown(operand) : nil
             defaultName = Self.name(of: operand)
             return
         }
@@ -36,6 +46,11 @@ struct ListSource: Sendable {
         let fileName = operand == "-" ? "stdin" : operand.split(separator: "/").last ?? "list"
         let stem = fileName.split(separator: ".").first.map(String.init) ?? String(fileName)
         defaultName = Self.cleaned(stem)
+    }
+
+    /// A file may be called anything; something with :// that is no file is meant as a URL.
+    static func isURL(_ operand: String) -> Bool {
+        operand.contains("://") && access(operand, F_OK) != 0
     }
 
     /// `cdn.example/films/7/master.m3u8`: titles of a host are catalogs of their own.
@@ -98,16 +113,19 @@ struct ListSource: Sendable {
                 counts: ListCounts(
                     assets: 1, titles: asset.kind == .file ? 0 : 1,
                     files: asset.kind == .file ? 1 : 0))
-        case .file(let file):
-            var reader = Self.reader(purpose, format)
+        case .file, .remote:
+            var reader = reader(purpose)
             var problem: Failure?
+            // Those of a report are all of the one list.
+            var shown = label
+            if case .report = purpose { shown = nil }
             do throws(Failure) {
-                let input = ListInput(file, copies: purpose.isFirstOfTwo)
-                while let bytes = try input.next() {
-                    let assets = try reader.feed(bytes)
-                    if !assets.isEmpty { try await take(assets) }
+                if case .file(let file) = content {
+                    try await feed(
+                        ListInput(file, copies: purpose.isFirstOfTwo), shown, &reader, take)
                 }
-                let rest = try reader.finish()
+                if let documents { try await read(documents, purpose, &reader, take) }
+                let rest = try labelled(shown) { () throws(Failure) in try reader.finish() }
                 if !rest.isEmpty { try await take(rest) }
             } catch {
                 problem = error
@@ -116,13 +134,69 @@ struct ListSource: Sendable {
         }
     }
 
-    private static func reader(_ purpose: Purpose, _ format: ListFormat?) -> ListReader {
-        switch purpose {
+    /// Reads what is to be fetched, or was for an earlier reading.
+    private func read(
+        _ documents: ListDocuments, _ purpose: Purpose, _ reader: inout ListReader,
+        _ take: ([AssetSubmission]) async throws(Failure) -> Void
+    ) async throws(Failure) {
+        if case .submission = purpose {
+            _ = reader.takeSitemaps()
+            for document in documents.all {
+                try await feed(document, &reader, take)
+                _ = reader.takeSitemaps()
+            }
+            return
+        }
+        if case .remote(let url) = content {
+            try documents.add([ListedSitemap(url: url, line: 1)], depth: 0, in: "")
+        } else {
+            try documents.add(reader.takeSitemaps(), depth: 1, in: label ?? "list")
+        }
+        while let document = try documents.next() {
+            try await feed(document, &reader, take)
+            try documents.add(
+                reader.takeSitemaps(), depth: document.depth + 1, in: document.label)
+        }
+    }
+
+    private func feed(
+        _ document: ListDocuments.Document, _ reader: inout ListReader,
+        _ take: ([AssetSubmission]) async throws(Failure) -> Void
+    ) async throws(Failure) {
+        reader.document = document.label
+        defer { reader.document = nil }
+        let extent = document.extent
+        let input = ListInput { (buffer, offset) throws(Failure) in
+            try extent.read(&buffer, at: offset)
+        }
+        try await feed(input, document.label, &reader, take)
+    }
+
+    /// Reads one document of the list whole.
+    private func feed(
+        _ input: ListInput, _ label: String?, _ reader: inout ListReader,
+        _ take: ([AssetSubmission]) async throws(Failure) -> Void
+    ) async throws(Failure) {
+        while let bytes = try labelled(label, { () throws(Failure) in try input.next() }) {
+            let assets = try labelled(label) { () throws(Failure) in try reader.feed(bytes) }
+            if !assets.isEmpty { try await take(assets) }
+        }
+        let rest = try labelled(label) { () throws(Failure) in try reader.finishDocument() }
+        if !rest.isEmpty { try await take(rest) }
+    }
+
+    private func reader(_ purpose: Purpose) -> ListReader {
+        let follows = documents != nil
+        return switch purpose {
         case .report(let most):
-            ListReader(format: format, scratch: ScratchFile(), mostFailures: most)
-        case .check: ListReader(format: format, scratch: ScratchFile())
+            ListReader(
+                format: format, scratch: ScratchFile(), mostFailures: most, followsIndexes: follows)
+        case .check:
+            ListReader(format: format, scratch: ScratchFile(), followsIndexes: follows)
         case .submission(let sharedKeys):
-            ListReader(format: format, findsRepeats: false, sharedKeys: sharedKeys)
+            ListReader(
+                format: format, findsRepeats: false, sharedKeys: sharedKeys,
+                followsIndexes: follows)
         }
     }
 
@@ -135,18 +209,23 @@ struct ListSource: Sendable {
             failureCount: reader.failureCount, notices: reader.notices,
             noticeCount: reader.noticeCount, sharedKeys: reader.sharedKeys)
         if let problem {
-            guard case .report = purpose else { throw labelled(problem) }
+            guard case .report = purpose else { throw problem }
             reading.failures.append(problem)
             reading.failureCount += 1
         }
         return reading
     }
 
-    private func labelled(_ failure: Failure) -> Failure {
-        // What `take` throws is not the list's.
-        guard failure.code.rawValue.hasPrefix("input.") || failure.code == "storage.pathRefused"
-        else { return failure }
-        return Failure(failure.code, "\(printable(label ?? "list")): \(failure.message)")
+    /// As `body`; a failure names the list that is read.
+    private func labelled<Value>(
+        _ label: String?, _ body: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        do throws(Failure) {
+            return try body()
+        } catch {
+            guard let label else { throw error }
+            throw Failure(error.code, "\(printable(label)): \(error.message)")
+        }
     }
 }
 

@@ -3,6 +3,7 @@ import CoordinatorClient
 import Embedded
 import Model
 import Runtime
+import Transfer
 
 /// `dray prefetch`: gets a list to edge storage.
 enum PrefetchCommand {
@@ -10,7 +11,8 @@ enum PrefetchCommand {
         "prefetch",
         summary: "Fetch every asset of a list to edge storage, and follow it to the end.",
         discussion: """
-            LIST is a file of any form that --format names, gzip or not, - for stdin, or one URL. \
+            LIST is a file of any form that --format names, gzip or not, - for stdin, or one URL. With \
+            --format the URL is that of a list, which is read; an index of sitemaps is followed. \
             DEST is a directory; with DRAY_COORDINATOR set, a directory or file:// URL as the \
             cluster's workers see it. Files lie under DEST as the origin serves them: HOST/PATH.
 
@@ -37,7 +39,7 @@ enum PrefetchCommand {
                     "Use the file system that DEST is on now, though it was on another one before."),
             MediaCheck.option,
             CommandOption("quiet", .flag, help: "Show nothing but errors."),
-        ] + TrackOptions.all + TransferOptions.all
+        ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all
     ) { arguments in
         do {
             try LogOutput.configure(
@@ -51,7 +53,17 @@ enum PrefetchCommand {
     /// Checks all that can be checked before anything is started or written, then runs.
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
         let remote = try ClusterPlace.named()
-        if remote != nil { noteEmbeddedOptions(arguments) }
+        let isListAtURL =
+            arguments.text("format") != nil && ListSource.isURL(arguments.operands[0])
+        if remote != nil {
+            noteEmbeddedOptions(arguments, embeddedOptions)
+            for option in TransferOptions.all where arguments.text(option.name) != nil {
+                Console.note(
+                    "--\(option.name) is for the lists that this command fetches; the workers of the "
+                        + "cluster have their own")
+            }
+            try checkHeaders(arguments, isListAtURL: isListAtURL)
+        }
         let destinationText = arguments.text("to") ?? ""
         let destination =
             remote == nil
@@ -67,7 +79,15 @@ enum PrefetchCommand {
         let titles = try TrackOptions.titles(arguments)
         let mediaCheck = try await MediaCheck.prepare(
             arguments, leavesKeys: titles?.leavesKeys ?? false)
-        let source = try ListOptions.source(arguments)
+        // Checks headers before anything is requested.
+        var configuration = try configuration(arguments, headersOf: arguments.operands[0])
+        let downloader = ListDownloader(
+            transfer(configuration.addressPolicy, configuration.origins))
+        let source = try ListSource(
+            arguments.operands[0], format: ListOptions.format(arguments), downloader: downloader)
+        if source.label == nil, !arguments.flag("quiet") {
+            ListOptions.offer(arguments.operands[0], downloader)
+        }
         let summary = try await source.read(.check) { _ throws(Failure) in }
         if !arguments.flag("quiet") { ListOptions.tell(summary) }
         let name = arguments.text("name") ?? summary.name ?? source.defaultName
@@ -89,7 +109,6 @@ enum PrefetchCommand {
             let session = PrefetchSession(plan, display: display) { try remote.client() }
             return try await SessionRun.run([[session]], session, display)
         }
-        var configuration = try configuration(arguments)
         configuration.roots = try destination.roots
         let cluster = try await ClusterVariables.prepare(configuration)
         let session = PrefetchSession(plan, display: display) {
@@ -100,15 +119,45 @@ enum PrefetchCommand {
 
     /// A cluster has its own workers and state: the same command line serves on a laptop and there.
     static func noteEmbeddedOptions(
-        _ arguments: Arguments,
-        _ options: [String] = ["state", "workers", "connections", "durability"]
-            + TransferOptions.all.map(\.name)
+        _ arguments: Arguments, _ options: [String] = allEmbeddedOptions
     ) {
         for option in options where arguments.text(option) != nil {
             Console.note(
                 "--\(option) is for the private cluster; ignored, because DRAY_COORDINATOR is set"
             )
         }
+    }
+
+    private static let embeddedOptions = ["state", "workers", "connections", "durability"]
+    private static let allEmbeddedOptions = embeddedOptions + TransferOptions.all.map(\.name)
+
+    /// Workers of a cluster have settings of their own, and get no headers from who submits.
+    static func checkHeaders(
+        _ arguments: Arguments, isListAtURL: Bool
+    ) throws(UsageError) {
+        guard HeaderOptions.areGiven(arguments) else { return }
+        guard isListAtURL else {
+            throw UsageError(
+                "--header is not sent by the workers of a cluster, and DRAY_COORDINATOR is set",
+                hint:
+                    "Start the workers with --origin-settings FILE, which holds headers of origins."
+            )
+        }
+        Console.note(
+            "--header is sent for the list alone; the cluster's workers send what their "
+                + "--origin-settings hold")
+    }
+
+    /// For the lists that this process fetches itself.
+    private static func transfer(
+        _ policy: AddressPolicy, _ origins: OriginSettingsTable
+    ) -> TransferEngine.Options {
+        var options = TransferEngine.Options()
+        options.loops = 1
+        options.connections = 1
+        options.addressPolicy = policy
+        options.origins = origins
+        return options
     }
 
     private static func check(name: String) throws(UsageError) {
@@ -119,12 +168,15 @@ enum PrefetchCommand {
         }
     }
 
+    /// - Parameter url: whose origin headers are for where `--header-origin` does not say; nothing where it
+    ///   is no URL.
     static func configuration(
-        _ arguments: Arguments
+        _ arguments: Arguments, headersOf url: String? = nil
     ) throws -> EmbeddedCluster.Configuration {
         let environment = DrayCommand.environment
         var configuration = EmbeddedCluster.Configuration(
-            statePath: try CommonOptions.statePath(arguments),
+            statePath: try CommonOptions.coordinator == nil
+                ? CommonOptions.statePath(arguments) : "",
             workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
             connectionsPerWorker: arguments.integer("connections")
                 ?? CommonOptions.defaultConnections,
@@ -135,6 +187,9 @@ enum PrefetchCommand {
         configuration.addressPolicy = try TransferOptions.addressPolicy(
             arguments, allowsPrivate: true)
         configuration.origins = try TransferOptions.origins(arguments)
+        try HeaderOptions.add(
+            arguments, of: url.flatMap { ListSource.isURL($0) ? $0 : nil },
+            to: &configuration.origins)
         return configuration
     }
 }

@@ -32,7 +32,7 @@ enum RefreshCommand {
                 help: "Write a JSON report: every asset, file, length and SHA-256."),
             MediaCheck.option, ClusterCall.json,
             CommandOption("quiet", .flag, help: "Show nothing but errors."),
-        ] + TransferOptions.all
+        ] + HeaderOptions.all + TransferOptions.all
     ) { arguments in
         do {
             try LogOutput.configure(
@@ -45,7 +45,10 @@ enum RefreshCommand {
 
     private static func run(_ arguments: Arguments) async throws -> ExitCode {
         let remote = try ClusterPlace.named()
-        if remote != nil { PrefetchCommand.noteEmbeddedOptions(arguments) }
+        if remote != nil {
+            PrefetchCommand.noteEmbeddedOptions(arguments)
+            try PrefetchCommand.checkHeaders(arguments, isListAtURL: false)
+        }
         if remote == nil { try ClusterCall.checkPrivate(arguments) }
         _ = try CommonOptions.durability(arguments)
         if let path = arguments.text("report") { try ReportWriter.check(path) }

@@ -55,7 +55,7 @@ COMMANDS = (
     ("catalog cancel", ["1", "--state", "/proc/nowhere"]),
     ("catalog reprioritise", ["1", "--state", "/proc/nowhere"]),
     ("catalog reschedule", ["1", "--state", "/proc/nowhere"]),
-    ("assets", ["1", "--state-dir", "/proc/nowhere"]),
+    ("assets", ["1", "--state", "/proc/nowhere"]),
     ("origins set", ["http://a.example", "--state", "/proc/nowhere"]),
     ("site set", ["edge", "--state", "/proc/nowhere"]),
     ("loadtest", ["http://127.0.0.1:1/a", "--requests", "1"]),

@@ -326,6 +326,111 @@ import Testing
         }
     }
 
+    @Test("manifests are no lists, unless their lines are to be read as URLs")
+    func manifests() throws {
+        let playlist = "#EXTM3U\n#EXTINF:4,\nhttp://h/a.ts\n"
+        for (list, message) in [
+            (playlist, "line 1: this is an HLS playlist, not a list of assets"),
+            (
+                "\u{FEFF}\n #EXTINF:4,\na.ts",
+                "line 1: this is an HLS playlist, not a list of assets"
+            ),
+            (
+                "<?xml version='1.0'?>\n<MPD/>",
+                "line 2: this is a DASH manifest (MPD), not a list of assets"
+            ),
+        ] {
+            for piece in [1, 5, 1 << 16] {
+                let failure = ListReaderTests.failure(list, piece: piece)
+                #expect(failure?.code == "input.manifest")
+                #expect(failure?.message == message)
+            }
+        }
+        #expect(try ListReaderTests.read("#EXT is a comment\nhttp://h/a.ts").count == 1)
+        var reader = ListReader(format: .urls)
+        var assets = try reader.feed([UInt8](playlist.utf8))
+        assets += try reader.finish()
+        #expect(assets.map(\.url) == ["http://h/a.ts"])
+    }
+
+    @Test("an index hands out its sitemaps, and documents make up one list")
+    func indexes() throws {
+        var reader = ListReader(format: .sitemap, followsIndexes: true)
+        let index =
+            "<sitemapindex>\n<sitemap><loc>http://h/1.xml</loc><lastmod>x</lastmod></sitemap>\n"
+            + "<sitemap/>\n<sitemap><loc> http://h/2 </loc></sitemap></sitemapindex>"
+        reader.document = "first"
+        #expect(try reader.feed([UInt8](index.utf8)).isEmpty)
+        #expect(try reader.finishDocument().isEmpty)
+        let sitemaps = reader.takeSitemaps()
+        #expect(sitemaps.map(\.url) == ["http://h/1.xml", "http://h/2"])
+        #expect(sitemaps.map(\.line) == [2, 4])
+        #expect(reader.takeSitemaps().isEmpty)
+        #expect(reader.notices.map(\.document) == ["first"] && reader.notices.map(\.line) == [3])
+        var assets: [AssetSubmission] = []
+        for text in [
+            "<urlset><url><loc>http://h/a</loc></url></urlset>", "", "http://h/b\nhttp://h/a",
+        ] {
+            assets += try reader.feed([UInt8](text.utf8))
+            assets += try reader.finishDocument()
+        }
+        assets += try reader.finish()
+        #expect(assets.map(\.url) == ["http://h/a", "http://h/b", "http://h/a"])
+        #expect(reader.counts.assets == 2 && reader.counts.repeats == 1)
+        var wrong = ListReader(followsIndexes: true)
+        #expect(throws: Failure.self) {
+            try wrong.feed(
+                [UInt8]("<sitemapindex><sitemap><loc>file:///x</loc></sitemap></sitemapindex>".utf8)
+            )
+        }
+    }
+
+    @Test("sitemaps that indexes name are bounded")
+    func manySitemaps() {
+        var reader = ListReader(followsIndexes: true)
+        let one = "<sitemap><loc>http://h/1</loc></sitemap>\n"
+        let list = "<sitemapindex>" + String(repeating: one, count: ListReader.sitemaps + 1)
+        do throws(Failure) {
+            _ = try reader.feed([UInt8](list.utf8))
+            Issue.record("nothing was thrown")
+        } catch {
+            #expect(error.code == "input.tooLarge")
+            #expect(error.message.hasPrefix("line \(ListReader.sitemaps + 1): "))
+        }
+    }
+
+    @Test(
+        "a list is recognised by its start, and what names no asset is not",
+        arguments: [
+            ("<urlset><url><loc>http://h/a</loc></url><url><lo", false, ListFormat.sitemap),
+            ("<sitemapindex><sitemap><loc>http://h/a</loc></sitemap>", false, .sitemap),
+            ("http://h/a\nhttp://h/b\nhttp://h", false, .urls), ("http://h/a", true, .urls),
+            ("http://h/a\thttp://i/a\nhttp://h/b\n", true, .aria2),
+            ("url,name\nhttp://h/a,b\nhttp://h/b,c", false, .csv),
+            ("[\"http://h/a\", \"http", false, .json),
+            ("{\"url\": \"http://h/a\"}\n", true, .ndjson),
+            ("<rss/>", true, nil), ("{\"a\": 1}", true, nil), ("some text\n", true, nil),
+            ("#EXTM3U\n#EXTINF:4,\nhttp://h/a.ts\n", true, nil), ("", true, nil),
+            ("see\nhttp://h/a\n", true, nil), ("[1, 2]", true, nil), ("\u{0}\u{1}", true, nil),
+        ] as [(String, Bool, ListFormat?)])
+    func recognised(start: String, isWhole: Bool, format: ListFormat?) {
+        #expect(ListFormat(start: [UInt8](start.utf8), isWhole: isWhole) == format)
+    }
+
+    @Test(
+        "what is no manifest is named",
+        arguments: [
+            ("\u{0}\u{0}\u{0}\u{18}ftypisom\u{0}\u{0}\u{0}\u{0}", "an MP4 file"),
+            ("WEBVTT\n", "subtitles (WebVTT)"), ("ID3\u{4}", "an audio file"),
+            ("<urlset><url><loc>http://h/a</loc></url></urlset>", "a list of assets (sitemap)"),
+            ("some text", "a text file"), ("\u{0}\u{1}\u{2}\u{3}\u{4}", "a binary file"),
+            ("#EXTM3U\n", nil), ("# a comment\n#EXTINF:4,\na.ts", nil), ("<MPD/>", nil),
+            ("<html/>", nil), ("", nil),
+        ] as [(String, String?)])
+    func plainFiles(start: String, name: String?) {
+        #expect(ManifestForm.plainFile([UInt8](start.utf8), isWhole: true) == name)
+    }
+
     @Test("XML that is no list has no form, and entries that name nothing are told of")
     func nameless() throws {
         for list in ["<sitemapindex/>", "<rss/>", "<!doctype html><p>"] {

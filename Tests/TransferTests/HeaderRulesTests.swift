@@ -110,8 +110,38 @@ struct AddressPolicyTests {
         ])
     func denied(literal: String) throws {
         let address = try #require(PeerAddress(literal))
-        #expect(!AddressPolicy(allowsPrivate: true).admits(address))
-        #expect(!AddressPolicy(allowsPrivate: false).admits(address))
+        let everything = try ["0.0.0.0/0", "::/0"].map { try AddressBlock($0) }
+        for policy in [
+            AddressPolicy(allowsPrivate: true), AddressPolicy(allowsPrivate: false),
+            AddressPolicy(allowed: everything), AddressPolicy(denied: everything),
+        ] {
+            #expect(!policy.admits(address))
+            let refusal = try #require(policy.refusal(of: address))
+            #expect(refusal.code == "origin.addressForbidden")
+            #expect(!"\(refusal.message) \(refusal.code.row.hint)".contains("--allow-addresses"))
+        }
+    }
+
+    @Test(
+        "the block that a refusal names admits the address",
+        arguments: [
+            ("10.0.0.1", "10.0.0.1/32"), ("::1", "::1/128"), ("::ffff:10.0.0.1", "10.0.0.1/32"),
+            ("64:ff9b::7f00:1", "127.0.0.1/32"), ("fd12::1", "fd12::1/128"),
+            ("2002:a00:1::", "10.0.0.1/32"), ("8.8.8.8", "8.8.8.8/32"),
+        ])
+    func namedBlock(literal: String, block: String) throws {
+        let address = try #require(PeerAddress(literal))
+        var policy = AddressPolicy(
+            allowsPrivate: false, denied: try ["8.0.0.0/8"].map { try AddressBlock($0) })
+        let refusal = try #require(policy.refusal(of: address))
+        #expect(refusal.code == "origin.addressDenied")
+        #expect(refusal.message.contains("--allow-addresses \(block) "), "\(refusal.message)")
+        policy.allowed = [try AddressBlock(block)]
+        #expect(policy.refusal(of: address) == nil)
+        // Denied by the block itself: what is allowed as well does not count.
+        policy.denied = [try AddressBlock(block)]
+        let denied = try #require(policy.refusal(of: address))
+        #expect(denied.message.contains("is in --deny-addresses as \(block)"))
     }
 
     @Test(

@@ -159,10 +159,10 @@ struct TransferFaultTests {
         }
         #expect(
             try await code(.redirect(to: "http://169.254.169.254/latest/meta-data"))
-                == "origin.addressDenied")
+                == "origin.addressForbidden")
         #expect(
             try await code(.redirect(to: "http://[::ffff:169.254.169.254]/"))
-                == "origin.addressDenied")
+                == "origin.addressForbidden")
     }
 
     @Test("the address policy decides on every connection")

@@ -66,11 +66,13 @@ extension EndToEnd {
             #expect(gone.assets.count == 3 && gone.next != nil)
             #expect(gone.assets.allSatisfy { $0.failure?.code == "worker.cancelled" })
             let largest = try await Self.run(
-                cluster, "assets", "movies", "--state", "completed", "--sort", "bytes", "--limit",
+                cluster, "assets", "movies", "--asset-state", "completed", "--sort", "bytes",
+                "--limit",
                 "2")
             #expect(largest.contains("completed") && largest.contains("More: --after '"))
-            let bad = try await Self.run(cluster, "assets", "movies", "--state", "done", exits: 2)
-            #expect(bad.contains("--state is 'done'") && bad.contains("completed"))
+            let bad = try await Self.run(
+                cluster, "assets", "movies", "--asset-state", "done", exits: 2)
+            #expect(bad.contains("--asset-state is 'done'") && bad.contains("completed"))
 
             let again = try await Self.run(
                 cluster, "catalog", "retry", "all", "--code", "worker.cancelled")

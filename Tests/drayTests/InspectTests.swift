@@ -225,6 +225,60 @@ import Testing
         #expect(endless["error"] as? String == "manifest.tooLarge")
     }
 
+    @Test func aPlainFileIsNamedAsOne() async throws {
+        let origin = try FaultOrigin()
+        let mp4: [UInt8] = [0, 0, 0, 24] + Array("ftypisom".utf8) + Array(repeating: 0, count: 100)
+        origin.serve("/film.mp4", mp4)
+        origin.serve("/film", mp4 + [UInt8](repeating: 1, count: 30 << 20))
+        origin.route("/list.mpd", .init(text: "http://h/a.mp4\nhttp://h/b.mp4\n"))
+        for (path, what) in [
+            ("/film.mp4", "an MP4 file"), ("/film", "an MP4 file"),
+            ("/list.mpd", "a list of assets (a URL a line)"),
+        ] {
+            let url = origin.url(path)
+            let answer = try await inspect([url])
+            #expect(answer.ending == .exited(1) && answer.output.isEmpty)
+            #expect(
+                answer.errors.hasPrefix(
+                    "dray: \(url): this is \(what), neither an HLS playlist nor a DASH manifest (MPD) "
+                        + "(manifest.notManifest)\n"), "\(answer.errors)")
+            #expect(answer.errors.contains("`dray fetch URL`"))
+            #expect(try await json([url])["error"] as? String == "manifest.notManifest")
+        }
+        let file = try directory.write(mp4, to: "film.m3u8")
+        let answer = try await inspect([file, "--base", "http://h/film.m3u8"])
+        #expect(answer.ending == .exited(1))
+        #expect(answer.errors.hasPrefix("dray: \(file): this is an MP4 file, "), "\(answer.errors)")
+    }
+
+    @Test func totalsNameWhatTheyLeaveOut() async throws {
+        func left(_ arguments: [String]) async throws -> [String: Any] {
+            try #require(try await json(arguments)["leftOut"] as? [String: Any])
+        }
+        let main = try directory.write(Self.choices, to: "main.m3u8")
+        let base = [main, "--base", "http://h/main.m3u8"]
+        let chosen = try await left(base + ["--max-height", "720", "--audio", "de", "--no-keys"])
+        #expect(chosen["tracks"] as? Int == 3 && chosen["unreadPlaylists"] as? Int == 2)
+        #expect(chosen["keys"] as? Int == 1 && chosen["later"] as? Bool == false)
+        let text = try await inspect(base + ["--audio", "de"])
+        #expect(
+            text.output.contains(
+                "\nNot in these totals: 1 track that was not chosen; 4 playlists that were not read; "
+                    + "the size of 1 key; the manifest itself\n"), "\(text.output)")
+        let live = try directory.write(
+            "#EXTM3U\n#EXT-X-BITRATE:8\n#EXTINF:4,\n1.ts\n#EXT-X-GAP\n#EXTINF:4,\n2.ts\n",
+            to: "live.m3u8")
+        let shown = try await inspect([live, "--base", "http://h/live.m3u8", "--live", "snapshot"])
+        #expect(
+            shown.output.contains(
+                "\nNot in these totals: 1 gap (EXT-X-GAP); the manifest itself; what the live title "
+                    + "adds later\n"), "\(shown.output)")
+        let dash = try directory.write(Self.mpd, to: "m.mpd")
+        let quiet = try await left([dash, "--base", "http://h/m.mpd", "--audio", "none"])
+        #expect(quiet["tracks"] as? Int == 1 && quiet["manifests"] as? Int == 1)
+        #expect(quiet["unknownSizes"] as? [String: Int] == ["init": 1])
+    }
+
     @Test func whatIsWrongInAFileNamesTheFile() async throws {
         let file = try directory.write("#EXTM3U\n#EXTINF:4,\nftp://h/1.ts\n", to: "bad.m3u8")
         let answer = try await inspect([file, "--base", "http://h/t/m.m3u8"])

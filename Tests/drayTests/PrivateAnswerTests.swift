@@ -16,8 +16,7 @@ extension EndToEnd {
             #expect(try await prefetch.wait() == .exited(1))
 
             func ask(_ words: [String]) async throws -> ChildProcess {
-                let option = words[0] == "assets" ? "--state-dir" : "--state"
-                let run = try home.start(words + [option, home.path("own/state/dray")])
+                let run = try home.start(words + ["--state", home.path("own/state/dray")])
                 #expect(try await run.wait() == .exited(0), "\(run.errors)")
                 return run
             }
@@ -73,7 +72,7 @@ extension EndToEnd {
             let home = try await EmbeddedHome(.current)
             let before = try home.everything()
             let state = home.path("none")
-            let run = try home.start(["assets", "x", "--state-dir", state])
+            let run = try home.start(["assets", "x", "--state", state])
             #expect(try await run.wait() == .exited(2))
             #expect(run.errors.contains("where no private cluster was"))
             #expect(try home.everything() == before)

@@ -39,7 +39,7 @@ extension EndToEnd {
             shown.append(try String(contentsOfFile: home.report, encoding: .utf8))
             for words in [["assets", "signed"], ["assets", "signed", "--json"]] {
                 let assets = try home.start(
-                    words + ["--state-dir", home.path("own/state/dray")])
+                    words + ["--state", home.path("own/state/dray")])
                 #expect(try await assets.wait() == .exited(0), "\(assets.errors)")
                 #expect(assets.output.contains("a.bin"))
                 shown += [assets.output, assets.errors]

@@ -85,13 +85,18 @@ import Testing
     @Test func addressListsHold() async throws {
         let option = try await fetch(["--deny-addresses", "10.0.0.0/8, 127.0.0.0/8"])
         #expect(option.ending == .exited(1))
-        #expect(option.errors.contains("--allow-addresses"))
+        #expect(
+            option.errors.contains("; --allow-addresses 127.0.0.1/32 would (origin.addressDenied)"))
         let variable = ["DRAY_DENY_ADDRESSES": "127.0.0.0/8,::1"]
         #expect(try await fetch(environment: variable).ending == .exited(1))
         #expect(origin.acceptedConnections == 0)
         // The longer block decides; what the option says takes the variable's place.
         let allowed = try await fetch(["--allow-addresses", "127.0.0.1"], environment: variable)
         #expect(allowed.ending == .exited(0))
+        let never = try DrayProcess.start(["fetch", "-o", "-", "http://169.254.169.254/x"])
+        #expect(try await never.wait() == .exited(1))
+        #expect(never.errors.contains("(origin.addressForbidden)"), "\(never.errors)")
+        #expect(!never.errors.contains("--allow-addresses"), "\(never.errors)")
         let wrong = try await fetch(["--allow-addresses", "10.1.0.0/8"])
         #expect(wrong.ending == .exited(2))
         #expect(wrong.errors.contains("--allow-addresses: '10.1.0.0/8' has bits behind"))
