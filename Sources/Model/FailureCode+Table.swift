@@ -37,13 +37,15 @@ extension FailureCode {
         row(101, "input.unreadable", .never, "Check that the file exists and can be read."),
         row(
             102, "input.malformed", .never,
-            "Correct the input where the message says that it is wrong."),
+            "Correct the input at the line or field that the message names."),
         row(103, "input.empty", .never, "Name at least one asset."),
         row(104, "input.duplicate", .never, "Give assets names, and files keys, of their own."),
         row(105, "input.url", .never, "Use an http or https URL without control characters."),
         row(106, "input.field", .never, "Give the field a value in the range that is named."),
         row(107, "input.tooLarge", .never, "Make the input smaller; the limit is in the message."),
-        row(108, "input.destination", .never, "Name a place that is free and can be written."),
+        row(
+            108, "input.destination", .never,
+            "Name a destination that can be written and is not in use."),
         row(
             110, "input.notFound", .never,
             "Check the name or number: `dray status` lists them, with --state DIR those of a private cluster."
@@ -52,7 +54,7 @@ extension FailureCode {
         row(112, "input.draining", .never, "Wait for `dray queue resume`, or use another site."),
         row(
             113, "input.target", .never,
-            "Correct the target; nothing was sent. `dray inspect` shows what a title comes to."),
+            "Correct the target; nothing was sent. `dray inspect` lists what a title has."),
         row(
             114, "input.ambiguous", .never, "Say which one is meant: name its site, or its number."),
         row(
@@ -98,7 +100,7 @@ extension FailureCode {
             "The origin serves another range than is asked for; the file is fetched in one."),
         row(
             215, "origin.redirected", .never,
-            "A load test asks just what it is told to; give the URL that the redirect leads to."),
+            "A load test follows no redirects; give the URL that the redirect leads to."),
         row(
             216, "origin.addressForbidden", .never,
             "Use an address of the origin that routers forward; this one is never requested."),
@@ -106,7 +108,8 @@ extension FailureCode {
         row(241, "origin.http.401", .never, "The origin wants credentials."),
         row(242, "origin.http.403", .never, "The origin refuses; a signed URL may have run out."),
         row(244, "origin.http.404", .never, "The origin has no such object; check the URL."),
-        row(248, "origin.http.408", .attempts(5), "The origin gave up waiting; look at its load."),
+        row(
+            248, "origin.http.408", .attempts(5), "The origin timed out waiting; look at its load."),
         row(250, "origin.http.410", .never, "The object was removed at the origin."),
         row(256, "origin.http.416", .attempts(3), "The origin's object is shorter than expected."),
         row(265, "origin.http.425", .attempts(5), "The origin asked to try later."),
@@ -149,7 +152,7 @@ extension FailureCode {
             406, "manifest.uriRefused", .never, "The manifest names something that is not http(s)."),
         row(
             407, "manifest.changed", .attempts(3),
-            "The title changed at the origin; run it again to read its manifest anew."),
+            "The title changed at the origin; run it again to read the new manifest."),
         row(408, "manifest.unsupported", .never, "This kind of manifest is not supported."),
         row(
             409, "manifest.noTrack", .never,
@@ -158,7 +161,9 @@ extension FailureCode {
             410, "manifest.notManifest", .never,
             "Use `dray fetch URL` for one file; in a list, give the asset the kind file."),
         // 5xx: storage at the site.
-        row(500, "storage.full", .siteFault, "Free space at the site; the work goes on by itself."),
+        row(
+            500, "storage.full", .siteFault,
+            "Free space at the site; the work then resumes by itself."),
         row(501, "storage.readOnly", .siteFault, "Make the site's file system writable again."),
         row(502, "storage.io", .siteFault, "The site's disk reports errors; look at its log."),
         row(503, "storage.permission", .never, "Let the worker's user write to the site."),
@@ -176,10 +181,10 @@ extension FailureCode {
             "Raise the quota with dray site set --quota, or remove what is not needed."),
         row(
             508, "storage.syncFailed", .siteFault,
-            "The disk dropped what was written; it is fetched anew. Look at the system's log."),
+            "The disk dropped what was written; it is fetched again. Look at the system's log."),
         row(
             509, "storage.noRoom", .waitsForRoom,
-            "Free space at the site, or raise its quota; the file waits, and others go on."),
+            "Free space at the site, or raise its quota; the file waits, and others continue."),
         row(
             510, "storage.outgrown", .waitsForRoom,
             "A file of unknown length was more than the site has room for; free space."),
@@ -203,7 +208,7 @@ extension FailureCode {
         // 6xx: the worker and its lease.
         row(600, "worker.lost", .attempts(5), "The worker vanished while it held the job."),
         row(601, "worker.cancelled", .never, "The work was cancelled."),
-        row(602, "worker.internal", .attempts(3), "A fault in Dray itself; please report it."),
+        row(602, "worker.internal", .attempts(3), "A bug in Dray; please report it."),
         row(603, "worker.leaseLost", .never, "The lease ran out; what it held is done by another."),
         row(
             604, "worker.poison", .never,
@@ -228,7 +233,7 @@ extension FailureCode {
         ),
         row(
             708, "cluster.postgresFailed", .never,
-            "Do what the message says; the server log it names has more."),
+            "Follow the message; the server log that it names has details."),
         row(
             709, "cluster.protocol", .never,
             "Check that a coordinator of this version answers at that URL."),

@@ -43,7 +43,7 @@ enum AssetsCommand {
                 help: "Most assets to list, 100 by default."),
             CommandOption(
                 "after", .text(placeholder: "PLACE"),
-                help: "Go on where a listing ended, as its last line says."),
+                help: "Continue after this row: the last line of a listing has it."),
             CommonOptions.state, ClusterCall.json,
         ]
     ) { arguments in

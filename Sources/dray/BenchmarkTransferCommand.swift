@@ -36,7 +36,9 @@ enum BenchmarkTransferCommand {
                 help: "Fetch all of LIST so many times. Default: 1."),
             CommandOption(
                 "seconds", .integer(placeholder: "S", range: 1...604_800),
-                help: "Fetch LIST again and again for so long; what is under way then is given up."),
+                help:
+                    "Fetch LIST again and again for so long; transfers under way then are cancelled."
+            ),
             CommandOption(
                 "samples", .text(placeholder: "FILE"), help: "Write samples of the process."),
             CommandOption(

@@ -6,9 +6,9 @@ import Runtime
 /// `dray catalog check`: reads a list and says what it comes to, without a cluster.
 enum CatalogCheckCommand {
     static let command = Command(
-        "check", summary: "Read a list and say what it names and what is wrong with it.",
+        "check", summary: "Read a list; report what it names and what is wrong with it.",
         discussion: """
-            Reads the whole list as `dray prefetch` would, and asks no origin and no cluster. Ends \
+            Reads the whole list as `dray prefetch` would, without requests to origins or a cluster. Ends \
             with 2 when the list cannot be used.
             """,
         operands: [CommandOperand("LIST", help: "A list, or - for stdin.")],
@@ -16,7 +16,7 @@ enum CatalogCheckCommand {
             ListOptions.format,
             CommandOption(
                 "errors", .integer(placeholder: "N", range: 1...1_000),
-                help: "Tell of so many errors, the first ones: 1 to 1,000. Default: 20."),
+                help: "Report the first N errors, 1 to 1,000. Default: 20."),
             ClusterCall.json,
         ]
     ) { arguments in

@@ -11,8 +11,8 @@ enum FetchCommand {
         "fetch", summary: "Fetch one URL to a file or to stdout, without a cluster.",
         discussion: """
             The transfer is made as a worker makes it: the same bounds on time and size, the same \
-            rules for redirects and addresses. What may go away by itself is tried again, from where \
-            it broke off. FILE appears when it is whole; until then nothing under its name is touched. \
+            rules for redirects and addresses. Transient failures are retried, from where the body \
+            ended. FILE appears when it is whole; until then nothing under its name is touched. \
             When the command is interrupted or gives up, what has come is kept beside FILE, if the \
             origin says enough of it to go on, and the same command goes on; of a file that comes in \
             parts over several connections nothing is kept.
@@ -64,7 +64,7 @@ enum FetchCommand {
         if isJSON { Console.write(try report.json()) }
         if let failure = report.failure {
             let kept = report.keptBytes.map {
-                "\(HumanFormat.bytes($0)) kept: the same command goes on with that"
+                "\(HumanFormat.bytes($0)) kept: the same command resumes from there"
             }
             if failure.code == "worker.cancelled" {
                 Console.note("interrupted; \(kept ?? "nothing is kept")")

@@ -88,7 +88,7 @@ final class FetchOutput: TransferSink {
         } else if hasWritten.load(ordering: .relaxed) {
             throw Self.failure(
                 path ?? "stdout",
-                "cannot begin again, and the origin does not go on where it broke off")
+                "cannot restart, and the origin cannot resume the body")
         }
     }
 

@@ -200,7 +200,7 @@ final class FetchSession: DrainableService {
             guard given == digest else {
                 throw Failure(
                     "integrity.digestMismatch",
-                    "\(digest.algorithm.title) is \(given?.hex ?? "not to be had"), expected "
+                    "\(digest.algorithm.title) is \(given?.hex ?? "not available"), expected "
                         + digest.hex)
             }
         }

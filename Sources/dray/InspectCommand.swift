@@ -8,13 +8,14 @@ import Transfer
 /// `dray inspect`: what a title comes to, before it is fetched.
 enum InspectCommand {
     static let command = Command(
-        "inspect", summary: "Show what a title comes to, without fetching it.",
+        "inspect",
+        summary: "List a title's renditions, segments and estimated size, without fetching it.",
         discussion: """
             Reads an HLS playlist or a DASH MPD and shows its renditions, their languages, segments \
             and estimated bytes: those of byte ranges where the manifest has them, bit rate times \
             duration where it has not. Of a URL the playlists that it names are read as well, and the \
-            segment indexes of its files. Of a FILE nothing is asked of anybody: --base says where \
-            it would be served. A choice of tracks shows what of the title it comes to.
+            segment indexes of its files. For a FILE no request is made: --base is the URL that \
+            it would have. A choice of tracks shows that part of the title.
 
             With --segments every segment is listed, in the order of fetching: URL, byte range, \
             duration, role and rendition.
@@ -119,7 +120,7 @@ enum InspectCommand {
             if operand != "-", access(operand, R_OK) != 0 { throw unreadable(operand) }
             throw UsageError(
                 "--base is missing",
-                hint: "A FILE does not say what its references resolve against.")
+                hint: "A FILE has no URL that its references resolve against.")
         }
         var transfer = TransferEngine.Options()
         transfer.loops = 1

@@ -128,7 +128,7 @@ struct MediaCheck: Sendable {
 
     private func verdict(on asset: AssetStatus, at site: String) async -> MediaProbe.Verdict? {
         guard let path = asset.path else {
-            return .unchecked("the coordinator does not say where it lies")
+            return .unchecked("the coordinator does not report its path")
         }
         guard MediaProbe.isMedia(asset.kind, path: path) else { return nil }
         do {
