@@ -322,7 +322,8 @@ private final class EndedLookup: HostLookup {
         let metadata = FixedLookup(hosts: ["meta.example": ["169.254.169.254"]])
         let message = try await refusal(
             scenario([("http://meta.example/a", .file)]), lookup: metadata)
-        #expect(message.contains("meta.example is 169.254.169.254, which may not be connected to"))
+        #expect(message.contains("meta.example is 169.254.169.254, which is link-local"))
+        #expect(!message.contains("--allow-addresses"), "\(message)")
     }
 
     /// Each lookup may take a resolver's time.

@@ -246,7 +246,7 @@ import Testing
         }
         let other = try start(["-o", "-", origin.url("/g")])
         #expect(try await other.wait() == .exited(2))
-        #expect(other.errors.contains("cannot begin again"))
+        #expect(other.errors.contains("cannot restart"))
         #expect(Array(other.output.utf8) == Array(body[..<Self.cut]))
     }
 
