@@ -18,4 +18,6 @@ struct HeldJob {
     var originIsGivenUp = false
     /// It stands in the lane of a mirror, its own origin being left alone.
     var isAtMirrors = false
+    /// It reads the manifest of a title, whose segments are known, for fresh URLs.
+    var isRenewal = false
 }

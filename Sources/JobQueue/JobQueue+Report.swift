@@ -143,7 +143,9 @@ extension JobQueue {
             }
             var held = try await Self.held(
                 ordered.map(\.job), ordered.map(\.lease), worker, connection)
-            var plan = ReportPlan(mostAttemptsAtMirrors: self.settings.mostAttemptsAtMirrors)
+            var plan = ReportPlan(
+                mostAttemptsAtMirrors: self.settings.mostAttemptsAtMirrors,
+                refusals: try await self.refusals(of: results, held, connection))
             var verdicts: [JobID: ReportAnswer.Verdict] = [:]
             for result in results {
                 guard let job = held.removeValue(forKey: result.job) else { continue }
@@ -181,7 +183,8 @@ extension JobQueue {
                 segment: try row.optionalInt64(4), parent: try row.optionalInt64(6),
                 partBytes: try row.optionalInt64(7),
                 wholeAttempt: try row.optionalInt64(8).map { Int($0) },
-                originIsGivenUp: try row.bool(10), isAtMirrors: try row.bool(11))
+                originIsGivenUp: try row.bool(10), isAtMirrors: try row.bool(11),
+                isRenewal: try row.bool(12))
             held[job.id] = job
         }
         return held
@@ -220,10 +223,12 @@ extension JobQueue {
                     .doubleArray(retried.seconds), .int64Array(retried.attempts),
                     .boolArray(retried.counts), .optionalTextArray(retried.codes),
                     .optionalTextArray(retried.messages), .boolArray(retried.awaitOwnOrigins),
-                    .boolArray(retried.isolate),
+                    .boolArray(retried.isolate), .optionalTextArray(retried.refusedCodes),
+                    .optionalTextArray(retried.refusedMessages),
                 ])
             wakes = retried.seconds.contains { $0 <= 0 }
         }
+        if !plan.renewals.isEmpty { try await Self.queue(plan.renewals, connection) }
         if !plan.origins.isEmpty { try await book(plan.origins, connection) }
         for step in plan.steps {
             if try await carryOut(step, connection) { wakes = true }
@@ -237,6 +242,10 @@ extension JobQueue {
         _ step: ReportPlan.Step, _ connection: PostgresConnection
     ) async throws -> Bool {
         switch step {
+        case .resolved(let job, _) where job.isRenewal:
+            return try await endRenewal(job, nil, connection)
+        case .resolveFailed(let job, let failure) where job.isRenewal:
+            return try await endRenewal(job, failure, connection)
         case .resolved(let job, let segments):
             return try await resolved(job, segments: segments, connection)
         case .resolveFailed(let job, let failure):
@@ -249,11 +258,7 @@ extension JobQueue {
                 SQL.partDone, [.int(whole), .text(stated), .int(bytes)]
             ).affectedRowCount > 0
         case .partFailed(let whole, let asset, let failure):
-            let first = try await !connection.query(
-                SQL.partFailed, [.int(whole)]
-            ).rows.isEmpty
-            guard first else { return false }
-            try await settleAsset(asset, failure, verifiesFailed: 1, connection)
+            try await failPart(of: whole, asset, failure, connection)
             return false
         case .reset(let whole, let seconds, let counts, let isDivisible):
             // The job that reports it is one of them, so this runs twice at least.
@@ -292,6 +297,15 @@ extension JobQueue {
                 ])
             return false
         }
+    }
+
+    /// Fails a file in parts, unless another part of it has.
+    func failPart(
+        of whole: Int64, _ asset: Int64, _ failure: Failure, _ connection: PostgresConnection
+    ) async throws {
+        let first = try await !connection.query(SQL.partFailed, [.int(whole)]).rows.isEmpty
+        guard first else { return }
+        try await settleAsset(asset, failure, verifiesFailed: 1, connection)
     }
 
     func settleAsset(

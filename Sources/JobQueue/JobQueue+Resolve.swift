@@ -18,6 +18,10 @@ extension JobQueue {
                 return .stale
             }
             guard job.kind == .resolve else { return .rejected }
+            guard !job.isRenewal else {
+                try await self.renew(batch.segments, origins, of: job.asset, connection)
+                return .accepted
+            }
             let ordinals = batch.segments.map(\.ordinal)
             guard let first = ordinals.min(), let last = ordinals.max() else { return .accepted }
             // The job is locked: nobody else lists segments of its asset.
@@ -87,13 +91,20 @@ extension JobQueue {
         _ segments: [ResolvedSegment], _ origins: [String], into asset: Int64,
         _ connection: PostgresConnection
     ) async throws {
+        try await stage(segments, origins, connection)
+        _ = try await connection.query(SQL.segmentsMerge, [.int(asset)])
+        _ = try await connection.query(SQL.segmentsMirrors, [.int(asset)])
+    }
+
+    /// Puts segments where statements find them, and makes the origins that they name.
+    static func stage(
+        _ segments: [ResolvedSegment], _ origins: [String], _ connection: PostgresConnection
+    ) async throws {
         _ = try await connection.simple(SQL.segmentsStage)
         try await connection.copyIn(
             SQL.segmentsStageCopy,
             rows: zip(segments, origins).lazy.map { columns(of: $0) + [.text($1)] })
         _ = try await connection.query(SQL.originsFromSegments, [])
-        _ = try await connection.query(SQL.segmentsMerge, [.int(asset)])
-        _ = try await connection.query(SQL.segmentsMirrors, [.int(asset)])
     }
 
     private static func columns(of segment: ResolvedSegment) -> [PostgresValue] {

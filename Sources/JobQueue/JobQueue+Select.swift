@@ -238,6 +238,7 @@ extension JobQueue {
             ).only().int64("sums_failed") > 0
         // One that was named anew since starts from nothing.
         _ = try await connection.query(SQL.startForget, both)
+        _ = try await connection.query(SQL.startRenew, both)
         let interrupted = try await connection.query(SQL.assetsInterrupted, both).rows.map {
             try $0.int64("id")
         }

@@ -20,6 +20,9 @@ package final class JobQueue: Sendable {
         package var retentionDays: Int?
         /// Attempts at a file while its own origin is left alone, after which a failure of its mirrors ends it.
         package var mostAttemptsAtMirrors = 8
+        /// A URL that is refused so soon after it was read from its manifest has not expired, unless it says so, in
+        /// seconds.
+        package var freshURLSeconds = 5.0
         /// How long a statement may take that works on a whole catalog, of ten million assets say.
         package var catalogStatementSeconds = 3_600.0
         /// Origins with a row at most that no list names.

@@ -54,6 +54,7 @@ package enum Migrations {
         Step(39, PackageResources.migration_0039_up_sql, PackageResources.migration_0039_down_sql),
         Step(40, PackageResources.migration_0040_up_sql, PackageResources.migration_0040_down_sql),
         Step(42, PackageResources.migration_0042_up_sql, PackageResources.migration_0042_down_sql),
+        Step(43, PackageResources.migration_0043_up_sql, PackageResources.migration_0043_down_sql),
     ]
 
     /// Less than a statement may take.

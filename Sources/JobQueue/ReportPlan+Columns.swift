@@ -32,12 +32,17 @@ extension ReportPlan {
         var awaitOwnOrigins: [Bool] = []
         /// Whether they are to be tried alone from now on.
         var isolate: [Bool] = []
+        /// What was answered to those that wait for a fresh URL.
+        var refusedCodes: [String?] = []
+        var refusedMessages: [String?] = []
 
         mutating func add(
             _ job: Int64, of lane: Int64, seconds: Double, attempts: Int64, counts: Bool = true,
             waitingFor failure: Failure? = nil, awaitsOwnOrigin: Bool = false,
-            isolates: Bool = false
+            isolates: Bool = false, awaitsURL refused: Failure? = nil
         ) {
+            refusedCodes.append(refused?.code.rawValue)
+            refusedMessages.append(refused?.message)
             isolate.append(isolates)
             awaitOwnOrigins.append(awaitsOwnOrigin)
             lanes.append(lane)

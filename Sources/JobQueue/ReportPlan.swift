@@ -24,12 +24,18 @@ struct ReportPlan {
     var refreshes = Refreshes()
     var origins = Origins()
     var siteFailures = SiteFailures()
+    var renewals = Renewals()
+    /// What is known of the URLs that were refused.
+    let refusals: [JobID: Refusal]
     var steps: [Step] = []
     /// Files that are fetched anew: once, whatever the number of their parts that ask for it.
     private var resets: Set<Int64> = []
     private let mostAttemptsAtMirrors: Int
 
-    init(mostAttemptsAtMirrors: Int) { self.mostAttemptsAtMirrors = mostAttemptsAtMirrors }
+    init(mostAttemptsAtMirrors: Int, refusals: [JobID: Refusal] = [:]) {
+        self.mostAttemptsAtMirrors = mostAttemptsAtMirrors
+        self.refusals = refusals
+    }
 
     /// Files one result; false when it makes no sense for its job and is rejected.
     ///
@@ -48,7 +54,8 @@ struct ReportPlan {
             guard let failure = report.failure else { return false }
             fail(
                 job, Failure(failure.code, cleaned(failure.message)),
-                retryAfter: report.retryAfterSeconds, origins: report.origins, delay: delay)
+                retryAfter: report.retryAfterSeconds, origins: report.origins,
+                refused: report.refused, delay: delay)
             return true
         case .done:
             guard finish(job, report) else { return false }
@@ -127,10 +134,13 @@ struct ReportPlan {
 
     /// Decides between another try and the end, by the failure table.
     ///
-    /// - Parameter outcomes: whose doing it is; nil for the job's own origin's.
+    /// - Parameters:
+    ///   - outcomes: whose doing it is; nil for the job's own origin's.
+    ///   - refused: the digest of the URL that was refused; nil where it is not known.
     mutating func fail(
         _ job: HeldJob, _ failure: Failure, retryAfter: Double?,
-        origins outcomes: [OriginOutcome]? = nil, delay: (Int, Double?) -> Double
+        origins outcomes: [OriginOutcome]? = nil, refused: String? = nil,
+        delay: (Int, Double?) -> Double
     ) {
         let wait = delay(job.attempt, retryAfter)
         if let outcomes {
@@ -142,6 +152,12 @@ struct ReportPlan {
         } else if job.kind != .switchOver {
             // A switch asks nothing of the origin in whose lane it still is.
             origins.failed(job.lane, nil, failure.code, retryAfter: retryAfter)
+        }
+        // Of several results of a job another one may be the refusal.
+        if failure.code.mayBeExpiredSignature, let refusal = refusals[job.id],
+            decide(refusal, of: job, failure, isOfFormerURL: refusal.isFormer(refused))
+        {
+            return
         }
         switch Self.policy(of: failure.code, for: job.kind) {
         case .siteFault:
@@ -178,6 +194,33 @@ struct ReportPlan {
         case .never:
             awaitOwnOrigin(job, failure)
         }
+    }
+
+    /// Lets what was refused for an expired signature have a fresh URL; false where that cannot help, or was tried.
+    private mutating func decide(
+        _ refusal: Refusal, of job: HeldJob, _ failure: Failure, isOfFormerURL: Bool
+    ) -> Bool {
+        let course = refusal.course(
+            isOfFormerURL: isOfFormerURL, isTriedOut: job.attempt >= Refusal.mostAttempts,
+            isRenewing: renewals.contains(refusal.asset))
+        switch course {
+        case .end: return false
+        case .again:
+            retry(job, seconds: 0, attempts: job.attempt, counts: true)
+        case .submitAgain:
+            giveUp(
+                job,
+                Failure(
+                    "origin.signatureExpired",
+                    "\(failure.message.prefix(400)); its URL is signed: submit the list again with a fresh one"
+                ))
+        case .await(let renewals):
+            if let renewals { self.renewals.add(refusal, renewals) }
+            retried.add(
+                job.id.rawValue, of: job.lane, seconds: 0, attempts: Int64(job.attempt),
+                awaitsURL: failure)
+        }
+        return true
     }
 
     /// Lets a job that a worker died with be tried alone, and holds it for an operator after a second death, whatever

@@ -25,6 +25,12 @@ extension FailureCode {
         }
     }
 
+    /// What CDNs and object stores answer to a URL whose signature has expired, to others as well.
+    package var mayBeExpiredSignature: Bool {
+        ["origin.http.400", "origin.http.401", "origin.http.403", "origin.http.410"]
+            .contains(rawValue)
+    }
+
     /// The origin promises ranges and serves none, or others: its file is to be fetched in one.
     package var speaksAgainstRanges: Bool {
         ["origin.rangeIgnored", "origin.rangeMismatch"].contains(rawValue)
@@ -104,6 +110,10 @@ extension FailureCode {
         row(
             216, "origin.addressForbidden", .never,
             "Use an address of the origin that routers forward; this one is never requested."),
+        row(
+            217, "origin.signatureExpired", .attempts(6),
+            "A title's manifest is read again for fresh URLs. Where its own URL, or a file's, has expired, "
+                + "submit the list again with fresh ones; what is stored stays."),
         row(240, "origin.http.400", .never, "The origin refuses the request; check the URL."),
         row(241, "origin.http.401", .never, "The origin wants credentials."),
         row(242, "origin.http.403", .never, "The origin refuses; a signed URL may have run out."),

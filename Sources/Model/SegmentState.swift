@@ -1,7 +1,7 @@
 /// What the cluster knows of a segment.
 package enum SegmentState: String, Codable, CaseIterable, Sendable {
     /// To be fetched; a job stands for it while its asset is under way.
-    /// Can move to leased, cancelled.
+    /// Can move to leased, failed, cancelled.
     case waiting
     /// A lease holds its job. Can move to waiting, done, failed, split, cancelled.
     case leased
@@ -40,7 +40,8 @@ extension SegmentState {
     package static let machine = StateMachine<SegmentState, SegmentEvent>(
         name: "segment", initial: .waiting,
         table: [
-            .waiting: [.lease: .leased, .cancel: .cancelled],
+            // Failed: it waited for a fresh URL, and there is none.
+            .waiting: [.lease: .leased, .giveUp: .failed, .cancel: .cancelled],
             .leased: [
                 .store: .done, .retry: .waiting, .giveUp: .failed, .release: .waiting,
                 .divide: .split, .cancel: .cancelled,

@@ -32,6 +32,16 @@ package enum SignedPatterns {
         return "\(start)(?:\(any(names))\(value)|\(shortTime)|\(prefixed)\(value)|\(fields))\(end)"
     }
 
+    /// All that is left out of keys, in whatever company: of two URLs of one key the rest is what may differ otherwise.
+    package static var secret: String {
+        let names =
+            SignedNames.proofs + SignedNames.companions + SignedNames.times + SignedNames.tokens
+            + SignedNames.content + SignedNames.azure
+        let prefixed =
+            "(?!\(any(SignedNames.choosing))(?:[=&;]|$))\(any(SignedNames.prefixes))[^=&;]+"
+        return "\(start)(?:\(any(names))\(value)|\(shortTime)|\(prefixed)\(value)|\(fields))\(end)"
+    }
+
     /// A part of a path that is a signature, or a token as well, behind its separator.
     package static func path(withTokens: Bool) -> String {
         let names = SignedNames.proofs + (withTokens ? SignedNames.tokens : [])

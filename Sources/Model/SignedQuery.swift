@@ -24,6 +24,13 @@ package enum SignedQuery {
         }
     }
 
+    /// Whether a URL carries a signature or a token, which may expire.
+    package static func isSigned(url: [UInt8]) -> Bool {
+        let end = url.firstIndex(of: UInt8(ascii: "?")) ?? url.count
+        return SignedPath.replacingTokens(url[..<end], with: SignedPath.mark) != nil
+            || withoutSecrets(url[end...].dropFirst()) != nil
+    }
+
     /// `text`, a key, without what in it may be a secret: a query, and tokens in its path.
     package static func redacted(key text: String) -> String {
         let bytes = Array(text.utf8)

@@ -236,6 +236,8 @@ package struct JobReport: Codable, Sendable {
     package var refreshed: RefreshOutcome?
     /// failed: why.
     package var failure: Failure?
+    /// failed: of a URL that was refused, `urlDigest` of it; nil where it is not known.
+    package var refused: String?
     /// failed: not to be tried again before so many seconds, by an origin's Retry-After; returned: not to be leased
     /// again before, a minute at most.
     package var retryAfterSeconds: Double?

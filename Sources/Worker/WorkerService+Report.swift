@@ -1,4 +1,5 @@
 import CoordinatorClient
+import Digest
 import FoundationEssentials
 import Model
 import Runtime
@@ -34,6 +35,9 @@ extension WorkerService {
         report.failure = failure
         report.retryAfterSeconds = retryAfter
         report.origins = origins
+        if failure.code.mayBeExpiredSignature, SignedQuery.isSigned(url: Array(job.url.utf8)) {
+            report.refused = SHA256Digest(hashing: Array(job.url.utf8)).description
+        }
         if let origins { suspect(origins.map(\.origin)) }
         held.downloaded(job.id, lease)
         reports.push(report)

@@ -75,8 +75,11 @@ extension WorkerService {
         if let split, let assembly = split.assembly {
             return PartialIdentity(assembly: assembly, offset: 0, length: split.partBytes)
         }
+        // With a fresh signature it is the same object.
+        let url = SignedQuery.unsigned(Array(job.url.utf8))
         return PartialIdentity(
-            url: job.url, key: job.key, cluster: cluster.withLock(\.self),
+            url: String(decoding: url, as: UTF8.self), key: job.key,
+            cluster: cluster.withLock(\.self),
             asset: job.role == .file ? job.asset : nil)
     }
 

@@ -30,7 +30,8 @@ import Testing
             "retry", SQL.jobsRetry,
             [
                 .int64Array([]), .int64Array([]), .doubleArray([]), .int64Array([]), .boolArray([]),
-                .textArray([]), .textArray([]), .boolArray([]), .boolArray([]),
+                .textArray([]), .textArray([]), .boolArray([]), .boolArray([]), .textArray([]),
+                .textArray([]),
             ]
         ),
         ("sums", SQL.settleSums, [.int64Array([]), .int64Array([]), .int64Array([])]),

@@ -105,7 +105,7 @@ import Testing
             var asset = try cluster.file(Self.path + "?sig=1")
             asset.name = "film"
             let first = try await cluster.run([asset])
-            #expect(first["film"]?.failure?.code == "origin.http.403")
+            #expect(first["film"]?.failure?.code == "origin.signatureExpired")
             asset = try cluster.file(Self.path + "?sig=2")
             asset.name = "film"
             let second = try await cluster.run([asset])

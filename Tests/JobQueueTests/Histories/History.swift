@@ -130,7 +130,8 @@ enum History {
                 let ticket = Ticket(lease: lease, work: one.work)
                 if one.work.kind == .resolve {
                     let segments = (0..<2).map {
-                        HistoryGenerator.segment(one.work, $0, version: 0, folder: 0)
+                        HistoryGenerator.segment(
+                            one.work, $0, version: 0, folder: 0, signature: 9)
                     }
                     try await run(.addSegments(worker: 0, ticket, segments), &runner)
                 }

@@ -48,6 +48,7 @@ struct HistoryCluster: Sendable {
                 leaseSeconds: 3_600, retry: RetryPolicy(baseSeconds: 1e-9, capSeconds: 1e-9))
             // What is moved to a mirror ends as it would have with its own origin.
             settings.mostAttemptsAtMirrors = 0
+            settings.freshURLSeconds = 86_400
             return JobQueue(pool: $0, settings: settings, random: SeededRandom(seed: 1))
         }
         self.loop = loop

@@ -27,7 +27,10 @@ struct HistoryDatabase: Sendable {
     /// Lets delays and cooldowns be over, and sites be mended.
     func makeDue() async throws {
         try await pool.query(
-            "UPDATE delayed_job SET available_at = now() WHERE available_at > now()")
+            """
+            UPDATE delayed_job SET available_at = now()
+            WHERE available_at > now() AND refused_code IS NULL
+            """)
         try await pool.query("UPDATE origin SET cooldown_until = NULL WHERE cooldown_until > now()")
         try await pool.query("UPDATE site SET fault_code = NULL")
     }
@@ -37,7 +40,7 @@ struct HistoryDatabase: Sendable {
         try await pool.query(
             """
             UPDATE delayed_job SET available_at = now() + interval '1 day'
-            WHERE available_at > now()
+            WHERE available_at > now() AND refused_code IS NULL
             """)
     }
 
@@ -122,6 +125,13 @@ struct HistoryDatabase: Sendable {
             UNION ALL
             SELECT 'job ' || j.id || ' is in no lane' FROM job j
             WHERE NOT EXISTS (SELECT FROM lane WHERE id = j.lane_id)
+            UNION ALL
+            SELECT a.name || ' waits for fresh URLs, and nothing reads its manifest'
+            FROM delayed_job d JOIN asset a ON a.id = d.asset_id
+            WHERE d.refused_code IS NOT NULL AND NOT (a.renewing AND (
+                EXISTS (SELECT FROM job WHERE kind = 'resolve' AND asset_id = a.id)
+                OR EXISTS (SELECT FROM delayed_job
+                           WHERE kind = 'resolve' AND asset_id = a.id)))
             UNION ALL
             SELECT 'asset ' || a.name || ' is completed without ' || s.key FROM asset a
             JOIN segment s ON s.asset_id = a.id

@@ -195,7 +195,7 @@ struct HistoryGenerator {
         let named = Self.names.shuffled(using: &random)
             .prefix(Int.random(in: 1...Self.names.count, using: &random))
         let specs = named.map { name in
-            spec(catalog, name, variant: chance(0.85) ? 0 : Int.random(in: 1...3, using: &random))
+            spec(catalog, name, variant: chance(0.8) ? 0 : Int.random(in: 1...5, using: &random))
         }
         let step = Step.add(
             catalog, generation: chance(0.9) ? opened : max(1, opened - 1), Array(specs))
@@ -222,6 +222,7 @@ struct HistoryGenerator {
         case (1, true): spec.sha256 = String(repeating: "a", count: 64)
         case (2, true): spec.bytes = 77
         case (1...2, false): spec.url += "?v=\(variant)"
+        case (4...5, _): spec.url += "?Signature=\(variant)"
         default: break
         }
         return spec
@@ -322,18 +323,23 @@ struct HistoryGenerator {
 
     private mutating func segments(of work: Work) -> [SegmentSpec] {
         let version = chance(0.85) ? 0 : 1
+        let signature = chance(0.2) ? 0 : Int.random(in: 1...5, using: &random)
         let count = Int.random(in: 1...3, using: &random)
         let first = chance(0.2) ? 1 : 0
         let folder = (Int(work.name.dropFirst()) ?? 0) % 2
         return (first..<(first + count)).map { index in
-            Self.segment(work, index, version: version, folder: folder)
+            Self.segment(work, index, version: version, folder: folder, signature: signature)
         }
     }
 
-    static func segment(_ work: Work, _ index: Int, version: Int, folder: Int) -> SegmentSpec {
+    /// - Parameter signature: of its URL; 0 for none.
+    static func segment(
+        _ work: Work, _ index: Int, version: Int, folder: Int, signature: Int
+    ) -> SegmentSpec {
         SegmentSpec(
             ordinal: index,
-            url: "http://o\(index % 2).test/c\(work.catalog)/\(work.name)/v\(version)/\(index).ts",
+            url: "http://o\(index % 2).test/c\(work.catalog)/\(work.name)/v\(version)/\(index).ts"
+                + (signature == 0 ? "" : "?Signature=\(signature)"),
             key: "c\(work.catalog)/d\(folder)/\(work.name)/\(index).ts")
     }
 
@@ -374,6 +380,10 @@ struct HistoryGenerator {
     }
 
     private mutating func failure(of work: Work) -> FailureCode {
+        // Only titles: what mirrors refuse says nothing of a file's own URL.
+        if [.fetch, .resolve].contains(work.kind), work.name.hasPrefix("t"), chance(0.4) {
+            return "origin.http.403"
+        }
         let common: [FailureCode] = [
             "origin.http.502", "origin.http.404", "storage.full", "storage.noRoom",
             "origin.http.429",

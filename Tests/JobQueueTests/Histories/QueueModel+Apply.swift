@@ -60,7 +60,8 @@ extension QueueModel {
         var permitted: [Granted] = []
         var sites: [Work: Int] = [:]
         var mustGive = false
-        for (work, job) in jobs where job.hold == nil && !job.isDelayed {
+        for (work, job) in jobs
+        where job.hold == nil && !job.isDelayed && job.awaitsURL == nil {
             let site = site(of: work)
             let isCooling = origin(of: work).map(coolingOrigins.contains) ?? false
             // A verification asks nothing of the origin; whether it waits all the same is not said. Nor is what
@@ -153,10 +154,19 @@ extension QueueModel {
     ) -> Answer {
         guard let work = held(ticket, by: worker) else { return .verdicts([.stale]) }
         guard work.kind == .resolve, let key = work.asset else { return .verdicts([.rejected]) }
+        if self[key]?.isRenewing == true {
+            renew(specs, of: key)
+            return .verdicts([.accepted])
+        }
         for spec in specs where self[key]?.segments[spec.ordinal]?.spec != spec {
-            // One that is listed otherwise than before starts from nothing.
-            self[key]?.segments[spec.ordinal, default: Segment(spec: spec)].whole = Piece()
+            // One that is listed otherwise than before starts from nothing; a signature is no other one.
+            let former = self[key]?.segments[spec.ordinal]
+            let isSame = former.map { objectOf($0.spec.url) == objectOf(spec.url) } ?? false
+            if !isSame {
+                self[key]?.segments[spec.ordinal, default: Segment(spec: spec)].whole = Piece()
+            }
             self[key]?.segments[spec.ordinal]?.spec = spec
+            self[key]?.segments[spec.ordinal]?.isFresh = false
         }
         return .verdicts([.accepted])
     }

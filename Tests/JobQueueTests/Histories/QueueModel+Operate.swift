@@ -175,6 +175,7 @@ extension QueueModel {
             guard let asset = self[key] else { continue }
             let isNamed = asset.generation == catalog.generation
             self[key]?.isCounted = isNamed
+            if isNamed { renewURL(key) }
             guard isNamed, failed.contains(name) || [.new, .interrupted].contains(asset.state)
             else { continue }
             startAsset(key)

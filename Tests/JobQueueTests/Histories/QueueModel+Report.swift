@@ -25,6 +25,10 @@ extension QueueModel {
 
         var ended: [Ended] = []
         var retried: [(work: Work, refund: Int, isDelayed: Bool)] = []
+        /// Those of them that wait for fresh URLs.
+        var awaiting: [Work: FailureCode] = [:]
+        /// Titles whose manifests are read for these.
+        var renewals: [AssetKey: (inARow: Int, stored: Int)] = [:]
         var returned: [Work] = []
         var rare: [Rare] = []
         var faultySites: Set<Int> = []
@@ -38,6 +42,7 @@ extension QueueModel {
             let attempt = model.jobs[work]?.attempt ?? 0
             let isAsked = (retryAfter ?? 0) > 0
             if isAsked { rare.append(.cooldown(work)) }
+            if code.mayBeExpiredSignature, refuse(work, code, attempt, in: model) { return }
             switch Self.policy(of: code, for: work.kind) {
             case .siteFault:
                 retried.append((work, 1, true))
@@ -85,7 +90,7 @@ extension QueueModel {
             }
         }
 
-        private mutating func giveUp(_ work: Work, _ code: FailureCode) {
+        mutating func giveUp(_ work: Work, _ code: FailureCode) {
             switch work.kind {
             case .resolve: rare.append(.resolveFailed(work, code))
             case .verify: rare.append(.verifyFailed(work, code))
@@ -176,6 +181,10 @@ extension QueueModel {
             }
         }
         for work in plan.withoutRoom { jobs[work]?.waitsForRoom = true }
+        for (work, code) in plan.awaiting { jobs[work]?.awaitsURL = code }
+        for (key, renewals) in plan.renewals {
+            beginRenewal(of: key, renewals.inARow, renewals.stored)
+        }
         faultySites.formUnion(plan.faultySites)
         for work in plan.returned { wait(work, refund: 1, isDelayed: false) }
         for step in plan.rare {
@@ -196,6 +205,8 @@ extension QueueModel {
 
     private mutating func carryOut(_ step: Plan.Rare) -> Bool {
         switch step {
+        case .resolved(let work, _) where isRenewal(work): endRenewal(work, nil)
+        case .resolveFailed(let work, let code) where isRenewal(work): endRenewal(work, code)
         case .resolved(let work, let count): return resolve(work, count)
         case .resolveFailed(let work, let code):
             jobs[work] = nil

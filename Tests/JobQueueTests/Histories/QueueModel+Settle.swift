@@ -31,7 +31,7 @@ extension QueueModel {
         }
     }
 
-    private mutating func recount(_ key: AssetKey) {
+    mutating func recount(_ key: AssetKey) {
         if let state = self[key]?.stateByCounts { self[key]?.state = state }
     }
 
@@ -50,6 +50,7 @@ extension QueueModel {
         asset.isResolved = true
         asset.isTallied = true
         asset.adoptedBytes = 0
+        asset.forgetRenewals()
         self[key] = asset
         return true
     }
@@ -78,7 +79,9 @@ extension QueueModel {
         guard var asset = self[key], let assembly = asset.segments[ordinal]?.assembly else {
             return
         }
-        for work in jobs(of: key) where work.ordinal == ordinal { jobs[work] = nil }
+        for work in jobs(of: key) where work.ordinal == ordinal && work.kind != .resolve {
+            jobs[work] = nil
+        }
         asset.segments[ordinal]?.assembly = nil
         asset.segments[ordinal]?.whole.tally = nil
         asset.adoptedBytes = min(asset.adoptedBytes, asset.bytes)
@@ -88,7 +91,9 @@ extension QueueModel {
         asset.state = .inProgress
         self[key] = asset
         jobs[.fetch(key, ordinal)] = newJob(
-            of: key, attempt: assembly.attempt, isDelayed: isDelayed)
+            of: key, attempt: assembly.attempt, isDelayed: isDelayed && !asset.isRenewing)
+        // Or the manifest would still be read when the title has ended.
+        if asset.isRenewing { jobs[.fetch(key, ordinal)]?.awaitsURL = "content.changed" }
     }
 
     mutating func verified(_ work: Work, _ result: Result) {

@@ -26,7 +26,10 @@ extension QueueModel {
                 catalog.assets[spec.name]
                 ?? Asset(spec: spec, directory: spec.directory, generation: generation)
             // Once redefined, it stays so until it is started.
-            asset.isRedefined = asset.isRedefined || asset.spec != spec
+            var sameObject = spec
+            if objectOf(spec.url) == objectOf(asset.spec.url) { sameObject.url = asset.spec.url }
+            asset.isRedefined = asset.isRedefined || asset.spec != sameObject
+            asset.hasOtherURL = asset.hasOtherURL || asset.spec.url != spec.url
             asset.spec = spec
             asset.generation = generation
             catalogs[number]?.assets[spec.name] = asset
@@ -69,7 +72,10 @@ extension QueueModel {
             forget(key, before: generation)
             let isNamed = self[key]?.generation == generation
             self[key]?.isCounted = isNamed
-            if isNamed { startAsset(key) }
+            if isNamed {
+                renewURL(key)
+                startAsset(key)
+            }
         }
         beginTotals(number, generation, ended)
         return .nothing
@@ -101,6 +107,18 @@ extension QueueModel {
         self[key] = asset
     }
 
+    /// One that was named with another signature has it from its start on.
+    mutating func renewURL(_ key: AssetKey) {
+        guard var asset = self[key], asset.hasOtherURL else { return }
+        asset.hasOtherURL = false
+        if asset.spec.kind == .file {
+            asset.segments[0]?.spec.url = asset.spec.url
+        } else if asset.state == .new || asset.state.isSettled && asset.state != .completed {
+            asset.isResolved = false
+        }
+        self[key] = asset
+    }
+
     /// Gives an asset that is not under way jobs for what it lacks. One that lacks nothing is
     /// checked, file by file.
     mutating func startAsset(_ key: AssetKey) {
@@ -123,6 +141,7 @@ extension QueueModel {
         guard asset.isResolved else {
             asset.state = .resolving
             asset.adoptedBytes = 0
+            asset.forgetRenewals()
             jobs[.resolve(key)] = newJob(of: key)
             self[key] = asset
             return
@@ -141,6 +160,7 @@ extension QueueModel {
         }
         asset.state = asset.state == .new ? .ready : .inProgress
         asset.adoptedBytes = asset.bytes
+        asset.forgetRenewals()
         self[key] = asset
     }
 

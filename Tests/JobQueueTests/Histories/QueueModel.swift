@@ -25,6 +25,8 @@ struct QueueModel: Equatable, Sendable {
         /// That is why, when it is delayed.
         var waitsForRoom = false
         var hold: Ticket?
+        /// It waits for a fresh URL; what its origin answered to the last one.
+        var awaitsURL: FailureCode?
         /// Of the lane that it is in; nil for its catalog's.
         var priority: Int?
     }
@@ -62,6 +64,13 @@ struct QueueModel: Equatable, Sendable {
         var generation: Int
         var state = AssetState.new
         var isRedefined = false
+        /// Named again with another signature, and not started since.
+        var hasOtherURL = false
+        /// Its manifest is read again for fresh URLs.
+        var isRenewing = false
+        /// How often in a row without a segment stored since, and how many were stored then.
+        var renewals = 0
+        var renewedDone = 0
         /// Its manifest was read.
         var isResolved = false
         /// Part of the submission that was started last.
@@ -89,6 +98,8 @@ struct QueueModel: Equatable, Sendable {
 
     struct Segment: Equatable, Sendable {
         var spec: SegmentSpec
+        /// Its manifest, read again, has listed it.
+        var isFresh = false
         var whole = Piece()
         /// While, and after, it is fetched in parts.
         var assembly: Assembly?

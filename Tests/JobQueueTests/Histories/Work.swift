@@ -110,6 +110,13 @@ struct SegmentSpec: Hashable, Sendable {
     }
 }
 
+/// What names the object of a URL: the URL without its signature.
+func objectOf(_ url: String) -> String {
+    String(url.split(separator: "?Signature=", omittingEmptySubsequences: false)[0])
+}
+
+func isSigned(_ url: String) -> Bool { objectOf(url) != url }
+
 /// Scheme and authority of a URL.
 func originOf(_ url: String) -> String {
     url.split(separator: "/").prefix(2).joined(separator: "//")

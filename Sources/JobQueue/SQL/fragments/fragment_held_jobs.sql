@@ -2,7 +2,8 @@ SELECT h.id, h.kind, h.attempt + 1 AS attempt, h.asset_id, h.segment_id, h.lane_
        CASE WHEN h.kind = 'fetch' THEN h.whole_id END AS parent_id, s.range_length,
        y.attempt AS whole_attempt, h.kind = 'fetch' AND s.id IS NULL AS is_unseen,
        o.breaker = 'failing' AS is_given_up,
-       h.whole_id IS NULL AND coalesce(s.origin_id <> l.origin_id, false) AS is_at_mirrors
+       h.whole_id IS NULL AND coalesce(s.origin_id <> l.origin_id, false) AS is_at_mirrors,
+       h.kind = 'resolve' AND coalesce((SELECT renewing FROM asset WHERE id = h.asset_id), false) AS is_renewal
 FROM held h
 JOIN lane l ON l.id = h.lane_id
 JOIN origin o ON o.id = l.origin_id

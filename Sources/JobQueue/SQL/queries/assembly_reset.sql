@@ -1,6 +1,6 @@
 -- $1 segment of the whole file, $2 seconds to wait, $3 the tries that do not count, $4 whether it is not to
 -- be divided again. Its parts do not belong to one version of the object, or cannot be had: they go, and
--- the file is fetched from its start again.
+-- the file is fetched from its start again: when its title's manifest has been read, where that is read for fresh URLs.
 WITH whole AS (
     UPDATE segment s SET is_whole = CASE WHEN $4::bool THEN true ELSE s.is_whole END,
         former_assembly = y.id
@@ -32,14 +32,18 @@ WITH whole AS (
         retries = a.retries + 1, state = 'inProgress', changed_at = now()
     FROM counts t, segment s, asset b
     WHERE s.id = $1::bigint AND a.id = s.asset_id AND b.id = a.id AND t.fewer IS NOT NULL
-    RETURNING a.id, a.catalog_id, coalesce(a.priority, -1) AS priority, s.origin_id, t.attempt,
+    RETURNING a.id, a.catalog_id, coalesce(a.priority, -1) AS priority, s.origin_id, a.renewing,
+              t.attempt,
               t.fewer, t.done, t.failed, t.bytes,
               b.adopted_bytes - a.adopted_bytes AS adopted_bytes
 ), queued AS (
     INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
-                             segment_id, kind, attempt, available_at)
+                             segment_id, kind, attempt, available_at, refused_code,
+                             refused_message)
     SELECT c.queue_id, c.id, n.origin_id, 1, n.priority, n.id, $1::bigint, 'fetch', n.attempt - $3::smallint,
-           now() + make_interval(secs => $2::float8)
+           CASE WHEN n.renewing THEN 'infinity' ELSE now() + make_interval(secs => $2::float8) END,
+           -- Whatever comes of that, it is released then.
+           CASE WHEN n.renewing THEN 'content.changed' END, NULL
     FROM counted n JOIN catalog c ON c.id = n.catalog_id
 )
 INSERT INTO tally (catalog_id, segments, segments_done, segments_failed, bytes, adopted_bytes,

@@ -14,6 +14,7 @@ WITH merged AS (
         origin_id = excluded.origin_id,
         url = excluded.url,
         kind = excluded.kind,
+        url_changed = a.url_changed OR a.url <> excluded.url,
         key = excluded.key,
         expected_bytes = excluded.expected_bytes,
         expected_sha256 = excluded.expected_sha256,
@@ -22,9 +23,13 @@ WITH merged AS (
         sidecars_changed = a.sidecars_changed OR a.sidecars IS DISTINCT FROM excluded.sidecars,
         -- What the list said of the length stands with the segment, once there is one: the asset's
         -- may have been learned from the origin.
-        redefined = a.redefined OR (a.url, a.kind, a.key, a.expected_sha256, a.expected_digests)
-            IS DISTINCT FROM (excluded.url, excluded.kind, excluded.key, excluded.expected_sha256,
+        redefined = a.redefined OR (a.kind, a.key, a.expected_sha256, a.expected_digests)
+            IS DISTINCT FROM (excluded.kind, excluded.key, excluded.expected_sha256,
                               excluded.expected_digests)
+            -- Another signature makes no other object, and another token no other title.
+            OR CASE WHEN a.url = excluded.url THEN false
+                    WHEN excluded.kind = 'file' THEN {{objectOfA}} <> {{objectOfExcluded}}
+                    ELSE {{titleOfA}} <> {{titleOfExcluded}} END
             OR excluded.kind = 'file' AND (
                 SELECT CASE WHEN s.id IS NULL THEN a.expected_bytes ELSE s.expected_bytes END
                 FROM (SELECT) AS one

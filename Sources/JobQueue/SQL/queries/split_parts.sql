@@ -5,9 +5,10 @@ WITH whole AS (
     SELECT * FROM segment WHERE id = $1::bigint
 ), parts AS (
     INSERT INTO segment (asset_id, parent_id, origin_id, ordinal, part, role, url, key,
-                         range_offset, range_length)
+                         range_offset, range_length, renewed_at)
     SELECT w.asset_id, w.id, w.origin_id, w.ordinal, p.n, w.role, w.url, w.key,
-           (p.n - 1) * $2::bigint, least($2::bigint, $3::bigint - (p.n - 1) * $2::bigint)
+           (p.n - 1) * $2::bigint, least($2::bigint, $3::bigint - (p.n - 1) * $2::bigint),
+           w.renewed_at
     FROM whole w, generate_series(1, $4::int) AS p(n)
     RETURNING id, asset_id, origin_id, part
 ), first AS (

@@ -52,7 +52,8 @@ WITH wanted AS MATERIALIZED (
         segments = c.segments, segments_done = c.segments_done, segments_failed = 0,
         verifies = c.verifies, verifies_done = 0, verifies_failed = 0,
         bytes = c.bytes, adopted_bytes = c.bytes, retries = 0,
-        refreshed = NULL, failure_code = NULL, failure_message = NULL, changed_at = now()
+        refreshed = NULL, failure_code = NULL, failure_message = NULL,
+        renewing = false, renewals = 0, renewed_done = c.segments_done, changed_at = now()
     FROM (
         SELECT w.id, w.resolved, w.state,
                count(k.id) FILTER (WHERE NOT k.assembled) AS segments,

@@ -1,0 +1,104 @@
+import Model
+import Postgres
+
+/// Fresh URLs for segments whose signatures have expired: their title's manifest is read again, once for all of them.
+extension JobQueue {
+    /// What is known of the signed URLs that were refused, of those of `results` that are held.
+    func refusals(
+        of results: [JobReport], _ held: [JobID: HeldJob], _ connection: PostgresConnection
+    ) async throws -> [JobID: ReportPlan.Refusal] {
+        let jobs = results.compactMap { result -> HeldJob? in
+            guard result.outcome == .failed, result.failure?.code.mayBeExpiredSignature == true,
+                // Mirrors have answered in the place of its own URL.
+                let job = held[result.job], !job.isAtMirrors
+            else { return nil }
+            return [.fetch, .resolve].contains(job.kind) ? job : nil
+        }
+        guard !jobs.isEmpty else { return [:] }
+        let rows = try await connection.query(
+            SQL.refusedJobs,
+            [
+                .int64Array(jobs.map(\.id.rawValue)), .optionalIntArray(jobs.map(\.segment)),
+                .int64Array(jobs.map(\.asset)),
+            ]
+        ).rows
+        var refusals: [JobID: ReportPlan.Refusal] = [:]
+        for row in rows {
+            let url = Array(try row.string("url").utf8)
+            guard SignedQuery.isSigned(url: url) else { continue }
+            let now = try row.double("now_seconds")
+            let hasExpired = SignedExpiry.seconds(of: url).map { $0 <= now } ?? false
+            refusals[JobID(try row.int64("job"))] = ReportPlan.Refusal(
+                asset: try row.int64("asset"), urlDigest: try row.string("url_digest"),
+                isListed: try row.bool("is_listed"),
+                isFresh: try !hasExpired
+                    && row.double("url_seconds") < settings.freshURLSeconds,
+                isRenewing: try row.bool("renewing"), renewals: Int(try row.int64("renewals")),
+                stored: try row.int64("stored"), hasStored: try row.bool("has_stored"))
+        }
+        return refusals
+    }
+
+    static func queue(
+        _ renewals: ReportPlan.Renewals, _ connection: PostgresConnection
+    ) async throws {
+        _ = try await connection.query(
+            SQL.renewalsQueue,
+            [
+                .int64Array(renewals.assets), .int64Array(renewals.counts),
+                .int64Array(renewals.stored),
+            ])
+    }
+
+    /// Gives segments of a title the URLs that its manifest lists by now.
+    func renew(
+        _ segments: [ResolvedSegment], _ origins: [String], of asset: Int64,
+        _ connection: PostgresConnection
+    ) async throws {
+        try await Self.stage(segments, origins, connection)
+        _ = try await connection.query(SQL.planInBulk, [])
+        let row = try await connection.query(SQL.renewalUrls, [.int(asset)]).only()
+        if try row.int64("released") > 0 { _ = try await connection.query(SQL.notifyWork, []) }
+        let unchanged = try row.optionalInt64Array(1) ?? []
+        guard !unchanged.isEmpty else { return }
+        try await failRefused(of: asset, unchanged, nil, connection)
+    }
+
+    /// Ends the job that read a manifest for fresh URLs, or could not. What still waits is not listed any more, or fails
+    /// as it did; nothing else of the title does.
+    func endRenewal(
+        _ job: HeldJob, _ failure: Failure?, _ connection: PostgresConnection
+    ) async throws -> Bool {
+        _ = try await connection.query(
+            SQL.renewalEnded, [.int(job.asset), .int(job.lane), .int(job.id.rawValue)])
+        try await failRefused(
+            of: job.asset, nil,
+            failure
+                ?? Failure(
+                    "manifest.changed",
+                    "Its URL has expired, and the manifest, read again, does not list it any more."),
+            connection)
+        return false
+    }
+
+    /// - Parameters:
+    ///   - segments: of those that wait for fresh URLs; nil for all of them.
+    ///   - failure: nil for what the origin answered to each.
+    private func failRefused(
+        of asset: Int64, _ segments: [Int64]?, _ failure: Failure?, _ connection: PostgresConnection
+    ) async throws {
+        let wholes = try await connection.query(
+            SQL.refusedFail,
+            [
+                .int(asset), segments.map { .int64Array($0) } ?? .null,
+                .optionalText(failure?.code.rawValue), .optionalText(failure?.message),
+            ]
+        ).rows
+        for row in wholes {
+            try await failPart(
+                of: try row.int64("whole_id"), asset,
+                Failure(FailureCode(try row.string("code")), try row.string("message")),
+                connection)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Model
+
+/// What becomes of a job whose signed URL was refused, as one that has expired is.
+extension ReportPlan {
+    struct Refusal {
+        var asset: Int64
+        /// Of the URL that the job has by now.
+        var urlDigest: String
+        /// A manifest lists it, so that it can have a fresh URL.
+        var isListed: Bool
+        /// Its URL was read from its manifest only just, and does not say that it has expired.
+        var isFresh: Bool
+        /// Its asset's manifest is being read again.
+        var isRenewing: Bool
+        /// How often in a row it was without a segment stored since.
+        var renewals: Int
+        /// How many of its segments are stored, and whether that is another number than when it was last queued.
+        var stored: Int64
+        var hasStored: Bool
+
+        enum Course: Equatable {
+            /// As any other failure.
+            case end
+            /// It has a fresh URL by now.
+            case again
+            /// Only its submitter can give it a fresh URL.
+            case submitAgain
+            /// It waits for its manifest to be read, which is queued unless it is under way.
+            ///
+            /// - Parameter renewals: how often in a row it is then without a segment stored since; nil where it is
+            ///   under way.
+            case await(renewals: Int?)
+        }
+
+        static var mostAttempts: Int {
+            guard case .attempts(let most) = FailureCode("origin.signatureExpired").row.retry else {
+                return 1
+            }
+            return most
+        }
+        static let mostRenewals = 3
+
+        func isFormer(_ digest: String?) -> Bool { digest.map { $0 != urlDigest } ?? false }
+
+        /// - Parameter isRenewing: this report has had the manifest queued.
+        func course(isOfFormerURL: Bool, isTriedOut: Bool, isRenewing: Bool) -> Course {
+            if isTriedOut { return .end }
+            if isOfFormerURL { return .again }
+            guard isListed else { return .submitAgain }
+            // It has not expired: the origin refuses it for another reason.
+            guard !isFresh else { return .end }
+            if self.isRenewing || isRenewing { return .await(renewals: nil) }
+            if hasStored { return .await(renewals: 1) }
+            return renewals < Self.mostRenewals ? .await(renewals: renewals + 1) : .end
+        }
+    }
+
+    /// Assets whose manifests are to be read for fresh URLs: parallel columns, an asset once.
+    struct Renewals {
+        private(set) var assets: [Int64] = []
+        private(set) var counts: [Int64] = []
+        private(set) var stored: [Int64] = []
+
+        var isEmpty: Bool { assets.isEmpty }
+
+        func contains(_ asset: Int64) -> Bool { assets.contains(asset) }
+
+        mutating func add(_ refusal: Refusal, _ count: Int) {
+            assets.append(refusal.asset)
+            counts.append(Int64(count))
+            stored.append(refusal.stored)
+        }
+    }
+}

@@ -1,0 +1,9 @@
+-- $1 asset, $2 lane and $3 number of the job that read its manifest for fresh URLs.
+WITH gone AS (
+    DELETE FROM job WHERE lane_id = $2::bigint AND id = $3::bigint
+), released AS (
+    -- Files that are fetched anew as a whole, whose URLs nobody refused.
+    UPDATE delayed_job SET available_at = now(), refused_code = NULL
+    WHERE asset_id = $1::bigint AND refused_code = 'content.changed'
+)
+UPDATE asset SET renewing = false WHERE id = $1::bigint

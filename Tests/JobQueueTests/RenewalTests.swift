@@ -1,0 +1,339 @@
+import JobQueue
+import Model
+import Postgres
+import Testing
+
+/// Signed URLs that expire: a title's manifest is read again, once for all of its segments that wait.
+@Suite struct RenewalTests {
+    typealias F = QueueFixture
+
+    private static func segments(_ count: Int, signature: String) -> [ResolvedSegment] {
+        TitleTests.segments(count).map { segment in
+            var signed = segment
+            signed.url += "?Policy=p&Signature=\(signature)"
+            return signed
+        }
+    }
+
+    private static func refused(
+        _ job: Job, _ grant: LeaseGrant, _ code: FailureCode = "origin.http.403"
+    ) -> JobReport {
+        F.failed(job, grant, code)
+    }
+
+    /// Reads the manifest that a grant's only job is of.
+    private static func read(
+        _ fixture: QueueFixture, _ grant: LeaseGrant, _ segments: [ResolvedSegment]
+    ) async throws {
+        try #require(grant.jobs.map(\.kind) == [.resolve])
+        let batch = TitleTests.batch(fixture, grant, segments)
+        #expect(try await fixture.queue.addSegments(batch) == .accepted)
+        var done = F.done(grant.jobs[0], grant)
+        done.segments = segments.count
+        #expect(try await fixture.report([done]) == [.accepted])
+    }
+
+    /// A title of `count` segments, all of them leased.
+    private static func begin(
+        _ fixture: QueueFixture, _ count: Int
+    ) async throws -> (CatalogID, LeaseGrant) {
+        let catalog = try await fixture.submit([F.title("t")])
+        try await read(fixture, try await fixture.lease(), segments(count, signature: "old"))
+        let grant = try await fixture.lease()
+        try #require(grant.jobs.count == count)
+        return (catalog, grant)
+    }
+
+    private static func failures(_ fixture: QueueFixture) async throws -> [String: String] {
+        let rows = try await fixture.pool.query(
+            """
+            SELECT s.key, r.failure_code FROM result r JOIN segment s ON s.id = r.segment_id
+            WHERE NOT r.done
+            """
+        ).rows
+        return Dictionary(
+            uniqueKeysWithValues: try rows.map { (try $0.string(0), try $0.string(1)) })
+    }
+
+    @Test func oneReadGivesAllThatWaitFreshURLs() async throws {
+        try await F.with("renewed") { fixture in
+            let (catalog, work) = try await Self.begin(fixture, 6)
+            // One is done, three are refused in two reports, two are still fetched.
+            _ = try await fixture.report([F.done(work.jobs[0], work)])
+            _ = try await fixture.report(
+                [
+                    Self.refused(work.jobs[1], work),
+                    Self.refused(work.jobs[2], work, "origin.http.410"),
+                ])
+            _ = try await fixture.report([Self.refused(work.jobs[3], work)])
+            #expect(try await fixture.count("delayed_job WHERE refused_code IS NOT NULL") == 3)
+            let again = try await fixture.lease()
+            #expect(again.jobs.map(\.url) == [F.title("t").url])
+            #expect(try await fixture.lease().lease == nil)
+            try await Self.read(fixture, again, Self.segments(6, signature: "new"))
+            let fresh = try await fixture.lease()
+            #expect(
+                Set(fresh.jobs.map(\.url))
+                    == Set(Self.segments(6, signature: "new")[1...3].map(\.url)))
+            _ = try await fixture.report(fresh.jobs.map { F.done($0, fresh) })
+            // One of those under way fails with the URL that it had: it has a fresh one by now.
+            var late = Self.refused(work.jobs[4], work)
+            late.refused = String(repeating: "0", count: 64)
+            _ = try await fixture.report([late, F.done(work.jobs[5], work)])
+            let last = try await fixture.lease()
+            #expect(last.jobs.map(\.url) == [Self.segments(6, signature: "new")[4].url])
+            _ = try await fixture.report([F.done(last.jobs[0], last)])
+            try await fixture.drain()
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.state == .completed && status.totals.segmentsDone == 6)
+            #expect(try await fixture.assets(of: catalog)[0].retries == 4)
+        }
+    }
+
+    @Test func aURLThatIsListedAsBeforeEndsAsItWasRefused() async throws {
+        try await F.with("unchanged") { fixture in
+            let (catalog, work) = try await Self.begin(fixture, 3)
+            _ = try await fixture.report(
+                [F.done(work.jobs[0], work), Self.refused(work.jobs[1], work, "origin.http.401")])
+            var listed = Self.segments(3, signature: "old")
+            listed[2].url += "1"
+            try await Self.read(fixture, try await fixture.lease(), listed)
+            #expect(try await Self.failures(fixture) == [work.jobs[1].key: "origin.http.401"])
+            _ = try await fixture.report([F.done(work.jobs[2], work)])
+            #expect(try await fixture.assets(of: catalog)[0].state == .failed)
+        }
+    }
+
+    @Test func aFreshURLThatIsRefusedHasNotExpired() async throws {
+        try await F.with("refused") { fixture in
+            let (catalog, work) = try await Self.begin(fixture, 2)
+            _ = try await fixture.report(work.jobs.map { Self.refused($0, work) })
+            try await Self.read(
+                fixture, try await fixture.lease(), Self.segments(2, signature: "new"))
+            let fresh = try await fixture.lease()
+            _ = try await fixture.report(fresh.jobs.map { Self.refused($0, fresh) })
+            #expect(try await fixture.count("job") == 0)
+            let title = try await fixture.assets(of: catalog)[0]
+            #expect(title.state == .failed && title.failure?.code == "origin.http.403")
+        }
+    }
+
+    @Test func manifestsAreReadAFewTimesWithoutProgress() async throws {
+        try await F.with("bounded") { fixture in
+            let (_, first) = try await Self.begin(fixture, 1)
+            var work = first
+            for number in 1...3 {
+                _ = try await fixture.report([Self.refused(work.jobs[0], work)])
+                try await Self.read(
+                    fixture, try await fixture.lease(), Self.segments(1, signature: "\(number)"))
+                work = try await fixture.lease()
+                try #require(work.jobs.map(\.kind) == [.fetch])
+                // It was paused for hours.
+                try await fixture.pool.query(
+                    "UPDATE segment SET renewed_at = renewed_at - interval '2 hours'")
+            }
+            _ = try await fixture.report([Self.refused(work.jobs[0], work)])
+            #expect(try await Self.failures(fixture) == [work.jobs[0].key: "origin.http.403"])
+            #expect(try await fixture.count("asset WHERE renewing") == 0)
+        }
+    }
+
+    @Test func whatIsNotListedAnyMoreFailsAndIsReadAnewByTheNextStart() async throws {
+        try await F.with("unlisted") { fixture in
+            let (catalog, work) = try await Self.begin(fixture, 3)
+            _ = try await fixture.report(
+                [
+                    F.done(work.jobs[0], work), Self.refused(work.jobs[1], work),
+                    Self.refused(work.jobs[2], work),
+                ])
+            // One more comes before it, so that it has another number.
+            var listed = Self.segments(4, signature: "new")
+            listed[0] = ResolvedSegment(
+                ordinal: 0, url: "http://cdn.test/t/ad.ts", key: "cdn.test/t/ad.ts", role: .media)
+            listed[2].url = "http://cdn.test/t/1.ts?Policy=p&Signature=new"
+            listed[2].key = "cdn.test/t/1.ts"
+            listed[1].key = "cdn.test/t/other.ts"
+            listed[3].key = "cdn.test/t/3.ts"
+            try await Self.read(fixture, try await fixture.lease(), listed)
+            #expect(try await Self.failures(fixture) == ["cdn.test/t/2.ts": "manifest.changed"])
+            let fresh = try await fixture.lease()
+            #expect(fresh.jobs.map(\.url) == [listed[2].url])
+            _ = try await fixture.report([F.done(fresh.jobs[0], fresh)])
+            #expect(try await fixture.assets(of: catalog)[0].state == .failed)
+            try await fixture.submit([F.title("t")])
+            #expect(try await fixture.lease().jobs.map(\.kind) == [.resolve])
+        }
+    }
+
+    @Test func aManifestWhoseOwnURLHasExpiredIsToBeSubmittedAgain() async throws {
+        try await F.with("resubmitted") { fixture in
+            var title = F.title("t")
+            title.url += "?token=a&Expires=1700000000"
+            let catalog = try await fixture.submit([title])
+            try await Self.read(
+                fixture, try await fixture.lease(), Self.segments(3, signature: "old"))
+            let work = try await fixture.lease()
+            _ = try await fixture.report(
+                [F.done(work.jobs[0], work), Self.refused(work.jobs[1], work)])
+            let manifest = try await fixture.lease()
+            _ = try await fixture.report([Self.refused(manifest.jobs[0], manifest)])
+            #expect(
+                try await Self.failures(fixture) == [work.jobs[1].key: "origin.signatureExpired"])
+            // The last of it is under way all the while.
+            #expect(try await fixture.assets(of: catalog)[0].state == .inProgress)
+            _ = try await fixture.report([F.done(work.jobs[2], work)])
+            let failed = try await fixture.assets(of: catalog)[0]
+            #expect(failed.state == .failed && failed.failure?.code == "origin.signatureExpired")
+            #expect(failed.failure?.message.contains("submit the list again") == true)
+
+            title.url = F.title("t").url + "?token=b&Expires=1800000000"
+            try await fixture.submit([title])
+            let read = try await fixture.lease()
+            #expect(read.jobs.map(\.url) == [title.url])
+            try await Self.read(fixture, read, Self.segments(3, signature: "new"))
+            let jobs = try await fixture.drain().filter { $0.kind == .fetch }
+            #expect(jobs.filter { $0.known == nil }.map(\.key) == [work.jobs[1].key])
+            #expect(
+                jobs.map(\.url) == Self.segments(3, signature: "new").map(\.url))
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            // And once more: its files are looked at where they lie, and no manifest is read.
+            title.url = F.title("t").url + "?token=c&Expires=1900000000"
+            try await fixture.submit([title])
+            let checks = try await fixture.drain().filter { $0.kind != .sums }
+            #expect(checks.count == 3 && checks.allSatisfy { $0.known != nil })
+        }
+    }
+
+    @Test func aFileIsToBeSubmittedAgain() async throws {
+        try await F.with("file") { fixture in
+            var file = F.file("f")
+            file.url += "?X-Amz-Signature=a"
+            let catalog = try await fixture.submit([file])
+            let grant = try await fixture.lease()
+            _ = try await fixture.report([Self.refused(grant.jobs[0], grant)])
+            let failure = try await fixture.assets(of: catalog)[0].failure
+            #expect(failure?.code == "origin.signatureExpired")
+            file.url = F.file("f").url + "?X-Amz-Signature=b"
+            try await fixture.submit([file])
+            let again = try await fixture.lease()
+            #expect(again.jobs.map(\.url) == [file.url])
+            // Submitted once more while it is fetched: refused with its former URL, it has another try.
+            file.url = F.file("f").url + "?X-Amz-Signature=c"
+            try await fixture.submit([file])
+            var late = Self.refused(again.jobs[0], again)
+            late.refused = String(repeating: "0", count: 64)
+            _ = try await fixture.report([late])
+            let fresh = try await fixture.lease()
+            #expect(fresh.jobs.map(\.url) == [file.url])
+            _ = try await fixture.report([F.done(fresh.jobs[0], fresh)])
+            // A completed one is checked, not fetched, whatever its signature.
+            file.url = F.file("f").url + "?X-Amz-Signature=d"
+            try await fixture.submit([file])
+            #expect(
+                try await fixture.drain().filter { $0.kind == .fetch }.map { $0.known?.bytes }
+                    == [10])
+        }
+    }
+
+    @Test func theFirstResultOfAJobCounts() async throws {
+        try await F.with("twice") { fixture in
+            let (_, work) = try await Self.begin(fixture, 1)
+            _ = try await fixture.report(
+                [F.failed(work.jobs[0], work, "origin.http.502"), Self.refused(work.jobs[0], work)])
+            let again = try await fixture.lease()
+            #expect(again.jobs.map(\.kind) == [.fetch])
+        }
+    }
+
+    @Test func cancellingInterruptingAndRetryingEndTheRead() async throws {
+        try await F.with("ended") { fixture in
+            for isCancelled in [true, false] {
+                let name = isCancelled ? "cancelled" : "interrupted"
+                let catalog = try await fixture.submit([F.title(name)], catalog: name)
+                try await Self.read(
+                    fixture, try await fixture.lease(), Self.segments(2, signature: "old"))
+                let work = try await fixture.lease()
+                _ = try await fixture.report(work.jobs.map { Self.refused($0, work) })
+                let read = try await fixture.lease()
+                try #require(read.jobs.map(\.kind) == [.resolve])
+                if isCancelled {
+                    _ = try await fixture.queue.apply(
+                        SelectionAction(.cancel, catalog: CatalogReference(catalog)))
+                } else {
+                    try await fixture.queue.interrupt(catalog)
+                }
+                let batch = TitleTests.batch(fixture, read, Self.segments(2, signature: "new"))
+                #expect(try await fixture.queue.addSegments(batch) == .stale)
+                #expect(try await fixture.count("delayed_job") == 0)
+                // Tried again with the URLs that are known, then with fresh ones.
+                if isCancelled {
+                    _ = try await fixture.queue.apply(
+                        SelectionAction(.retry, catalog: CatalogReference(catalog)))
+                } else {
+                    try await fixture.submit([F.title(name)], catalog: name)
+                }
+                let again = try await fixture.lease()
+                try #require(again.jobs.map(\.kind) == [.fetch, .fetch])
+                _ = try await fixture.report(again.jobs.map { Self.refused($0, again) })
+                try await Self.read(
+                    fixture, try await fixture.lease(), Self.segments(2, signature: "new"))
+                try await fixture.drain()
+                #expect(try await fixture.queue.status(of: catalog).state == .completed)
+            }
+        }
+    }
+
+    @Test func partsOfALargeSegmentGetFreshURLs() async throws {
+        try await F.with("parts") { fixture in
+            let (catalog, work) = try await Self.begin(fixture, 1)
+            let answer = try await fixture.queue.split(
+                SplitRequest(
+                    worker: fixture.worker, job: work.jobs[0].id, lease: work.lease ?? "",
+                    assembly: F.newID(), totalBytes: 25, partBytes: 10, validator: "\"v\""))
+            let part = try #require(answer.job)
+            let others = try await fixture.lease()
+            _ = try await fixture.report(
+                [Self.refused(part, work)] + [F.done(others.jobs[0], others, bytes: 10)]
+                    + [Self.refused(others.jobs[1], others)])
+            try await Self.read(
+                fixture, try await fixture.lease(), Self.segments(1, signature: "new"))
+            let fresh = try await fixture.lease()
+            #expect(fresh.jobs.count == 2)
+            #expect(Set(fresh.jobs.map(\.url)) == [Self.segments(1, signature: "new")[0].url])
+            _ = try await fixture.report(
+                fresh.jobs.map { F.done($0, fresh, bytes: $0.length ?? 0) })
+            let verify = try await fixture.lease()
+            #expect(verify.jobs.map(\.kind) == [.verify])
+            _ = try await fixture.report([F.done(verify.jobs[0], verify, bytes: 25)])
+            try await fixture.drain()
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+
+    @Test func aSidecarWithAFreshSignatureIsNotFetchedAgain() async throws {
+        try await F.with("sidecars") { fixture in
+            func file(_ signature: String) -> AssetSubmission {
+                var file = F.file("f")
+                file.sidecars = ["a", "b"].map { name in
+                    SidecarSubmission(
+                        url: "http://origin.test/\(name).vtt?Signature=\(signature)",
+                        key: "origin.test/\(name).vtt", role: .subtitles, required: true)
+                }
+                return file
+            }
+            let catalog = try await fixture.submit([file("old")])
+            let grant = try await fixture.lease()
+            _ = try await fixture.report(
+                grant.jobs.map {
+                    $0.key.hasSuffix("b.vtt")
+                        ? Self.refused($0, grant) : F.done($0, grant)
+                })
+            let failure = try await fixture.assets(of: catalog)[0].failure
+            #expect(failure?.code == "origin.signatureExpired")
+            try await fixture.submit([file("new")])
+            let jobs = try await fixture.drain().filter { $0.kind == .fetch }
+            #expect(jobs.map(\.url) == ["http://origin.test/b.vtt?Signature=new"])
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+}
