@@ -15,6 +15,7 @@ extension Validation {
             try text(trouble.message, "trouble.message", 0...WireLimits.reasonCharacters)
         }
         try roots(heartbeat.roots, refused: heartbeat.refusedSites)
+        if let names = heartbeat.queues { try queues(names) }
         if let done = heartbeat.done { try check(done) }
         try check(origins: heartbeat.origins ?? [])
         try check(shares: heartbeat.originShares ?? [])
@@ -32,7 +33,9 @@ extension Validation {
                 && (progress.receivedBytes...max(progress.receivedBytes, mostBytes))
                     .contains(progress.expectedBytes)
                 && (0...progress.expectedBytes).contains(progress.partBytes ?? 0)
-                && (1...1_000_000).contains(progress.transfers)
+                && (0...1_000_000).contains(progress.transfers)
+                && (0...1_000_000).contains(progress.waiting ?? 0)
+                && progress.transfers + (progress.waiting ?? 0) > 0
             guard isSane else {
                 throw wrong(
                     "progress.\(asset)",

@@ -91,10 +91,7 @@ enum Validation {
         if let lease = request.lease { try uuid(lease, "lease") }
         try range(request.maxJobs, "maxJobs", 1...WireLimits.jobsPerLease)
         try range(request.waitMilliseconds, "waitMilliseconds", 0...WireLimits.waitMilliseconds)
-        try range(request.queues.count, "queues", 0...1_000)
-        for (index, name) in request.queues.enumerated() {
-            try text(name, "queues[\(index)]", 1...200)
-        }
+        try queues(request.queues)
         try roots(request.roots, refused: request.refusedSites)
         let past = request.pastLoadTests ?? []
         try range(past.count, "pastLoadTests", 0...WireLimits.pastLoadTests)
@@ -347,6 +344,11 @@ enum Validation {
             }
         }
         try range(refused?.count ?? 0, "refusedSites", 0...WireLimits.refusedSites)
+    }
+
+    static func queues(_ names: [String]) throws(Failure) {
+        try range(names.count, "queues", 0...1_000)
+        for (index, name) in names.enumerated() { try text(name, "queues[\(index)]", 1...200) }
     }
 
     static func uuid(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {

@@ -39,6 +39,7 @@ extension JobQueue {
                 .optionalText(heartbeat.trouble?.message),
                 heartbeat.roots.map { PostgresValue.textArray($0) } ?? .null,
                 .int64Array((heartbeat.refusedSites ?? []).map(\.rawValue)),
+                heartbeat.queues.map { PostgresValue.textArray($0) } ?? .null,
             ])
         let done = heartbeat.done.map { Self.note($0, of: heartbeat.worker) }
         let isIdle =

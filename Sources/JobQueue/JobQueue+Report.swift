@@ -223,7 +223,8 @@ extension JobQueue {
                     .doubleArray(retried.seconds), .int64Array(retried.attempts),
                     .boolArray(retried.counts), .optionalTextArray(retried.codes),
                     .optionalTextArray(retried.messages), .boolArray(retried.awaitOwnOrigins),
-                    .boolArray(retried.isolate), .optionalTextArray(retried.refusedCodes),
+                    .boolArray(retried.isolate), .optionalTextArray(retried.reasons),
+                    .optionalTextArray(retried.refusedCodes),
                     .optionalTextArray(retried.refusedMessages),
                 ])
             wakes = retried.seconds.contains { $0 <= 0 }

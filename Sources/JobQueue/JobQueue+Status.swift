@@ -8,15 +8,33 @@ extension JobQueue {
         of catalog: CatalogID, withActive: Bool = true
     ) async throws(Failure) -> CatalogStatus {
         try await withConnection { connection in
-            let statements =
-                withActive ? [SQL.catalogStatus, SQL.assetsActive] : [SQL.catalogStatus]
-            let results = try await connection.pipeline(
-                statements.map { PostgresStatement($0, [.int(catalog.rawValue)]) })
+            let id = PostgresValue.int(catalog.rawValue)
+            var statements = [
+                PostgresStatement(SQL.catalogStatus, [id]), self.waitsStatement(id),
+            ]
+            if withActive { statements.append(PostgresStatement(SQL.assetsActive, [id])) }
+            let results = try await connection.pipeline(statements)
             guard let row = results[0].firstRow else { throw Self.unknown(catalog) }
             return try CatalogStatus(
-                row: row,
-                active: try results.dropFirst().flatMap { try $0.rows.map(AssetStatus.init(row:)) })
+                row: row, waits: try Self.waits(results[1])[catalog] ?? [],
+                active: try results.dropFirst(2).flatMap {
+                    try $0.rows.map(AssetStatus.init(row:))
+                })
         }
+    }
+
+    /// - Parameter catalog: its number, or null for the 100 most recent ones.
+    private func waitsStatement(_ catalog: PostgresValue) -> PostgresStatement {
+        PostgresStatement(SQL.catalogWaits, [catalog, .double(settings.leaseSeconds)])
+    }
+
+    private static func waits(_ result: PostgresResult) throws -> [CatalogID: [CatalogWait]] {
+        var waits: [CatalogID: [CatalogWait]] = [:]
+        for row in result.rows {
+            waits[CatalogID(try row.int64("catalog_id")), default: []].append(
+                try CatalogWait(row: row))
+        }
+        return waits.mapValues(CatalogWait.ordered)
     }
 
     /// A page of a catalog's assets, by number.
@@ -103,11 +121,15 @@ extension JobQueue {
         try await withConnection { connection in
             let results = try await connection.pipeline([
                 PostgresStatement(SQL.catalogStatus, [.null]), PostgresStatement(SQL.queuesStatus),
-                PostgresStatement(SQL.workersSeen),
+                PostgresStatement(SQL.workersSeen), self.waitsStatement(.null),
             ])
+            let waits = try Self.waits(results[3])
             var status = ClusterStatus(
                 version: drayVersion, schemaVersion: Migrations.currentVersion,
-                catalogs: try results[0].rows.map { try CatalogStatus(row: $0, active: []) },
+                catalogs: try results[0].rows.map { row in
+                    try CatalogStatus(
+                        row: row, waits: waits[CatalogID(try row.int64("id"))] ?? [], active: [])
+                },
                 queues: try Self.queues(results[1]),
                 workers: try results[2].rows.map { row in
                     var worker = ClusterStatus.WorkerStatus(
@@ -126,7 +148,7 @@ extension JobQueue {
 
 extension CatalogStatus {
     /// A row of `catalog_status.sql`.
-    init(row: PostgresRow, active: [AssetStatus]) throws {
+    init(row: PostgresRow, waits: [CatalogWait], active: [AssetStatus]) throws {
         var totals = CatalogTotals()
         totals.assets = Int(try row.int64("assets"))
         totals.completed = Int(try row.int64("assets_completed"))
@@ -152,6 +174,46 @@ extension CatalogStatus {
         troubleSeconds = try row.optionalDouble("trouble_seconds")
         notBefore = try row.optionalDouble("not_before")
         deadline = try row.optionalDouble("deadline")
+        self.waits = waits.isEmpty ? nil : waits
+        if let seconds = try row.optionalDouble("pace_seconds") {
+            secondsLeft = totals.secondsLeft(
+                seconds: seconds, segments: try row.double("pace_segments"),
+                bytes: try row.double("pace_bytes"))
+        }
+        // While nothing at all happens, the former pace says nothing.
+        if waits.contains(where: \.stopsWork) { secondsLeft = nil }
+        guard try row.optionalBool("has_deadline") == true else { return }
+        outlook = DeadlineOutlook.of(
+            state, deadlineSeconds: try row.optionalDouble("deadline_seconds"), waits: waits,
+            secondsLeft: secondsLeft)
+    }
+}
+
+extension CatalogWait {
+    /// A row of `catalog_waits.sql`.
+    fileprivate init(row: PostgresRow) throws {
+        let subject = try row.optionalString("subject")
+        let code = try row.optionalString("code").map { FailureCode($0) }
+        let number = Int(try row.optionalInt64("number") ?? 0)
+        let reason: Reason =
+            switch try row.string("reason") {
+            case "notBefore": .notBefore
+            case "schedule": .schedule
+            case "queuePaused": .queuePaused(queue: subject ?? "")
+            case "noWorker": .noWorker(queue: subject ?? "", workers: number)
+            case "retry": .retry(code)
+            case "workerSilent": .workerSilent(worker: subject, leases: number)
+            case "originCooldown":
+                .originCooldown(origin: subject ?? "", code: code, origins: number)
+            case "originLimit": .originLimit(origin: subject ?? "", origins: number)
+            case "siteLimit": .siteLimit
+            case "otherCatalogs": .otherCatalogs(number)
+            case let name: .other(name)
+            }
+        // Without an end both are null.
+        let until = try row.optionalDouble("until")
+        self.init(
+            reason, seconds: until == nil ? nil : try row.optionalDouble("seconds"), until: until)
     }
 }
 

@@ -53,6 +53,7 @@ package enum Migrations {
         Step(38, PackageResources.migration_0038_up_sql, PackageResources.migration_0038_down_sql),
         Step(39, PackageResources.migration_0039_up_sql, PackageResources.migration_0039_down_sql),
         Step(40, PackageResources.migration_0040_up_sql, PackageResources.migration_0040_down_sql),
+        Step(41, PackageResources.migration_0041_up_sql, PackageResources.migration_0041_down_sql),
         Step(42, PackageResources.migration_0042_up_sql, PackageResources.migration_0042_down_sql),
         Step(43, PackageResources.migration_0043_up_sql, PackageResources.migration_0043_down_sql),
     ]

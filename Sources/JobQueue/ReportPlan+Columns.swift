@@ -32,6 +32,8 @@ extension ReportPlan {
         var awaitOwnOrigins: [Bool] = []
         /// Whether they are to be tried alone from now on.
         var isolate: [Bool] = []
+        /// What they failed with; nil for what did not fail, and where `codes` has it.
+        var reasons: [String?] = []
         /// What was answered to those that wait for a fresh URL.
         var refusedCodes: [String?] = []
         var refusedMessages: [String?] = []
@@ -39,8 +41,10 @@ extension ReportPlan {
         mutating func add(
             _ job: Int64, of lane: Int64, seconds: Double, attempts: Int64, counts: Bool = true,
             waitingFor failure: Failure? = nil, awaitsOwnOrigin: Bool = false,
-            isolates: Bool = false, awaitsURL refused: Failure? = nil
+            isolates: Bool = false, because reason: FailureCode? = nil,
+            awaitsURL refused: Failure? = nil
         ) {
+            reasons.append(reason?.rawValue)
             refusedCodes.append(refused?.code.rawValue)
             refusedMessages.append(refused?.message)
             isolate.append(isolates)

@@ -169,7 +169,9 @@ struct ReportPlan {
                         .reset(whole: whole, seconds: seconds, counts: false, isDivisible: true))
                 }
             } else {
-                retry(job, seconds: seconds, attempts: job.attempt - 1, counts: true)
+                retry(
+                    job, seconds: seconds, attempts: job.attempt - 1, counts: true,
+                    because: failure.code)
             }
         case .waitsForRoom:
             retry(
@@ -187,7 +189,8 @@ struct ReportPlan {
             } else if job.attempt < most
                 && !(job.originIsGivenUp && failure.code.speaksAgainstOrigin)
             {
-                retry(job, seconds: wait, attempts: job.attempt, counts: true)
+                retry(
+                    job, seconds: wait, attempts: job.attempt, counts: true, because: failure.code)
             } else {
                 awaitOwnOrigin(job, failure)
             }
@@ -232,7 +235,7 @@ struct ReportPlan {
         else { return giveUp(job, lost) }
         retried.add(
             job.id.rawValue, of: job.lane, seconds: 0, attempts: Int64(job.attempt),
-            isolates: true)
+            isolates: true, because: lost.code)
     }
 
     /// Ends a job for good, unless only mirrors were asked, its own origin being left alone: then that may have what
@@ -245,7 +248,7 @@ struct ReportPlan {
         }
         retried.add(
             job.id.rawValue, of: job.lane, seconds: 0, attempts: Int64(job.attempt),
-            awaitsOwnOrigin: true)
+            awaitsOwnOrigin: true, because: failure.code)
     }
 
     /// An asset whose switch ends otherwise than by its end has failed, whatever it is that failed: another worker
@@ -282,13 +285,14 @@ struct ReportPlan {
     }
 
     /// - Parameter attempts: the tries that count from now on.
+    /// - Parameter code: what the last one failed with; nil for a job that was given back.
     private mutating func retry(
         _ job: HeldJob, seconds: Double, attempts: Int, counts: Bool,
-        waitingFor failure: Failure? = nil
+        waitingFor failure: Failure? = nil, because code: FailureCode? = nil
     ) {
         retried.add(
             job.id.rawValue, of: job.lane, seconds: seconds, attempts: Int64(attempts),
-            counts: counts, waitingFor: failure)
+            counts: counts, waitingFor: failure, because: code)
     }
 
     private mutating func end(sums job: HeldJob, failed: Bool) {

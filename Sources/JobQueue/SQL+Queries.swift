@@ -28,6 +28,7 @@ extension SQL {
     static let catalogOpen = text(PackageResources.catalog_open_sql)
     static let catalogRead = text(PackageResources.catalog_read_sql)
     static let catalogStatus = text(PackageResources.catalog_status_sql)
+    static let catalogWaits = text(PackageResources.catalog_waits_sql)
     static let catalogTryLock = text(PackageResources.catalog_try_lock_sql)
     static let catalogsHaveJobs = text(PackageResources.catalogs_have_jobs_sql)
     static let catalogsOld = text(PackageResources.catalogs_old_sql)

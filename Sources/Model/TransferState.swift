@@ -21,6 +21,11 @@ package enum TransferState: String, Codable, CaseIterable, Sendable {
     case failed
 }
 
+extension TransferState {
+    /// It has a connection to its origin.
+    package var isAtOrigin: Bool { [.connecting, .receiving, .paused].contains(self) }
+}
+
 /// What happens to a transfer.
 package enum TransferEvent: String, Codable, CaseIterable, Sendable {
     /// A connection to the origin is opened, or an idle one taken.

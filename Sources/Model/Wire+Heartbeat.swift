@@ -3,7 +3,10 @@ package struct TransferProgress: Codable, Hashable, Sendable {
     package var receivedBytes: Int64
     /// What they will come to; of one whose length is not known, what has come.
     package var expectedBytes: Int64
+    /// Those of which bytes have come.
     package var transfers: Int
+    /// Those that wait for their first byte; nil for none. Nothing else is known of them.
+    package var waiting: Int?
     /// What of `expectedBytes` is of files in parts, which are known otherwise; nil for nothing.
     package var partBytes: Int64?
 
@@ -38,6 +41,8 @@ package struct Heartbeat: Codable, Sendable {
     /// As in `LeaseRequest`.
     package var roots: [String]?
     package var refusedSites: [SiteID]?
+    /// The queues that it takes jobs of; nil for all of them.
+    package var queues: [String]?
 
     package init(
         worker: WorkerID, leases: [LeaseID], progress: [String: TransferProgress], name: String,

@@ -16,6 +16,12 @@ package struct CatalogStatus: Codable, Sendable {
     package var notBefore: Double?
     /// When it should have ended, in seconds since 1970.
     package var deadline: Double?
+    /// Why nothing of it is under way: what ends last first, 5 at most. Nil while something is.
+    package var waits: [CatalogWait]?
+    /// How long the rest takes, at the pace of the last half to two and a half minutes; nil when that is not known.
+    package var secondsLeft: Double?
+    /// What becomes of the deadline; nil while it may be met.
+    package var outlook: DeadlineOutlook?
     package var totals: CatalogTotals
     /// Assets that are under way now, most recently changed first, 20 at most.
     package var active: [AssetStatus]

@@ -10,6 +10,8 @@ package enum ExitCode: Int32, Sendable {
     case noCluster = 3
     /// An operator cancelled the catalog, or some of it.
     case cancelled = 4
+    /// Everything is done, and the catalog's deadline was missed.
+    case deadlineMissed = 5
     /// A load test ran, and one of its thresholds does not hold.
     case thresholdBroken = 99
     /// Stopped by a signal; running it again goes on where it stopped.

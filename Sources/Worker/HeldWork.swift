@@ -253,21 +253,27 @@ final class HeldWork: Sendable {
         }
     }
 
-    /// Transfers that have begun to receive, by asset, and how many there are.
+    /// Transfers that have begun, by asset, and how many there are: those included that wait for their first byte.
     func progress() -> (byAsset: [String: TransferProgress], active: Int) {
         state.withLock { state in
             var progress: [String: TransferProgress] = [:]
             var active = 0
             for entry in state.leases.values.lazy.flatMap(\.entries.values) where entry.isPending {
-                guard let received = entry.transfer?.receivedBytes, received > 0 else { continue }
+                guard let transfer = entry.transfer else { continue }
+                let received = transfer.receivedBytes
+                guard received > 0 || transfer.state.isAtOrigin else { continue }
                 var asset = progress[entry.asset.description] ?? TransferProgress()
+                active += 1
+                defer { progress[entry.asset.description] = asset }
+                guard received > 0 else {
+                    asset.waiting = (asset.waiting ?? 0) + 1
+                    continue
+                }
                 asset.receivedBytes += received
                 let expected = max(entry.expectedBytes ?? 0, received)
                 asset.expectedBytes += expected
                 if entry.isPart { asset.partBytes = (asset.partBytes ?? 0) + expected }
                 asset.transfers += 1
-                progress[entry.asset.description] = asset
-                active += 1
             }
             return (progress, active)
         }

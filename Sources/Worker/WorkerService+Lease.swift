@@ -218,6 +218,7 @@ extension WorkerService {
                 heartbeat.done = done
                 heartbeat.roots = configuration.roots.urls
                 heartbeat.refusedSites = refused
+                if !configuration.queues.isEmpty { heartbeat.queues = configuration.queues }
                 let answer = try await client.heartbeat(heartbeat, retrySeconds: 5)
                 (lastTrouble, lastRefused) = (trouble, refused)
                 if let done { tally.told(done) }

@@ -2,14 +2,16 @@ import CoordinatorClient
 import Model
 import Runtime
 
-/// `dray catalog`: checks lists; cancels, retries, reprioritises and reschedules work.
+/// `dray catalog`: checks lists; shows, cancels, retries, reprioritises and reschedules work.
 enum CatalogCommand {
     static let command = Command(
-        "catalog", summary: "Check a list; cancel, retry, reprioritise or reschedule catalogs.",
+        "catalog",
+        summary: "Check a list; show, cancel, retry, reprioritise or reschedule catalogs.",
         discussion:
             "\(ClusterCall.place) With --state it asks the private cluster of that directory.",
         subcommands: [
             CatalogCheckCommand.command,
+            CatalogStatusCommand.command,
             change(
                 .cancel, "Do no more of a catalog, an asset, or what failed with a code.",
                 """
@@ -30,7 +32,7 @@ enum CatalogCommand {
             reschedule,
         ])
 
-    private static let site = CommandOption(
+    static let site = CommandOption(
         "site", .text(placeholder: "DEST"),
         help: "The catalog's site, where several have one of that name.")
 
@@ -111,16 +113,21 @@ enum CatalogCommand {
                         "Write `dray catalog \(action.rawValue) all --code CODE`, or name one catalog."
                 )
             }
-        } else if let number = Int64(name), number > 0 {
-            selection.catalog = CatalogReference(CatalogID(number))
         } else {
-            selection.catalog = CatalogReference(
-                name: name,
-                storageURL: try arguments.text("site").map { text throws(Failure) in
-                    try Destination(remote: text).storageURL
-                })
+            selection.catalog = try reference(arguments)
         }
         return selection
+    }
+
+    /// The catalog that CATALOG and `--site` name.
+    static func reference(_ arguments: Arguments) throws(Failure) -> CatalogReference {
+        let name = arguments.operands[0]
+        if let number = Int64(name), number > 0 { return CatalogReference(CatalogID(number)) }
+        return CatalogReference(
+            name: name,
+            storageURL: try arguments.text("site").map { text throws(Failure) in
+                try Destination(remote: text).storageURL
+            })
     }
 
     private static func text(

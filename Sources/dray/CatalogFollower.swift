@@ -26,7 +26,8 @@ struct CatalogFollower {
                 if status.state.isTerminal || status.state == .interrupted { return status }
                 let totals = status.totals
                 let lacking = totals.segments - totals.segmentsDone - totals.segmentsFailed
-                isNearlyDone = !isRefresh && lacking <= totals.segments / 20
+                isNearlyDone =
+                    !isRefresh && status.waits == nil && lacking <= totals.segments / 20
             case .failure(let failure):
                 guard failure.code.isOfUnavailableCluster else { throw failure }
                 display.showNoAnswer(Self.words(for: failure))

@@ -178,7 +178,7 @@ final class PrefetchSession: FollowingSession {
         guard let path = plan.reportPath, !Task.isCancelled else { return }
         do {
             let status = try await client.status(of: handle.id, retrySeconds: 1)
-            try await ReportWriter(path: path, client: client).write(status)
+            try await writer(path, client).write(status)
         } catch {
             display.end()
             Console.note("the report could not be written: \(error)")
@@ -190,6 +190,7 @@ final class PrefetchSession: FollowingSession {
         if !plan.isQuiet {
             var summary = RunSummary(status: status, destination: plan.destination.path)
             summary.columns = LiveLines.columns(of: STDOUT_FILENO)
+            summary.waited = display.waited
             try? await complete(&summary, status, client)
             Console.write(summary.text)
         }
@@ -208,12 +209,16 @@ final class PrefetchSession: FollowingSession {
         let media = try await plan.mediaCheck?.run(status, client, draining: draining)
         if let media { tell(media) }
         if let path = plan.reportPath {
-            try await ReportWriter(path: path, client: client, media: media).write(status)
+            try await writer(path, client, media).write(status)
+        }
+        if plan.isQuiet, status.missedDeadline, let line = DeadlineText.line(status) {
+            Console.note(line)
         }
         let allPlay = media?.unplayable.isEmpty ?? true
         result.withLock {
             switch status.state {
-            case .completed: $0 = allPlay ? .success : .someFailed
+            case .completed where !allPlay: $0 = .someFailed
+            case .completed: $0 = status.missedDeadline ? .deadlineMissed : .success
             case .failed: $0 = .someFailed
             case .cancelled: $0 = .cancelled
             case .interrupted, .open, .running: $0 = .interrupted
@@ -237,6 +242,14 @@ final class PrefetchSession: FollowingSession {
             }
             after = page.next
         } while after != nil
+    }
+
+    private func writer(
+        _ path: String, _ client: CoordinatorClient, _ media: MediaCheck.Findings? = nil
+    ) -> ReportWriter {
+        var writer = ReportWriter(path: path, client: client, media: media)
+        (writer.waited, writer.waits) = (display.waited, display.waits)
+        return writer
     }
 
     private func tell(_ media: MediaCheck.Findings) {

@@ -10,6 +10,8 @@ final class ProgressDisplay: Sendable {
         var meter = ProgressMeter()
         var status: CatalogStatus?
         var troubles = Troubles()
+        /// Kinds of outlooks of the deadline that were reported.
+        var outlooks: Set<DeadlineOutlook.Kind> = []
     }
 
     private let screen: LiveLines
@@ -34,8 +36,24 @@ final class ProgressDisplay: Sendable {
             let isOver = status.state == .running || status.state == .completed
             tell(state.troubles.answer(trouble, isOver: isOver))
             take(status, &state)
+            tellDeadline(status, &state)
             draw(state)
         }
+    }
+
+    /// For how long the catalog waited for what, as far as it was followed.
+    var waited: [WaitHistory.Total] { state.withLock { $0.meter.waits.totals } }
+
+    /// What it waits for now.
+    var waits: [CatalogWait] { state.withLock { $0.meter.waits.current } }
+
+    /// Reports once of each kind that the deadline is not met; a terminal has it among its lines.
+    private func tellDeadline(_ status: CatalogStatus, _ state: inout State) {
+        guard status.state == .running, let outlook = status.outlook,
+            let text = DeadlineText.line(status), state.outlooks.insert(outlook.kind).inserted,
+            screen.mode == .plain
+        else { return }
+        Console.note(text)
     }
 
     /// Takes why the coordinator does not say how far it is.

@@ -25,6 +25,15 @@ struct ProgressMeter {
         var value: Double
         /// False of segments, as long as the bytes are not known for all.
         var isOfBytes: Bool
+        /// Bytes that were fetched, or segments that have ended; and those that are lacking.
+        var done = 0.0
+        var rest = 0.0
+    }
+
+    /// One asset's bytes.
+    private struct AssetMeter {
+        var gauge: Gauge?
+        var window = ProgressWindow()
     }
 
     /// What a line shows.
@@ -35,16 +44,19 @@ struct ProgressMeter {
         var expectedBytes: Int64?
         /// nil until two statuses are there.
         var bytesPerSecond: Double?
+        /// nil while it cannot be known.
         var secondsLeft: Double?
     }
 
     private var lastSeconds: Double?
     private var fetched: Gauge?
-    private var done: Gauge?
+    private var window = ProgressWindow()
     private var highest = Fraction(value: 0, isOfBytes: false)
-    private var assets: [AssetID: Gauge] = [:]
+    private var assets: [AssetID: AssetMeter] = [:]
     private(set) var catalog = Reading(bytes: 0)
     private(set) var active: [AssetID: Reading] = [:]
+    /// Why nothing is under way, and for how long that was so.
+    private(set) var waits = WaitHistory()
 
     /// Takes a status that came at `seconds` of any steady clock.
     mutating func update(_ status: CatalogStatus, atSeconds seconds: Double) {
@@ -58,40 +70,45 @@ struct ProgressMeter {
             if known.isOfBytes != highest.isOfBytes {
                 // A share of the segments says nothing of the bytes: neither how far nor how fast.
                 highest = known
-                done = nil
+                window = ProgressWindow()
             }
             // A manifest that was resolved adds to what there is; the bar waits, and does not go back.
             highest.value = max(highest.value, known.value)
-            advance(&done, to: known.value, elapsed)
+            window.update(to: known.done, atSeconds: seconds)
         }
-        let fraction = known.map { _ in highest.value }
+        waits.update(status.state == .running ? status.waits ?? [] : [], atSeconds: seconds)
+        // What was fetched before a wait says nothing of what comes after it.
+        if waits.current.contains(where: \.stopsWork) { window = ProgressWindow() }
         catalog = Reading(
-            fraction: fraction, bytes: bytes, expectedBytes: totals.expectedBytes,
-            bytesPerSecond: fetched?.perSecond,
-            secondsLeft: Self.secondsLeft(fraction.map { 1 - $0 }, perSecond: done?.perSecond))
-        updateActive(status.active, elapsed)
+            fraction: known.map { _ in highest.value }, bytes: bytes,
+            expectedBytes: totals.expectedBytes, bytesPerSecond: fetched?.perSecond,
+            secondsLeft: known.flatMap { window.secondsLeft($0.rest, atSeconds: seconds) })
+        updateActive(status.active, elapsed, atSeconds: seconds)
     }
 
-    private mutating func updateActive(_ statuses: [AssetStatus], _ elapsed: Double?) {
-        var gauges: [AssetID: Gauge] = [:]
+    private mutating func updateActive(
+        _ statuses: [AssetStatus], _ elapsed: Double?, atSeconds seconds: Double
+    ) {
+        var meters: [AssetID: AssetMeter] = [:]
         active = [:]
         for asset in statuses {
-            var gauge = assets[asset.id]
-            advance(&gauge, to: Double(asset.bytes), elapsed)
-            gauges[asset.id] = gauge
+            var meter = assets[asset.id] ?? AssetMeter()
+            advance(&meter.gauge, to: Double(asset.bytes), elapsed)
+            meter.window.update(to: Double(asset.bytes), atSeconds: seconds)
+            meters[asset.id] = meter
             var reading = Reading(
                 bytes: asset.bytes, expectedBytes: asset.expectedBytes,
-                bytesPerSecond: gauge?.perSecond)
+                bytesPerSecond: meter.gauge?.perSecond)
             if let expected = asset.expectedBytes, expected > 0 {
                 reading.fraction = min(1, Double(asset.bytes) / Double(expected))
-                reading.secondsLeft = Self.secondsLeft(
-                    Double(max(0, expected - asset.bytes)), perSecond: gauge?.perSecond)
+                reading.secondsLeft = meter.window.secondsLeft(
+                    Double(max(0, expected - asset.bytes)), atSeconds: seconds)
             } else if asset.segments > 1 {
                 reading.fraction = min(1, Double(asset.segmentsDone) / Double(asset.segments))
             }
             active[asset.id] = reading
         }
-        assets = gauges
+        assets = meters
     }
 
     private func advance(_ gauge: inout Gauge?, to value: Double, _ elapsed: Double?) {
@@ -106,15 +123,14 @@ struct ProgressMeter {
     private static func fraction(of totals: CatalogTotals) -> Fraction? {
         if let expected = totals.expectedBytes, expected > 0 {
             let bytes = Double(totals.bytes + totals.receivingBytes)
-            return Fraction(value: min(1, bytes / Double(expected)), isOfBytes: true)
+            return Fraction(
+                value: min(1, bytes / Double(expected)), isOfBytes: true,
+                done: bytes - Double(totals.adoptedBytes), rest: max(0, Double(expected) - bytes))
         }
         guard totals.segments > 0 else { return nil }
         let ended = Double(totals.segmentsDone + totals.segmentsFailed)
-        return Fraction(value: min(1, ended / Double(totals.segments)), isOfBytes: false)
-    }
-
-    private static func secondsLeft(_ rest: Double?, perSecond: Double?) -> Double? {
-        guard let rest, let perSecond, perSecond > 0 else { return nil }
-        return rest / perSecond
+        return Fraction(
+            value: min(1, ended / Double(totals.segments)), isOfBytes: false, done: ended,
+            rest: max(0, Double(totals.segments) - ended))
     }
 }

@@ -22,6 +22,11 @@ struct ProgressText {
             line.append("  \(trouble)", .yellow)
             lines.append(line)
         }
+        for text in [WaitText.line(meter.waits.current), deadline].compactMap(\.self) {
+            var line = StyledLine()
+            line.append("  \(text)", .yellow)
+            lines.append(line)
+        }
         let room = max(0, rows - lines.count)
         let active = status.active
         // The last row tells of those that have none.
@@ -119,6 +124,11 @@ struct ProgressText {
         return line
     }
 
+    /// Of one that runs; the summary has the others.
+    private var deadline: String? {
+        status.state == .running ? DeadlineText.line(status) : nil
+    }
+
     /// One line without a terminal: what a log shows.
     var plainLine: String {
         let totals = status.totals
@@ -134,10 +144,13 @@ struct ProgressText {
         }
         if let seconds = reading.secondsLeft, seconds < 360_000 {
             parts.append("\(HumanFormat.clock(seconds: seconds)) left")
+        } else if status.state == .running {
+            parts.append("time left unknown")
         }
         if totals.retries > 0 { parts.append(retries(totals.retries)) }
         if totals.failed > 0 { parts.append("\(HumanFormat.count(totals.failed)) failed") }
         if let count = totals.cancelled { parts.append("\(HumanFormat.count(count)) cancelled") }
+        if let waits = WaitText.line(meter.waits.current) { parts.append(waits) }
         return "\(printable(status.name)): \(parts.joined(separator: ", "))"
     }
 
@@ -175,8 +188,10 @@ struct ProgressText {
     }
 
     private func left(_ reading: ProgressMeter.Reading) -> String {
-        let text = reading.secondsLeft.map { HumanFormat.clock(seconds: $0) } ?? "--:--"
-        return TextLayout.padded("\(text) left", to: 10, right: true)
+        let text =
+            reading.secondsLeft.flatMap { $0 < 360_000 ? HumanFormat.clock(seconds: $0) : nil }
+            .map { "\($0) left" } ?? "left unknown"
+        return TextLayout.padded(text, to: 10, right: true)
     }
 
     private func retries(_ count: Int) -> String {

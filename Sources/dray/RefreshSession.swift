@@ -136,7 +136,11 @@ final class RefreshSession: FollowingSession {
                 media: media.map(Outcome.Media.init))
             Console.write(String(decoding: try encoder.encode(outcome), as: UTF8.self) + "\n")
         } else if !plan.isQuiet {
-            Console.write(Self.text(summary, of: status.name) + (media?.text ?? ""))
+            let notes = [
+                WaitText.line(display.waited),
+                status.missedDeadline ? DeadlineText.line(status) : nil,
+            ].compactMap { $0.map { $0 + "\n" } }.joined()
+            Console.write(Self.text(summary, of: status.name) + notes + (media?.text ?? ""))
         }
         if summary.failed > 0 {
             writeAll(
@@ -145,14 +149,17 @@ final class RefreshSession: FollowingSession {
         }
         media?.list(reportPath: plan.reportPath)
         if let path = plan.reportPath {
-            try await ReportWriter(path: path, client: client, media: media).write(status)
+            var writer = ReportWriter(path: path, client: client, media: media)
+            writer.waited = display.waited
+            try await writer.write(status)
         }
         let isWell = summary.failed == 0 && media?.unplayable.isEmpty ?? true
         result.withLock {
             switch status.state {
             // A catalog is cancelled also by assets that were cancelled before the refresh.
             case .cancelled where summary.isCancelled: $0 = .cancelled
-            case .completed, .failed, .cancelled: $0 = isWell ? .success : .someFailed
+            case .completed, .failed, .cancelled:
+                $0 = !isWell ? .someFailed : status.missedDeadline ? .deadlineMissed : .success
             case .interrupted, .open, .running: $0 = .interrupted
             }
         }

@@ -12,6 +12,10 @@ struct ReportWriter {
     let client: CoordinatorClient
     /// What `--check-media` found; nil without it.
     var media: MediaCheck.Findings?
+    /// What the catalog waited for while it was followed.
+    var waited: [WaitHistory.Total] = []
+    /// What it waited for last; empty for one that has ended.
+    var waits: [CatalogWait] = []
 
     /// Throws `input.destination` when no report could be written to `path`; leaves nothing behind.
     static func check(_ path: String, option: String = "report") throws(Failure) {
@@ -76,8 +80,10 @@ struct ReportWriter {
         let totals = String(json(sums))
         try output.append(
             "\n  ],\n  \"catalog\": \(json(status.name)),\n"
-                + "  \"state\": \(json(status.state.rawValue)),\n  \"totals\": \(totals)\n}\n", path
-        )
+                + (Deadline(status).map { "  \"deadline\": \(json($0)),\n" } ?? "")
+                + "  \"state\": \(json(status.state.rawValue)),\n  \"totals\": \(totals),\n"
+                + "  \"waited\": \(json(waited)),\n  \"waits\": \(json(self.waits))\n}\n",
+            path)
     }
 
     private func json(_ value: some Encodable) -> String {
@@ -85,6 +91,20 @@ struct ReportWriter {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // These are strings and whole or finite numbers, which JSON always holds.
         return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
+    }
+
+    private struct Deadline: Encodable {
+        /// By how many seconds it was missed; nil when it was met, or is not over.
+        let missedBySeconds: Double?
+        /// In seconds since 1970.
+        let time: Double
+
+        init?(_ status: CatalogStatus) {
+            guard let deadline = status.deadline else { return nil }
+            time = deadline
+            let outlook = status.outlook.flatMap { $0.kind == .missed ? $0 : nil }
+            missedBySeconds = outlook?.seconds.map { ($0 * 1_000).rounded() / 1_000 }
+        }
     }
 
     private struct File: Encodable {

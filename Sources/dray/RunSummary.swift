@@ -13,6 +13,8 @@ struct RunSummary {
     var titlesWithWarnings = 0
     /// Of these, the first ones.
     var warnings = ManifestWarnings()
+    /// What the catalog waited for while it was followed.
+    var waited: [WaitHistory.Total] = []
 
     /// Most failed assets that are listed.
     static let listedFailures = 20
@@ -43,6 +45,8 @@ struct RunSummary {
             rows: [columns.map(\.1)], columns: self.columns)
         let name = printable(status.name)
         var text = "\(name): \(ending), in \(printable(destination))\n\n\(table)"
+        if let line = WaitText.line(waited) { text += "\n\(line)\n" }
+        if status.missedDeadline, let line = DeadlineText.line(status) { text += "\n\(line)\n" }
         if missingSidecars > 0 {
             text += "\n\(HumanFormat.count(missingSidecars, "sidecar")) missing, see --report\n"
         }

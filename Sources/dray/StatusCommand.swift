@@ -54,7 +54,7 @@ enum StatusCommand {
                     + (isTimed ? ["Not before", "Deadline"] : []),
                 [.right, .left, .left, .right, .right] + (isAnyCancelled ? [.right] : [])
                     + [.right, .right, .left]
-                    + (isTimed ? [.left, .left] : []), catalogs),
+                    + (isTimed ? [.left, .left] : []), catalogs) + notes(status.catalogs),
             QueueCommand.table(status.queues),
             ClusterCall.section(
                 "Workers",
@@ -63,6 +63,19 @@ enum StatusCommand {
         ]
         if let tests = status.loadTests { sections.append(table(tests)) }
         return sections.joined(separator: "\n")
+    }
+
+    /// A line for each reason to look at a catalog that runs.
+    private static func notes(_ catalogs: [CatalogStatus]) -> String {
+        let lines = catalogs.filter { $0.state == .running }.flatMap { catalog in
+            self.lines(catalog).map { "\(catalog.id) \(printable(catalog.name)) \($0)\n" }
+        }
+        return lines.isEmpty ? "" : "\n" + lines.joined()
+    }
+
+    /// What it waits for, and what becomes of its deadline.
+    static func lines(_ catalog: CatalogStatus) -> [String] {
+        [WaitText.line(catalog.waits ?? []), DeadlineText.line(catalog)].compactMap(\.self)
     }
 
     private static func table(_ tests: [LoadTestStatus]) -> String {

@@ -75,6 +75,12 @@ import Testing
     @Test func linesShowWhatIsKnown() {
         var meter = ProgressMeter()
         meter.update(status(), atSeconds: 0)
+        meter.update(
+            status {
+                $0.totals.segmentsDone = 710
+                $0.totals.bytes += 32 << 20
+                $0.active[1].bytes += 5 << 20
+            }, atSeconds: 1)
         let later = status {
             $0.totals.segmentsDone = 740
             $0.totals.bytes += 64 << 20
@@ -122,6 +128,7 @@ import Testing
     @Test func thePlainLineReadsAsASentence() {
         var meter = ProgressMeter()
         meter.update(status(), atSeconds: 0)
+        meter.update(status { $0.totals.segmentsDone = 710 }, atSeconds: 1)
         meter.update(status { $0.totals.segmentsDone = 740 }, atSeconds: 2)
         let text = ProgressText(status: status(), meter: meter, style: plain)
         #expect(
@@ -155,6 +162,7 @@ import Testing
             return next
         }
         _ = update(1 << 30, atSeconds: 0)
+        _ = update(3 << 29, atSeconds: 5)
         let last = update(2 << 30, atSeconds: 10)
         let lines = ProgressText(status: last, meter: meter, style: plain)
             .lines(columns: columns, rows: 10)
@@ -176,10 +184,11 @@ import Testing
         #expect(meter.catalog.fraction == 0.03 && meter.catalog.secondsLeft == nil)
         update(1, 4 << 20, of: 100 << 20, atSeconds: 2)
         #expect(meter.catalog.fraction == 0.04)
-        #expect(abs((meter.catalog.secondsLeft ?? 0) - 96) < 0.01)
+        update(1, 5 << 20, of: 100 << 20, atSeconds: 3)
+        #expect(abs((meter.catalog.secondsLeft ?? 0) - 95) < 0.01)
         // More turned up: the bar waits.
-        update(1, 4 << 20, of: 200 << 20, atSeconds: 3)
-        #expect(meter.catalog.fraction == 0.04)
+        update(1, 5 << 20, of: 200 << 20, atSeconds: 4)
+        #expect(meter.catalog.fraction == 0.05)
     }
 
     @Test func whatLayThereAlreadyIsNotSpeed() {

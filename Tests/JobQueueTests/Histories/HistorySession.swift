@@ -341,6 +341,7 @@ struct HistorySession: Sendable {
             seen.catalogs[number] = Snapshot.Catalog(
                 state: status.state, generation: status.generation,
                 isHeldBack: status.notBefore != nil,
+                waits: Set((status.waits ?? []).map(\.reason.name)),
                 totals: Snapshot.Totals(status.totals), assets: assets, files: files)
         }
         for job in try await cluster.database.jobs() {

@@ -161,7 +161,9 @@ extension QueueModel {
         for spec in specs where self[key]?.segments[spec.ordinal]?.spec != spec {
             // One that is listed otherwise than before starts from nothing; a signature is no other one.
             let former = self[key]?.segments[spec.ordinal]
-            let isSame = former.map { objectOf($0.spec.url) == objectOf(spec.url) } ?? false
+            let isSame =
+                former?.spec.key == spec.key
+                && former.map { objectOf($0.spec.url) } == objectOf(spec.url)
             if !isSame {
                 self[key]?.segments[spec.ordinal, default: Segment(spec: spec)].whole = Piece()
             }

@@ -6,6 +6,8 @@ struct Snapshot: Sendable {
         var state: CatalogState
         var generation: Int
         var isHeldBack: Bool
+        /// The names of the reasons why nothing of it is under way.
+        var waits: Set<String>
         var totals: Totals
         var assets: [String: Asset]
         /// Stored files: what lies under which key.
@@ -96,6 +98,9 @@ extension QueueModel {
             compare("c\(number) state", catalog.state, its.state)
             compare("c\(number) generation", catalog.generation, its.generation)
             compare("c\(number) held back", catalog.isHeldBack, its.isHeldBack)
+            if let gates = gates(number, catalog) {
+                compare("c\(number) waits", gates, its.waits.intersection(Self.allGates))
+            }
             let listed = catalog.assets.filter { $0.value.generation >= catalog.generation }
             compare("c\(number) assets", listed.keys.sorted(), its.assets.keys.sorted())
             for (name, asset) in listed {
@@ -116,6 +121,20 @@ extension QueueModel {
             compare("c\(number) files", Self.files(listed), its.files)
         }
         return found
+    }
+
+    private static let allGates: Set<String> = ["notBefore", "queuePaused", "schedule"]
+
+    /// What keeps all of a catalog's jobs from being leased; nil while a lease holds some of them, which may be over by
+    /// now.
+    private func gates(_ number: Int, _ catalog: Catalog) -> Set<String>? {
+        guard catalog.state == .running else { return [] }
+        guard !jobs.contains(where: { $0.key.catalog == number && $0.value.hold != nil }) else {
+            return nil
+        }
+        var gates: Set<String> = catalog.isHeldBack ? ["notBefore"] : []
+        if queues[catalog.site] == .paused { gates.insert("queuePaused") }
+        return gates
     }
 
     /// Keeps, of failures that came together, the one that is shown.

@@ -1,11 +1,12 @@
 -- $1 catalog. Those under way, most recently changed first, with the bytes of transfers that have
--- no result yet: until its first result an asset is 'ready', and only a worker knows more.
+-- no result yet, also of those that wait for their first byte: until its first result an asset is 'ready', and only a worker knows more.
 WITH receiving AS (
     SELECT e.key::bigint AS asset_id, sum((e.value->>'receivedBytes')::bigint)::bigint AS bytes,
-           sum((e.value->>'expectedBytes')::bigint)::bigint AS expected
+           -- Nothing is known of one that waits for its first byte.
+           sum(CASE WHEN (e.value->>'transfers')::bigint > 0
+                    THEN (e.value->>'expectedBytes')::bigint END)::bigint AS expected
     FROM worker w, jsonb_each(w.progress) AS e
     WHERE w.last_seen > now() - interval '15 seconds'
-      AND (e.value->>'receivedBytes')::bigint > 0
       AND EXISTS (SELECT FROM lease l WHERE l.worker_id = w.id AND l.expires_at > now())
     GROUP BY 1
 ), leased AS (
@@ -28,5 +29,5 @@ SELECT a.id, a.name, a.url, a.kind, a.state, a.failure_code, a.failure_message, 
            AS expected_bytes,
        a.retries, a.refreshed
 FROM active JOIN asset a USING (id) LEFT JOIN receiving r ON r.asset_id = a.id
-WHERE a.catalog_id = $1::bigint AND (a.state <> 'ready' OR r.bytes > 0)
+WHERE a.catalog_id = $1::bigint AND (a.state <> 'ready' OR r.asset_id IS NOT NULL)
 ORDER BY a.changed_at DESC, a.id LIMIT 20

@@ -78,7 +78,20 @@ WITH gone AS MATERIALIZED (
         sums_failed = c.sums_failed + t.sums_failed,
         state = CASE WHEN NOT t.ends THEN c.state WHEN t.fails THEN 'failed'
                      WHEN t.is_cancelled THEN 'cancelled' ELSE 'completed' END,
-        ended_at = CASE WHEN t.ends THEN now() ELSE c.ended_at END
-    FROM reckoned t WHERE c.id = $1::bigint
+        ended_at = CASE WHEN t.ends THEN now() ELSE c.ended_at END,
+        -- Samples of how fast it is: anew after a start and after two minutes without a fold.
+        pace = CASE WHEN c.pace IS NULL OR c.pace[4] < extract(epoch FROM c.started_at)
+                         OR s.seconds - c.pace[4] > 120
+                    THEN ARRAY[s.seconds, s.segments, s.bytes, s.seconds, s.segments, s.bytes]
+                    WHEN s.seconds - c.pace[4] >= 30
+                    THEN ARRAY[c.pace[4], c.pace[5], c.pace[6], s.seconds, s.segments, s.bytes]
+                    ELSE c.pace END
+    FROM reckoned t CROSS JOIN LATERAL (
+        SELECT extract(epoch FROM clock_timestamp())::float8 AS seconds,
+               (b.segments_done + b.segments_failed + t.segments_done + t.segments_failed)::float8 AS segments,
+               (b.bytes - b.adopted_bytes + t.bytes - t.adopted_bytes)::float8 AS bytes
+        FROM catalog b WHERE b.id = $1::bigint
+    ) AS s
+    WHERE c.id = $1::bigint
 )
 SELECT count(*) AS sums_jobs FROM sums

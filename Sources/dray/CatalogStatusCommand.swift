@@ -1,0 +1,78 @@
+import CoordinatorClient
+import Model
+import Runtime
+
+/// `dray catalog status`: how far one catalog is, and what it waits for.
+enum CatalogStatusCommand {
+    static let command = Command(
+        "status", summary: "Show how far a catalog is, and what it waits for.",
+        operands: [
+            CommandOperand("CATALOG", help: "Its number or name, as `dray status` lists them.")
+        ],
+        options: [CatalogCommand.site, CommonOptions.state, ClusterCall.json]
+    ) { arguments in
+        await ClusterCall.run(
+            arguments, isCheck: true, asking: { try CatalogCommand.reference(arguments) }
+        ) { reference, client in
+            let status = try await status(reference, client)
+            return try ClusterCall.show(status, arguments) { text(status) }
+        }
+    }
+
+    private static func status(
+        _ reference: CatalogReference, _ client: CoordinatorClient
+    ) async throws(Failure) -> CatalogStatus {
+        if let id = reference.id {
+            return try await client.status(of: id, retrySeconds: ClusterCall.retrySeconds)
+        }
+        let found = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
+            .catalogs.filter {
+                $0.name == reference.name
+                    && (reference.storageURL == nil || $0.storageURL == reference.storageURL)
+            }
+        guard let first = found.first else {
+            throw Failure(
+                "input.notFound",
+                "None of the 100 latest catalogs is called \(printable(reference.name ?? "")).")
+        }
+        guard found.count == 1 else {
+            throw Failure(
+                "input.field",
+                "\(HumanFormat.count(found.count)) sites have a catalog "
+                    + "\(printable(reference.name ?? "")); name one of them with --site.")
+        }
+        return try await client.status(of: first.id, retrySeconds: ClusterCall.retrySeconds)
+    }
+
+    /// A line for each thing that is known.
+    static func text(_ status: CatalogStatus) -> String {
+        let totals = status.totals
+        var lines = [
+            "\(printable(status.name)) (\(status.id)): \(status.state.rawValue)",
+            "  \(HumanFormat.count(totals.completed)) of "
+                + "\(HumanFormat.count(totals.assets, "asset")) completed, "
+                + "\(HumanFormat.count(totals.failed)) failed, "
+                + "\(HumanFormat.count(totals.cancelled ?? 0)) cancelled",
+            "  \(HumanFormat.count(totals.segmentsDone)) of "
+                + "\(HumanFormat.count(totals.segments, "segment")), "
+                + "\(HumanFormat.bytes(totals.bytes + totals.receivingBytes))"
+                + (totals.expectedBytes.map { " of \(HumanFormat.bytes($0))" } ?? ""),
+        ]
+        if status.state == .running {
+            let left = status.secondsLeft.map { HumanFormat.clock(seconds: $0) } ?? "unknown"
+            lines.append("  time left: \(left)")
+            let active = status.active.count
+            lines.append(
+                "  under way: " + (active < 20 ? "" : "more than ")
+                    + HumanFormat.count(min(active, 20), "asset"))
+        }
+        if let trouble = status.trouble {
+            lines.append("  \(QueueCommand.text(ofFault: trouble))")
+        }
+        if let deadline = status.deadline {
+            lines.append("  deadline: \(TimeOptions.text(deadline))")
+        }
+        lines += StatusCommand.lines(status).map { "  \($0)" }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

@@ -1,0 +1,365 @@
+import Model
+import Postgres
+import TestSupport
+import Testing
+
+@testable import JobQueue
+
+/// Why a running catalog has nothing under way, and until when.
+@Suite(.timeLimit(.minutes(2))) struct WaitTests {
+    typealias F = QueueFixture
+
+    private func beat(
+        _ fixture: F, _ worker: WorkerID? = nil, leases: [LeaseID] = [], active: Int = 0,
+        queues: [String]? = nil
+    ) async throws {
+        var heartbeat = Heartbeat(
+            worker: worker ?? fixture.worker, leases: leases, progress: [:], name: "w-1",
+            activeTransfers: active)
+        heartbeat.queues = queues
+        _ = try await fixture.queue.heartbeat(heartbeat)
+    }
+
+    private func waits(_ fixture: F, _ catalog: CatalogID) async throws -> [CatalogWait] {
+        let status = try await fixture.queue.status(of: catalog, withActive: false)
+        let listed = try await fixture.queue.clusterStatus().catalogs.first { $0.id == catalog }
+        #expect(listed?.waits?.map(\.reason) == status.waits?.map(\.reason))
+        return status.waits ?? []
+    }
+
+    private func reasons(_ fixture: F, _ catalog: CatalogID) async throws -> [CatalogWait.Reason] {
+        try await waits(fixture, catalog).map(\.reason)
+    }
+
+    private func queueName(_ fixture: F) async throws -> String {
+        try #require(try await fixture.queue.queues().first).name
+    }
+
+    private func now(_ fixture: F) async throws -> Double {
+        try #require(
+            try await fixture.pool.query("SELECT extract(epoch FROM now())::float8").firstRow
+        ).double(0)
+    }
+
+    /// Lets every lease have been granted a while ago, and workers be heard of that long ago.
+    private func age(_ fixture: F, seconds: Double, workers: Bool = true) async throws {
+        let by: [PostgresValue] = [.double(seconds)]
+        try await fixture.pool.query(
+            "UPDATE lease SET granted_at = granted_at - make_interval(secs => $1)", by)
+        guard workers else { return }
+        try await fixture.pool.query(
+            "UPDATE worker SET last_seen = last_seen - make_interval(secs => $1)", by)
+    }
+
+    @Test func aCatalogThatIsUnderWayWaitsForNothing() async throws {
+        try await F.with("wait_none") { fixture in
+            let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
+            try await beat(fixture)
+            // Any worker may take them now.
+            #expect(try await reasons(fixture, catalog) == [])
+            let grant = try await fixture.lease(1)
+            _ = try await fixture.queue.set(.paused, ofQueue: try await queueName(fixture))
+            // What is leased is finished.
+            #expect(try await reasons(fixture, catalog) == [])
+            _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
+            #expect(
+                try await reasons(fixture, catalog)
+                    == [.queuePaused(queue: try await queueName(fixture))])
+            _ = try await fixture.queue.set(.active, ofQueue: try await queueName(fixture))
+            try await fixture.drain()
+            let ended = try await fixture.queue.status(of: catalog)
+            #expect(ended.state == .completed && ended.waits == nil)
+        }
+    }
+
+    @Test func aHeldCatalogSaysWhenItBegins() async throws {
+        try await F.with("wait_not_before") { fixture in
+            let now = try await now(fixture)
+            let catalog = try await fixture.submit([F.file("a")], notBefore: now + 3_600)
+            try await beat(fixture)
+            let waits = try await waits(fixture, catalog)
+            #expect(waits.map(\.reason) == [.notBefore])
+            #expect(abs((waits.first?.until ?? 0) - now - 3_600) < 0.01)
+            #expect((3_500...3_600).contains(waits.first?.seconds ?? 0))
+        }
+    }
+
+    @Test func aClosedScheduleSaysWhenItOpens() async throws {
+        try await F.with("wait_schedule") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            try await beat(fixture)
+            _ = try await fixture.queue.configure(SiteSettings(site: F.site, schedule: "off"))
+            #expect(
+                try await waits(fixture, catalog) == [CatalogWait(.schedule)],
+                "it opens at no time")
+            try await fixture.pool.query(
+                "UPDATE site SET next_change = now() + interval '3 hours'")
+            let waits = try await waits(fixture, catalog)
+            #expect(waits.map(\.reason) == [.schedule])
+            #expect((10_700...10_800).contains(waits.first?.seconds ?? 0))
+        }
+    }
+
+    @Test func theReasonThatEndsLastComesFirst() async throws {
+        try await F.with("wait_order") { fixture in
+            let now = try await now(fixture)
+            let catalog = try await fixture.submit([F.file("a")], notBefore: now + 60)
+            try await beat(fixture)
+            _ = try await fixture.queue.configure(SiteSettings(site: F.site, schedule: "off"))
+            try await fixture.pool.query(
+                "UPDATE site SET next_change = now() + interval '3 hours'")
+            #expect(try await reasons(fixture, catalog) == [.schedule, .notBefore])
+            let queue = try await queueName(fixture)
+            _ = try await fixture.queue.set(.paused, ofQueue: queue)
+            #expect(
+                try await reasons(fixture, catalog)
+                    == [.queuePaused(queue: queue), .schedule, .notBefore])
+        }
+    }
+
+    @Test func aRetrySaysWhyAndWhen() async throws {
+        try await F.with("wait_retry") { fixture in
+            let catalog = try await fixture.submit([F.file("a"), F.file("b")])
+            try await beat(fixture)
+            let grant = try await fixture.lease()
+            _ = try await fixture.report([
+                F.failed(grant.jobs[0], grant, "origin.http.503"),
+                F.failed(grant.jobs[1], grant, "origin.timeout"),
+            ])
+            try await fixture.pool.query(
+                """
+                UPDATE delayed_job SET available_at = now()
+                    + CASE retry_code WHEN 'origin.timeout' THEN interval '20 s' ELSE interval '40 s' END
+                """)
+            let waits = try await waits(fixture, catalog)
+            #expect(waits.map(\.reason) == [.retry("origin.timeout")])
+            #expect((19...20).contains(waits.first?.seconds ?? 0))
+            // As long as something else is under way, nothing is waited for.
+            try await fixture.pool.query(
+                "UPDATE delayed_job SET available_at = now() WHERE retry_code = 'origin.timeout'")
+            _ = try await fixture.lease()
+            #expect(try await reasons(fixture, catalog) == [])
+        }
+    }
+
+    @Test func theLeaseOfASilentWorkerSaysWhenItEnds() async throws {
+        try await F.with("wait_silent") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            let grant = try await fixture.lease()
+            try await beat(fixture, leases: [grant.lease ?? ""], active: 1)
+            #expect(try await reasons(fixture, catalog) == [])
+            try await age(fixture, seconds: 8)
+            let waits = try await waits(fixture, catalog)
+            #expect(waits.map(\.reason) == [.workerSilent(worker: "w-1", leases: 1)])
+            #expect((25...30).contains(waits.first?.seconds ?? 0))
+            // It is over, and not swept yet.
+            try await fixture.pool.query("UPDATE lease SET expires_at = now() - interval '1 s'")
+            #expect(
+                try await reasons(fixture, catalog) == [.workerSilent(worker: "w-1", leases: 1)])
+        }
+    }
+
+    /// An idle worker is heard of twice a minute only: a lease that it has just got is not lost.
+    @Test func aYoungLeaseIsNotLost() async throws {
+        try await F.with("wait_young") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            try await beat(fixture)
+            try await age(fixture, seconds: 29)
+            _ = try await fixture.lease()
+            #expect(try await reasons(fixture, catalog) == [])
+        }
+    }
+
+    @Test func aCooldownSaysWhenItEnds() async throws {
+        try await F.with("wait_cooldown") { fixture in
+            let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
+            try await beat(fixture)
+            let grant = try await fixture.lease(1)
+            _ = try await fixture.report([
+                F.failed(grant.jobs[0], grant, "origin.http.429", retryAfter: 50)
+            ])
+            let waits = try await waits(fixture, catalog)
+            let cooldown = CatalogWait.Reason.originCooldown(
+                origin: "http://origin.test", code: "origin.http.429", origins: 1)
+            #expect(Set(waits.map(\.reason)) == [cooldown, .retry("origin.http.429")])
+            #expect(waits.allSatisfy { (48...50).contains($0.seconds ?? 0) })
+        }
+    }
+
+    @Test func limitsThatAreUsedUpAreNamed() async throws {
+        try await F.with("wait_limit") { fixture in
+            let catalog = try await fixture.submit((0..<3).map { F.file("f\($0)") })
+            try await fixture.queue.setLimits(
+                OriginLimitsChange(
+                    origin: "http://origin.test", limits: OriginLimits(connections: 1)))
+            let limit = CatalogWait.Reason.originLimit(origin: "http://origin.test", origins: 1)
+            // A worker holds jobs and begins none.
+            let grant = try await fixture.lease(1)
+            try await beat(fixture, leases: [grant.lease ?? ""])
+            #expect(try await reasons(fixture, catalog) == [])
+            try await age(fixture, seconds: 5, workers: false)
+            #expect(try await reasons(fixture, catalog) == [limit])
+            try await beat(fixture, leases: [grant.lease ?? ""], active: 1)
+            #expect(try await reasons(fixture, catalog) == [])
+            // Another catalog has all of it.
+            let other = try await fixture.submit([F.file("x")], catalog: "other")
+            #expect(try await reasons(fixture, other).contains(limit))
+        }
+    }
+
+    @Test func aSitesBandwidthIsNamed() async throws {
+        try await F.with("wait_site") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            let grant = try await fixture.lease(1)
+            try await beat(fixture, leases: [grant.lease ?? ""])
+            try await age(fixture, seconds: 5, workers: false)
+            // It may be at work on its own disk.
+            #expect(try await reasons(fixture, catalog) == [])
+            try await fixture.pool.query("UPDATE site SET bytes_per_second = 1000")
+            #expect(try await reasons(fixture, catalog) == [.siteLimit])
+        }
+    }
+
+    @Test func aQueueWithoutWorkersIsNamed() async throws {
+        try await F.with("wait_workers") { fixture in
+            let catalog = try await fixture.submit([F.file("a")])
+            let queue = try await queueName(fixture)
+            #expect(try await reasons(fixture, catalog) == [.noWorker(queue: queue, workers: 0)])
+            try await beat(fixture, F.newID(), queues: ["another"])
+            #expect(try await reasons(fixture, catalog) == [.noWorker(queue: queue, workers: 1)])
+            let worker = F.newID()
+            try await beat(fixture, worker, queues: ["another", queue])
+            #expect(try await reasons(fixture, catalog) == [])
+            try await beat(fixture, worker, queues: [])
+            #expect(try await reasons(fixture, catalog) == [.noWorker(queue: queue, workers: 2)])
+            try await beat(fixture, worker)
+            #expect(try await reasons(fixture, catalog) == [])
+        }
+    }
+
+    @Test func aCatalogBehindOthersSaysSo() async throws {
+        try await F.with("wait_behind") { fixture in
+            try await fixture.submit(
+                (0..<5).map { F.file("f\($0)") }, catalog: "first", priority: 9)
+            let behind = try await fixture.submit([F.file("x")], catalog: "second", priority: 1)
+            let grant = try await fixture.lease(3)
+            try await beat(fixture, leases: [grant.lease ?? ""], active: 3)
+            #expect(grant.jobs.count == 3)
+            #expect(try await reasons(fixture, behind) == [.otherCatalogs(1)])
+            let queue = try await queueName(fixture)
+            _ = try await fixture.queue.set(.paused, ofQueue: queue)
+            #expect(try await reasons(fixture, behind) == [.queuePaused(queue: queue)])
+        }
+    }
+
+    // MARK: Pace and deadlines
+
+    private func shiftPace(_ fixture: F, seconds: Double) async throws {
+        try await fixture.pool.query(
+            """
+            UPDATE catalog SET started_at = started_at - make_interval(secs => $1),
+                pace = ARRAY[pace[1] - $1, pace[2], pace[3], pace[4] - $1, pace[5], pace[6]]
+            """, [.double(seconds)])
+    }
+
+    private func work(_ fixture: F, _ files: Int) async throws {
+        let grant = try await fixture.lease(files)
+        _ = try await fixture.report(grant.jobs.map { F.done($0, grant, bytes: 10) })
+    }
+
+    @Test func theTimeLeftIsThatOfTheLatestPace() async throws {
+        try await F.with("wait_pace") { fixture in
+            let catalog = try await fixture.submit((0..<100).map { F.file("f\($0)") })
+            func left() async throws -> Double? {
+                try await beat(fixture)
+                return try await fixture.queue.status(of: catalog).secondsLeft
+            }
+            #expect(try await left() == nil)
+            try await work(fixture, 10)
+            #expect(try await left() == nil)
+            try await shiftPace(fixture, seconds: 40)
+            try await work(fixture, 20)
+            // 20 in 40 s, 70 are left.
+            #expect(abs((try await left() ?? 0) - 140) < 3)
+            try await shiftPace(fixture, seconds: 40)
+            try await work(fixture, 40)
+            // Of the second half only: 40 in 40 s, 30 are left.
+            #expect(abs((try await left() ?? 0) - 30) < 3)
+            // It stood still: what comes then counts from then on.
+            try await shiftPace(fixture, seconds: 600)
+            try await work(fixture, 10)
+            #expect(try await left() == nil)
+            // Nothing is known of a queue that is paused.
+            try await shiftPace(fixture, seconds: 40)
+            try await work(fixture, 10)
+            #expect(try await left() != nil)
+            _ = try await fixture.queue.set(.paused, ofQueue: try await queueName(fixture))
+            #expect(try await left() == nil)
+        }
+    }
+
+    @Test func aDeadlineThatCannotBeMetIsKnown() async throws {
+        try await F.with("wait_deadline") { fixture in
+            let now = try await now(fixture)
+            let catalog = try await fixture.submit(
+                (0..<100).map { F.file("f\($0)") }, deadline: now + 200)
+            func outlook() async throws -> DeadlineOutlook? {
+                try await beat(fixture)
+                return try await fixture.queue.status(of: catalog).outlook
+            }
+            #expect(try await outlook() == nil)
+            try await work(fixture, 10)
+            try await shiftPace(fixture, seconds: 40)
+            try await work(fixture, 10)
+            // 10 in 40 s, 80 are left: 320 s.
+            let late = try await outlook()
+            #expect(late?.kind == .late && abs((late?.seconds ?? 0) - 120) < 15)
+            try await shiftPace(fixture, seconds: 40)
+            try await work(fixture, 40)
+            #expect(try await outlook() == nil)
+
+            _ = try await fixture.queue.configure(SiteSettings(site: F.site, schedule: "off"))
+            #expect(try await outlook() == DeadlineOutlook(.blocked))
+            try await fixture.pool.query(
+                "UPDATE site SET next_change = now() + interval '1 hour'")
+            let blocked = try await outlook()
+            #expect(blocked?.kind == .blocked && abs((blocked?.seconds ?? 0) - 3_400) < 60)
+            _ = try await fixture.queue.configure(SiteSettings(site: F.site, schedule: ""))
+
+            try await fixture.pool.query(
+                "UPDATE catalog SET deadline = now() - interval '7 s'")
+            let missed = try await outlook()
+            #expect(missed?.kind == .missed && (7...20).contains(missed?.seconds ?? 0))
+            try await fixture.drain()
+            let ended = try await fixture.queue.status(of: catalog)
+            #expect(ended.state == .completed && ended.outlook?.kind == .missed)
+
+            // A refresh is a run of its own.
+            _ = try await fixture.queue.apply(
+                SelectionAction(.refresh, catalog: CatalogReference(catalog)))
+            #expect(try await fixture.queue.status(of: catalog).outlook == nil)
+        }
+    }
+
+    @Test func aTransferThatWaitsForItsFirstByteIsUnderWay() async throws {
+        try await F.with("wait_first_byte") { fixture in
+            let catalog = try await fixture.submit((1...4).map { F.file("f\($0)") })
+            let grant = try await fixture.lease(2)
+            _ = try await fixture.report([F.done(grant.jobs[0], grant, bytes: 100)])
+            var progress = TransferProgress()
+            progress.waiting = 1
+            _ = try await fixture.queue.heartbeat(
+                Heartbeat(
+                    worker: fixture.worker, leases: [grant.lease ?? ""],
+                    progress: [grant.jobs[1].asset.description: progress], name: "w",
+                    activeTransfers: 1))
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.active.map(\.id) == [grant.jobs[1].asset])
+            #expect(status.active.map(\.bytes) == [0])
+            #expect(status.active.map(\.expectedBytes) == [nil])
+            // Nothing is known of its length: it is taken to be like the others.
+            #expect(status.totals.receivingBytes == 0 && status.totals.expectedBytes == 400)
+            #expect(try await fixture.queue.clusterStatus().workers.map(\.activeTransfers) == [1])
+        }
+    }
+}
