@@ -31,7 +31,7 @@ import Testing
             [
                 .int64Array([]), .int64Array([]), .doubleArray([]), .int64Array([]), .boolArray([]),
                 .textArray([]), .textArray([]), .boolArray([]), .boolArray([]), .textArray([]),
-                .textArray([]),
+                .textArray([]), .textArray([]),
             ]
         ),
         ("sums", SQL.settleSums, [.int64Array([]), .int64Array([]), .int64Array([])]),

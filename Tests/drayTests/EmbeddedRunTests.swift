@@ -129,7 +129,9 @@ extension EndToEnd {
         private func expectReport(
             _ report: Report, _ home: EmbeddedHome, of served: Set<String>, at origin: NginxServer
         ) throws {
-            #expect(Set(report.root.keys) == ["assets", "catalog", "state", "totals"])
+            #expect(
+                Set(report.root.keys)
+                    == ["assets", "catalog", "state", "totals", "waited", "waits"])
             #expect(report.root["catalog"] as? String == "example")
             #expect(report.state == "completed")
             let totals: Set = [
