@@ -33,6 +33,7 @@ struct DASHEdge {
     private var outerLevels: Set<Int> = []
     /// Bytes that were put together and looked through so far.
     private var looked = 0
+    private let rules: KeyQueryRules
     /// What is named from the base that came last.
     private var last: (base: ReferenceBase, reference: EdgeReference)?
 
@@ -40,12 +41,18 @@ struct DASHEdge {
     ///   - bytes: the MPD, which `DASHManifest.parse` has taken.
     ///   - named: the URL whose key it lies under.
     ///   - wanted: whether each of its representations is, in the order in which they stand.
-    init(_ bytes: [UInt8], named: WebURL, wanted: [Bool]) throws(Failure) {
+    ///   - rules: which query parameters belong to keys.
+    init(
+        _ bytes: [UInt8], named: WebURL, wanted: [Bool], rules: KeyQueryRules = KeyQueryRules()
+    ) throws(Failure) {
         self.bytes = bytes
+        self.rules = rules
+        let hasRules = !rules.isEmpty
         manifest = named
         // There may be a million segments in lists, nearly all of them relative paths.
         elements = MarkupScanner(
-            bytes, Self.names, attributes: Self.attributes, leaf: ("SegmentURL", Self.mayMiss))
+            bytes, Self.names, attributes: Self.attributes,
+            leaf: ("SegmentURL", { Self.mayMiss($0, hasRules: hasRules) }))
         try drop(wanted)
         for number in elements.indices where elements[number].name == "BaseURL" {
             let element = elements[number]
@@ -146,20 +153,20 @@ struct DASHEdge {
         let reference = try reference(from: outer)
         let base = try resolved(text, against: outer)
         bases[level] = base
-        if reference.leads(text, text.indices, to: try SiteKey(base)) { return }
+        if reference.leads(text, text.indices, to: try SiteKey(base, rules)) { return }
         edits.append(ManifestEdit(range, escaped(try path(to: base, from: reference))))
     }
 
     /// Sees to it that a URL leads to what is stored.
     private mutating func name(_ value: Range<Int>, in parent: Int) throws(Failure) {
         let value = trimmedLines(value)
-        guard Self.mayMiss(bytes[value]) else { return }
+        guard Self.mayMiss(bytes[value], hasRules: !rules.isEmpty) else { return }
         let text = try plain(value)
         let level = level(parent)
         let base = bases[level] ?? manifest
         let reference = try reference(from: base)
         try look(at: text, from: base)
-        let key = try SiteKey(try resolved(text, against: base))
+        let key = try SiteKey(try resolved(text, against: base), rules)
         if reference.leads(text, text.indices, to: key) { return }
         try checkStands(at: level)
         edits.append(ManifestEdit(value, escaped(reference.path(to: key))))
@@ -169,19 +176,19 @@ struct DASHEdge {
     private mutating func name(template value: Range<Int>, in parent: Int) throws(Failure) {
         let value = trimmedLines(value)
         let given = try plain(value)
-        let text = DASHTemplate.atEdge(given)
+        let level = level(parent)
+        let base = bases[level] ?? manifest
+        let text = DASHTemplate.atEdge(given, rules.names(ofReference: given, at: base))
         // What comes before the first identifier, up to its folder.
         let fixed = text.prefix { $0 != ASCII.dollar && $0 != ASCII.question }
         let folder = Array(fixed[..<(fixed.lastIndex(of: ASCII.slash).map { $0 + 1 } ?? 0)])
-        let level = level(parent)
-        let base = bases[level] ?? manifest
         let reference = try reference(from: base)
         try look(at: text, from: base)
         let end = try resolved(folder, against: base)
         let mayMiss =
             folder.starts(with: "..".utf8)
             || SignedPath.replacingTokens(folder[...], with: SignedPath.mark) != nil
-        let folderKey = try SiteKey(end)
+        let folderKey = try SiteKey(end, rules)
         let isFound = !mayMiss || reference.leads(folder, folder.indices, to: folderKey)
         if isFound, !Self.leadsAway(text[...]) {
             if text != given { edits.append(ManifestEdit(value, escaped(text))) }
@@ -216,13 +223,13 @@ struct DASHEdge {
 
     private mutating func reference(from base: WebURL) throws(Failure) -> EdgeReference {
         if let last, last.base.url == base { return last.reference }
-        let reference = EdgeReference(key: try SiteKey(base))
+        let reference = EdgeReference(key: try SiteKey(base, rules))
         last = (ReferenceBase(base), reference)
         return reference
     }
 
     /// Whether a reference may lead to another file than it names. Most do not, and there may be a million.
-    private static func mayMiss(_ text: ArraySlice<UInt8>) -> Bool {
+    private static func mayMiss(_ text: ArraySlice<UInt8>, hasRules: Bool) -> Bool {
         guard text.count < SiteKey.queryNameBytes else { return true }
         // A slash where it begins, a colon that may end a scheme, a dot that may be one of two, the hash of a
         // fragment or of a character reference.
@@ -242,7 +249,7 @@ struct DASHEdge {
         guard let question = text.firstIndex(of: ASCII.question) else { return false }
         let query = text[question...].dropFirst()
         return !query.contains(ASCII.equals) || !query.allSatisfy { ASCII.isIn(.queryName, $0) }
-            || SignedQuery.withoutSecrets(query) != nil
+            || hasRules || SignedQuery.withoutSecrets(query) != nil
             || text[..<question].last ?? ASCII.slash == ASCII.slash
     }
 
@@ -256,7 +263,7 @@ struct DASHEdge {
 
     /// The relative path to a base: to its folder where it ends in a slash.
     private func path(to base: WebURL, from reference: EdgeReference) throws(Failure) -> [UInt8] {
-        let path = reference.path(to: try SiteKey(base))
+        let path = reference.path(to: try SiteKey(base, rules))
         guard base.path.hasSuffix("/") else { return path }
         let index = Array("index.html".utf8)
         let folder =

@@ -11,6 +11,7 @@ extension DASHManifest {
         /// `failure` makes a failure of a code and what is wrong.
         init(
             _ representation: Representation, isStrict: Bool,
+            names: (String) -> KeyQueryRules.Names,
             _ failure: (FailureCode, String) -> Failure
         ) throws(Failure) {
             let addressing = representation.addressing
@@ -22,7 +23,7 @@ extension DASHManifest {
                 do throws(DASHTemplate.Malformed) {
                     return try DASHTemplate(
                         text, use, id: representation.id, bandwidth: representation.bandwidth,
-                        isStrict: isStrict)
+                        isStrict: isStrict, names: names(text))
                 } catch {
                     throw failure(
                         "manifest.malformed",
@@ -56,6 +57,7 @@ extension DASHManifest {
         let manifest: WebURL
         /// It is refused where the manifest is named, and skipped otherwise.
         let isStrict: Bool
+        let rules: KeyQueryRules
         /// The manifest was named.
         private(set) var namesManifest = false
         /// Makes a failure of a code and what is wrong.
@@ -68,7 +70,8 @@ extension DASHManifest {
 
         init(
             base: ReferenceBase, others: [ReferenceBase], namingBase: ReferenceBase?,
-            role: SegmentRole, rendition: Int, manifest: WebURL, isStrict: Bool, resolvedBytes: Int,
+            role: SegmentRole, rendition: Int, manifest: WebURL, isStrict: Bool,
+            rules: KeyQueryRules, resolvedBytes: Int,
             failure: @escaping (FailureCode, String) -> Failure
         ) {
             self.base = base
@@ -78,8 +81,14 @@ extension DASHManifest {
             self.rendition = rendition
             self.manifest = manifest
             self.isStrict = isStrict
+            self.rules = rules
             self.resolvedBytes = resolvedBytes
             self.failure = failure
+        }
+
+        /// Which query parameters belong to keys of what a template makes.
+        func names(ofTemplate text: String) -> KeyQueryRules.Names {
+            rules.names(ofReference: Array(text.utf8), at: (namingBase ?? base).url)
         }
 
         /// Hands out what the buffer refers to.
@@ -195,7 +204,7 @@ extension DASHManifest {
         /// Fails with `manifest.unsupported` where a player at the edge, which has a template alone, would ask for
         /// another file.
         private func checkQuery(of segment: ManifestSegment) throws(Failure) {
-            guard SiteKey.keepsQuery(of: segment.reference.keyURL) else {
+            guard SiteKey.keepsQuery(of: segment.reference.keyURL, rules) else {
                 throw failure(
                     "manifest.unsupported",
                     "the query of a template, given \(Redaction.shown(buffer, buffer.indices)), cannot "

@@ -119,7 +119,7 @@ extension DASHManifest {
                 namingBase: base.named.url == base.base.url ? nil : base.named,
                 role: track.representation.rendition(in: track.set).kind.segmentRole,
                 rendition: track.place, manifest: url, isStrict: findings.isStrict,
-                resolvedBytes: resolvedBytes
+                rules: keyRules, resolvedBytes: resolvedBytes
             ) { failure($0, "\(name(of: track)): \($1)") }
             try body(track, &lister)
             resolvedBytes = lister.resolvedBytes
@@ -233,7 +233,8 @@ extension DASHManifest {
     ) throws(Failure) {
         let addressing = track.representation.addressing
         let templates = try Templates(
-            track.representation, isStrict: findings.isStrict, lister.failure)
+            track.representation, isStrict: findings.isStrict, names: lister.names(ofTemplate:),
+            lister.failure)
         if let template = templates.initialization {
             try lister.add(template, .`init`, plain, body)
         } else if let source = addressing.initialization {

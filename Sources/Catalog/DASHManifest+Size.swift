@@ -47,7 +47,8 @@ extension DASHManifest {
         of track: Track, _ lister: inout Lister
     ) throws(Failure) -> (count: Int, first: ManifestSegment)? {
         let templates = try Templates(
-            track.representation, isStrict: findings.isStrict, lister.failure)
+            track.representation, isStrict: findings.isStrict, names: lister.names(ofTemplate:),
+            lister.failure)
         guard let media = templates.media, media.tellsSegments else { return nil }
         var count = 0
         var start: DASHTimeline.Run?

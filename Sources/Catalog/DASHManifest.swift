@@ -49,6 +49,8 @@ package struct DASHManifest: Sendable {
 
     /// Rules that it breaks.
     var findings: ManifestFindings
+    /// Which query parameters belong to keys of segments.
+    var keyRules = KeyQueryRules()
 
     struct Period: Sendable {
         var id: String?

@@ -18,6 +18,7 @@ package struct DASHResolver: Sendable {
     private let isLive: Bool
     private let bytes: Int64
     private let sha256: String
+    private let rules: KeyQueryRules
     /// Whether each representation is.
     private let wanted: [Bool]
     /// What is to lie at the edge, where that is not what was served; or why there is none.
@@ -39,6 +40,7 @@ package struct DASHResolver: Sendable {
         reference = ManifestReference(url: url, named: nil, line: 0)
         bytes = Int64(body.count)
         self.sha256 = sha256
+        rules = KeyQueryRules(options.keyQueries)
         let final = try reference.redirected(to: finalURL)
         let policy = options.policy
         var manifest = try DASHManifest.parse(
@@ -59,6 +61,7 @@ package struct DASHResolver: Sendable {
                 refusal = error
             }
         }
+        manifest.keyRules = rules
         self.manifest = manifest
         wanted = try Self.wanted(of: manifest, options)
         try manifest.checkSize(wanted: wanted)
@@ -67,7 +70,9 @@ package struct DASHResolver: Sendable {
         } else {
             var text = written ?? []
             if written == nil { text = try MarkupText.utf8(body, of: url) }
-            let changed = try DASHEdge(text, named: url, wanted: wanted).body()
+            let changed = try DASHEdge(
+                text, named: url, wanted: wanted, rules: rules
+            ).body()
             content = .success(changed ?? written)
         }
     }
@@ -98,7 +103,7 @@ package struct DASHResolver: Sendable {
 
     private func segments(content: [UInt8]?) throws(Failure) -> ResolvedSegments {
         var collector = SegmentCollector(
-            manifests: [reference], expected: try manifest.segmentCount())
+            manifests: [reference], expected: try manifest.segmentCount(), rules: rules)
         var findings = manifest.findings
         try manifest.forEachSegment(
             plain: { (base, bytes, role, rendition) throws(Failure) in

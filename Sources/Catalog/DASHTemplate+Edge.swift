@@ -10,12 +10,12 @@ extension DASHTemplate {
     ///
     /// Otherwise bytes of the query that are unsafe in a name are percent-encoded, and a query that makes
     /// names too long becomes `=`, a hash of it, and the identifiers in it: keys are made from that then,
-    /// because no template could name the hashes of its segments. Signatures and tokens go. A malformed template stays as it is.
-    static func atEdge(_ text: [UInt8]) -> [UInt8] {
+    /// because no template could name the hashes of its segments. What does not belong to keys goes. A malformed template stays as it is.
+    static func atEdge(_ text: [UInt8], _ names: KeyQueryRules.Names) -> [UInt8] {
         guard text.contains(ASCII.question) else { return text }
         let pieces = text.split(separator: ASCII.dollar, omittingEmptySubsequences: false)
         guard pieces.count % 2 == 1 else { return text }
-        var edge = EdgeQuery()
+        var edge = EdgeQuery(names)
         for (place, piece) in pieces.enumerated() {
             guard place % 2 == 0 else {
                 edge.take(identifier: piece)
@@ -30,6 +30,7 @@ extension DASHTemplate {
     }
 
     private struct EdgeQuery {
+        private let names: KeyQueryRules.Names
         private var path: [UInt8] = []
         private var query: [UInt8] = []
         private var identifiers: [UInt8] = []
@@ -37,6 +38,8 @@ extension DASHTemplate {
         private var isChanged = false
         /// Of the longest file name, in bytes.
         private var nameBytes = 0
+
+        init(_ names: KeyQueryRules.Names) { self.names = names }
 
         mutating func take(identifier: ArraySlice<UInt8>) {
             let part = [ASCII.dollar] + identifier + [ASCII.dollar]
@@ -68,7 +71,7 @@ extension DASHTemplate {
 
         func template(otherwise text: [UInt8]) -> [UInt8] {
             guard !query.isEmpty else { return text }
-            guard let kept = SignedQuery.withoutSecrets(query[...]) else {
+            guard let kept = SignedQuery.withoutSecrets(query[...], names) else {
                 return template(query, otherwise: text)
             }
             // Where a secret is another one with each segment, keys would not keep them apart.
@@ -91,5 +94,18 @@ extension DASHTemplate {
             if let text, !isChanged, hasEquals, file.count == path.count { return text }
             return file + [ASCII.question] + query + (hasEquals ? [] : [ASCII.equals])
         }
+    }
+}
+
+extension KeyQueryRules {
+    /// The names for what a reference leads to, as far as its first identifier.
+    func names(ofReference text: [UInt8], at base: WebURL) -> Names {
+        guard !isEmpty else { return Names() }
+        if ReferenceBase.hasScheme(text, text.indices) {
+            return names(ofOrigin: originName(of: String(decoding: text, as: UTF8.self)))
+        }
+        guard ASCII.hasPrefix(text, text.indices, "//") else { return names(of: base.text.utf8) }
+        let whole = (base.isSecure ? "https:" : "http:") + String(decoding: text, as: UTF8.self)
+        return names(ofOrigin: originName(of: whole))
     }
 }

@@ -54,13 +54,16 @@ struct DASHTemplate {
     /// Whether two segments of the representation have different URLs.
     var tellsSegments: Bool { hasNumber || hasTime || hasSubNumber }
 
-    /// - Parameter isStrict: refuses what players read past.
+    /// - Parameters:
+    ///   - isStrict: refuses what players read past.
+    ///   - names: which query parameters belong to keys.
     init(
-        _ template: String, _ use: Use, id: String, bandwidth: Int64, isStrict: Bool
+        _ template: String, _ use: Use, id: String, bandwidth: Int64, isStrict: Bool,
+        names: KeyQueryRules.Names = KeyQueryRules.Names()
     ) throws(Malformed) {
         let bytes = Array(template.utf8)
         try self.init(bytes[...], use, id, bandwidth, isStrict)
-        let edge = Self.atEdge(bytes)
+        let edge = Self.atEdge(bytes, names)
         if edge != bytes {
             edgeParts = try DASHTemplate(edge[...], use, id, bandwidth, isStrict).parts
         }

@@ -61,9 +61,12 @@ struct EdgeReference {
 
     /// True for nearly all that lead to what they name, without a look at where that is.
     ///
-    /// - Parameter base: what the reference resolves against, by the document's name.
+    /// - Parameters:
+    ///   - base: what the reference resolves against, by the document's name.
+    ///   - names: which parameters belong to keys of its origin.
     static func isPlain(
-        _ reference: [UInt8], _ range: Range<Int>, at base: ReferenceBase
+        _ reference: [UInt8], _ range: Range<Int>, at base: ReferenceBase,
+        _ names: KeyQueryRules.Names
     ) -> Bool {
         guard let queryStart = base.plainQueryStart(reference, range),
             range.count < SiteKey.queryNameBytes
@@ -77,7 +80,7 @@ struct EdgeReference {
         let query = reference[(queryStart + 1)..<range.upperBound]
         return path.last != ASCII.slash && !path.contains(ASCII.percent)
             && query.contains(ASCII.equals) && query.allSatisfy { ASCII.isIn(.queryName, $0) }
-            && SignedQuery.withoutSecrets(query) == nil
+            && SignedQuery.withoutSecrets(query, names) == nil
     }
 
     /// The relative reference that leads to `key` (RFC 3986, section 4.2).

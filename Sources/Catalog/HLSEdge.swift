@@ -15,6 +15,9 @@ struct HLSEdge {
     private let variables: [String: String]
     private let storesKeys: Bool
     private let place: EdgeReference
+    private let rules: KeyQueryRules
+    /// For references that lead to the origin of `namingBase`.
+    private let names: KeyQueryRules.Names
     private var edits: ManifestEdits
     /// The segment that is still to come is a gap.
     private var isGap = false
@@ -27,16 +30,20 @@ struct HLSEdge {
     ///   - named: the URL whose key it lies under.
     ///   - choice: which of its tracks are left.
     ///   - storesKeys: false where keys are left with the origin.
+    ///   - rules: which query parameters belong to keys.
     init(
         _ playlist: HLSPlaylist, _ bytes: [UInt8], url: WebURL, named: WebURL,
-        choice: HLSTracks.Choice = HLSTracks.Choice(), storesKeys: Bool = true
+        choice: HLSTracks.Choice = HLSTracks.Choice(), storesKeys: Bool = true,
+        rules: KeyQueryRules = KeyQueryRules()
     ) throws(Failure) {
         self.bytes = bytes
         base = ReferenceBase(url)
         namingBase = ReferenceBase(named)
         variables = playlist.variables
         self.storesKeys = storesKeys
-        place = EdgeReference(key: try SiteKey(named))
+        self.rules = rules
+        names = rules.names(of: named.text.utf8)
+        place = EdgeReference(key: try SiteKey(named, rules))
         edits = choice.edits
         try read(without: choice.droppedLines)
         if playlist.isLive {
@@ -99,7 +106,8 @@ struct HLSEdge {
         case "#EXT-X-DEFINE":
             guard let name = attributes(value)?["QUERYPARAM"] else { return }
             let text = String(decoding: bytes[name.value], as: UTF8.self)
-            let isSecret = SignedQuery.isSecret(Array(text.utf8)[...])
+            let isSecret = SignedQuery.isSecret(
+                Array(text.utf8)[...], rules.names(of: base.bytes))
             if isSecret { hidesVariables = true }
             let value = isSecret ? "" : variables[text] ?? ""
             // A quoted string holds no quote and no line's end.
@@ -128,7 +136,9 @@ struct HLSEdge {
             range = 0..<source.count
         }
         let isHidden = hidesVariables && usesVariables(text)
-        if isStored, !isHidden, EdgeReference.isPlain(source, range, at: namingBase) { return }
+        if isStored, !isHidden, EdgeReference.isPlain(source, range, at: namingBase, names) {
+            return
+        }
         do throws(WebURLError) {
             guard isStored else {
                 let url = try base.resolve(source, range).text
@@ -139,7 +149,7 @@ struct HLSEdge {
             }
             let key: SiteKey
             let url = try namingBase.resolve(source, range)
-            do throws(Failure) { key = try SiteKey(url) } catch { return }
+            do throws(Failure) { key = try SiteKey(url, rules) } catch { return }
             if !isHidden, place.leads(source, range, to: key) { return }
             edits.append(ManifestEdit(text, place.path(to: key)))
         } catch {

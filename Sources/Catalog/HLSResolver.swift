@@ -51,10 +51,12 @@ package struct HLSResolver: Sendable {
     private var keysLeft = 0
 
     private let options: TitleOptions
+    private let rules: KeyQueryRules
 
     /// Starts with the manifest's URL.
     package init(_ url: WebURL, options: TitleOptions = TitleOptions()) {
         self.options = options
+        rules = KeyQueryRules(options.keyQueries)
         let reference = ManifestReference(url: url, named: nil, line: 0)
         entries = [Entry(reference: reference, rendition: .variant)]
     }
@@ -127,7 +129,7 @@ package struct HLSResolver: Sendable {
         let leavesKeys = options.leavesKeys ?? false
         entries[request.number].content = try HLSEdge(
             playlist, body, url: base, named: entry.reference.keyURL, choice: choice,
-            storesKeys: !leavesKeys
+            storesKeys: !leavesKeys, rules: rules
         ).body()
         if leavesKeys {
             keysLeft += playlist.segments.count { $0.role == .key }
@@ -193,7 +195,7 @@ package struct HLSResolver: Sendable {
 
     private func gathered() throws(Failure) -> ResolvedSegments {
         var collector = SegmentCollector(
-            manifests: entries.map(\.reference), expected: listed)
+            manifests: entries.map(\.reference), expected: listed, rules: rules)
         let media = mediaPlaces.map { entries[$0] }
         let session = sessionObjects
         for object in session where object.role == .key { try collector.add(object) }

@@ -23,7 +23,7 @@ struct JSONAsset {
 
     /// Reads the value at the cursor; `path` names it, empty where it is the whole line.
     static func read(
-        _ cursor: inout JSONCursor, _ path: String
+        _ cursor: inout JSONCursor, _ path: String, _ rules: KeyQueryRules
     ) throws(Failure) -> AssetSubmission {
         if try cursor.peek() == .string {
             let start = cursor.index
@@ -38,7 +38,7 @@ struct JSONAsset {
             fields.places[name] = cursor.index
             try fields.readField(&cursor, name, place, prefix)
         }
-        return try fields.asset(cursor, start, prefix)
+        return try fields.asset(cursor, start, prefix, rules)
     }
 
     private mutating func readField(
@@ -63,7 +63,7 @@ struct JSONAsset {
     }
 
     private func asset(
-        _ cursor: JSONCursor, _ start: Int, _ prefix: String
+        _ cursor: JSONCursor, _ start: Int, _ prefix: String, _ rules: KeyQueryRules
     ) throws(Failure) -> AssetSubmission {
         guard let url else {
             throw cursor.fieldFailure(
@@ -77,7 +77,8 @@ struct JSONAsset {
         asset.mirrors = mirrors
         asset.digests = FurtherDigests.text(digests.others)
         asset.sidecars = sidecars
-        try Self.check(asset, cursor, places["sidecars"] ?? start, prefix + "sidecars")
+        try asset.rekey(rules)
+        try Self.check(asset, cursor, places["sidecars"] ?? start, prefix + "sidecars", rules)
         guard asset.kind != .file else { return asset }
         let further = FurtherDigests.hexDigits.keys.sorted()
         for name in ["sha256", "bytes", "mirrors"] + further {
@@ -103,15 +104,16 @@ struct JSONAsset {
 
     /// No two files of an asset lie in one place.
     private static func check(
-        _ asset: AssetSubmission, _ cursor: JSONCursor, _ place: Int, _ path: String
+        _ asset: AssetSubmission, _ cursor: JSONCursor, _ place: Int, _ path: String,
+        _ rules: KeyQueryRules
     ) throws(Failure) {
         var keys: Set<String> = [asset.key]
-        var objects: Set<String> = [SharedKeys.object(of: asset.url)]
+        var objects: Set<String> = [SharedKeys.object(of: asset.url, rules)]
         for sidecar in asset.sidecars ?? [] {
-            let isNew = objects.insert(SharedKeys.object(of: sidecar.url)).inserted
+            let isNew = objects.insert(SharedKeys.object(of: sidecar.url, rules)).inserted
             guard !keys.insert(sidecar.key).inserted else { continue }
             // What is left out of its key keeps it apart: see `SharedKeys`.
-            if isNew, try SharedKeys.ownKey(of: sidecar.url) != nil { continue }
+            if isNew, try SharedKeys.ownKey(of: sidecar.url, rules) != nil { continue }
             throw Failure(
                 "storage.pathConflict",
                 "\(cursor.position(place)): field \(path): two files of the asset would lie at "

@@ -211,7 +211,7 @@ final class JSONList: ListDecoder {
         let path = "\(isObject ? "assets" : "")[\(position)]"
         position += 1
         do throws(Failure) {
-            let asset = try JSONAsset.read(&cursor, path)
+            let asset = try JSONAsset.read(&cursor, path, output.rules)
             try cursor.finish()
             if isWhole { try output.add(asset, line: heldAt.line) }
         } catch {

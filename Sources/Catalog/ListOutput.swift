@@ -49,6 +49,8 @@ final class ListOutput {
     /// Since they were taken last.
     private var assets: [AssetSubmission] = []
     private var names: NameTable?
+    /// Of keys.
+    let rules: KeyQueryRules
     /// Failures that are gathered before the reading ends; 0: the first one ends it.
     private let mostFailures: Int
     private(set) var counts = ListCounts()
@@ -71,7 +73,11 @@ final class ListOutput {
 
     private static let mostNotices = 20
 
-    init(names: NameTable?, mostFailures: Int, sharedKeys: SharedKeys = SharedKeys()) {
+    init(
+        names: NameTable?, mostFailures: Int, sharedKeys: SharedKeys = SharedKeys(),
+        rules: KeyQueryRules = KeyQueryRules()
+    ) {
+        self.rules = rules
         self.names = names
         self.sharedKeys = sharedKeys
         self.mostFailures = mostFailures
@@ -106,14 +112,19 @@ final class ListOutput {
                 "input.tooLarge",
                 "line \(line): a list holds at most \(ListReader.entries) assets")
         }
+        var asset = asset
+        do throws(Failure) {
+            try asset.rekey(rules)
+        } catch {
+            throw Failure(error.code, "line \(line): \(error.message)")
+        }
         counts.assets += 1
         counts.sidecars += asset.sidecars?.count ?? 0
         count(
             asset.bytes ?? 0, isTitle: asset.kind != .file,
             hasDigest: asset.sha256 != nil || asset.digests != nil, times: 1)
         try names?.add(asset, line: line)
-        var asset = asset
-        if !sharedKeys.isEmpty { try sharedKeys.separate(&asset) }
+        if !sharedKeys.isEmpty { try sharedKeys.separate(&asset, rules) }
         assets.append(asset)
     }
 

@@ -39,17 +39,19 @@ package struct ListReader {
     ///   - sharedKeys: what a reading before found.
     ///   - mostFailures: entries that cannot be used and are gathered in `failures`; with 0 the first
     ///     one is thrown. What is beyond reading on is thrown in any case.
+    ///   - rules: which query parameters belong to keys, by origin.
     ///   - followsIndexes: an index of sitemaps is read, for `takeSitemaps`, and refused otherwise.
     package init(
         format: ListFormat? = nil, findsRepeats: Bool = true,
         scratch: (any ListScratch)? = nil, mostFailures: Int = 0,
-        sharedKeys: SharedKeys = SharedKeys(), followsIndexes: Bool = false
+        sharedKeys: SharedKeys = SharedKeys(), rules: KeyQueryRules = KeyQueryRules(),
+        followsIndexes: Bool = false
     ) {
         forced = format
         self.followsIndexes = followsIndexes
         output = ListOutput(
-            names: findsRepeats ? NameTable(scratch) : nil, mostFailures: mostFailures,
-            sharedKeys: sharedKeys)
+            names: findsRepeats ? NameTable(scratch, rules) : nil, mostFailures: mostFailures,
+            sharedKeys: sharedKeys, rules: rules)
     }
 
     /// The form; nil before enough of the list was there, and of XML that is none. A URL a line may turn out as aria2's.
@@ -70,14 +72,18 @@ package struct ListReader {
     package var sharedKeys: SharedKeys { output.sharedKeys }
 
     /// The asset that one URL on the command line stands for.
-    package static func asset(url text: String) throws(Failure) -> AssetSubmission {
+    package static func asset(
+        url text: String, _ rules: KeyQueryRules = KeyQueryRules()
+    ) throws(Failure) -> AssetSubmission {
         let url: WebURL
         do throws(WebURLError) {
             url = try WebURL(text)
         } catch {
             throw Failure("input.url", "the URL \(error.detail), given \(Redaction.shown(text))")
         }
-        return try asset(url: url)
+        var asset = try asset(url: url)
+        try asset.rekey(rules)
+        return asset
     }
 
     /// Names what is read from now on in notices: the URL of one document of several.

@@ -23,7 +23,7 @@ final class NDJSONList: ListDecoder {
         var cursor = JSONCursor(
             Array(line.bytes[range]), at: TextPosition(line: line.number, column: column))
         do throws(Failure) {
-            let asset = try JSONAsset.read(&cursor, "")
+            let asset = try JSONAsset.read(&cursor, "", output.rules)
             try cursor.finish()
             try output.add(asset, line: line.number)
         } catch {

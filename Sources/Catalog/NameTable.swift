@@ -56,19 +56,23 @@ struct NameTable {
     /// Where each part's pieces lie in the scratch room.
     private var pieces = [[Int]](repeating: [], count: 64)
     private let scratch: (any ListScratch)?
+    private let rules: KeyQueryRules
 
     /// Without scratch room everything stays in memory.
-    init(_ scratch: (any ListScratch)?) { self.scratch = scratch }
+    init(_ scratch: (any ListScratch)?, _ rules: KeyQueryRules) {
+        self.scratch = scratch
+        self.rules = rules
+    }
 
     mutating func add(_ asset: AssetSubmission, line: Int) throws(Failure) {
         var name = asset.name
-        if asset.kind == .file, let own = try SharedKeys.ownKey(of: asset.url) {
+        if asset.kind == .file, let own = try SharedKeys.ownKey(of: asset.url, rules) {
             try add(key: asset.key, of: asset.url, line: line)
             // Named so where the key turns out to be shared, and else alike.
             if name == ListReader.defaultName(asset.key) { name = ListReader.defaultName(own) }
         }
         for sidecar in asset.sidecars ?? [] {
-            guard try SharedKeys.ownKey(of: sidecar.url) != nil else { continue }
+            guard try SharedKeys.ownKey(of: sidecar.url, rules) != nil else { continue }
             try add(key: sidecar.key, of: sidecar.url, line: line)
             // The asset's other files count as well, for no name tells of them.
             if asset.key == sidecar.key { try add(key: asset.key, of: asset.url, line: line) }
@@ -77,7 +81,7 @@ struct NameTable {
             }
         }
         var hasher = Hasher()
-        hasher.combine(Self.unsigned(asset))
+        hasher.combine(unsigned(asset))
         var definition = UInt32(truncatingIfNeeded: hasher.finalize()) & ~7
         if asset.kind != .file { definition |= 1 }
         if asset.sha256 != nil || asset.digests != nil { definition |= 2 }
@@ -88,18 +92,18 @@ struct NameTable {
     }
 
     /// An asset as it is compared: the same one with a new signature.
-    private static func unsigned(_ asset: AssetSubmission) -> AssetSubmission {
+    private func unsigned(_ asset: AssetSubmission) -> AssetSubmission {
         var asset = asset
-        asset.url = SharedKeys.object(of: asset.url)
+        asset.url = SharedKeys.object(of: asset.url, rules)
         guard let sidecars = asset.sidecars else { return asset }
         for index in sidecars.indices {
-            asset.sidecars?[index].url = SharedKeys.object(of: sidecars[index].url)
+            asset.sidecars?[index].url = SharedKeys.object(of: sidecars[index].url, rules)
         }
         return asset
     }
 
     private mutating func add(key: String, of url: String, line: Int) throws(Failure) {
-        let object = SharedKeys.hash(SharedKeys.object(of: url))
+        let object = SharedKeys.hash(SharedKeys.object(of: url, rules))
         let definition = UInt32(truncatingIfNeeded: object) & ~7 | 4
         try add(
             Entry(

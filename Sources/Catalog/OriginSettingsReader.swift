@@ -10,7 +10,7 @@ package struct OriginSettingsReader {
     package static let maximumOrigins = 10_000
     private static let fields =
         "headers, bearer, basic, clientCertificate, caFile, proxy, proxyCaFile, http, userAgent, "
-        + "timeouts, maximumBytes, maximumHeaderBytes"
+        + "timeouts, maximumBytes, maximumHeaderBytes, keyQuery"
 
     /// Throws `input.malformed`, `input.field` or `input.tooLarge`.
     package static func read(_ bytes: [UInt8]) throws(Failure) -> OriginSettingsTable {
@@ -35,7 +35,17 @@ package struct OriginSettingsReader {
             origins[origin] = try settings(&cursor, origin: origin)
         }
         try cursor.finish()
-        return OriginSettingsTable(standard: standard, origins: origins)
+        let table = OriginSettingsTable(standard: standard, origins: origins)
+        let rules = table.keyQueries ?? []
+        guard rules.count <= KeyQueryRule.maximumRules,
+            rules.reduce(0, { $0 + $1.bytes }) <= KeyQueryRule.maximumBytes
+        else {
+            throw Failure(
+                "input.tooLarge",
+                "keyQuery: at most \(KeyQueryRule.maximumRules) origins have one of their own, and all "
+                    + "names together at most \(KeyQueryRule.maximumBytes) bytes")
+        }
+        return table
     }
 
     private static func originName(
@@ -83,6 +93,7 @@ package struct OriginSettingsReader {
             case "timeouts": try timeouts(&cursor, field, &settings)
             case "maximumBytes":
                 settings.maximumBytes = try cursor.wholeNumber(field, 1...(1 << 50))
+            case "keyQuery": settings.keyQuery = try keyQuery(&cursor, field)
             case "maximumHeaderBytes":
                 settings.maximumHeaderBytes = Int(try cursor.wholeNumber(field, 256...(300 << 10)))
             default: throw cursor.unknownField(name, at: place, in: path, allowed: fields)
@@ -234,6 +245,55 @@ package struct OriginSettingsReader {
                 allowed: allowed.map { "\"\($0.rawValue)\"" }.joined(separator: ", "))
         }
         return version
+    }
+
+    private static func keyQuery(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> KeyQueryRule {
+        var keep: [String] = []
+        var leaveOut: [String] = []
+        try cursor.expect(.object, path)
+        let start = cursor.index
+        try cursor.object { (cursor, name, place) throws(Failure) in
+            switch name {
+            case "keep": keep = try parameterNames(&cursor, "\(path).keep")
+            case "leaveOut": leaveOut = try parameterNames(&cursor, "\(path).leaveOut")
+            default: throw cursor.unknownField(name, at: place, in: path, allowed: "keep, leaveOut")
+            }
+        }
+        let rule = KeyQueryRule(keep: keep, leaveOut: leaveOut)
+        if let name = rule.keep?.first(where: { rule.leaveOut?.contains($0) == true }) {
+            throw cursor.fieldFailure(
+                at: start, path, "both keeps and leaves out \(Redaction.shown(name))",
+                allowed: "each name in one of the two")
+        }
+        return rule
+    }
+
+    private static func parameterNames(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> [String] {
+        var names: [String] = []
+        try cursor.expect(.array, path)
+        let start = cursor.index
+        try cursor.array { (cursor) throws(Failure) in
+            let field = "\(path)[\(names.count)]"
+            try cursor.expect(.string, field)
+            let place = cursor.index
+            let name = try cursor.string()
+            guard KeyQueryRule.isName(name) else {
+                throw cursor.fieldFailure(
+                    at: place, field, "given \"\(Redaction.shown(name))\"",
+                    allowed: KeyQueryRule.allowedName)
+            }
+            names.append(name)
+        }
+        guard names.count <= KeyQueryRule.maximumNames else {
+            throw cursor.fieldFailure(
+                at: start, path, "has \(names.count) names",
+                allowed: "at most \(KeyQueryRule.maximumNames)")
+        }
+        return names
     }
 
     private static func timeouts(

@@ -36,6 +36,8 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
     /// Most mirrors of one that are kept.
     private static let mostMirrors = Int(UInt8.max >> 1)
 
+    /// Of keys.
+    private let rules: KeyQueryRules
     private var rows: [Row] = []
     /// The first is its own; the others are those of manifests.
     private var tables = [URLTable()]
@@ -44,6 +46,8 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
     private(set) var urlBytes = 0
     /// Rules that the title's manifests break, and that players read past.
     package internal(set) var warnings = ManifestWarnings()
+
+    init(_ rules: KeyQueryRules = KeyQueryRules()) { self.rules = rules }
 
     package var startIndex: Int { 0 }
     package var endIndex: Int { rows.count }
@@ -122,7 +126,7 @@ package struct ResolvedSegments: RandomAccessCollection, Sendable {
     func key(at place: Int) -> String {
         let row = rows[place]
         let url = tables[Int(row.table)][Int(row.url) + (row.isNamed ? 1 : 0)]
-        guard let key = try? SiteKey(url) else {
+        guard let key = try? SiteKey(url, rules) else {
             preconditionFailure("a key that was made can be made again")
         }
         return key.text

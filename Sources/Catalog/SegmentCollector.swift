@@ -2,7 +2,8 @@ import Model
 
 /// Gathers the objects of a title under their keys: each once.
 struct SegmentCollector {
-    private(set) var segments = ResolvedSegments()
+    private(set) var segments: ResolvedSegments
+    private let rules: KeyQueryRules
     /// Each key's place in `segments`, by 64 bits of keyed hash, new with each process: see
     /// `ManifestListing`.
     private var places = PlaceTable()
@@ -28,14 +29,20 @@ struct SegmentCollector {
     /// - Parameters:
     ///   - manifests: the title's own, which nothing else may be, the one to play first.
     ///   - expected: how many objects with URLs of their own are to come, or a few more.
-    init(manifests references: [ManifestReference], expected: Int = 0) {
+    ///   - rules: which query parameters belong to keys.
+    init(
+        manifests references: [ManifestReference], expected: Int = 0,
+        rules: KeyQueryRules = KeyQueryRules()
+    ) {
+        self.rules = rules
+        segments = ResolvedSegments(rules)
         let most = min(expected, WireLimits.segmentsPerAsset) + references.count
         places.reserve(most)
         segments.reserve(most)
         manifests = Set(references.map(\.keyURL))
         // One without a key is refused when it is added.
         manifestHashes = Set(
-            manifests.compactMap { try? SiteKey($0) }.map { key in
+            manifests.compactMap { try? SiteKey($0, rules) }.map { key in
                 var hasher = Hasher()
                 Self.forEachFolder(of: Array(key.text.utf8), &hasher) { _ in true }
                 return hasher.finalize()
@@ -64,7 +71,7 @@ struct SegmentCollector {
         url.removeAll(keepingCapacity: true)
         url += base.folder
         url += reference
-        try SiteKey.write(url, queryStart: url.count, into: &key)
+        try SiteKey.write(url, queryStart: url.count, rules, into: &key)
         let hash = hashKey()
         if manifestHashes.contains(hash), manifests.contains(writtenURL) {
             throw Self.namesManifest(writtenURL)
@@ -75,7 +82,9 @@ struct SegmentCollector {
             return try checkSize(writtenURL)
         }
         segments.copyURL(at: found, into: &other)
-        guard SignedQuery.isSameObject(url, other) else { throw conflict(writtenURL, with: found) }
+        guard SignedQuery.isSameObject(url, other, rules) else {
+            throw conflict(writtenURL, with: found)
+        }
         widen(role, at: found)
     }
 
@@ -91,7 +100,7 @@ struct SegmentCollector {
         try all.forEachObject { (object) throws(Failure) in
             let named = object.url + (object.isNamed ? 1 : 0)
             urls.copy(named, into: &url)
-            try SiteKey.write(url, queryStart: urls.queryStart(at: named), into: &key)
+            try SiteKey.write(url, queryStart: urls.queryStart(at: named), rules, into: &key)
             let hash = hashKey()
             if manifestHashes.contains(hash), manifests.contains(urls[named]) {
                 throw Self.namesManifest(urls[object.url])
@@ -103,7 +112,7 @@ struct SegmentCollector {
             }
             if object.isNamed { urls.copy(object.url, into: &url) }
             segments.copyURL(at: found, into: &other)
-            guard SignedQuery.isSameObject(url, other) else {
+            guard SignedQuery.isSameObject(url, other, rules) else {
                 throw conflict(urls[object.url], with: found)
             }
             widen(object.role, at: found)
@@ -133,14 +142,15 @@ struct SegmentCollector {
         let keyURL = reference.keyURL
         url.removeAll(keepingCapacity: true)
         url += keyURL.text.utf8
-        try SiteKey.write(url, queryStart: keyURL.queryStart, into: &key)
+        try SiteKey.write(url, queryStart: keyURL.queryStart, rules, into: &key)
         let hash = hashKey()
         if known == nil, manifestHashes.contains(hash), manifests.contains(keyURL) {
             throw Self.namesManifest(reference.url)
         }
         if let found = places.insert(hash) {
             segments.copyURL(at: found, into: &other)
-            guard SignedQuery.isSameObject(other, Array(reference.url.text.utf8)) else {
+            guard SignedQuery.isSameObject(other, Array(reference.url.text.utf8), rules)
+            else {
                 throw conflict(reference.url, with: found)
             }
             return widen(role, at: found)
@@ -218,7 +228,7 @@ struct SegmentCollector {
     mutating func checkFolders() throws(Failure) {
         for place in folderPlaces.lazy.map({ Int($0) }) {
             let queryStart = segments.copyKeyURL(at: place, into: &url)
-            try SiteKey.write(url, queryStart: queryStart, into: &key)
+            try SiteKey.write(url, queryStart: queryStart, rules, into: &key)
             guard let file = firstFolder(of: key) else { continue }
             throw Failure(
                 "storage.pathConflict",

@@ -32,8 +32,8 @@ package struct SharedKeys: Sendable {
     }
 
     /// Gives the files of an asset keys of their own where others of the list share theirs.
-    func separate(_ asset: inout AssetSubmission) throws(Failure) {
-        if asset.kind == .file, let key = try ownKey(asset.key, of: asset.url) {
+    func separate(_ asset: inout AssetSubmission, _ rules: KeyQueryRules) throws(Failure) {
+        if asset.kind == .file, let key = try ownKey(asset.key, of: asset.url, rules) {
             if asset.name == ListReader.defaultName(asset.key) {
                 asset.name = ListReader.defaultName(key)
             }
@@ -41,21 +41,23 @@ package struct SharedKeys: Sendable {
         }
         guard let sidecars = asset.sidecars else { return }
         for index in sidecars.indices {
-            guard let key = try ownKey(sidecars[index].key, of: sidecars[index].url) else {
+            guard let key = try ownKey(sidecars[index].key, of: sidecars[index].url, rules) else {
                 continue
             }
             asset.sidecars?[index].key = key
         }
     }
 
-    private func ownKey(_ key: String, of url: String) throws(Failure) -> String? {
-        hashes.contains(Self.hash(key)) ? try Self.ownKey(of: url) : nil
+    private func ownKey(
+        _ key: String, of url: String, _ rules: KeyQueryRules
+    ) throws(Failure) -> String? {
+        hashes.contains(Self.hash(key)) ? try Self.ownKey(of: url, rules) : nil
     }
 
     /// A URL without its signatures: those of one object are alike.
-    static func object(of url: String) -> String {
+    static func object(of url: String, _ rules: KeyQueryRules) -> String {
         guard mayHoldSecrets(url) else { return url }
-        return String(decoding: SignedQuery.unsigned(Array(url.utf8)), as: UTF8.self)
+        return String(decoding: SignedQuery.unsigned(Array(url.utf8), rules), as: UTF8.self)
     }
 
     private static func mayHoldSecrets(_ url: String) -> Bool {
@@ -65,9 +67,33 @@ package struct SharedKeys: Sendable {
     }
 
     /// The key of a URL with a hash; nil where nothing of the URL is left out of its key.
-    static func ownKey(of text: String) throws(Failure) -> String? {
-        guard mayHoldSecrets(text), let url = try? WebURL(text), SiteKey.hidesSecrets(of: url)
+    static func ownKey(of text: String, _ rules: KeyQueryRules) throws(Failure) -> String? {
+        guard mayHoldSecrets(text), let url = try? WebURL(text),
+            SiteKey.hidesSecrets(of: url, rules)
         else { return nil }
-        return try SiteKey(url, isApart: true).text
+        return try SiteKey(url, rules, isApart: true).text
+    }
+}
+
+extension AssetSubmission {
+    /// Gives an asset and its sidecars the keys that they have by `rules`, and the asset its name where that is its key.
+    mutating func rekey(_ rules: KeyQueryRules) throws(Failure) {
+        guard !rules.isEmpty else { return }
+        if let key = try Self.key(of: url, rules), key != self.key {
+            if name == ListReader.defaultName(self.key) { name = ListReader.defaultName(key) }
+            self.key = key
+        }
+        for index in (sidecars ?? []).indices {
+            guard let url = sidecars?[index].url, let key = try Self.key(of: url, rules) else {
+                continue
+            }
+            sidecars?[index].key = key
+        }
+    }
+
+    /// Nil where there is no query to look at.
+    private static func key(of url: String, _ rules: KeyQueryRules) throws(Failure) -> String? {
+        guard url.utf8.contains(ASCII.question), let url = try? WebURL(url) else { return nil }
+        return try SiteKey(url, rules).text
     }
 }

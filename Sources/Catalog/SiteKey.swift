@@ -15,7 +15,7 @@ package import Model
 ///   is refused. nginx finds such files with `try_files "$uri?$args" $uri =404`.
 /// - Parameters of the query that carry a signature or a token are no part of it (`SignedQuery`), and in the path
 ///   `~` stands for one: what lies at an edge must not tell what opens the origin, and a new signature names the
-///   same object. Where files of one list would share a key by that, `~=` and a hash keep them apart
+///   same object. An operator may name by origin what is kept or left out instead (`KeyQueryRules`). Where files of one list would share a key by that, `~=` and a hash keep them apart
 ///   that differ in tokens (`SharedKeys`).
 /// - `'` is encoded there too: some players do so on the request line.
 /// - A file name with a query that is longer than 200 bytes becomes the start of the name, `?=` and
@@ -36,29 +36,30 @@ package struct SiteKey: Hashable, Sendable {
     /// The key; UTF-8, 1 to `WireLimits.keyBytes` bytes, no leading or trailing slash.
     package let text: String
 
-    package init(_ url: WebURL) throws(Failure) {
-        try self.init(url, isApart: false)
+    package init(_ url: WebURL, _ rules: KeyQueryRules = KeyQueryRules()) throws(Failure) {
+        try self.init(url, rules, isApart: false)
     }
 
     /// - Parameter isApart: add 128 bits of a hash of the path and query, tokens included: the same with a new signature.
-    init(_ url: WebURL, isApart: Bool) throws(Failure) {
+    init(_ url: WebURL, _ rules: KeyQueryRules, isApart: Bool) throws(Failure) {
         let all = [UInt8](url.text.utf8)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(all.count + 10)
         var hash: [UInt8] = []
         if isApart {
-            let object = SignedQuery.unsigned(all)[url.pathStart...]
+            let object = SignedQuery.unsigned(all, rules)[url.pathStart...]
             let digest = SHA256Digest(hashing: Array("dray.key".utf8) + object)
             hash = Array("~=".utf8) + digest.description.utf8.prefix(32)
         }
-        try Self.write(all, queryStart: url.queryStart, apart: hash, into: &bytes)
+        try Self.write(all, queryStart: url.queryStart, rules, apart: hash, into: &bytes)
         text = String(decoding: bytes, as: UTF8.self)
     }
 
     /// Whether something of a URL is left out of its key as a signature or a token.
-    static func hidesSecrets(of url: WebURL) -> Bool {
-        if let query = url.query, SignedQuery.withoutSecrets(Array(query.utf8)[...]) != nil {
-            return true
+    static func hidesSecrets(of url: WebURL, _ rules: KeyQueryRules) -> Bool {
+        if let query = url.query {
+            let names = rules.names(of: url.text.utf8)
+            if SignedQuery.withoutSecrets(Array(query.utf8)[...], names) != nil { return true }
         }
         return SignedPath.replacingTokens(Array(url.path.utf8)[...], with: SignedPath.mark) != nil
     }
@@ -69,11 +70,12 @@ package struct SiteKey: Hashable, Sendable {
     ///   - url: the text of a `WebURL`.
     ///   - apart: a parameter that is added to the query in the name.
     static func write(
-        _ url: [UInt8], queryStart: Int, apart: [UInt8] = [], into out: inout [UInt8]
+        _ url: [UInt8], queryStart: Int, _ rules: KeyQueryRules, apart: [UInt8] = [],
+        into out: inout [UInt8]
     ) throws(Failure) {
         out.removeAll(keepingCapacity: true)
         do throws(Refusal) {
-            try make(url, queryStart, apart, &out)
+            try make(url, queryStart, rules, apart, &out)
         } catch {
             throw Failure(
                 "storage.pathRefused",
@@ -83,8 +85,8 @@ package struct SiteKey: Hashable, Sendable {
     }
 
     /// False for a URL whose query is another one in the file's name than on the request line.
-    static func keepsQuery(of url: WebURL) -> Bool {
-        guard let query = url.query, let key = try? SiteKey(url) else { return true }
+    static func keepsQuery(of url: WebURL, _ rules: KeyQueryRules) -> Bool {
+        guard let query = url.query, let key = try? SiteKey(url, rules) else { return true }
         return key.text.hasSuffix("?\(query)") && !url.path.hasSuffix("/")
     }
 
@@ -101,7 +103,8 @@ package struct SiteKey: Hashable, Sendable {
     private static let maximumComponents = 128
 
     private static func make(
-        _ bytes: [UInt8], _ queryStart: Int, _ apart: [UInt8], _ out: inout [UInt8]
+        _ bytes: [UInt8], _ queryStart: Int, _ rules: KeyQueryRules, _ apart: [UInt8],
+        _ out: inout [UInt8]
     ) throws(Refusal) {
         let (host, pathStart) = bytes.withUnsafeBufferPointer {
             (WebURL.authorityStart($0), WebURL.pathStart($0))
@@ -115,7 +118,7 @@ package struct SiteKey: Hashable, Sendable {
             bytes[pathStart..<queryStart], with: SignedPath.mark)
         {
             let plain = bytes[..<pathStart] + path + bytes[queryStart...]
-            return try make(Array(plain), pathStart + path.count, apart, &out)
+            return try make(Array(plain), pathStart + path.count, rules, apart, &out)
         }
         out += bytes[host..<pathStart]
         var index = pathStart
@@ -153,7 +156,11 @@ package struct SiteKey: Hashable, Sendable {
             if !isLast { shorten(&out, start, to: componentBytes) }
         }
         let query = bytes[min(queryStart + 1, bytes.count)...]
-        var kept = SignedQuery.withoutSecrets(query).map { $0[...] } ?? query
+        var kept = query
+        if !query.isEmpty {
+            let names = rules.names(of: bytes[..<pathStart])
+            kept = SignedQuery.withoutSecrets(query, names).map { $0[...] } ?? query
+        }
         if !apart.isEmpty { kept += (kept.isEmpty ? [] : [0x26]) + apart }
         if !kept.isEmpty {
             appendQuery(kept, to: &out, nameStart: start)

@@ -21,6 +21,38 @@ extension Validation {
                 try text(name, "titles.tracks.\(field)[\(index)]", 1...100)
             }
         }
+        if let rules = titles.keyQueries { try check(rules) }
+    }
+
+    /// Which query parameters belong to keys.
+    private static func check(_ rules: [KeyQueryRule]) throws(Failure) {
+        let all = "titles.keyQueries"
+        try range(rules.count, all, 1...KeyQueryRule.maximumRules)
+        var origins: Set<String?> = []
+        for (index, rule) in rules.enumerated() {
+            let field = "\(all)[\(index)]"
+            if let origin = rule.origin, originName(of: origin, allowsUserInfo: false) != origin {
+                throw wrong("\(field).origin", origin, "http://HOST[:PORT] or https://HOST[:PORT]")
+            }
+            guard origins.insert(rule.origin).inserted else {
+                throw wrong("\(field).origin", rule.origin ?? "none", "each once")
+            }
+            for (part, names) in [("keep", rule.keep), ("leaveOut", rule.leaveOut)] {
+                guard let names else { continue }
+                try range(names.count, "\(field).\(part)", 0...KeyQueryRule.maximumNames)
+                for (place, name) in names.enumerated()
+                where !KeyQueryRule.isName(name) || name != name.lowercased() {
+                    throw wrong(
+                        "\(field).\(part)[\(place)]", name,
+                        KeyQueryRule.allowedName + ", in lower case")
+                }
+            }
+            if let name = rule.keep?.first(where: { rule.leaveOut?.contains($0) == true }) {
+                throw wrong(field, name, "each name in one of keep and leaveOut")
+            }
+        }
+        try range(
+            rules.reduce(0) { $0 + $1.bytes }, "\(all), in bytes", 0...KeyQueryRule.maximumBytes)
     }
 
     /// Warnings about a title's manifests.

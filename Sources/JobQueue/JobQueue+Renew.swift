@@ -25,7 +25,7 @@ extension JobQueue {
         var refusals: [JobID: ReportPlan.Refusal] = [:]
         for row in rows {
             let url = Array(try row.string("url").utf8)
-            guard SignedQuery.isSigned(url: url) else { continue }
+            guard try SignedQuery.isSigned(url: url) || row.bool("leaves_out") else { continue }
             let now = try row.double("now_seconds")
             let hasExpired = SignedExpiry.seconds(of: url).map { $0 <= now } ?? false
             refusals[JobID(try row.int64("job"))] = ReportPlan.Refusal(

@@ -29,6 +29,7 @@ extension JobQueue {
                 SQL.titlesRedefine,
                 [
                     .int(try catalog.int64("id")), .optionalText(try titles.map(Self.text(of:))),
+                    .optionalText(try SQL.keyQueries(titles?.keyQueries)),
                 ])
             return CatalogHandle(
                 id: CatalogID(try catalog.int64("id")), queue: try queue.string("name"),

@@ -129,11 +129,6 @@ enum SQL {
             list(AssetState.allCases.filter { $0 == .completed || !$0.isSettled && $0 != .new }),
         "keyClaims": fragment(PackageResources.fragment_key_claims_sql),
         "keyRefused": fragment(PackageResources.fragment_key_refused_sql),
-        "objectOfB": object(of: "b.url"), "objectOfC": object(of: "c.url"),
-        "objectOfA": object(of: "a.url"), "objectOfExcluded": object(of: "excluded.url"),
-        "objectOfS": object(of: "s.url"), "objectOfN": object(of: "n.url"),
-        "titleOfA": title(of: "a.url"), "titleOfExcluded": title(of: "excluded.url"),
-        "titleOfS": title(of: "s.url"), "titleOfG": title(of: "g.url"),
         "tokenInPath": SignedPatterns.path(withTokens: true),
         "assetResolvable": list([AssetState.resolving]),
         "refreshOutcomes": list(RefreshOutcome.allCases),
@@ -150,43 +145,7 @@ enum SQL {
         "loadShareUnderWay":
             list(
                 LoadShareState.allCases.filter { !LoadShareState.machine.terminal.contains($0) }),
-    ]
-
-    /// The object that a URL names, as `SignedQuery.isSameObject` has it: two URLs name one where these are equal.
-    private static func object(of url: String) -> String {
-        // Names are those of `SignedNames`, which quoting cannot hurt; a space stands in no URL.
-        func without(azure: Bool) -> String {
-            "regexp_replace(q.text, '\(SignedPatterns.signature(azure: azure))', '', 'gi')"
-        }
-        let isAzure = SignedPatterns.azure.map { "q.text ~* '\($0)'" }.joined(separator: " AND ")
-        return """
-            (SELECT regexp_replace(split_part(\(url), '?', 1),
-                 '\(SignedPatterns.path(withTokens: false))', '\\1 ', 'gi') || '?' || ltrim(CASE
-                 WHEN \(isAzure) THEN \(without(azure: true))
-                 WHEN q.text ~* '\(SignedPatterns.proof)' THEN \(without(azure: false))
-                 ELSE q.text END, '&;')
-             FROM (SELECT \(query(of: url)) AS text) AS q)
-            """
-    }
-
-    /// A URL of a title or of one of its segments without signatures and tokens. Two that have one key name the same
-    /// where these are equal.
-    private static func title(of url: String) -> String {
-        """
-        (SELECT regexp_replace(split_part(\(url), '?', 1),
-             '\(SignedPatterns.path(withTokens: true))', '\\1 ', 'gi') || '?' || ltrim(
-             regexp_replace(q.text, '\(SignedPatterns.secret)', '', 'gi'), '&;')
-         FROM (SELECT \(query(of: url)) AS text) AS q)
-        """
-    }
-
-    /// The query of a URL behind a `&`, with the escapes of what may stand in names decoded.
-    private static func query(of url: String) -> String {
-        let query = "'&' || substr(\(url), strpos(\(url) || '?', '?') + 1)"
-        return [("%2D", "-"), ("%2d", "-"), ("%5F", "_"), ("%5f", "_")].reduce(query) {
-            "replace(\($0), '\($1.0)', '\($1.1)')"
-        }
-    }
+    ].merging(objects) { _, object in object }
 
     private static func fragment(_ bytes: [UInt8]) -> String {
         String(decoding: bytes, as: UTF8.self)

@@ -1,7 +1,7 @@
 /// How one origin is asked: what its operator wants to see, and what it is to be trusted with.
 ///
 /// A value that is nil is `default`'s, or else Dray's own. Settings stay with the process that asks:
-/// they are never sent to a coordinator, stored or logged.
+/// but for `keyQuery`, which holds no secret, they are never sent to a coordinator, stored or logged.
 package struct OriginSettings: Sendable, Hashable {
     package var headers: [RequestHeader] = []
     package var authorization: Authorization?
@@ -23,6 +23,8 @@ package struct OriginSettings: Sendable, Hashable {
     package var maximumBytes: Int64?
     /// Status line and headers of one answer beyond it fail.
     package var maximumHeaderBytes: Int?
+    /// Of its URLs' queries what belongs to keys, without an origin. The one setting that goes to a coordinator.
+    package var keyQuery: KeyQueryRule?
 
     package init() {}
 
@@ -93,6 +95,7 @@ package struct OriginSettings: Sendable, Hashable {
         result.totalSeconds = totalSeconds ?? base.totalSeconds
         result.maximumBytes = maximumBytes ?? base.maximumBytes
         result.maximumHeaderBytes = maximumHeaderBytes ?? base.maximumHeaderBytes
+        result.keyQuery = keyQuery ?? base.keyQuery
         return result
     }
 

@@ -6,6 +6,27 @@ package enum SignedPatterns {
     private static let end = "(?=[&;]|$)"
     private static let value = "(?:=[^&;]*)?"
 
+    /// Parameters of these names, however they are escaped, with their separators.
+    package static func parameters(named names: [String]) -> String {
+        "\(start)\(any(names.map(escaped)))\(value)\(end)"
+    }
+
+    /// The separator before a parameter of one of these names, as the first group.
+    package static func separator(before names: [String]) -> String {
+        "(\(start))(?=\(any(names.map(escaped)))(?:[=&;]|$))"
+    }
+
+    /// Each byte as itself or as its percent escape.
+    private static func escaped(_ name: String) -> String {
+        name.utf8.map { byte in
+            let plain = Character(UnicodeScalar(byte))
+            let cases = Set([plain.lowercased(), plain.uppercased()]).sorted()
+            let escapes = cases.flatMap(\.utf8).map { "%\(String($0, radix: 16))" }
+            let isPlain = plain.isLetter || plain.isNumber
+            return any([isPlain ? String(plain) : "\\\(plain)"] + escapes)
+        }.joined()
+    }
+
     private static func any(_ names: [String]) -> String { "(?:\(names.joined(separator: "|")))" }
 
     private static var shortTime: String {

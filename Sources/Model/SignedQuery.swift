@@ -2,11 +2,19 @@
 ///
 /// Neither stands in a storage key, a file's name or a list of checksums: who reads these must not learn what
 /// opens the origin, and the same object must not lie there again with each new signature. Names are compared
-/// decoded and without case. `&`, `;` and `&amp;` separate parameters.
+/// decoded and without case. `&`, `;` and `&amp;` separate parameters. Where an operator has named parameters of an
+/// origin (`KeyQueryRules`), that counts in place of what their names look like.
 package enum SignedQuery {
-    /// Whether the parameter of this name, whatever stands beside it, may be a secret.
-    package static func isSecret(_ name: ArraySlice<UInt8>) -> Bool {
-        switch SignedNames.meaning(of: name) {
+    /// Whether the parameter of this name, whatever stands beside it, may be a secret, or is left out of keys.
+    package static func isSecret(
+        _ name: ArraySlice<UInt8>, _ names: KeyQueryRules.Names = KeyQueryRules.Names()
+    ) -> Bool {
+        if !names.isEmpty {
+            let plain = SignedNames.lowercased(name)
+            if names.keep.contains(plain) { return false }
+            if names.leaveOut.contains(plain) { return true }
+        }
+        return switch SignedNames.meaning(of: name) {
         case .proof, .companion, .time, .token: true
         case .content: SignedNames.lowercased(name) == "md5"
         case nil: false
@@ -14,8 +22,10 @@ package enum SignedQuery {
     }
 
     /// A query, without its `?`, as it stands in keys; nil where that is the query itself.
-    package static func withoutSecrets(_ query: ArraySlice<UInt8>) -> [UInt8]? {
-        Parameters(query).filtered { parameters, meaning in
+    package static func withoutSecrets(
+        _ query: ArraySlice<UInt8>, _ names: KeyQueryRules.Names = KeyQueryRules.Names()
+    ) -> [UInt8]? {
+        Parameters(query, names).filtered { parameters, meaning in
             switch meaning {
             case .proof, .token, .azure: true
             case .companion, .time: parameters.isSigned
@@ -47,22 +57,26 @@ package enum SignedQuery {
             as: UTF8.self)
     }
 
-    /// Whether two URLs name one object: they differ in nothing but signatures.
-    package static func isSameObject(_ left: [UInt8], _ right: [UInt8]) -> Bool {
-        left == right || unsigned(left) == unsigned(right)
+    /// Whether two URLs name one object: they differ in nothing but signatures and what is left out by `rules`.
+    package static func isSameObject(
+        _ left: [UInt8], _ right: [UInt8], _ rules: KeyQueryRules = KeyQueryRules()
+    ) -> Bool {
+        left == right || unsigned(left, rules) == unsigned(right, rules)
     }
 
-    /// A URL without its signatures, for comparing: it names an object, and is none.
+    /// A URL without its signatures and what is left out by `rules`, for comparing: it names an object, and is none.
     ///
     /// What stands before the path is as long as before. A token stays, because it may choose what is answered.
-    package static func unsigned(_ url: [UInt8]) -> [UInt8] {
+    package static func unsigned(
+        _ url: [UInt8], _ rules: KeyQueryRules = KeyQueryRules()
+    ) -> [UInt8] {
         let end = url.firstIndex(of: UInt8(ascii: "?")) ?? url.count
         let path =
             SignedPath.replacingTokens(url[..<end], with: SignedPath.comparedMark, onlyProofs: true)
             ?? Array(url[..<end])
         let query = url[end...].dropFirst()
         let kept =
-            Parameters(query).filtered { parameters, meaning in
+            Parameters(query, rules.names(of: url)).filtered { parameters, meaning in
                 switch meaning {
                 case .proof, .azure: true
                 case .companion, .time: parameters.isProved
@@ -85,6 +99,11 @@ private struct Parameters {
         /// Behind the separator.
         var text: ArraySlice<UInt8>
         var meaning: Meaning?
+        /// The operator's word.
+        var isKept = false
+        var isLeftOut = false
+
+        var name: ArraySlice<UInt8> { text.prefix { $0 != UInt8(ascii: "=") } }
     }
 
     private let query: ArraySlice<UInt8>
@@ -96,7 +115,7 @@ private struct Parameters {
 
     private static let separators = [UInt8(ascii: "&"), UInt8(ascii: ";")]
 
-    init(_ query: ArraySlice<UInt8>) {
+    init(_ query: ArraySlice<UInt8>, _ names: KeyQueryRules.Names) {
         self.query = query
         guard !query.isEmpty else { return }
         var index = query.startIndex
@@ -106,13 +125,22 @@ private struct Parameters {
             if Self.isEscape(query[index...]) { index += 4 }
             let end = query[index...].firstIndex { Self.separators.contains($0) } ?? query.endIndex
             // The first one may be empty: a separator behind it is the next one's.
-            all.append(
-                Parameter(
-                    start: start, text: query[index..<end],
-                    meaning: Self.meaning(query[index..<end])))
+            var parameter = Parameter(
+                start: start, text: query[index..<end], meaning: Self.meaning(query[index..<end]))
+            if !names.isEmpty { Self.apply(names, to: &parameter) }
+            all.append(parameter)
             index = end
         } while index < query.endIndex
         judge()
+    }
+
+    /// What is left out counts beside the others as what it looks like, and what is kept as nothing.
+    private static func apply(_ names: KeyQueryRules.Names, to parameter: inout Parameter) {
+        let name = SignedNames.lowercased(parameter.name)
+        parameter.isLeftOut = names.leaveOut.contains(name)
+        guard names.keep.contains(name), !SignedPath.isFields(parameter.text) else { return }
+        parameter.isKept = true
+        parameter.meaning = nil
     }
 
     /// Of `&amp;`, what follows the first character.
@@ -145,7 +173,7 @@ private struct Parameters {
             isSigned = found.contains(.token)
             return
         }
-        let names = all.map { SignedNames.lowercased($0.text.prefix { $0 != UInt8(ascii: "=") }) }
+        let names = all.map { $0.isKept ? "" : SignedNames.lowercased($0.name) }
         // A hash with an end may be a signature, and may choose what is answered, unless the end is a signature's.
         if isHashWithEnd, !hasProof {
             let isVague = !all.indices.contains { all[$0].meaning == .time && names[$0] != "t" }
@@ -164,12 +192,12 @@ private struct Parameters {
 
     /// The query without the parameters that `isLeftOut` names; nil where all stay.
     func filtered(_ isLeftOut: (Parameters, Meaning) -> Bool) -> [UInt8]? {
-        guard all.contains(where: { $0.meaning != nil }) else { return nil }
+        guard all.contains(where: { $0.meaning != nil || $0.isLeftOut }) else { return nil }
         var out: [UInt8] = []
         var isWhole = true
         var isFirst = true
         for parameter in all {
-            if let meaning = parameter.meaning, isLeftOut(self, meaning) {
+            if parameter.isLeftOut || parameter.meaning.map({ isLeftOut(self, $0) }) == true {
                 isWhole = false
                 continue
             }

@@ -28,6 +28,8 @@ package struct TitleOptions: Codable, Hashable, Sendable {
     /// A manifest that breaks a rule which players read past is refused; nil is false, and it is read as players
     /// read it, with a warning.
     package var isStrict: Bool?
+    /// Which query parameters belong to keys, by origin; nil where their names tell. Of all assets of the catalog.
+    package var keyQueries: [KeyQueryRule]?
 
     package init() {}
 

@@ -35,7 +35,11 @@ extension WorkerService {
         report.failure = failure
         report.retryAfterSeconds = retryAfter
         report.origins = origins
-        if failure.code.mayBeExpiredSignature, SignedQuery.isSigned(url: Array(job.url.utf8)) {
+        // What of a query is no signature by its name may be a session: see `KeyQueryRules`.
+        if failure.code.mayBeExpiredSignature,
+            job.url.utf8.contains(UInt8(ascii: "?"))
+                || SignedQuery.isSigned(url: Array(job.url.utf8))
+        {
             report.refused = SHA256Digest(hashing: Array(job.url.utf8)).description
         }
         if let origins { suspect(origins.map(\.origin)) }

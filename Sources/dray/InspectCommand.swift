@@ -127,6 +127,8 @@ enum InspectCommand {
         transfer.addressPolicy = try TransferOptions.addressPolicy(arguments, allowsPrivate: true)
         transfer.origins = try TransferOptions.origins(arguments)
         try HeaderOptions.add(arguments, of: operand, to: &transfer.origins)
+        var options = options
+        options.keyQueries = transfer.origins.keyQueries
         let session = try InspectSession(operand, options, transfer)
         guard await runServices([[session]], graceSeconds: 5) == .success,
             var inspection = session.result

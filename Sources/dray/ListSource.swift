@@ -21,6 +21,8 @@ struct ListSource: Sendable {
     let defaultName: String
     /// The form that was asked for; nil to tell it from the list.
     let format: ListFormat?
+    /// Which query parameters belong to keys.
+    private let rules: KeyQueryRules
     private let content: Content
     /// The lists that are fetched; nil where nothing is.
     private let documents: ListDocuments?
@@ -30,9 +32,11 @@ struct ListSource: Sendable {
     /// - Parameter downloader: fetches the list at a URL whose `format` is named, and the sitemaps of an
     ///   index; without one the former is an asset, and the latter is refused.
     init(
-        _ operand: String, format: ListFormat? = nil, downloader: ListDownloader? = nil
+        _ operand: String, format: ListFormat? = nil, downloader: ListDownloader? = nil,
+        rules: KeyQueryRules = KeyQueryRules()
     ) throws(Failure) {
         self.format = format
+        self.rules = rules
         documents = downloader.map { ListDocuments($0) }
         if Self.isURL(operand) {
             let isList = format != nil && downloader != nil
@@ -107,7 +111,7 @@ struct ListSource: Sendable {
     ) async throws(Failure) -> Reading {
         switch content {
         case .url(let url):
-            let asset = try ListReader.asset(url: url)
+            let asset = try ListReader.asset(url: url, rules)
             try await take([asset])
             return Reading(
                 counts: ListCounts(
@@ -190,12 +194,14 @@ struct ListSource: Sendable {
         return switch purpose {
         case .report(let most):
             ListReader(
-                format: format, scratch: ScratchFile(), mostFailures: most, followsIndexes: follows)
+                format: format, scratch: ScratchFile(), mostFailures: most, rules: rules,
+                followsIndexes: follows)
         case .check:
-            ListReader(format: format, scratch: ScratchFile(), followsIndexes: follows)
+            ListReader(
+                format: format, scratch: ScratchFile(), rules: rules, followsIndexes: follows)
         case .submission(let sharedKeys):
             ListReader(
-                format: format, findsRepeats: false, sharedKeys: sharedKeys,
+                format: format, findsRepeats: false, sharedKeys: sharedKeys, rules: rules,
                 followsIndexes: follows)
         }
     }

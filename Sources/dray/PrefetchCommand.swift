@@ -57,11 +57,7 @@ enum PrefetchCommand {
             arguments.text("format") != nil && ListSource.isURL(arguments.operands[0])
         if remote != nil {
             noteEmbeddedOptions(arguments, embeddedOptions)
-            for option in TransferOptions.all where arguments.text(option.name) != nil {
-                Console.note(
-                    "--\(option.name) is for the lists that this command fetches; the workers of the "
-                        + "cluster have their own")
-            }
+            noteTransferOptions(arguments)
             try checkHeaders(arguments, isListAtURL: isListAtURL)
         }
         let destinationText = arguments.text("to") ?? ""
@@ -76,15 +72,19 @@ enum PrefetchCommand {
             throw UsageError(
                 "--deadline comes before --not-before", hint: "Let it end after it began.")
         }
-        let titles = try TrackOptions.titles(arguments)
+        var titles = try TrackOptions.titles(arguments)
         let mediaCheck = try await MediaCheck.prepare(
             arguments, leavesKeys: titles?.leavesKeys ?? false)
         // Checks headers before anything is requested.
         var configuration = try configuration(arguments, headersOf: arguments.operands[0])
+        let keyQueries = configuration.origins.keyQueries
+        if keyQueries != nil { titles = titles ?? TitleOptions() }
+        titles?.keyQueries = keyQueries
         let downloader = ListDownloader(
             transfer(configuration.addressPolicy, configuration.origins))
         let source = try ListSource(
-            arguments.operands[0], format: ListOptions.format(arguments), downloader: downloader)
+            arguments.operands[0], format: ListOptions.format(arguments), downloader: downloader,
+            rules: KeyQueryRules(keyQueries))
         if source.label == nil, !arguments.flag("quiet") {
             ListOptions.offer(arguments.operands[0], downloader)
         }
@@ -125,6 +125,16 @@ enum PrefetchCommand {
             Console.note(
                 "--\(option) is for the private cluster; ignored, because DRAY_COORDINATOR is set"
             )
+        }
+    }
+
+    private static func noteTransferOptions(_ arguments: Arguments) {
+        for option in TransferOptions.all where arguments.text(option.name) != nil {
+            let isSettings = option.name == TransferOptions.originSettings.name
+            Console.note(
+                "--\(option.name) is for the lists that this command fetches"
+                    + (isSettings ? ", and its keyQuery for the catalog" : "")
+                    + "; the workers of the cluster have their own")
         }
     }
 

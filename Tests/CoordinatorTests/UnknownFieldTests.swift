@@ -25,6 +25,11 @@ import Testing
             "titles.tracks.odd"
         ),
         (
+            "/v1/catalogs",
+            #"{"name":"a","storageURL":"file:///x","priority":5,"titles":{"tracks":{},"#
+                + #""keyQueries":[{"keep":[],"leave":[]}]}}"#, "titles.keyQueries[0].leave"
+        ),
+        (
             "/v1/catalogs/1/assets",
             #"{"generation":1,"assets":[{"name":"a","kind":"file","key":"h/a","url":"http://h/a"},"#
                 + #"{"name":"b","kind":"file","key":"h/b","url":"http://h/b","size":1}]}"#,

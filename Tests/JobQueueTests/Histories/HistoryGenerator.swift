@@ -222,7 +222,8 @@ struct HistoryGenerator {
         case (1, true): spec.sha256 = String(repeating: "a", count: 64)
         case (2, true): spec.bytes = 77
         case (1...2, false): spec.url += "?v=\(variant)"
-        case (4...5, _): spec.url += "?Signature=\(variant)"
+        case (4, _): spec.url += "?Signature=\(variant)"
+        case (5, _): spec.url += "?session=\(variant)"
         default: break
         }
         return spec
@@ -339,7 +340,8 @@ struct HistoryGenerator {
         SegmentSpec(
             ordinal: index,
             url: "http://o\(index % 2).test/c\(work.catalog)/\(work.name)/v\(version)/\(index).ts"
-                + (signature == 0 ? "" : "?Signature=\(signature)"),
+                + (signature == 0
+                    ? "" : "?\(signature > 3 ? "session" : "Signature")=\(signature)"),
             key: "c\(work.catalog)/d\(folder)/\(work.name)/\(index).ts")
     }
 

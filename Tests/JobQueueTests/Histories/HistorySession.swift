@@ -103,10 +103,12 @@ struct HistorySession: Sendable {
     private func request(_ step: Step, _ queue: JobQueue) async throws -> Outcome {
         switch step {
         case .open(let catalog):
-            let handle = try await queue.open(
-                CatalogSubmission(
-                    name: "c\(catalog)",
-                    storageURL: Self.sites[QueueModel.site(ofCatalog: catalog)]))
+            var submission = CatalogSubmission(
+                name: "c\(catalog)", storageURL: Self.sites[QueueModel.site(ofCatalog: catalog)])
+            var titles = TitleOptions()
+            titles.keyQueries = leftOutOfKeys
+            submission.titles = titles
+            let handle = try await queue.open(submission)
             return Outcome(answer: .opened(generation: handle.generation))
         case .add(let catalog, let generation, let specs):
             try await queue.add(

@@ -110,10 +110,15 @@ struct SegmentSpec: Hashable, Sendable {
     }
 }
 
-/// What names the object of a URL: the URL without its signature.
+/// What names the object of a URL: the URL without its signature or session, which catalogs leave out of keys.
 func objectOf(_ url: String) -> String {
-    String(url.split(separator: "?Signature=", omittingEmptySubsequences: false)[0])
+    ["?Signature=", "?session="].reduce(url) { url, mark in
+        String(url.split(separator: mark, omittingEmptySubsequences: false)[0])
+    }
 }
+
+/// What catalogs leave out.
+let leftOutOfKeys = [KeyQueryRule(leaveOut: ["session"])]
 
 func isSigned(_ url: String) -> Bool { objectOf(url) != url }
 

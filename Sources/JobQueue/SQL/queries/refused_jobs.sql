@@ -8,6 +8,7 @@ WITH stored AS MATERIALIZED (
     FROM asset a WHERE a.id = ANY($3::bigint[])
 )
 SELECT r.job, a.id AS asset, coalesce(s.url, a.url) AS url,
+       {{leavesOut}} AS leaves_out,
        encode(sha256(convert_to(coalesce(s.url, a.url), 'UTF8')), 'hex') AS url_digest,
        coalesce(extract(epoch FROM clock_timestamp() - s.renewed_at), 1e9)::float8 AS url_seconds,
        extract(epoch FROM clock_timestamp())::float8 AS now_seconds,

@@ -12,5 +12,5 @@ CROSS JOIN LATERAL (
 JOIN catalog e ON e.id = b.catalog_id AND e.site_id = o.site_id
 WHERE a.id = $1::bigint AND b.id <> a.id AND b.url <> c.url AND b.state IN ({{assetHolding}})
   AND b.generation >= CASE WHEN e.id = o.id THEN a.generation ELSE e.generation END
-  AND {{objectOfB}} <> {{objectOfC}}
+  AND {{objectOfHolder}} <> {{objectOfSegment}}
 LIMIT 1

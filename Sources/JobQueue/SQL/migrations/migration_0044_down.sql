@@ -1,0 +1,1 @@
+ALTER TABLE catalog DROP COLUMN key_queries;
