@@ -129,6 +129,7 @@ enum Validation {
                 try text(failure.code.rawValue, "results[\(index)].failure.code", 1...100)
             }
             if let origins = result.origins { try check(origins, "results[\(index)].origins") }
+            try digest(result.refused, "results[\(index)].refused")
             if let digests = result.digests { try stated(digests, "results[\(index)].digests") }
             if let validator = result.validator {
                 try text(

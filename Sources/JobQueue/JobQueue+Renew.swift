@@ -65,11 +65,11 @@ extension JobQueue {
     }
 
     /// Ends the job that read a manifest for fresh URLs, or could not. What still waits is not listed any more, or fails
-    /// as it did; nothing else of the title does.
+    /// as it did; nothing else of the title does. True when jobs are due since then.
     func endRenewal(
         _ job: HeldJob, _ failure: Failure?, _ connection: PostgresConnection
     ) async throws -> Bool {
-        _ = try await connection.query(
+        let ended = try await connection.query(
             SQL.renewalEnded, [.int(job.asset), .int(job.lane), .int(job.id.rawValue)])
         try await failRefused(
             of: job.asset, nil,
@@ -78,7 +78,7 @@ extension JobQueue {
                     "manifest.changed",
                     "Its URL has expired, and the manifest, read again, does not list it any more."),
             connection)
-        return false
+        return try ended.firstRow.map { try $0.int64("released") > 0 } ?? false
     }
 
     /// - Parameters:

@@ -163,7 +163,7 @@ extension JobQueue {
             ? "; submit under the name \(catalog) to replace it" : ""
         let failure = Failure(
             "storage.pathConflict",
-            "\(try taken.string("key").prefix(300)): \(holder) of catalog \(catalog) is stored there"
+            "\(SignedQuery.redacted(key: try taken.string("key")).prefix(300)): \(holder) of catalog \(catalog) is stored there"
                 + remedy)
         _ = try await connection.query(SQL.jobDelete, [.int(job.lane), .int(job.id.rawValue)])
         try await settleAsset(job.asset, failure, resolveFailed: true, connection)

@@ -236,6 +236,7 @@ extension JobQueue {
             try await connection.query(
                 SQL.catalogRead, [.int(catalog.rawValue)]
             ).only().int64("sums_failed") > 0
+        _ = try await connection.query(SQL.startEndRenewals, [.int(catalog.rawValue)])
         // One that was named anew since starts from nothing.
         _ = try await connection.query(SQL.startForget, both)
         _ = try await connection.query(SQL.startRenew, both)

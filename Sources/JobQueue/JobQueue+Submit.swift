@@ -168,6 +168,7 @@ extension JobQueue {
             var statements: [(String, [PostgresValue])] = [
                 // What was reported of assets that are started anew is in them then.
                 (SQL.catalogFold, [.int(catalog.rawValue)]),
+                (SQL.startEndRenewals, [.int(catalog.rawValue)]),
                 (SQL.startForget, both), (SQL.startRenew, both),
                 (SQL.startLanes, both + [.int(row.queueID)]),
                 // Its reports go on meanwhile; they take no lane's lock.

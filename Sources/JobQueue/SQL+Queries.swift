@@ -202,6 +202,7 @@ extension SQL {
     static let splitParts = text(PackageResources.split_parts_sql)
     static let startDropParts = text(PackageResources.start_drop_parts_sql)
     static let startDropSidecars = text(PackageResources.start_drop_sidecars_sql)
+    static let startEndRenewals = text(PackageResources.start_end_renewals_sql)
     static let startFileSegments = text(PackageResources.start_file_segments_sql)
     static let startForget = text(PackageResources.start_forget_sql)
     static let startIsolate = text(PackageResources.start_isolate_sql)

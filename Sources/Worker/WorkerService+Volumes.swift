@@ -9,7 +9,13 @@ import Synchronization
 struct SiteVolumes {
     private struct Entry {
         var since: HeldWork.Instant
+        var failures = 1
         var isChecked = false
+
+        /// A minute, and twice as long after each further failure, up to an hour.
+        var end: HeldWork.Instant {
+            since + min(pause * (1 << min(failures - 1, 6)), .seconds(3_600))
+        }
     }
 
     /// By storage URL; missing while none is recorded.
@@ -17,8 +23,8 @@ struct SiteVolumes {
     private var urls: [SiteID: String] = [:]
     private var entries: [SiteID: Entry] = [:]
 
-    /// For so long a worker leases no jobs of such a site, unless a check finds it usable before. Then the coordinator
-    /// gets the failure once more, in case its record of the first one was cleared.
+    /// For so long a worker leases no jobs of such a site after a first failure, unless a check finds it usable before.
+    /// Then the coordinator gets the failure once more, in case its record of the first one was cleared.
     static let pause = Duration.seconds(60)
     /// From one check of such a site to the next, and how long a request for work may wait meanwhile.
     static let checkSeconds = 5.0
@@ -36,8 +42,13 @@ struct SiteVolumes {
 
     mutating func setUnusable(_ site: SiteID, now: HeldWork.Instant = .now) {
         drop(now)
-        guard entries[site] == nil, entries.count < WireLimits.refusedSites else { return }
-        entries[site] = Entry(since: now)
+        guard let entry = entries[site] else {
+            guard entries.count < WireLimits.refusedSites else { return }
+            return entries[site] = Entry(since: now)
+        }
+        guard now >= entry.end else { return }
+        entries[site]?.since = now
+        entries[site]?.failures += 1
     }
 
     mutating func setUsable(_ site: SiteID) { entries[site] = nil }
@@ -45,7 +56,7 @@ struct SiteVolumes {
     /// The sites to lease no jobs of.
     mutating func unusable(now: HeldWork.Instant = .now) -> [SiteID] {
         drop(now)
-        return entries.keys.sorted()
+        return entries.filter { now < $0.value.end }.keys.sorted()
     }
 
     /// Those that no check is under way of; one is from now on.
@@ -59,7 +70,8 @@ struct SiteVolumes {
     mutating func checked(_ site: SiteID) { entries[site]?.isChecked = false }
 
     private mutating func drop(_ now: HeldWork.Instant) {
-        entries = entries.filter { now - $0.value.since < Self.pause }
+        // One that nobody has asked for since.
+        entries = entries.filter { now < $0.value.end + .seconds(3_600) }
     }
 }
 

@@ -51,7 +51,7 @@ enum Console {
     static func exitCode(of code: FailureCode) -> ExitCode {
         switch code.rawValue.prefix(while: { $0 != "." }) {
         case "input", "storage": .usage
-        case "origin", "content": .someFailed
+        case "origin", "content", "integrity": .someFailed
         default: .noCluster
         }
     }

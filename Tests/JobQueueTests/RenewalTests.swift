@@ -90,6 +90,33 @@ import Testing
         }
     }
 
+    /// A title may end before the job that reads its manifest again. A start takes that job away: it would list the
+    /// segments anew.
+    @Test func aStartEndsAReadThatOutlivedWhatWaitedForIt() async throws {
+        try await F.with("outlived") { fixture in
+            let (catalog, work) = try await Self.begin(fixture, 2)
+            _ = try await fixture.report(
+                [F.done(work.jobs[0], work), Self.refused(work.jobs[1], work)])
+            let again = try await fixture.lease()
+            try #require(again.jobs.map(\.kind) == [.resolve])
+            let fresh = Self.segments(2, signature: "new")
+            #expect(
+                try await fixture.queue.addSegments(TitleTests.batch(fixture, again, fresh))
+                    == .accepted)
+            let last = try await fixture.lease()
+            _ = try await fixture.report(last.jobs.map { F.done($0, last) })
+            #expect(try await fixture.assets(of: catalog)[0].state == .completed)
+            _ = try await fixture.submit([F.title("t")])
+            var late = F.done(again.jobs[0], again)
+            late.segments = 2
+            #expect(try await fixture.report([late]) == [.stale])
+            try await fixture.drain()
+            let status = try await fixture.queue.status(of: catalog)
+            #expect(status.state == .completed && status.totals.segmentsDone == 2)
+            #expect(try await fixture.count("job") == 0)
+        }
+    }
+
     @Test func aURLThatIsListedAsBeforeEndsAsItWasRefused() async throws {
         try await F.with("unchanged") { fixture in
             let (catalog, work) = try await Self.begin(fixture, 3)

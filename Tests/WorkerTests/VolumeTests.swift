@@ -145,6 +145,13 @@ import Testing
         #expect(second.isEmpty)
         let named = [59, 60].map { sites.unusable(now: start + .seconds($0)) }
         #expect(named == [[SiteID(1)], []])
+        // Twice as long after each further failure, until a check finds it usable.
+        sites.setUnusable(SiteID(1), now: start + .seconds(60))
+        let longer = [179, 180].map { sites.unusable(now: start + .seconds($0)) }
+        #expect(longer == [[SiteID(1)], []])
+        sites.setUsable(SiteID(1))
+        sites.setUnusable(SiteID(1), now: start + .seconds(200))
+        #expect(sites.unusable(now: start + .seconds(260)).isEmpty)
     }
 
     @Test func anIdleWorkerHoldsNoDirectoryOpen() async throws {

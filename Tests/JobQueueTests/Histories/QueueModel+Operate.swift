@@ -171,6 +171,7 @@ extension QueueModel {
         var answer = SelectionAnswer(assets: 0, jobs: 0)
         for name in catalog.assets.keys.sorted() {
             let key = AssetKey(catalog: number, name: name)
+            endOutlivedRenewal(of: key)
             forget(key, before: catalog.generation)
             guard let asset = self[key] else { continue }
             let isNamed = asset.generation == catalog.generation

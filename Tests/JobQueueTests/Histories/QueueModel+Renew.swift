@@ -73,6 +73,13 @@ extension QueueModel {
         fail(waiting, code ?? "manifest.changed")
     }
 
+    /// Of a title that has ended, before a start.
+    mutating func endOutlivedRenewal(of key: AssetKey) {
+        guard let asset = self[key], asset.isRenewing, asset.state.isSettled else { return }
+        jobs[.resolve(key)] = nil
+        self[key]?.isRenewing = false
+    }
+
     /// - Parameter code: nil for what its origin answered to each.
     private mutating func fail(_ works: [Work], _ code: FailureCode?) {
         let ended = works.sorted().compactMap { work -> Plan.Ended? in

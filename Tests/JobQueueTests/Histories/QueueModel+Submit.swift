@@ -69,6 +69,7 @@ extension QueueModel {
         let ended = catalog.endedDirectories
         for name in catalog.assets.keys.sorted() {
             let key = AssetKey(catalog: number, name: name)
+            endOutlivedRenewal(of: key)
             forget(key, before: generation)
             let isNamed = self[key]?.generation == generation
             self[key]?.isCounted = isNamed

@@ -1,7 +1,7 @@
 UPDATE asset a SET
     key_taken = true, state = 'failed', failure_code = 'storage.pathConflict',
-    -- Of the URL nothing that may be a secret.
-    failure_message = left(t.key, 300) || ': ' || left(regexp_replace(
+    -- Nothing that may be a secret: a key has a token where an operator keeps that.
+    failure_message = left(regexp_replace(t.key, '[?].*$', '?…'), 300) || ': ' || left(regexp_replace(
             regexp_replace(t.holder, '[?#].*$', '?…'), '{{tokenInPath}}', '\1…', 'gi'), 300)
         || ' of catalog ' || t.holder_catalog || ' is stored there'
         || CASE WHEN t.is_other_catalog

@@ -3,7 +3,7 @@
 -- on. Jobs are looked for behind the last span of a lane, or within a span, and never counted.
 WITH running AS MATERIALIZED (
     SELECT c.id, c.not_before, c.started_at, q.name AS queue, q.state AS queue_state, t.schedule_closed,
-           t.next_change, t.bytes_per_second IS NOT NULL AS is_limited,
+           t.next_change, t.fault_code IS NOT NULL AS is_faulty, t.bytes_per_second IS NOT NULL AS is_limited,
            EXISTS (SELECT FROM worker w WHERE w.last_seen > now() - interval '40 seconds'
                      AND (w.queues IS NULL OR q.name = ANY(w.queues))) AS has_worker
     FROM (SELECT id, queue_id, site_id, state, not_before, started_at FROM catalog
@@ -131,5 +131,6 @@ CROSS JOIN LATERAL (
     FROM busy u
     WHERE u.catalog_id <> i.id AND EXISTS (SELECT FROM free f WHERE f.catalog_id = i.id) AND i.has_worker
       AND (i.not_before IS NULL OR i.not_before <= now()) AND NOT i.schedule_closed AND i.queue_state <> 'paused'
+      AND NOT i.is_faulty
     HAVING count(*) > 0
 ) AS x

@@ -9,13 +9,15 @@ WITH failed AS MATERIALIZED (
     ORDER BY q.site_id, u.lane
 ), locked AS MATERIALIZED (
     SELECT s.id, s.fault_code IS NULL AS is_new,
-           CASE WHEN s.fault_code IS NOT NULL
+           -- A worker that cannot use the site reports so now and then: that grows no pause of the others.
+           CASE WHEN f.code IN ('storage.otherVolume', 'storage.sitePermission') THEN 1
+                WHEN s.fault_code IS NOT NULL
                      OR s.fault_ended_at > clock_timestamp() - interval '1 minute'
                 THEN least(s.fault_tries + 1, 10) ELSE 1 END AS tries
-    FROM site s
+    FROM site s JOIN failed f ON f.site_id = s.id
     WHERE s.id = ANY(ARRAY(SELECT site_id FROM failed))
       AND (s.fault_code IS NULL OR s.fault_retry_at IS NULL)
-    ORDER BY s.id FOR NO KEY UPDATE
+    ORDER BY s.id FOR NO KEY UPDATE OF s
 )
 UPDATE site t SET fault_code = f.code, fault_message = f.message,
     fault_since = CASE WHEN n.is_new THEN clock_timestamp() ELSE t.fault_since END,

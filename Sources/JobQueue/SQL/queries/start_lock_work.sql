@@ -1,12 +1,12 @@
 -- $1 catalog, $2 generation. Locks what the start takes away from workers, jobs before assets as
--- reports do: the jobs of assets that leave the catalog, have other sidecars or are redefined, the
+-- reports do: the jobs of assets that leave the catalog, have other sidecars, are redefined or have their manifests read again, the
 -- lists of digests that may come too early, and those assets. Answers how many jobs there were and how many are locked:
 -- those that a claim or a report was moving meanwhile lie elsewhere by now, and what reports added
 -- before the assets were locked is not seen, so that it is to be run again, and until both are equal.
 -- From then on nothing adds jobs or parts to them.
 WITH leaving AS MATERIALIZED (
     SELECT id FROM asset
-    WHERE catalog_id = $1 AND (redefined
+    WHERE catalog_id = $1 AND (redefined OR renewing
         OR ((generation < $2 OR sidecars_changed) AND state IN ({{assetUnsettled}})))
 ), delayed_there AS MATERIALIZED (
     SELECT id FROM delayed_job
