@@ -131,7 +131,8 @@ def run_case(options, origin, name, workers, number):
     kind, amount, count, size, delay, ideal = CASES[name]
     limit = [f"--{kind}", f"{amount}B/s" if kind in ("bandwidth", "maximum") else str(amount)]
     work = pathlib.Path(options.work)
-    edge = work / "edge"
+    # One of its own: a site whose directory was removed waits for it.
+    edge = work / f"edge-{name}-{workers}-{number}"
     environment = {key: value for key, value in os.environ.items() if not key.startswith("DRAY_")}
     address = f"127.0.0.1:{free_port()}"
     environment.update(DRAY_COORDINATOR=f"http://{address}", DRAY_TOKEN=secrets.token_hex(32), LANG="C.UTF-8")

@@ -57,13 +57,15 @@ def run_pool(options, workers, name):
     count = files_of(options, workers)
     (work / "list").write_text("".join(
         f"{options.origin}/{compare_tools.path_of(index)}\n" for index in range(count)))
+    # One of its own: a site whose directory was removed waits for it.
+    edge = work / f"edge-{name}"
     report = work / f"{name}.json"
     result = subprocess.run(
-        [options.dray, "prefetch", str(work / "list"), "--to", str(work / "edge"),
+        [options.dray, "prefetch", str(work / "list"), "--to", str(edge),
          "--name", name, "--state", options.state, "--workers", str(workers),
          "--connections", str(options.connections), "--report", str(report)],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    shutil.rmtree(work / "edge", ignore_errors=True)
+    shutil.rmtree(edge, ignore_errors=True)
     if result.returncode:
         raise SystemExit(f"dray prefetch: {result.stderr}")
     totals = json.loads(report.read_text())["totals"]
