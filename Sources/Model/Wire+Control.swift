@@ -319,10 +319,9 @@ package struct SiteSettings: Codable, Hashable, Sendable {
     package var floorBytes: Int64?
     /// The most bytes that its catalogs may hold; 0 for no quota.
     package var quotaBytes: Int64?
-    /// The site's fault is taken to be mended: its work goes on at once.
+    /// Clears the site's fault: its jobs are leased again at once.
     package var resumes: Bool?
-    /// The volume that its directory is on when a worker opens it next is the site's from then on, and its fault is
-    /// taken to be mended.
+    /// Records the volume that the next worker finds as the site's, and clears its fault.
     package var acceptsVolume: Bool?
 
     package init(site: String, schedule: String? = nil, maximumBytesPerSecond: Int64? = nil) {

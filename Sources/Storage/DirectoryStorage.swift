@@ -203,7 +203,7 @@ package final class DirectoryStorage: Sendable {
         return try reopen()
     }
 
-    /// Looks at the volume anew. Where it is another one, nothing stays open: whoever comes next is refused as well.
+    /// Checks the volume again. Nothing stays open on another one, so that later calls fail as well.
     private func reopen() throws(Failure) -> SiteDirectories {
         let volume = opened.withLock { $0.volume }
         do throws(Failure) {

@@ -38,7 +38,7 @@ extension WorkerService {
         sweeps.withLock { $0.swept(url, at: now) }
     }
 
-    /// Sweeps the sites whose turn it is. Nobody needs to wait: one may hang.
+    /// Sweeps the sites whose turn it is. Do not wait for the tasks: one may hang.
     @discardableResult
     func sweepDue(now: HeldWork.Instant = .now) -> [Task<Void, Never>] {
         sweeps.withLock { $0.due(at: now) }.compactMap { url in

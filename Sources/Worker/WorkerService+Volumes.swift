@@ -70,7 +70,7 @@ struct SiteVolumes {
     mutating func checked(_ site: SiteID) { entries[site]?.isChecked = false }
 
     private mutating func drop(_ now: HeldWork.Instant) {
-        // One that nobody has asked for since.
+        // Without jobs for an hour.
         entries = entries.filter { now < $0.value.end + .seconds(3_600) }
     }
 }
@@ -149,7 +149,7 @@ extension WorkerService {
         }
     }
 
-    /// Nobody needs to wait: one may hang.
+    /// Do not wait for the tasks: one may hang.
     @discardableResult
     func checkUnusableSites() -> [Task<Void, Never>] {
         volumes.withLock { $0.toCheck() }.map { site, url in
@@ -165,7 +165,7 @@ extension WorkerService {
     private func isUsable(_ site: SiteID, at url: String) async -> Bool {
         let request = SiteVolumeRequest(worker: id, site: site)
         if let answer = try? await client.volume(request, retrySeconds: 0) {
-            // Whoever leases its jobs next records what is there.
+            // The worker that leases its jobs next records what is there.
             guard let volume = answer.volume else { return true }
             volumes.withLock { $0.record(volume, of: site, at: url) }
         }

@@ -79,7 +79,7 @@ WITH gone AS MATERIALIZED (
         state = CASE WHEN NOT t.ends THEN c.state WHEN t.fails THEN 'failed'
                      WHEN t.is_cancelled THEN 'cancelled' ELSE 'completed' END,
         ended_at = CASE WHEN t.ends THEN now() ELSE c.ended_at END,
-        -- Samples of how fast it is: anew after a start and after two minutes without a fold.
+        -- Samples of its rate, reset after a start and after two minutes without a fold.
         pace = CASE WHEN c.pace IS NULL OR c.pace[4] < extract(epoch FROM c.started_at)
                          OR s.seconds - c.pace[4] > 120
                     THEN ARRAY[s.seconds, s.segments, s.bytes, s.seconds, s.segments, s.bytes]

@@ -2,7 +2,7 @@
 WITH gone AS (
     DELETE FROM job WHERE lane_id = $2::bigint AND id = $3::bigint
 ), released AS (
-    -- Files that are fetched anew as a whole, whose URLs nobody refused.
+    -- Files that are fetched again as a whole; no origin refused their URLs.
     UPDATE delayed_job SET available_at = now(), refused_code = NULL
     WHERE asset_id = $1::bigint AND refused_code = 'content.changed'
     RETURNING 1
