@@ -29,7 +29,7 @@ package struct ListReader {
     /// The start of the list, until it tells which form it has.
     private var held: [UInt8] = []
     private var fed = 0
-    /// `finishDocument` was called, and `feed` was not since.
+    /// A document has ended, and no other one has begun.
     private var isBetweenDocuments = false
 
     /// - Parameters:
@@ -97,10 +97,7 @@ package struct ListReader {
 
     /// The next bytes of the list.
     package mutating func feed(_ bytes: [UInt8]) throws(Failure) -> [AssetSubmission] {
-        if isBetweenDocuments {
-            isBetweenDocuments = false
-            (decoder, held, forced) = (nil, [], nil)
-        }
+        beginDocument()
         fed += bytes.count
         if fed > Self.listBytes {
             throw Failure("input.tooLarge", "a list holds at most \(Self.listBytes) bytes")
@@ -114,13 +111,20 @@ package struct ListReader {
         return output.takeAssets()
     }
 
-    /// The end of one document of a list that consists of several; `feed` begins the next one, of any form.
+    /// The end of one document of a list that consists of several; what follows is the next one, of any form.
     package mutating func finishDocument() throws(Failure) -> [AssetSubmission] {
         try endDocument()
         return output.takeAssets()
     }
 
+    private mutating func beginDocument() {
+        guard isBetweenDocuments else { return }
+        isBetweenDocuments = false
+        (decoder, held, forced) = (nil, [], nil)
+    }
+
     private mutating func endDocument() throws(Failure) {
+        beginDocument()
         if decoder == nil { try begin(isWhole: true) }
         try decoder?.finish(output)
         isBetweenDocuments = true

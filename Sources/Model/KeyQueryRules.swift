@@ -7,9 +7,9 @@ package struct KeyQueryRule: Codable, Hashable, Sendable {
     /// Names of `keep` or `leaveOut`.
     package static let maximumNames = 20
     /// Longest name in bytes.
-    package static let nameBytes = 64
+    package static let nameBytes = 32
     /// All names of all rules together in bytes.
-    package static let maximumBytes = 4_096
+    package static let maximumBytes = 2_048
 
     /// As `originName(of:)` makes it; nil for all origins without a rule of their own.
     package var origin: String?

@@ -371,7 +371,7 @@ import Testing
         for text in [
             "<urlset><url><loc>http://h/a</loc></url></urlset>", "", "http://h/b\nhttp://h/a",
         ] {
-            assets += try reader.feed([UInt8](text.utf8))
+            if !text.isEmpty { assets += try reader.feed([UInt8](text.utf8)) }
             assets += try reader.finishDocument()
         }
         assets += try reader.finish()

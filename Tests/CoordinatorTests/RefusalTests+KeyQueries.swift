@@ -23,10 +23,10 @@ extension RefusalTests {
             #"{"keep":[""]}"#, #"{"keep":["a&b"]}"#, #"{"leaveOut":["a b"]}"#,
             #"{"leaveOut":["A"]}"#, #"{"leaveOut":["a\u0000"]}"#, #"{"leaveOut":["ä"]}"#,
             #"{"keep":["a"],"leaveOut":["b","a"]}"#, #"{"keep":[\#(names(21, of: 5))]}"#,
-            #"{"leaveOut":[\#(names(1, of: 65))]}"#,
+            #"{"leaveOut":[\#(names(1, of: 33))]}"#,
             (0...KeyQueryRule.maximumRules).map { #"{"origin":"http://h\#($0)"}"# }
                 .joined(separator: ","),
-            (0..<4).map { #"{"origin":"http://h\#($0)","keep":[\#(names(20, of: 64))]}"# }
+            (0..<4).map { #"{"origin":"http://h\#($0)","keep":[\#(names(20, of: 32))]}"# }
                 .joined(separator: ","),
         ].map(withRules)
 }

@@ -145,6 +145,51 @@ import Testing
         }
     }
 
+    /// The part of the manifest that lists a segment is there, and the rest of it is still read, when its URL, which had
+    /// expired by then too, is refused. In the second round both are in one report.
+    @Test(arguments: [false, true])
+    func whatIsRefusedBehindItsListingIsReadAnew(together: Bool) async throws {
+        try await F.with("behind") { fixture in
+            let (catalog, work) = try await Self.begin(fixture, 3)
+            _ = try await fixture.report(
+                [F.done(work.jobs[0], work), Self.refused(work.jobs[1], work)])
+            let reading = try await fixture.lease()
+            try #require(reading.jobs.map(\.kind) == [.resolve])
+            let listed = Self.segments(3, signature: "brief")
+            #expect(
+                try await fixture.queue.addSegments(TitleTests.batch(fixture, reading, listed))
+                    == .accepted)
+            let brief = try await fixture.lease()
+            try #require(brief.jobs.map(\.url) == [listed[1].url])
+            // They expired before they were asked for.
+            try await fixture.pool.query(
+                "UPDATE asset SET renewing_since = renewing_since - interval '1 minute'")
+            try await fixture.pool.query(
+                "UPDATE segment SET renewed_at = renewed_at - interval '30 s'")
+            var done = F.done(reading.jobs[0], reading)
+            done.segments = 3
+            let refused = Self.refused(brief.jobs[0], brief)
+            if together {
+                _ = try await fixture.report([refused, done])
+            } else {
+                _ = try await fixture.report([refused])
+                _ = try await fixture.report([done])
+            }
+            #expect(try await Self.failures(fixture) == [:])
+            let again = try await fixture.lease()
+            #expect(again.jobs.map(\.url) == [listed[1].url])
+            _ = try await fixture.report([Self.refused(again.jobs[0], again)])
+            let fresh = Self.segments(3, signature: "new")
+            try await Self.read(fixture, try await fixture.lease(), fresh)
+            let last = try await fixture.lease()
+            #expect(last.jobs.map(\.url) == [fresh[1].url])
+            _ = try await fixture.report(
+                [F.done(last.jobs[0], last), F.done(work.jobs[2], work)])
+            try await fixture.drain()
+            #expect(try await fixture.queue.status(of: catalog).state == .completed)
+        }
+    }
+
     @Test func manifestsAreReadAFewTimesWithoutProgress() async throws {
         try await F.with("bounded") { fixture in
             let (_, first) = try await Self.begin(fixture, 1)
@@ -161,7 +206,7 @@ import Testing
             }
             _ = try await fixture.report([Self.refused(work.jobs[0], work)])
             #expect(try await Self.failures(fixture) == [work.jobs[0].key: "origin.http.403"])
-            #expect(try await fixture.count("asset WHERE renewing") == 0)
+            #expect(try await fixture.count("asset WHERE renewing_since IS NOT NULL") == 0)
         }
     }
 

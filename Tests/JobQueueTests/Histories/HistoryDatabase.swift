@@ -128,7 +128,7 @@ struct HistoryDatabase: Sendable {
             UNION ALL
             SELECT a.name || ' waits for fresh URLs, and nothing reads its manifest'
             FROM delayed_job d JOIN asset a ON a.id = d.asset_id
-            WHERE d.refused_code IS NOT NULL AND NOT (a.renewing AND (
+            WHERE d.refused_code IS NOT NULL AND NOT (a.renewing_since IS NOT NULL AND (
                 EXISTS (SELECT FROM job WHERE kind = 'resolve' AND asset_id = a.id)
                 OR EXISTS (SELECT FROM delayed_job
                            WHERE kind = 'resolve' AND asset_id = a.id)))

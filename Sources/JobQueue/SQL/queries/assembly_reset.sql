@@ -32,7 +32,7 @@ WITH whole AS (
         retries = a.retries + 1, state = 'inProgress', changed_at = now()
     FROM counts t, segment s, asset b
     WHERE s.id = $1::bigint AND a.id = s.asset_id AND b.id = a.id AND t.fewer IS NOT NULL
-    RETURNING a.id, a.catalog_id, coalesce(a.priority, -1) AS priority, s.origin_id, a.renewing,
+    RETURNING a.id, a.catalog_id, coalesce(a.priority, -1) AS priority, s.origin_id, a.renewing_since IS NOT NULL AS renewing,
               t.attempt,
               t.fewer, t.done, t.failed, t.bytes,
               b.adopted_bytes - a.adopted_bytes AS adopted_bytes

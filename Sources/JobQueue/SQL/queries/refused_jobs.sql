@@ -13,7 +13,7 @@ SELECT r.job, a.id AS asset, coalesce(s.url, a.url) AS url,
        coalesce(extract(epoch FROM clock_timestamp() - s.renewed_at), 1e9)::float8 AS url_seconds,
        extract(epoch FROM clock_timestamp())::float8 AS now_seconds,
        s.id IS NOT NULL AND a.kind <> 'file' AND s.ordinal < {{firstSidecar}} AS is_listed,
-       a.renewing, a.renewals::bigint AS renewals, n.segments::bigint AS stored,
+       a.renewing_since IS NOT NULL AS renewing, a.renewals::bigint AS renewals, n.segments::bigint AS stored,
        n.segments <> a.renewed_done AS has_stored
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS r(job, segment, asset)
 JOIN asset a ON a.id = r.asset

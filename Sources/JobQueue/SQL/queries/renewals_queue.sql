@@ -1,9 +1,9 @@
 -- Pairwise $1 assets, which are locked, $2 how often in a row their manifests are then read for fresh URLs without a
 -- segment stored since, and $3 how many are stored. One job each.
 WITH begun AS (
-    UPDATE asset a SET renewing = true, renewals = r.renewals, renewed_done = r.stored
+    UPDATE asset a SET renewing_since = now(), renewals = r.renewals, renewed_done = r.stored
     FROM unnest($1::bigint[], $2::int[], $3::int[]) AS r(asset, renewals, stored)
-    WHERE a.id = r.asset AND NOT a.renewing
+    WHERE a.id = r.asset AND a.renewing_since IS NULL
     RETURNING a.id, a.catalog_id, a.origin_id, coalesce(a.priority, -1) AS own_priority
 )
 INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id, kind)

@@ -24,7 +24,7 @@ WITH gone AS (
 ), counted AS (
     UPDATE asset a SET state = 'ready', resolved = true, segments = t.n, segments_done = 0,
         segments_failed = 0, verifies = 0, verifies_done = 0, verifies_failed = 0, bytes = 0,
-        adopted_bytes = 0, renewing = false, renewals = 0, renewed_done = 0, changed_at = now()
+        adopted_bytes = 0, renewing_since = NULL, renewals = 0, renewed_done = 0, changed_at = now()
     FROM (SELECT count(*) AS n FROM jobs) AS t
     WHERE a.id = $3::bigint AND a.state IN ({{assetResolvable}})
     RETURNING a.catalog_id, a.segments

@@ -2,7 +2,7 @@
 -- start may give these a job that reads the manifest for the first time.
 WITH ended AS MATERIALIZED (
     SELECT id FROM asset
-    WHERE catalog_id = $1::bigint AND renewing AND state NOT IN ({{assetUnsettled}})
+    WHERE catalog_id = $1::bigint AND renewing_since IS NOT NULL AND state NOT IN ({{assetUnsettled}})
     ORDER BY id FOR NO KEY UPDATE
 ), jobs AS (
     DELETE FROM job USING ended e, lane l
@@ -11,4 +11,4 @@ WITH ended AS MATERIALIZED (
     DELETE FROM delayed_job d USING ended e
     WHERE d.catalog_id = $1::bigint AND d.asset_id = e.id AND d.kind = 'resolve'
 )
-UPDATE asset a SET renewing = false FROM ended e WHERE a.id = e.id
+UPDATE asset a SET renewing_since = NULL FROM ended e WHERE a.id = e.id

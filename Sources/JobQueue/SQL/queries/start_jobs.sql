@@ -53,7 +53,7 @@ WITH wanted AS MATERIALIZED (
         verifies = c.verifies, verifies_done = 0, verifies_failed = 0,
         bytes = c.bytes, adopted_bytes = c.bytes, retries = 0,
         refreshed = NULL, failure_code = NULL, failure_message = NULL,
-        renewing = false, renewals = 0, renewed_done = c.segments_done, changed_at = now()
+        renewing_since = NULL, renewals = 0, renewed_done = c.segments_done, changed_at = now()
     FROM (
         SELECT w.id, w.resolved, w.state,
                count(k.id) FILTER (WHERE NOT k.assembled) AS segments,

@@ -6,7 +6,7 @@
 -- From then on nothing adds jobs or parts to them.
 WITH leaving AS MATERIALIZED (
     SELECT id FROM asset
-    WHERE catalog_id = $1 AND (redefined OR renewing
+    WHERE catalog_id = $1 AND (redefined OR renewing_since IS NOT NULL
         OR ((generation < $2 OR sidecars_changed) AND state IN ({{assetUnsettled}})))
 ), delayed_there AS MATERIALIZED (
     SELECT id FROM delayed_job
