@@ -24,6 +24,7 @@ extension JobQueue {
         }
         _ = try await lockWork(both, connection)
         _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
+        _ = try await connection.query(SQL.refreshDeadline, [.int(catalog.rawValue)])
         _ = try await connection.query(
             SQL.refreshLanes, both + [.int(try row.int64("queue_id"))])
         _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])

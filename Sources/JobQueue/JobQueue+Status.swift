@@ -16,7 +16,7 @@ extension JobQueue {
             let results = try await connection.pipeline(statements)
             guard let row = results[0].firstRow else { throw Self.unknown(catalog) }
             return try CatalogStatus(
-                row: row, waits: try Self.waits(results[1])[catalog] ?? [],
+                row: row, waits: try Self.waits(results[1])[catalog] ?? Waits(),
                 active: try results.dropFirst(2).flatMap {
                     try $0.rows.map(AssetStatus.init(row:))
                 })
@@ -28,13 +28,21 @@ extension JobQueue {
         PostgresStatement(SQL.catalogWaits, [catalog, .double(settings.leaseSeconds)])
     }
 
-    private static func waits(_ result: PostgresResult) throws -> [CatalogID: [CatalogWait]] {
-        var waits: [CatalogID: [CatalogWait]] = [:]
+    /// Why nothing of a catalog is under way.
+    fileprivate struct Waits {
+        var all: [CatalogWait] = []
+        /// Some of its jobs wait for nothing but a worker.
+        var hasReadyJobs = false
+    }
+
+    private static func waits(_ result: PostgresResult) throws -> [CatalogID: Waits] {
+        var waits: [CatalogID: Waits] = [:]
         for row in result.rows {
-            waits[CatalogID(try row.int64("catalog_id")), default: []].append(
-                try CatalogWait(row: row))
+            let catalog = CatalogID(try row.int64("catalog_id"))
+            waits[catalog, default: Waits()].all.append(try CatalogWait(row: row))
+            waits[catalog]?.hasReadyJobs = try row.bool("has_ready_jobs")
         }
-        return waits.mapValues(CatalogWait.ordered)
+        return waits
     }
 
     /// A page of a catalog's assets, by number.
@@ -128,7 +136,8 @@ extension JobQueue {
                 version: drayVersion, schemaVersion: Migrations.currentVersion,
                 catalogs: try results[0].rows.map { row in
                     try CatalogStatus(
-                        row: row, waits: waits[CatalogID(try row.int64("id"))] ?? [], active: [])
+                        row: row, waits: waits[CatalogID(try row.int64("id"))] ?? Waits(),
+                        active: [])
                 },
                 queues: try Self.queues(results[1]),
                 workers: try results[2].rows.map { row in
@@ -148,7 +157,9 @@ extension JobQueue {
 
 extension CatalogStatus {
     /// A row of `catalog_status.sql`.
-    init(row: PostgresRow, waits: [CatalogWait], active: [AssetStatus]) throws {
+    fileprivate init(
+        row: PostgresRow, waits: JobQueue.Waits, active: [AssetStatus]
+    ) throws {
         var totals = CatalogTotals()
         totals.assets = Int(try row.int64("assets"))
         totals.completed = Int(try row.int64("assets_completed"))
@@ -174,18 +185,17 @@ extension CatalogStatus {
         troubleSeconds = try row.optionalDouble("trouble_seconds")
         notBefore = try row.optionalDouble("not_before")
         deadline = try row.optionalDouble("deadline")
-        self.waits = waits.isEmpty ? nil : waits
+        self.waits = waits.all.isEmpty ? nil : CatalogWait.ordered(waits.all)
         if let seconds = try row.optionalDouble("pace_seconds") {
             secondsLeft = totals.secondsLeft(
                 seconds: seconds, segments: try row.double("pace_segments"),
                 bytes: try row.double("pace_bytes"))
         }
         // While nothing at all happens, the former pace says nothing.
-        if waits.contains(where: \.stopsWork) { secondsLeft = nil }
-        guard try row.optionalBool("has_deadline") == true else { return }
+        if waits.all.contains(where: \.stopsWork) { secondsLeft = nil }
         outlook = DeadlineOutlook.of(
-            state, deadlineSeconds: try row.optionalDouble("deadline_seconds"), waits: waits,
-            secondsLeft: secondsLeft)
+            state, deadlineSeconds: try row.optionalDouble("deadline_seconds"),
+            waits: waits.all, hasReadyJobs: waits.hasReadyJobs, secondsLeft: secondsLeft)
     }
 }
 

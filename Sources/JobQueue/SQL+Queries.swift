@@ -140,6 +140,7 @@ extension SQL {
     static let refreshFiles = text(PackageResources.refresh_files_sql)
     static let refreshForget = text(PackageResources.refresh_forget_sql)
     static let refreshJobs = text(PackageResources.refresh_jobs_sql)
+    static let refreshDeadline = text(PackageResources.refresh_deadline_sql)
     static let refreshLacking = text(PackageResources.refresh_lacking_sql)
     static let refreshLanes = text(PackageResources.refresh_lanes_sql)
     static let refreshSettle = text(PackageResources.refresh_settle_sql)

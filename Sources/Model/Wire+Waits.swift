@@ -44,6 +44,26 @@ package struct CatalogWait: Hashable, Sendable {
         }
     }
 
+    /// The earliest time at which a job can begin, in seconds from now; infinite for a schedule that does not open.
+    ///
+    /// Each wait for the whole catalog has to end. Of the waits for some of its jobs the first end is enough. A wait
+    /// without a known end may end at any time.
+    static func earliestStart(_ waits: [CatalogWait], hasReadyJobs: Bool) -> Double {
+        var catalogSeconds = 0.0
+        var jobSeconds = hasReadyJobs ? [0.0] : []
+        for wait in waits {
+            switch wait.reason {
+            case .notBefore, .queuePaused, .noWorker:
+                catalogSeconds = max(catalogSeconds, wait.seconds ?? 0)
+            case .schedule: catalogSeconds = max(catalogSeconds, wait.seconds ?? .infinity)
+            case .retry, .workerSilent, .originCooldown, .originLimit, .siteLimit,
+                .otherCatalogs, .other:
+                jobSeconds.append(wait.seconds ?? 0)
+            }
+        }
+        return max(catalogSeconds, jobSeconds.min() ?? 0)
+    }
+
     /// Most reasons that are reported.
     package static let mostReported = 5
 
@@ -166,23 +186,22 @@ package struct DeadlineOutlook: Codable, Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - deadlineSeconds: until the deadline, from now or from the catalog's end; negative when it was over.
+    ///   - waits: all there are, not only those that are reported.
+    ///   - hasReadyJobs: whether some of its jobs wait for nothing but a worker.
     ///   - secondsLeft: the time that the rest takes; nil when that is not known.
     package static func of(
         _ state: CatalogState, deadlineSeconds: Double?, waits: [CatalogWait],
-        secondsLeft: Double?
+        hasReadyJobs: Bool = false, secondsLeft: Double?
     ) -> DeadlineOutlook? {
         guard let deadlineSeconds, [.running, .completed, .failed].contains(state) else {
             return nil
         }
         if deadlineSeconds < 0 { return DeadlineOutlook(.missed, seconds: -deadlineSeconds) }
         guard state == .running else { return nil }
-        for wait in waits where wait.stopsWork {
-            if let seconds = wait.seconds {
-                guard seconds > deadlineSeconds else { continue }
-                return DeadlineOutlook(.blocked, seconds: seconds - deadlineSeconds)
-            }
-            // It does not open at all, as far as can be seen.
-            if wait.reason == .schedule { return DeadlineOutlook(.blocked) }
+        let start = CatalogWait.earliestStart(waits, hasReadyJobs: hasReadyJobs)
+        if start > deadlineSeconds {
+            return DeadlineOutlook(
+                .blocked, seconds: start.isFinite ? start - deadlineSeconds : nil)
         }
         guard let secondsLeft,
             secondsLeft > deadlineSeconds * (1 + margin) + marginSeconds

@@ -67,7 +67,7 @@ enum PrefetchCommand {
         _ = try CommonOptions.durability(arguments)
         if let path = arguments.text("report") { try ReportWriter.check(path) }
         let notBefore = try TimeOptions.time("not-before", arguments)
-        let deadline = try TimeOptions.time("deadline", arguments)
+        let deadline = try TimeOptions.deadline(arguments)
         if let notBefore, let deadline, deadline <= notBefore {
             throw UsageError(
                 "--deadline comes before --not-before", hint: "Let it end after it began.")

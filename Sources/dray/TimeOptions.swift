@@ -27,6 +27,19 @@ enum TimeOptions {
         return time
     }
 
+    /// `--deadline TIME` as `time` reads it. Throws for one that has passed, too: it could only be missed.
+    static func deadline(
+        _ arguments: Arguments, none: Double? = nil, clock: any WallClock = SystemWallClock()
+    ) throws(UsageError) -> Double? {
+        let deadline = try time("deadline", arguments, none: none, clock: clock)
+        let now = clock.nowSeconds
+        guard let deadline, deadline != none, deadline <= now else { return deadline }
+        let given = String((arguments.text("deadline") ?? "").prefix(100))
+        throw UsageError(
+            "--deadline is '\(printable(given))', which has passed: it is \(text(now)) now",
+            hint: "Give a time in the future, or leave --deadline out.")
+    }
+
     /// `2026-11-22 17:00 UTC`
     static func text(_ seconds: Double) -> String {
         String(timestamp(ofSeconds: seconds).prefix(16)).replacing("T", with: " ") + " UTC"

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct WaitTests {
     typealias F = QueueFixture
 
-    private func beat(
+    func beat(
         _ fixture: F, _ worker: WorkerID? = nil, leases: [LeaseID] = [], active: Int = 0,
         queues: [String]? = nil
     ) async throws {
@@ -31,11 +31,11 @@ import Testing
         try await waits(fixture, catalog).map(\.reason)
     }
 
-    private func queueName(_ fixture: F) async throws -> String {
+    func queueName(_ fixture: F) async throws -> String {
         try #require(try await fixture.queue.queues().first).name
     }
 
-    private func now(_ fixture: F) async throws -> Double {
+    func now(_ fixture: F) async throws -> Double {
         try #require(
             try await fixture.pool.query("SELECT extract(epoch FROM now())::float8").firstRow
         ).double(0)
@@ -249,95 +249,6 @@ import Testing
             let queue = try await queueName(fixture)
             _ = try await fixture.queue.set(.paused, ofQueue: queue)
             #expect(try await reasons(fixture, behind) == [.queuePaused(queue: queue)])
-        }
-    }
-
-    // MARK: Pace and deadlines
-
-    private func shiftPace(_ fixture: F, seconds: Double) async throws {
-        try await fixture.pool.query(
-            """
-            UPDATE catalog SET started_at = started_at - make_interval(secs => $1),
-                pace = ARRAY[pace[1] - $1, pace[2], pace[3], pace[4] - $1, pace[5], pace[6]]
-            """, [.double(seconds)])
-    }
-
-    private func work(_ fixture: F, _ files: Int) async throws {
-        let grant = try await fixture.lease(files)
-        _ = try await fixture.report(grant.jobs.map { F.done($0, grant, bytes: 10) })
-    }
-
-    @Test func theTimeLeftIsThatOfTheLatestPace() async throws {
-        try await F.with("wait_pace") { fixture in
-            let catalog = try await fixture.submit((0..<100).map { F.file("f\($0)") })
-            func left() async throws -> Double? {
-                try await beat(fixture)
-                return try await fixture.queue.status(of: catalog).secondsLeft
-            }
-            #expect(try await left() == nil)
-            try await work(fixture, 10)
-            #expect(try await left() == nil)
-            try await shiftPace(fixture, seconds: 40)
-            try await work(fixture, 20)
-            // 20 in 40 s, 70 are left.
-            #expect(abs((try await left() ?? 0) - 140) < 3)
-            try await shiftPace(fixture, seconds: 40)
-            try await work(fixture, 40)
-            // Of the second half only: 40 in 40 s, 30 are left.
-            #expect(abs((try await left() ?? 0) - 30) < 3)
-            // It stood still: what comes then counts from then on.
-            try await shiftPace(fixture, seconds: 600)
-            try await work(fixture, 10)
-            #expect(try await left() == nil)
-            // Nothing is known of a queue that is paused.
-            try await shiftPace(fixture, seconds: 40)
-            try await work(fixture, 10)
-            #expect(try await left() != nil)
-            _ = try await fixture.queue.set(.paused, ofQueue: try await queueName(fixture))
-            #expect(try await left() == nil)
-        }
-    }
-
-    @Test func aDeadlineThatCannotBeMetIsKnown() async throws {
-        try await F.with("wait_deadline") { fixture in
-            let now = try await now(fixture)
-            let catalog = try await fixture.submit(
-                (0..<100).map { F.file("f\($0)") }, deadline: now + 200)
-            func outlook() async throws -> DeadlineOutlook? {
-                try await beat(fixture)
-                return try await fixture.queue.status(of: catalog).outlook
-            }
-            #expect(try await outlook() == nil)
-            try await work(fixture, 10)
-            try await shiftPace(fixture, seconds: 40)
-            try await work(fixture, 10)
-            // 10 in 40 s, 80 are left: 320 s.
-            let late = try await outlook()
-            #expect(late?.kind == .late && abs((late?.seconds ?? 0) - 120) < 15)
-            try await shiftPace(fixture, seconds: 40)
-            try await work(fixture, 40)
-            #expect(try await outlook() == nil)
-
-            _ = try await fixture.queue.configure(SiteSettings(site: F.site, schedule: "off"))
-            #expect(try await outlook() == DeadlineOutlook(.blocked))
-            try await fixture.pool.query(
-                "UPDATE site SET next_change = now() + interval '1 hour'")
-            let blocked = try await outlook()
-            #expect(blocked?.kind == .blocked && abs((blocked?.seconds ?? 0) - 3_400) < 60)
-            _ = try await fixture.queue.configure(SiteSettings(site: F.site, schedule: ""))
-
-            try await fixture.pool.query(
-                "UPDATE catalog SET deadline = now() - interval '7 s'")
-            let missed = try await outlook()
-            #expect(missed?.kind == .missed && (7...20).contains(missed?.seconds ?? 0))
-            try await fixture.drain()
-            let ended = try await fixture.queue.status(of: catalog)
-            #expect(ended.state == .completed && ended.outlook?.kind == .missed)
-
-            // A refresh is a run of its own.
-            _ = try await fixture.queue.apply(
-                SelectionAction(.refresh, catalog: CatalogReference(catalog)))
-            #expect(try await fixture.queue.status(of: catalog).outlook == nil)
         }
     }
 

@@ -68,6 +68,26 @@ import Testing
         }
     }
 
+    @Test func aDeadlineIsBlockedByWhatKeepsEveryJobFromBeginning() {
+        func wait(_ reason: CatalogWait.Reason, _ seconds: Double? = nil) -> CatalogWait {
+            CatalogWait(reason, seconds: seconds)
+        }
+        let cooldown = CatalogWait.Reason.originCooldown(origin: "http://o", code: nil, origins: 1)
+        let limit = CatalogWait.Reason.originLimit(origin: "http://o", origins: 1)
+        let blocked = DeadlineOutlook(.blocked, seconds: 30)
+        // Of jobs that wait for different things the first one may begin.
+        #expect(outlook(100, [wait(.retry(nil), 900), wait(cooldown, 50)]) == nil)
+        #expect(outlook(100, [wait(.retry(nil), 900), wait(limit)]) == nil)
+        #expect(outlook(100, [wait(.retry(nil), 900), wait(cooldown, 130)]) == blocked)
+        // What holds the catalog has to end as well.
+        #expect(outlook(100, [wait(.schedule, 130), wait(.notBefore, 50)]) == blocked)
+        #expect(outlook(100, [wait(.schedule, 130), wait(cooldown, 20)]) == blocked)
+        #expect(outlook(100, [wait(.schedule, 20), wait(cooldown, 130)]) == blocked)
+        #expect(outlook(100, [wait(.queuePaused(queue: "q")), wait(.notBefore, 50)]) == nil)
+        #expect(
+            outlook(100, [wait(.schedule), wait(cooldown, 20)]) == DeadlineOutlook(.blocked))
+    }
+
     @Test func theRestTakesAsLongAsThePaceSays() {
         var totals = CatalogTotals()
         (totals.segments, totals.segmentsDone, totals.segmentsFailed) = (100, 30, 10)

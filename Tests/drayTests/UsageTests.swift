@@ -120,6 +120,11 @@ import Testing
             ["prefetch", "good.txt", "--to", "edge", "--not-before", "2h", "--deadline", "1h"],
             "--deadline comes before --not-before"
         ),
+        (
+            ["prefetch", "good.txt", "--to", "edge", "--deadline", "2020-01-31T18:00+01:00"],
+            "--deadline is '2020-01-31T18:00+01:00', which has passed: it is 2"
+        ),
+        (["catalog", "reschedule", "x", "--deadline", "0s"], "--deadline is '0s', which has"),
         (["catalog", "reschedule", "movies"], "nothing to set"),
         (["up", "--listen", "nowhere"], "--listen is 'nowhere'"),
         (["coordinator", "--database", "x"], "--listen is missing"),

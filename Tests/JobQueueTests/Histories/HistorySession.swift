@@ -104,7 +104,8 @@ struct HistorySession: Sendable {
         switch step {
         case .open(let catalog):
             var submission = CatalogSubmission(
-                name: "c\(catalog)", storageURL: Self.sites[QueueModel.site(ofCatalog: catalog)])
+                name: "c\(catalog)", storageURL: Self.sites[QueueModel.site(ofCatalog: catalog)],
+                deadline: QueueModel.deadline(ofCatalog: catalog))
             var titles = TitleOptions()
             titles.keyQueries = leftOutOfKeys
             submission.titles = titles
@@ -342,7 +343,8 @@ struct HistorySession: Sendable {
             }
             seen.catalogs[number] = Snapshot.Catalog(
                 state: status.state, generation: status.generation,
-                isHeldBack: status.notBefore != nil,
+                isHeldBack: status.notBefore != nil, isOverdue: status.deadline != nil,
+                outlook: status.outlook?.kind,
                 waits: Set((status.waits ?? []).map(\.reason.name)),
                 totals: Snapshot.Totals(status.totals), assets: assets, files: files)
         }

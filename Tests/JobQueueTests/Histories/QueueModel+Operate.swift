@@ -41,6 +41,11 @@ extension QueueModel {
         }
         let isWhole = operation.asset == nil && operation.code == nil
         if operation.action == .reschedule {
+            // It would begin after its deadline.
+            let isOpened = catalog.opened > catalog.generation
+            if operation.isHeldBack, isOpened ? catalog.isOpenedOverdue : catalog.isOverdue {
+                return .exactly(.refused("input.field"))
+            }
             catalogs[number]?.isHeldBack = operation.isHeldBack
             return left(of: catalog)
         }

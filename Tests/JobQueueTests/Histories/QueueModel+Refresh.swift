@@ -13,6 +13,8 @@ extension QueueModel {
             return .exactly(.refused("input.field"))
         }
         var answer = SelectionAnswer(assets: 0, jobs: 0)
+        // The deadline was that of the run before.
+        if catalog.state != .running { catalogs[number]?.isOverdue = false }
         for name in catalog.assets.keys {
             catalogs[number]?.assets[name]?.isCounted = present[name] != nil
         }

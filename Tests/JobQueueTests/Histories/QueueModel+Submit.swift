@@ -5,6 +5,9 @@ extension QueueModel {
     /// The site that a catalog of the history is at.
     static func site(ofCatalog catalog: Int) -> Int { catalog < 2 ? 0 : 1 }
 
+    /// In seconds since 1970; nil for none.
+    static func deadline(ofCatalog catalog: Int) -> Double? { catalog == 1 ? 1 : nil }
+
     mutating func open(_ catalog: Int) -> Answer {
         let site = Self.site(ofCatalog: catalog)
         guard queues[site] != .draining else { return .refused("input.draining") }
@@ -15,6 +18,9 @@ extension QueueModel {
             catalogs[catalog]?.opened += 1
             catalogs[catalog]?.isHeldBack = false
         }
+        let isOverdue = Self.deadline(ofCatalog: catalog) != nil
+        catalogs[catalog]?.isOpenedOverdue = isOverdue
+        if catalogs[catalog]?.generation == 0 { catalogs[catalog]?.isOverdue = isOverdue }
         return .opened(generation: catalogs[catalog]?.opened ?? 0)
     }
 
@@ -66,6 +72,9 @@ extension QueueModel {
         if catalog.generation == generation && catalog.state != .interrupted { return .nothing }
         guard queues[catalog.site] != .draining else { return .refused("input.draining") }
         guard !isSwitching(number, before: generation) else { return .refused("cluster.busy") }
+        if catalog.generation < generation {
+            catalogs[number]?.isOverdue = catalog.isOpenedOverdue
+        }
         let ended = catalog.endedDirectories
         for name in catalog.assets.keys.sorted() {
             let key = AssetKey(catalog: number, name: name)

@@ -54,6 +54,10 @@ struct QueueModel: Equatable, Sendable {
         var sumsRetries = 0
         /// Its time has not come.
         var isHeldBack = false
+        /// What was started last has a deadline, which was over before it was opened.
+        var isOverdue = false
+        /// So has what was opened last.
+        var isOpenedOverdue = false
     }
 
     struct Asset: Equatable, Sendable {

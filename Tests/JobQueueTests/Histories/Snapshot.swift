@@ -6,6 +6,9 @@ struct Snapshot: Sendable {
         var state: CatalogState
         var generation: Int
         var isHeldBack: Bool
+        var isOverdue: Bool
+        /// What becomes of its deadline.
+        var outlook: DeadlineOutlook.Kind?
         /// The names of the reasons why nothing of it is under way.
         var waits: Set<String>
         var totals: Totals
@@ -98,6 +101,8 @@ extension QueueModel {
             compare("c\(number) state", catalog.state, its.state)
             compare("c\(number) generation", catalog.generation, its.generation)
             compare("c\(number) held back", catalog.isHeldBack, its.isHeldBack)
+            compare("c\(number) overdue", catalog.isOverdue, its.isOverdue)
+            compare("c\(number) outlook", catalog.outlook, its.outlook)
             if let gates = gates(number, catalog) {
                 compare("c\(number) waits", gates, its.waits.intersection(Self.allGates))
             }
@@ -167,6 +172,11 @@ extension QueueModel.Asset {
 }
 
 extension QueueModel.Catalog {
+    /// Of its deadline.
+    var outlook: DeadlineOutlook.Kind? {
+        isOverdue && [.running, .completed, .failed].contains(state) ? .missed : nil
+    }
+
     var totals: Snapshot.Totals {
         var totals = Snapshot.Totals()
         totals.retries = sumsRetries

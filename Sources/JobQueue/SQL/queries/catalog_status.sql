@@ -16,8 +16,6 @@ SELECT c.id, c.name, q.name AS queue, t.storage_url, c.state, c.generation, c.pr
        CASE WHEN f.code IS NOT NULL THEN extract(epoch FROM now() - t.fault_since)::float8
             ELSE coalesce(y.seconds, r.seconds, x.trouble_seconds, b.seconds) END AS trouble_seconds,
        extract(epoch FROM c.deadline - coalesce(c.ended_at, now()))::float8 AS deadline_seconds,
-       -- A deadline that was over by its start is one of an earlier run.
-       c.deadline > c.started_at AS has_deadline,
        CASE WHEN c.state = 'running' AND c.pace[1] >= extract(epoch FROM c.started_at)
             THEN (extract(epoch FROM now()) - c.pace[1])::float8 END AS pace_seconds,
        n.segments_done + n.segments_failed - c.pace[2] AS pace_segments,

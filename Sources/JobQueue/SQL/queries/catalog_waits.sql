@@ -1,6 +1,6 @@
 -- $1 catalog, or null for the 100 most recent; $2 seconds that a lease lasts. Why running catalogs have nothing under
--- way: a row a reason, with what it names and when it ends, if that is known. No rows of a catalog that a worker works
--- on. Jobs are looked for behind the last span of a lane, or within a span, and never counted.
+-- way: a row a reason, with what it names and when it ends, if that is known, and whether some of the catalog's jobs
+-- wait for nothing but a worker. No rows of a catalog that a worker works on. Jobs are looked for behind the last span of a lane, or within a span, and never counted.
 WITH running AS MATERIALIZED (
     SELECT c.id, c.not_before, c.started_at, q.name AS queue, q.state AS queue_state, t.schedule_closed,
            t.next_change, t.fault_code IS NOT NULL AS is_faulty, t.bytes_per_second IS NOT NULL AS is_limited,
@@ -90,7 +90,8 @@ WITH running AS MATERIALIZED (
     WHERE EXISTS (SELECT FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id)
 )
 SELECT i.id AS catalog_id, x.reason, x.subject, x.code, x.number, extract(epoch FROM x.until)::float8 AS until,
-       greatest(extract(epoch FROM x.until - now()), 0)::float8 AS seconds
+       greatest(extract(epoch FROM x.until - now()), 0)::float8 AS seconds,
+       i.id IN (SELECT catalog_id FROM free) AS has_ready_jobs
 FROM idle i
 CROSS JOIN LATERAL (
     SELECT 'notBefore' AS reason, NULL::text AS subject, NULL::text AS code, NULL::bigint AS number,

@@ -44,6 +44,7 @@ WITH tallies AS MATERIALIZED (
 )
 UPDATE catalog c SET
     generation = $2::int, starts = c.starts + 1,
+    deadline = CASE WHEN c.generation < $2::int THEN c.opened_deadline ELSE c.deadline END,
     state = CASE WHEN t.unsettled > 0 THEN 'running'
                  WHEN t.failed > 0 THEN 'failed'
                  WHEN t.cancelled > 0 THEN 'cancelled' ELSE 'completed' END,
