@@ -109,6 +109,10 @@ final class RefreshSession: FollowingSession {
         let unchanged: Int
         let changed: Int
         let failed: Int
+        /// As the report has them.
+        let deadline: ReportWriter.Deadline?
+        let waited: [WaitHistory.Total]
+        let waits: [CatalogWait]
         let media: Media?
 
         struct Media: Encodable {
@@ -127,19 +131,20 @@ final class RefreshSession: FollowingSession {
     private func conclude(_ status: CatalogStatus, _ client: CoordinatorClient) async throws {
         let summary = try await client.refreshSummary(of: status.id)
         let media = try await plan.mediaCheck?.run(status, client, draining: draining)
+        let missed = status.missedDeadline ? DeadlineText.line(status) : nil
         if plan.printsJSON {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
             let outcome = Outcome(
                 catalog: status.name, state: status.state, unchanged: summary.unchanged,
                 changed: summary.changed, failed: summary.failed,
-                media: media.map(Outcome.Media.init))
+                deadline: ReportWriter.Deadline(status), waited: display.waited,
+                waits: display.waits, media: media.map(Outcome.Media.init))
             Console.write(String(decoding: try encoder.encode(outcome), as: UTF8.self) + "\n")
         } else if !plan.isQuiet {
-            let notes = [
-                WaitText.line(display.waited),
-                status.missedDeadline ? DeadlineText.line(status) : nil,
-            ].compactMap { $0.map { $0 + "\n" } }.joined()
+            let notes = [WaitText.line(display.waited), missed].compactMap {
+                $0.map { $0 + "\n" }
+            }.joined()
             Console.write(Self.text(summary, of: status.name) + notes + (media?.text ?? ""))
         }
         if summary.failed > 0 {
@@ -150,9 +155,10 @@ final class RefreshSession: FollowingSession {
         media?.list(reportPath: plan.reportPath)
         if let path = plan.reportPath {
             var writer = ReportWriter(path: path, client: client, media: media)
-            writer.waited = display.waited
+            (writer.waited, writer.waits) = (display.waited, display.waits)
             try await writer.write(status)
         }
+        if plan.isQuiet || plan.printsJSON, let missed { Console.note(missed) }
         let isWell = summary.failed == 0 && media?.unplayable.isEmpty ?? true
         result.withLock {
             switch status.state {

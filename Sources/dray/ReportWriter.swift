@@ -93,7 +93,8 @@ struct ReportWriter {
         return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
     }
 
-    private struct Deadline: Encodable {
+    /// Nil for a catalog without one.
+    struct Deadline: Encodable {
         /// By how many seconds it was missed; nil when it was met, or is not over.
         let missedBySeconds: Double?
         /// In seconds since 1970.

@@ -37,9 +37,10 @@ extension EndToEnd {
             var waits: [CatalogWait]
 
             init(_ path: String) throws {
-                let data = try #require(FileManager.default.contents(atPath: path))
-                self = try JSONDecoder().decode(Report.self, from: data)
+                try self.init(try #require(FileManager.default.contents(atPath: path)))
             }
+
+            init(_ data: Data) throws { self = try JSONDecoder().decode(Report.self, from: data) }
         }
 
         @Test func aPausedQueueAClosedScheduleAndAMissedDeadlineAreNamed() async throws {
@@ -82,6 +83,44 @@ extension EndToEnd {
             let written = try Report(report)
             #expect((written.deadline?.missedBySeconds ?? 0) >= 1 && written.waits.isEmpty)
             #expect(Set(written.waited.map(\.reason)).isSuperset(of: ["schedule"]))
+            try await cluster.stop()
+        }
+
+        @Test(arguments: ["", "--json", "--quiet"])
+        func aRefreshThatMissesTheDeadlineIsReported(option: String) async throws {
+            let origin = try await FileOrigin(files: 3)
+            let cluster = try await ProcessCluster(
+                coordinators: 1, workers: 1, connections: 4, leaseSeconds: 10)
+            let edge = try TemporaryDirectory("edge")
+            let report = edge.path("report.json")
+            _ = try await Self.run(
+                cluster, "prefetch", origin.list, "--to", edge.path("site"), "--name", "movies",
+                "--deadline", "2d", "--quiet")
+            let queue = try #require(try await cluster.status().queues.first?.name)
+            _ = try await Self.run(cluster, "queue", "pause", queue)
+            let options = option.isEmpty ? [] : [option]
+            let refresh = try cluster.start(["refresh", "movies", "--report", report] + options)
+            try await waitUntil(deadlineSeconds: 30, "the refresh") {
+                try await cluster.status().catalogs.first?.state == .running
+            }
+            _ = try await cluster.postgres.execute(
+                "UPDATE catalog SET deadline = now() - interval '1 s' WHERE name = 'movies'")
+            // Long enough to count.
+            let begin = ContinuousClock.now
+            try await waitUntil(deadlineSeconds: 30, "3 s of waiting") {
+                ContinuousClock.now - begin > .seconds(3)
+            }
+            _ = try await Self.run(cluster, "queue", "resume", queue)
+            #expect(try await refresh.wait() == .exited(5), "\(refresh.errors)")
+            let missed = " UTC was missed by "
+            #expect(refresh.output.contains(missed) == options.isEmpty, "\(refresh.output)")
+            #expect(refresh.errors.contains(missed) != options.isEmpty, "\(refresh.errors)")
+            var written = [try Report(report)]
+            if option == "--json" { written.append(try Report(Data(refresh.output.utf8))) }
+            for report in written {
+                #expect((report.deadline?.missedBySeconds ?? 0) >= 1 && report.waits.isEmpty)
+                #expect(report.waited.map(\.reason).contains("queuePaused"))
+            }
             try await cluster.stop()
         }
 
