@@ -4,6 +4,8 @@ import Runtime
 
 /// `dray assets`: the assets of a catalog, filtered, sorted, a page at a time.
 enum AssetsCommand {
+    private static let stateFilter = "asset-state"
+
     static let command = Command(
         "assets", summary: "List the assets of a catalog: filter, search, sort.",
         discussion: """
@@ -18,7 +20,7 @@ enum AssetsCommand {
                 "site", .text(placeholder: "DEST"),
                 help: "The catalog's site, where several have one of that name."),
             CommandOption(
-                "asset-state", .text(placeholder: "STATE,…"),
+                stateFilter, .text(placeholder: "STATE,…"),
                 help: "Any of: \(AssetState.allCases.map(\.rawValue).joined(separator: ", "))."),
             CommandOption(
                 "kind", .text(placeholder: "KIND"),
@@ -80,6 +82,7 @@ enum AssetsCommand {
     // MARK: Asking
 
     private static func query(_ arguments: Arguments) throws -> AssetQuery {
+        try CommonOptions.checkState(arguments, filter: stateFilter)
         let catalog = arguments.operands[0]
         var query = AssetQuery(
             Int64(catalog).map { CatalogReference(CatalogID($0)) }
@@ -89,8 +92,8 @@ enum AssetsCommand {
                 try CommonOptions.coordinator == nil
                 ? Destination(local: site).storageURL : Destination(remote: site).storageURL
         }
-        for name in (arguments.text("asset-state") ?? "").split(separator: ",") {
-            query.states.append(try choice("asset-state", String(name)))
+        for name in (arguments.text(stateFilter) ?? "").split(separator: ",") {
+            query.states.append(try choice(stateFilter, String(name)))
         }
         if let kind = arguments.text("kind") { query.kind = try choice("kind", kind) }
         query.failureCode = arguments.text("code")

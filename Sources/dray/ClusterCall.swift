@@ -38,6 +38,7 @@ enum ClusterCall {
     ) async -> ExitCode {
         do {
             try LogOutput.configure(environment: DrayCommand.environment, defaultLevel: .warning)
+            try CommonOptions.checkState(arguments)
             if let named = try ClusterPlace.named() {
                 PrefetchCommand.noteEmbeddedOptions(arguments, [CommonOptions.state.name])
                 return try await ask(named, body)

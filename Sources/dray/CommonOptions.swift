@@ -36,6 +36,30 @@ enum CommonOptions {
         return try StateDirectory.defaultPath(environment: DrayCommand.environment)
     }
 
+    /// Throws where `--state` has states of assets or catalogs, by which it does not select.
+    ///
+    /// - Parameter filter: the command's option for that; nil where it has none.
+    static func checkState(
+        _ arguments: Arguments, filter: String? = nil
+    ) throws(UsageError) {
+        guard let text = arguments.text(state.name), !text.contains("/"),
+            !StateDirectory.isUsed(text)
+        else { return }
+        let names = text.split(separator: ",").map(String.init)
+        let areStates =
+            !names.isEmpty
+            && names.allSatisfy {
+                AssetState(rawValue: $0) != nil || CatalogState(rawValue: $0) != nil
+            }
+        guard areStates || filter != nil else { return }
+        let given = printable(String(text.prefix(100)))
+        let option = filter.map { "--\($0)" + (areStates ? " \(given)" : "") }
+        throw UsageError(
+            "--state is '\(given)', where no private cluster was: it names such a cluster's directory",
+            hint: option.map { "To list assets by their state, use \($0)." }
+                ?? "This command does not select by state. Leave --state out.")
+    }
+
     /// `--durability`, by default `batch`.
     static func durability(_ arguments: Arguments) throws(UsageError) -> Durability {
         guard let text = arguments.text("durability") else { return .batch }

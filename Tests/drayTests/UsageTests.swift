@@ -170,6 +170,9 @@ import Testing
             "--min-size is greater than --max-size"
         ),
         (["refresh", "x", "--state", "nowhere"], "--state is 'nowhere', where no private cluster"),
+        (["assets", "x", "--state", "failed,new"], "use --asset-state failed,new."),
+        (["assets", "x", "--state", "nowhere"], "use --asset-state."),
+        (["catalog", "retry", "x", "--state", "failed"], "does not select by state"),
         (
             ["site", "set", "x", "--schedule", "Mon 25:00-26:00 off"],
             "entry 1 'Mon 25:00-26:00 off'"
@@ -198,6 +201,26 @@ import Testing
             environment: ["DRAY_COORDINATOR": "http://127.0.0.1:1"])
         #expect(answer.ending == .exited(3))
         #expect(answer.errors.contains("--workers is for the private cluster; ignored"))
+    }
+
+    /// Without the filter that was meant, everything would be listed, or retried.
+    @Test func aStateThatIsNoDirectoryIsRefusedAlsoWithACluster() async throws {
+        let nowhere = ["DRAY_COORDINATOR": "http://127.0.0.1:1"]
+        for (words, hint) in [
+            (["assets", "x"], "use --asset-state failed."),
+            (["catalog", "retry", "x"], "does not select by state"),
+            (["catalog", "status", "x"], "does not select by state"),
+            (["status"], "does not select by state"),
+        ] {
+            let answer = try await dray(words + ["--state", "failed"], environment: nowhere)
+            #expect(answer.ending == .exited(2), "\(answer.errors)")
+            #expect(answer.errors.contains("--state is 'failed', where no private cluster was"))
+            #expect(answer.errors.contains(hint), "\(answer.errors)")
+            // The same command line serves on a laptop and here.
+            let path = try await dray(words + ["--state", "/srv/state"], environment: nowhere)
+            #expect(path.ending == .exited(3), "\(path.errors)")
+            #expect(path.errors.contains("--state is for the private cluster; ignored"))
+        }
     }
 
     @Test func noCoordinatorAndNoDatabaseAreThree() async throws {
