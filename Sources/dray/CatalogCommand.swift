@@ -8,7 +8,8 @@ enum CatalogCommand {
         "catalog",
         summary: "Check a list; show, cancel, retry, reprioritise or reschedule catalogs.",
         discussion:
-            "\(ClusterCall.place) With --state it asks the private cluster of that directory.",
+            "\(ClusterCall.place) With --state it asks the private cluster of that directory; `status` "
+            + "also finds the default one.",
         subcommands: [
             CatalogCheckCommand.command,
             CatalogStatusCommand.command,
@@ -126,8 +127,16 @@ enum CatalogCommand {
         return CatalogReference(
             name: name,
             storageURL: try arguments.text("site").map { text throws(Failure) in
-                try Destination(remote: text).storageURL
+                try site(text).storageURL
             })
+    }
+
+    /// On this machine links are followed, as `dray prefetch` does; what cannot be written can still be named.
+    private static func site(_ text: String) throws(Failure) -> Destination {
+        if CommonOptions.coordinator == nil, let local = try? Destination(local: text) {
+            return local
+        }
+        return try Destination(remote: text)
     }
 
     private static func text(

@@ -6,14 +6,14 @@ import Runtime
 enum CatalogStatusCommand {
     static let command = Command(
         "status", summary: "Show how far a catalog is, and what it waits for.",
+        discussion: ClusterCall.anyPlace,
         operands: [
             CommandOperand("CATALOG", help: "Its number or name, as `dray status` lists them.")
         ],
         options: [CatalogCommand.site, CommonOptions.state, ClusterCall.json]
     ) { arguments in
-        await ClusterCall.run(
-            arguments, isCheck: true, asking: { try CatalogCommand.reference(arguments) }
-        ) { reference, client in
+        await ClusterCall.run(arguments, asking: { try CatalogCommand.reference(arguments) }) {
+            reference, client in
             let status = try await status(reference, client)
             return try ClusterCall.show(status, arguments) { text(status) }
         }

@@ -25,6 +25,8 @@ extension EndToEnd {
             let bySite = try await ask(["assets", "asked", "--site", home.edge, "--json"])
             #expect(bySite.output.contains("one.bin"))
             #expect(try await ask(["status"]).output.contains("asked"))
+            let one = try await ask(["catalog", "status", "asked", "--site", home.edge])
+            #expect(one.output.contains("1 of 2 assets completed, 1 failed"), "\(one.output)")
             #expect(try await ask(["queue"]).output.contains("file://\(home.edge)"))
             #expect(try await ask(["origins"]).output.contains(origin.url))
             // What is set is there for the next run.
@@ -66,6 +68,11 @@ extension EndToEnd {
             let assets = try home.start(["assets", name])
             #expect(try await assets.wait() == .exited(0), "\(assets.errors)")
             #expect(assets.output.contains("one.bin"))
+            let catalog = try home.start(["catalog", "status", name])
+            #expect(try await catalog.wait() == .exited(0), "\(catalog.errors)")
+            #expect(catalog.output.contains("1 of 1 asset completed"), "\(catalog.output)")
+            let cancel = try home.start(["catalog", "cancel", name])
+            #expect(try await cancel.wait() == .exited(3), "\(cancel.errors)")
         }
 
         @Test func whereNothingWasNothingIsMade() async throws {
