@@ -49,14 +49,10 @@ package struct LoadAddresses: Sendable {
 
     /// Why a request for a URL may not go to an address; nil where it may.
     func refusal(of address: PeerAddress, for url: String) -> FailureCode? {
-        switch policy.decision(on: address) {
-        case .admitted: break
-        case .denied: return "origin.addressDenied"
-        case .forbidden: return "origin.addressForbidden"
-        }
+        if let failure = policy.refusal(of: address) { return failure.code }
         guard let rules else { return nil }
         let rule = common ?? LoadAllowance.host(of: url).flatMap { rules[$0] }
-        return rule?.admits(address) == true ? nil : "origin.addressDenied"
+        return rule?.admits(address) == true ? nil : "origin.addressNotOfTarget"
     }
 
     private static let publicOnly = AddressPolicy(allowsPrivate: false)

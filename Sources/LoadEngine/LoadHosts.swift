@@ -118,11 +118,13 @@ final class LoadHosts: Sendable {
 
     private func denial(_ host: String, _ address: String) -> String {
         let what = host == address ? host : "\(host) is \(address), which"
-        let isForbidden = PeerAddress(address).map { policy.decision(on: $0) } == .forbidden
-        return isForbidden
-            ? "\(what) is link-local, multicast, unspecified or a metadata service, which no option "
-                + "allows"
-            : "\(what) \(LoadPreflight.deniedWords)"
+        switch PeerAddress(address).map({ policy.decision(on: $0) }) {
+        case .forbidden:
+            return "\(what) is link-local, multicast, unspecified or a metadata service, which no "
+                + "option allows"
+        case .blocked(let block): return "\(what) is in --deny-addresses as \(block.text)"
+        default: return "\(what) \(LoadPreflight.deniedWords)"
+        }
     }
 
     // MARK: What they are

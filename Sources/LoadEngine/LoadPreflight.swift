@@ -263,7 +263,7 @@ package struct LoadPreflight: Sendable {
         switch failure.code {
         case "worker.cancelled": failure
         case "input.target": Failure("input.target", "\(label): \(failure.message)")
-        case "origin.redirected":
+        case "origin.redirected", "origin.addressNotOfTarget":
             Failure(
                 "input.target",
                 "\(label): \(failure.code): \(failure.message). \(failure.code.row.hint)")

@@ -114,6 +114,14 @@ extension FailureCode {
             217, "origin.signatureExpired", .attempts(6),
             "A title's manifest is read again for fresh URLs. Where its own URL, or a file's, has expired, "
                 + "submit the list again with fresh ones; what is stored stays."),
+        row(
+            218, "origin.addressBlocked", .never,
+            "Remove the block that the message names from --deny-addresses or DRAY_DENY_ADDRESSES, "
+                + "in a cluster on each `dray worker`."),
+        row(
+            219, "origin.addressNotOfTarget", .never,
+            "Check the host's DNS: since the test's preflight it leads from a private address to a public one "
+                + "or back, or out of the blocks of \"allow\". Run the test again."),
         row(240, "origin.http.400", .never, "The origin refuses the request; check the URL."),
         row(241, "origin.http.401", .never, "The origin wants credentials."),
         row(242, "origin.http.403", .never, "The origin refuses; a signed URL may have run out."),

@@ -344,7 +344,8 @@ extension ActiveTransfer: CurlEasyDelegate {
         var refusal = profile.usesProxy ? nil : loop.options.addressPolicy.refusal(of: address)
         if refusal == nil, !profile.usesProxy, request.admitsAddress?(address) == false {
             refusal = Failure(
-                "origin.addressDenied", "\(address.text) is not admitted for this host")
+                "origin.addressNotOfTarget",
+                "\(address.text) is not an address that this host had before the load")
         }
         // Several addresses may be tried: one that is admitted is enough.
         addressRefusal = refusal

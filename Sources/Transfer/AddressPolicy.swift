@@ -27,6 +27,8 @@ package struct AddressPolicy: Sendable, Hashable {
         case admitted
         /// Until `--allow-addresses` holds this block, of one address.
         case denied(allow: AddressBlock)
+        /// `--deny-addresses` holds this block, of one address: no longer prefix can allow it.
+        case blocked(AddressBlock)
         /// Whatever is allowed.
         case forbidden
     }
@@ -48,7 +50,7 @@ package struct AddressPolicy: Sendable, Hashable {
             if inner.contains(.forbidden) { return .forbidden }
             // A block of the form itself is as good a reason to stay out as what it stands for.
             if denied.contains(where: { $0.contains(bytes[...]) }), !isAllowed(bytes[...]) {
-                return .denied(allow: AddressBlock(bytes, 128))
+                return refused(bytes[...])
             }
             return inner.first { $0 != .admitted } ?? .admitted
         case .other: return .forbidden
@@ -68,11 +70,19 @@ package struct AddressPolicy: Sendable, Hashable {
         case .denied(let block):
             Failure(
                 "origin.addressDenied",
-                denied.contains(block)
-                    ? "\(address.text) is in --deny-addresses as \(block.text)"
-                    : "the address policy does not admit \(address.text); --allow-addresses "
-                        + "\(block.text) would")
+                "the address policy does not admit \(address.text); --allow-addresses "
+                    + "\(block.text) would")
+        case .blocked(let block):
+            Failure(
+                "origin.addressBlocked",
+                "\(address.text) is in --deny-addresses as \(block.text)")
         }
+    }
+
+    /// An address that the lists do not admit.
+    private func refused(_ address: ArraySlice<UInt8>) -> Decision {
+        let block = AddressBlock(Array(address), address.count * 8)
+        return denied.contains(block) ? .blocked(block) : .denied(allow: block)
     }
 
     /// Allowed by a longer prefix than it is denied by.
@@ -96,8 +106,7 @@ package struct AddressPolicy: Sendable, Hashable {
             case (nil, _?): false
             case (nil, nil): allowsPrivate || !inside.contains { $0.contains(address) }
             }
-        return isAdmitted
-            ? .admitted : .denied(allow: AddressBlock(Array(address), address.count * 8))
+        return isAdmitted ? .admitted : refused(address)
     }
 
     // MARK: What addresses are

@@ -7,8 +7,7 @@ package protocol LoadShareRunner: Sendable {
 
     /// Reads a scenario and finds out what its targets come to; sends no load. Cancelling the task ends it.
     ///
-    /// Throws what is wrong with the scenario or its targets, and `origin.addressDenied` where this
-    /// worker may not ask them.
+    /// Throws what is wrong with the scenario or its targets, also where this worker may not connect to them.
     func prepare(_ scenario: String) async throws -> any PreparedLoadShare
 }
 

@@ -116,7 +116,7 @@ import Transfer
         let rules = LoadAddresses(
             AddressPolicy(), rules: ["edge.test": LoadAddresses.Rule(hasPublic: true)])
         let run = try await Self.run(url, addresses: ["edge.test": ["127.0.0.1"]], rules)
-        #expect(run.total.errors == ["origin.addressDenied": 6])
+        #expect(run.total.errors == ["origin.addressNotOfTarget": 6])
         #expect(origin.acceptedConnections == 0)
     }
 }

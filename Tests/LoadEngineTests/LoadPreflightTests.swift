@@ -326,6 +326,16 @@ private final class EndedLookup: HostLookup {
         #expect(!message.contains("--allow-addresses"), "\(message)")
     }
 
+    /// No longer prefix can allow one that is denied by itself.
+    @Test func anAddressThatIsDeniedByItselfNamesTheBlock() async throws {
+        let lookup = FixedLookup(hosts: ["lab.example": ["10.1.1.1"]])
+        let message = try await refusal(
+            scenario([("http://lab.example/a", .file)]), lookup: lookup,
+            policy: AddressPolicy(denied: [try AddressBlock("10.1.1.1/32")]))
+        #expect(message.hasSuffix("10.1.1.1, which is in --deny-addresses as 10.1.1.1/32"))
+        #expect(!message.contains("--allow-addresses"), "\(message)")
+    }
+
     /// Each lookup may take a resolver's time.
     @Test func oneThatIsCancelledLooksNoMoreHostsUp() async throws {
         let lookup = EndedLookup()

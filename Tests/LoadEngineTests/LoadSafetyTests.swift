@@ -109,7 +109,9 @@ import Transfer
         let lookup = FixedLookup(hosts: ["127.0.0.1": ["93.184.216.34"]])
         let message = try await refusal(
             try scenario(origin.url("/main.m3u8"), kind), lookup: lookup)
-        #expect(message.contains("origin.addressDenied"), "\(message)")
+        #expect(message.contains("origin.addressNotOfTarget"), "\(message)")
+        #expect(message.contains("Check the host's DNS"), "\(message)")
+        #expect(!message.contains("--allow-addresses"), "\(message)")
         #expect(origin.requests.isEmpty)
     }
 
@@ -122,7 +124,7 @@ import Transfer
         let run = try await EngineRun(
             outcome.plan, scenario, adjust: { $0.addresses = outcome.addresses })
         #expect(run.counts.succeeded == 0)
-        #expect(run.total.errors.keys.map { $0 } == ["origin.addressDenied"])
+        #expect(run.total.errors.keys.map { $0 } == ["origin.addressNotOfTarget"])
         #expect(origin.requests.isEmpty)
     }
 

@@ -141,7 +141,9 @@ struct AddressPolicyTests {
         // Denied by the block itself: what is allowed as well does not count.
         policy.denied = [try AddressBlock(block)]
         let denied = try #require(policy.refusal(of: address))
+        #expect(denied.code == "origin.addressBlocked")
         #expect(denied.message.contains("is in --deny-addresses as \(block)"))
+        #expect(!"\(denied.message) \(denied.code.row.hint)".contains("--allow-addresses"))
     }
 
     @Test(
