@@ -4,6 +4,7 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/types.h>
@@ -39,6 +40,20 @@ extern int renameat2(
     unsigned int flags);
 static const unsigned int dray_rename_noreplace = 1;
 static const unsigned int dray_rename_exchange = 2;
+
+/// UUIDs of file systems, which the headers of Linux before 6.9 and of xfsprogs have.
+struct dray_fsuuid2 {
+    uint8_t length;
+    uint8_t uuid[16];
+};
+struct dray_xfs_geometry {
+    uint32_t sizes[8];
+    uint64_t blocks[4];
+    uint8_t uuid[16];
+    uint32_t rest[7];
+};
+static const unsigned long dray_get_fs_uuid = _IOR(0x15, 0, struct dray_fsuuid2);  // FS_IOC_GETFSUUID
+static const unsigned long dray_get_xfs_geometry = _IOR('X', 100, struct dray_xfs_geometry);  // XFS_IOC_FSGEOMETRY_V1
 
 /// Open file description locks (fcntl(2)), which fcntl.h shows to _GNU_SOURCE only. Unlike one of flock(2), such
 /// a lock can be looked at without being taken.

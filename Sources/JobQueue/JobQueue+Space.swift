@@ -41,26 +41,47 @@ extension JobQueue {
     }
 
     /// The volume that a site is on. Where none is recorded, and the request has one, that is recorded: of several
-    /// workers at once, the first one's.
+    /// workers at once, the first one's. The file system of the recorded one is the last that a worker found it on.
     ///
     /// Throws `input.notFound`, and `worker.leaseLost` where the request's lease has no job of the site.
     package func volume(_ request: SiteVolumeRequest) async throws(Failure) -> SiteVolumeAnswer {
         try await withConnection { connection in
             let site = PostgresValue.int(request.site.rawValue)
             guard let volume = request.volume, let lease = request.lease else {
-                guard let row = try await connection.query(SQL.siteVolume, [site]).firstRow else {
-                    throw Failure("input.notFound", "There is no site \(request.site).")
-                }
-                return SiteVolumeAnswer(volume: try row.optionalString(0))
+                return try await self.recordedVolume(of: request.site, connection)
             }
-            let values = [site, .uuid(request.worker), .uuid(lease), .uuid(volume)]
+            let values = [
+                site, .uuid(request.worker), .uuid(lease), .uuid(volume),
+                .optionalText(request.fileSystem),
+            ]
             guard
                 let row = try await connection.query(SQL.siteVolumeRecord, values).firstRow
             else {
                 throw Failure("worker.leaseLost", "The lease has no job of site \(request.site).")
             }
-            return SiteVolumeAnswer(volume: try row.optionalString(0))
+            return SiteVolumeAnswer(
+                volume: try row.optionalString(0), fileSystem: try row.optionalString(1))
         }
+    }
+
+    private func recordedVolume(
+        of site: SiteID, _ connection: PostgresConnection
+    ) async throws -> SiteVolumeAnswer {
+        let number = [PostgresValue.int(site.rawValue)]
+        guard let row = try await connection.query(SQL.siteVolume, number).firstRow else {
+            throw Failure("input.notFound", "There is no site \(site).")
+        }
+        var answer = SiteVolumeAnswer(
+            volume: try row.optionalString("volume_id"),
+            fileSystem: try row.optionalString("volume_file_system"))
+        answer.resumedSeconds = try row.optionalDouble("resumed_seconds")
+        // Stored by a version that recorded no volumes.
+        if answer.volume == nil, try !row.bool("volume_accepted") {
+            let keys = try await connection.query(SQL.siteStoredKeys, number).rows
+                .map { try $0.string(0) }
+            answer.storedKeys = keys.isEmpty ? nil : keys
+        }
+        return answer
     }
 
     /// Notes what a worker saw of sites; those that it could write to after a fault go on.

@@ -58,6 +58,7 @@ package enum Migrations {
         Step(43, PackageResources.migration_0043_up_sql, PackageResources.migration_0043_down_sql),
         Step(44, PackageResources.migration_0044_up_sql, PackageResources.migration_0044_down_sql),
         Step(45, PackageResources.migration_0045_up_sql, PackageResources.migration_0045_down_sql),
+        Step(46, PackageResources.migration_0046_up_sql, PackageResources.migration_0046_down_sql),
         Step(47, PackageResources.migration_0047_up_sql, PackageResources.migration_0047_down_sql),
     ]
 

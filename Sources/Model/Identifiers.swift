@@ -53,6 +53,10 @@ package typealias ClusterID = String
 /// A volume's identity: a UUID in lower case, in the name of the mark that a site's directory has.
 package typealias VolumeID = String
 
+/// A file system's identity, the same after each mount and reboot: its type and its UUID or `f_fsid`, in
+/// hexadecimal.
+package typealias FileSystemID = String
+
 /// A worker process's identity: a UUID in lower case, made by the worker at each start.
 package typealias WorkerID = String
 

@@ -42,12 +42,18 @@ package struct SiteVolumeRequest: Codable, Sendable {
     package var lease: LeaseID?
     /// The volume that the worker found or marked there; nil to read.
     package var volume: VolumeID?
+    /// The file system that it found the volume on; nil where that has no identity.
+    package var fileSystem: FileSystemID?
 
-    package init(worker: WorkerID, site: SiteID, lease: LeaseID? = nil, volume: VolumeID? = nil) {
+    package init(
+        worker: WorkerID, site: SiteID, lease: LeaseID? = nil, volume: VolumeID? = nil,
+        fileSystem: FileSystemID? = nil
+    ) {
         self.worker = worker
         self.site = site
         self.lease = lease
         self.volume = volume
+        self.fileSystem = fileSystem
     }
 }
 
@@ -55,6 +61,16 @@ package struct SiteVolumeRequest: Codable, Sendable {
 package struct SiteVolumeAnswer: Codable, Sendable {
     /// What is recorded now: of several workers that record at once, what the first one found. Nil for none.
     package var volume: VolumeID?
+    /// The file system that it was last found on; nil where that has no identity.
+    package var fileSystem: FileSystemID?
+    /// Keys of a few files that are stored at a site without a recorded volume, one of which proves that a directory
+    /// is the site's; nil where there are none, or an operator accepts any volume.
+    package var storedKeys: [String]?
+    /// How long ago an operator resumed the site or accepted its volume; nil for never.
+    package var resumedSeconds: Double?
 
-    package init(volume: VolumeID?) { self.volume = volume }
+    package init(volume: VolumeID?, fileSystem: FileSystemID? = nil) {
+        self.volume = volume
+        self.fileSystem = fileSystem
+    }
 }

@@ -33,7 +33,7 @@ package final class DirectoryStorage: Sendable {
     /// being written.
     package init(
         _ url: StorageURL, durability: Durability = .batch, roots: SiteRoots = .anySite,
-        volume: VolumeID? = nil
+        volume: SiteVolume? = nil
     ) throws(Failure) {
         self.url = url
         place = try roots.place(of: url)
@@ -219,18 +219,32 @@ package final class DirectoryStorage: Sendable {
     // MARK: - The volume
 
     /// The volume that the site is on: that of a mark that is there, or of a new one.
-    package func markVolume() throws(Failure) -> VolumeID {
-        try VolumeMark.ensure(in: verifiedDirectories().root, of: place)
+    package func markVolume() throws(Failure) -> SiteVolume {
+        let root = try verifiedDirectories().root
+        let fileSystem = root.fileSystemIdentity()
+        if let known = opened.withLock({ $0.volume }) {
+            return SiteVolume(id: known.id, fileSystem: fileSystem)
+        }
+        return SiteVolume(
+            id: try VolumeMark.ensure(in: root, of: place), fileSystem: fileSystem)
     }
 
     /// Throws `storage.otherVolume` where a site is not on `volume`. Makes nothing.
-    package static func check(_ site: StorageURL, isOn volume: VolumeID) throws(Failure) {
-        _ = try VolumeMark.open(try SiteRoots.anySite.place(of: site), volume)
+    package static func check(_ site: StorageURL, isOn volume: SiteVolume) throws(Failure) {
+        try VolumeMark.check(try SiteRoots.anySite.place(of: site), volume)
+    }
+
+    /// Throws `storage.otherVolume` for a site of which no volume is recorded where its directory has no mark and none
+    /// of `keys`, which are stored there by the record. Makes nothing.
+    package static func check(
+        _ site: StorageURL, within roots: SiteRoots = .anySite, holdsAnyOf keys: [String]
+    ) throws(Failure) {
+        try VolumeMark.check(try roots.place(of: site), holdsAnyOf: keys)
     }
 
     /// Has the site be on `volume` from now on, nil for any. Throws `storage.otherVolume` where it is not, and what
     /// else keeps it from being opened.
-    package func require(volume: VolumeID?) throws(Failure) {
+    package func require(volume: SiteVolume?) throws(Failure) {
         opened.withLock { $0.require(volume) }
         _ = try verifiedDirectories()
     }
@@ -255,10 +269,10 @@ package final class DirectoryStorage: Sendable {
 /// A site's directories while they are in use, and the volume that they have to be on. A value.
 private struct OpenedSite {
     private var site: SiteDirectories?
-    private(set) var volume: VolumeID?
+    private(set) var volume: SiteVolume?
     private var usedAt = ContinuousClock.now
 
-    init(site: SiteDirectories, volume: VolumeID?) {
+    init(site: SiteDirectories, volume: SiteVolume?) {
         self.site = site
         self.volume = volume
     }
@@ -271,7 +285,7 @@ private struct OpenedSite {
     }
 
     /// Unless another volume has been required meanwhile.
-    mutating func open(_ site: SiteDirectories, on volume: VolumeID?) {
+    mutating func open(_ site: SiteDirectories, on volume: SiteVolume?) {
         guard self.volume == volume else { return }
         self.site = site
         usedAt = .now
@@ -280,7 +294,7 @@ private struct OpenedSite {
     mutating func close() { site = nil }
 
     /// What is open may be on another one.
-    mutating func require(_ volume: VolumeID?) {
+    mutating func require(_ volume: SiteVolume?) {
         guard self.volume != volume else { return }
         self.volume = volume
         site = nil

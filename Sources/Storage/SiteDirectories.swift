@@ -19,12 +19,12 @@ final class SiteDirectories: Sendable {
 
     /// Opens the site's directory as `place` says, and proves that it can be written.
     ///
-    /// - Parameter volume: the volume that it has to be on, in which case the directory is not made; nil for any.
+    /// - Parameter volume: the volume that it has to be on; nil for any.
     ///
     /// Throws `storage.otherVolume`, `storage.sitePermission` where this user may not write to the site, and as
     /// `init`.
     static func open(
-        _ place: SitePlace, bounds: SpaceBounds, volume: VolumeID?
+        _ place: SitePlace, bounds: SpaceBounds, volume: SiteVolume?
     ) throws(Failure) -> SiteDirectories {
         do throws(Failure) {
             let root: FileDescriptor

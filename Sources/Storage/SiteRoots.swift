@@ -104,6 +104,20 @@ struct RootDirectory: Sendable {
     /// Made with its missing parents, through symlinks as well; otherwise it has to be there, and no symlink on the way.
     let isMade: Bool
 
+    /// What is there of it: itself, or of one that is made the closest directory above.
+    func openClosest() throws(SystemError) -> (directory: FileDescriptor, isItself: Bool) {
+        var components = pathComponents(of: path)[...]
+        while true {
+            do throws(SystemError) {
+                let way = "/" + components.joined(separator: "/")
+                let found = try isMade ? FileDescriptor.open(way, O_RDONLY | O_DIRECTORY) : open()
+                return (found, components.count == pathComponents(of: path).count)
+            } catch {
+                guard isMade, error.code == ENOENT, components.popLast() != nil else { throw error }
+            }
+        }
+    }
+
     /// - Parameter makes: false makes nothing, whatever `isMade` is.
     func open(makes: Bool = true) throws(SystemError) -> FileDescriptor {
         guard isMade else {
@@ -160,6 +174,25 @@ struct SitePlace: Sendable {
             if error.code == ENOENT { return nil }
             throw failure(error)
         }
+    }
+
+    /// The file system that the site's directory is on, or would be made on; nil where that is not known, as of a
+    /// symlink that leads nowhere.
+    func fileSystem() -> FileSystemID? {
+        guard danglingLink() == nil else { return nil }
+        guard var (closest, isRoot) = try? root.openClosest() else { return nil }
+        let top = closest
+        var way = ""
+        for component in below where isRoot {
+            way += way.isEmpty ? component : "/" + component
+            do throws(SystemError) {
+                closest = try Self.open(way, in: top)
+            } catch {
+                guard error.code == ENOENT else { return nil }
+                isRoot = false
+            }
+        }
+        return closest.fileSystemIdentity()
     }
 
     private func failure(_ error: SystemError) -> Failure {

@@ -1,44 +1,117 @@
 internal import FileSystem
 internal import FoundationEssentials
 internal import Glibc
-internal import Model
+package import Model
+
+/// The volume that a site is on, as its cluster recorded it.
+package struct SiteVolume: Hashable, Sendable {
+    package var id: VolumeID
+    /// The file system that it was last found on; nil for one without an identity: then the mark alone decides.
+    package var fileSystem: FileSystemID?
+
+    package init(id: VolumeID, fileSystem: FileSystemID? = nil) {
+        self.id = id
+        self.fileSystem = fileSystem
+    }
+
+    /// Nil where none is recorded.
+    package init?(_ answer: SiteVolumeAnswer) {
+        guard let volume = answer.volume else { return nil }
+        self.init(id: volume, fileSystem: answer.fileSystem)
+    }
+}
 
 /// The mark by which a site knows its volume again: the file `.dray/volume/ID`, empty and named by a random UUID.
 ///
-/// A cluster records the ID for its site. A directory without the mark is on another file system, or the mount
-/// point of one that is not mounted. A directory that several sites share may have several marks.
+/// A cluster records the ID for its site, and the file system. A directory without the mark was removed where it is on
+/// the same file system, or would be made there: it gets the mark again. Elsewhere it is on another file system, or
+/// the mount point of one that is not mounted. A directory that several sites share may have several marks.
 enum VolumeMark {
     private static let directory = "volume"
 
-    /// Opens a site's directory that has the mark; makes nothing.
+    /// Opens a site's directory that has the mark, or gets it again. On another file system it makes nothing.
     ///
-    /// Throws `storage.otherVolume` where the directory or the mark is missing.
-    static func open(_ place: SitePlace, _ volume: VolumeID) throws(Failure) -> FileDescriptor {
-        guard let root = try place.openExisting() else {
-            throw otherVolume(place, volume, "it does not exist")
+    /// Throws `storage.otherVolume` where the directory or the mark is missing on another file system.
+    static func open(_ place: SitePlace, _ volume: SiteVolume) throws(Failure) -> FileDescriptor {
+        if let root = try check(place, volume) { return root }
+        let root = try place.open()
+        guard root.fileSystemIdentity() == volume.fileSystem else {
+            throw otherVolume(place, "it was mounted over meanwhile")
         }
-        guard try has(volume, root, place) else {
-            throw otherVolume(place, volume, "it has no mark \(path(volume))")
-        }
+        try make(volume.id, in: try openOrMakeMarks(in: root, of: place))
         return root
+    }
+
+    /// The site's directory where it has the mark; nil where it is to get it again. Makes nothing. Throws as `open`.
+    @discardableResult
+    static func check(
+        _ place: SitePlace, _ volume: SiteVolume
+    ) throws(Failure) -> FileDescriptor? {
+        let root = try place.openExisting()
+        if let root, try has(volume.id, root, place) { return root }
+        if let known = volume.fileSystem, place.fileSystem() == known { return nil }
+        throw otherVolume(
+            place, root == nil ? "it does not exist" : "it has no mark \(path(volume.id))")
+    }
+
+    /// Throws `storage.otherVolume` for the directory of a site without a recorded volume that has neither a mark nor
+    /// any of some files that are stored there by the record. Makes nothing.
+    static func check(_ place: SitePlace, holdsAnyOf keys: [String]) throws(Failure) {
+        guard let root = try place.openExisting() else {
+            throw otherVolume(place, "it does not exist")
+        }
+        if try openOrMissing("\(ObjectKey.privateDirectory)/\(directory)", root, place)
+            .flatMap(mark) != nil
+        {
+            return
+        }
+        let isThere = keys.contains { key in
+            guard let key = try? ObjectKey(key),
+                let parent = try? root.openDirectory(key.directory.isEmpty ? "." : key.directory)
+            else { return false }
+            return (try? parent.status(of: key.name))?.kind == .regular
+        }
+        guard !isThere else { return }
+        let example = keys.first.map { ", such as \(withoutQuery($0))" } ?? ""
+        throw otherVolume(
+            place,
+            "none of \(keys.count) files that are stored there by the record exists\(example)")
     }
 
     /// The ID of a mark that is there, or of a new one, which is durable then.
     static func ensure(in root: FileDescriptor, of place: SitePlace) throws(Failure) -> VolumeID {
+        let marks = try openOrMakeMarks(in: root, of: place)
+        if let known = mark(in: marks) { return known }
+        let new = UUID().uuidString.lowercased()
+        try make(new, in: marks)
+        return new
+    }
+
+    /// The first that is there.
+    private static func mark(in marks: FileDescriptor) -> VolumeID? {
+        (try? marks.names())?.sorted().first { name in
+            UUID(uuidString: name)?.uuidString.lowercased() == name
+                && (try? marks.status(of: name))?.kind == .regular
+        }
+    }
+
+    private static func openOrMakeMarks(
+        in root: FileDescriptor, of place: SitePlace
+    ) throws(Failure) -> FileDescriptor {
         let own = try SiteDirectories.openOrMake(
             ObjectKey.privateDirectory, in: root, of: place.path)
-        let marks = try SiteDirectories.openOrMake(directory, in: own, of: place.path)
-        return try asFailure { () throws(SystemError) in
-            let known = try marks.names().sorted().first { name in
-                UUID(uuidString: name)?.uuidString.lowercased() == name
-                    && (try? marks.status(of: name))?.kind == .regular
+        return try SiteDirectories.openOrMake(directory, in: own, of: place.path)
+    }
+
+    private static func make(_ mark: VolumeID, in marks: FileDescriptor) throws(Failure) {
+        try asFailure { () throws(SystemError) in
+            do throws(SystemError) {
+                try marks.open(mark, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600).sync()
+            } catch {
+                // Another worker's.
+                if error.code != EEXIST { throw error }
             }
-            if let known { return known }
-            let new = UUID().uuidString.lowercased()
-            try marks.open(new, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600).sync()
             try marks.sync()
-            try own.sync()
-            return new
         }
     }
 
@@ -49,22 +122,27 @@ enum VolumeMark {
     private static func has(
         _ volume: VolumeID, _ root: FileDescriptor, _ place: SitePlace
     ) throws(Failure) -> Bool {
+        let marks = try openOrMissing("\(ObjectKey.privateDirectory)/\(directory)", root, place)
+        return (try? marks?.status(of: volume))?.kind == .regular
+    }
+
+    /// Nil where it is missing. Throws `storage.foreignDirectory` for another user's.
+    private static func openOrMissing(
+        _ path: String, _ root: FileDescriptor, _ place: SitePlace
+    ) throws(Failure) -> FileDescriptor? {
         do throws(SystemError) {
-            let marks = try root.openDirectory("\(ObjectKey.privateDirectory)/\(directory)")
-            return try marks.status(of: volume).kind == .regular
+            return try root.openDirectory(path)
         } catch {
-            if error.code == ENOENT { return false }
+            if error.code == ENOENT { return nil }
             // Another user's `.dray`: that is what has to be reported.
             _ = try SiteDirectories.openOrMake(
                 ObjectKey.privateDirectory, in: root, of: place.path)
-            if [ENOTDIR, ELOOP].contains(error.code) { return false }
+            if [ENOTDIR, ELOOP].contains(error.code) { return nil }
             throw Failure(error)
         }
     }
 
-    private static func otherVolume(
-        _ place: SitePlace, _ volume: VolumeID, _ reason: String
-    ) -> Failure {
+    private static func otherVolume(_ place: SitePlace, _ reason: String) -> Failure {
         Failure(
             "storage.otherVolume",
             "\(place.path) is not on the volume of the site: \(reason). It may not be mounted")

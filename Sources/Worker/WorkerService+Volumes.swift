@@ -19,7 +19,9 @@ struct SiteVolumes {
     }
 
     /// By storage URL; missing while none is recorded.
-    private var recorded: [String: VolumeID] = [:]
+    private var recorded: [String: SiteVolume] = [:]
+    /// By storage URL, the volumes that this worker has found, and reported the file systems of.
+    private var found: [String: VolumeID] = [:]
     private var urls: [SiteID: String] = [:]
     private var entries: [SiteID: Entry] = [:]
 
@@ -33,12 +35,20 @@ struct SiteVolumes {
         ["storage.otherVolume", "storage.sitePermission"].contains(code)
     }
 
-    mutating func record(_ volume: VolumeID?, of site: SiteID, at url: String) {
+    mutating func record(_ volume: SiteVolume?, of site: SiteID, at url: String) {
         urls[site] = url
         recorded[url] = volume
     }
 
-    func volume(at url: String) -> VolumeID? { recorded[url] }
+    func volume(at url: String) -> SiteVolume? { recorded[url] }
+
+    /// This worker has found the site's volume, and the cluster's record agrees.
+    mutating func agree(at url: String) { found[url] = recorded[url]?.id }
+
+    /// Whether this worker and the cluster's record agreed on that volume before.
+    func agrees(_ volume: VolumeID, at url: String) -> Bool {
+        found[url] == volume && recorded[url]?.id == volume
+    }
 
     mutating func setUnusable(_ site: SiteID, now: HeldWork.Instant = .now) {
         drop(now)
@@ -52,6 +62,11 @@ struct SiteVolumes {
     }
 
     mutating func setUsable(_ site: SiteID) { entries[site] = nil }
+
+    /// Whether a site was found unusable longer ago than that.
+    func wasUnusable(_ site: SiteID, before seconds: Double, now: HeldWork.Instant = .now) -> Bool {
+        entries[site].map { now - $0.since > .seconds(seconds) } ?? false
+    }
 
     /// The sites to lease no jobs of.
     mutating func unusable(now: HeldWork.Instant = .now) -> [SiteID] {
@@ -105,17 +120,43 @@ extension WorkerService {
     ) async throws(Failure) {
         guard let url = grant.sites[site.description] else { return }
         // A coordinator of an older version records none.
-        guard let recorded = grant.siteVolume, recorded.isEmpty else {
-            return volumes.withLock { $0.record(grant.siteVolume, of: site, at: url) }
+        guard let recorded = grant.siteVolume else {
+            return volumes.withLock { $0.record(nil, of: site, at: url) }
         }
-        volumes.withLock { $0.record(nil, of: site, at: url) }
-        let marked = await blocking.run { () -> Result<VolumeID, Failure> in
-            Result { () throws(Failure) in try self.storage(at: url).markVolume() }
+        if volumes.withLock({ $0.agrees(recorded, at: url) }) { return }
+        let known = try await client.volume(
+            SiteVolumeRequest(worker: id, site: site), retrySeconds: Self.recordSeconds)
+        let expected = SiteVolume(known)
+        volumes.withLock { $0.record(expected, of: site, at: url) }
+        let result = await blocking.run { () -> Result<SiteVolume, Failure> in
+            Result { () throws(Failure) in
+                try self.checkFiles(of: known, at: url)
+                return try self.storage(at: url).markVolume()
+            }
         }
-        let request = SiteVolumeRequest(
-            worker: id, site: site, lease: lease, volume: try marked.get())
-        let answer = try await client.volume(request, retrySeconds: Self.recordSeconds)
-        volumes.withLock { $0.record(answer.volume, of: site, at: url) }
+        let volume = try result.get()
+        if volume != expected {
+            let request = SiteVolumeRequest(
+                worker: id, site: site, lease: lease, volume: volume.id,
+                fileSystem: volume.fileSystem)
+            let answer: SiteVolumeAnswer
+            if volume.id == expected?.id {
+                // The same on another file system: that can wait for the next lease.
+                guard let noted = try? await client.volume(request, retrySeconds: 0) else { return }
+                answer = noted
+            } else {
+                answer = try await client.volume(request, retrySeconds: Self.recordSeconds)
+            }
+            volumes.withLock { $0.record(SiteVolume(answer), of: site, at: url) }
+        }
+        volumes.withLock { $0.agree(at: url) }
+    }
+
+    /// Throws `storage.otherVolume` where a site of which no volume is recorded has none of its files. Blocks.
+    private func checkFiles(of known: SiteVolumeAnswer, at url: String) throws(Failure) {
+        guard known.volume == nil, let keys = known.storedKeys else { return }
+        try DirectoryStorage.check(
+            try StorageURL(url), within: configuration.roots, holdsAnyOf: keys)
     }
 
     /// Less than a lease.
@@ -162,14 +203,34 @@ extension WorkerService {
         }
     }
 
+    /// Whether to lease jobs of a site again. Where its volume is there, the coordinator gets to know with the next
+    /// heartbeat that the site works.
     private func isUsable(_ site: SiteID, at url: String) async -> Bool {
         let request = SiteVolumeRequest(worker: id, site: site)
-        if let answer = try? await client.volume(request, retrySeconds: 0) {
-            // The worker that leases its jobs next records what is there.
-            guard let volume = answer.volume else { return true }
-            volumes.withLock { $0.record(volume, of: site, at: url) }
+        let answer = try? await client.volume(request, retrySeconds: 0)
+        if let answer {
+            // An operator wants it tried.
+            if let seconds = answer.resumedSeconds,
+                volumes.withLock({ $0.wasUnusable(site, before: seconds) })
+            {
+                return true
+            }
+            volumes.withLock { $0.record(SiteVolume(answer), of: site, at: url) }
         }
-        return await blocking.run { (try? self.storage(at: url)) != nil }
+        return await blocking.run {
+            do throws(Failure) {
+                // Where no volume is recorded, the worker that leases its jobs next records what is there.
+                if let answer { try self.checkFiles(of: answer, at: url) }
+                let storage = try self.storage(at: url)
+                // Why it cannot be written, if so, is reported by the next job.
+                if (try? storage.probe()) != nil {
+                    self.sitesInUse.withLock { $0.take(storage, of: site, isSound: true) }
+                }
+                return true
+            } catch {
+                return false
+            }
+        }
     }
 
     /// Closes the directories of sites that are not in use, so that their file systems can be unmounted.

@@ -110,9 +110,17 @@ final class PrefetchSession: FollowingSession {
         guard plan.acceptsVolume || plan.isEmbedded else { return }
         let url = plan.destination.storageURL
         let known = try await client.sites().sites.first { $0.storageURL == url }
-        guard let volume = known?.volume else { return }
+        guard let known else { return }
         guard plan.acceptsVolume else {
-            return try DirectoryStorage.check(try StorageURL(url), isOn: volume)
+            let request = SiteVolumeRequest(
+                worker: UUID().uuidString.lowercased(), site: known.id)
+            let recorded = try await client.volume(request)
+            let site = try StorageURL(url)
+            if let volume = SiteVolume(recorded) {
+                return try DirectoryStorage.check(site, isOn: volume)
+            }
+            guard let keys = recorded.storedKeys else { return }
+            return try DirectoryStorage.check(site, holdsAnyOf: keys)
         }
         var settings = SiteSettings(site: url)
         settings.acceptsVolume = true

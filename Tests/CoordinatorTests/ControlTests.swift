@@ -113,6 +113,9 @@ import Testing
         // A volume is recorded under a lease with jobs of the site.
         volume(#""site":1,"volume":"\#(id)""#),
         volume(#""site":1,"lease":"\#(id)","volume":"/srv""#),
+        volume(#""site":1,"fileSystem":"ef53:1""#),
+        volume(#""site":1,"lease":"\#(id)","volume":"\#(id)","fileSystem":"""#),
+        volume(#""site":1,"lease":"\#(id)","volume":"\#(id)","fileSystem":"/dev/sda1""#),
         volume(#""site":99"#, status: 404, code: "input.notFound"),
         volume(
             #""site":1,"lease":"\#(id)","volume":"\#(id)""#, status: 409,

@@ -64,6 +64,92 @@ import Testing
         }
     }
 
+    /// Wherever the recorded volume was last found; another volume's file system is none of the site's.
+    @Test func theFileSystemOfTheVolumeIsRecorded() async throws {
+        try await F.with("volume_file_system") { fixture in
+            try await fixture.submit([F.file("a")])
+            let grant = try await fixture.lease()
+            let (one, other) = (F.newID(), F.newID())
+            func record(_ volume: VolumeID, on fileSystem: FileSystemID?) async throws
+                -> FileSystemID?
+            {
+                let site = try await Self.site(fixture).id
+                return try await fixture.queue.volume(
+                    SiteVolumeRequest(
+                        worker: fixture.worker, site: site, lease: grant.lease, volume: volume,
+                        fileSystem: fileSystem)
+                ).fileSystem
+            }
+            #expect(try await record(one, on: "ef53:1") == "ef53:1")
+            #expect(try await record(other, on: "ef53:2") == "ef53:1")
+            // A copy of the volume, mark included.
+            #expect(try await record(one, on: "ef53:3") == "ef53:3")
+            let read = SiteVolumeRequest(
+                worker: fixture.worker, site: try await Self.site(fixture).id)
+            let answer = try await fixture.queue.volume(read)
+            #expect(answer.volume == one && answer.fileSystem == "ef53:3")
+            #expect(answer.storedKeys == nil && answer.resumedSeconds == nil)
+            #expect(try await record(one, on: nil) == nil)
+            var settings = SiteSettings(site: F.site)
+            settings.resumes = true
+            _ = try await fixture.queue.configure(settings)
+            let seconds = try #require(try await fixture.queue.volume(read).resumedSeconds)
+            #expect(0...60 ~= seconds)
+        }
+    }
+
+    /// A site that was stored to before volumes were recorded: a few files tell its directory.
+    @Test func aSiteWithoutARecordNamesAFewStoredFiles() async throws {
+        try await F.with("volume_keys") { fixture in
+            func keys() async throws -> [String]? {
+                try await fixture.queue.volume(
+                    SiteVolumeRequest(
+                        worker: fixture.worker, site: try await Self.site(fixture).id)
+                ).storedKeys
+            }
+            try await fixture.submit((0..<30).map { F.file("f\($0)") })
+            #expect(try await keys() == nil)
+            let grant = try await fixture.lease(20)
+            _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
+            let found = Set(try #require(try await keys()))
+            #expect(1...8 ~= found.count && found.isSubset(of: grant.jobs.map(\.key)))
+            // What is recorded, and what an operator accepts, needs none.
+            var settings = SiteSettings(site: F.site)
+            settings.acceptsVolume = true
+            _ = try await fixture.queue.configure(settings)
+            #expect(try await keys() == nil)
+            let next = try await fixture.lease(1)
+            #expect(try await Self.record(F.newID(), next, fixture) != nil)
+            #expect(try await keys() == nil)
+            try await fixture.pool.query("UPDATE site SET volume_id = NULL")
+            #expect(try await keys() != nil)
+        }
+    }
+
+    /// A worker that finds a site's volume again ends the fault at once, before the next job is leased.
+    @Test func aFoundVolumeEndsTheFault() async throws {
+        try await F.with("volume_found") { fixture in
+            try await fixture.submit([F.file("a")])
+            let grant = try await fixture.lease()
+            _ = try await fixture.report([F.failed(grant.jobs[0], grant, "storage.otherVolume")])
+            let site = try await Self.site(fixture)
+            #expect(site.fault != nil)
+            func beat(isSound: Bool) async throws {
+                var beat = Heartbeat(
+                    worker: fixture.worker, leases: [], progress: [:], name: "w",
+                    activeTransfers: 0)
+                beat.sites = [SiteSighting(site: site.id, availableBytes: 1, isSound: isSound)]
+                _ = try await fixture.queue.heartbeat(beat)
+            }
+            try await beat(isSound: false)
+            #expect(try await Self.site(fixture).fault != nil)
+            try await beat(isSound: true)
+            #expect(try await Self.site(fixture).fault == nil)
+            try await fixture.pool.query("UPDATE delayed_job SET available_at = now()")
+            #expect(try await fixture.lease().jobs.map(\.attempt) == [1])
+        }
+    }
+
     /// A worker that finds another volume pauses the site, uses up no attempt, and an operator may accept it.
     @Test func anAcceptedVolumeIsRecordedAnew() async throws {
         try await F.with("volume_accept") { fixture in

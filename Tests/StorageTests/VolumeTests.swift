@@ -9,10 +9,12 @@ import Testing
     private static let unknown = "0b8f4a52-5f0e-4c07-9d38-5a4d0f4b1c11"
 
     private static func open(
-        _ path: String, on volume: VolumeID?, roots: SiteRoots = .anySite
+        _ path: String, on volume: VolumeID?, fileSystem: FileSystemID? = nil,
+        roots: SiteRoots = .anySite
     ) throws -> DirectoryStorage {
         try DirectoryStorage(
-            StorageURL(directory: path), durability: .none, roots: roots, volume: volume)
+            StorageURL(directory: path), durability: .none, roots: roots,
+            volume: volume.map { SiteVolume(id: $0, fileSystem: fileSystem) })
     }
 
     private static func store(_ key: String, in storage: DirectoryStorage) throws {
@@ -39,10 +41,10 @@ import Testing
 
     @Test func aMarkIsMadeOnceAndFoundAgain() throws {
         let directory = try TemporaryDirectory("site")
-        let volume = try Self.open(directory.path, on: nil).markVolume()
+        let volume = try Self.open(directory.path, on: nil).markVolume().id
         #expect(directory.volumeMarks() == [volume])
         // Another cluster that stores there as well.
-        #expect(try Self.open(directory.path, on: nil).markVolume() == volume)
+        #expect(try Self.open(directory.path, on: nil).markVolume().id == volume)
         #expect(directory.volumeMarks() == [volume])
         try Self.store("a", in: try Self.open(directory.path, on: volume))
         #expect(try directory.files() == ["a"])
@@ -51,7 +53,7 @@ import Testing
     /// Of two workers that mark a new directory at once, both marks stay, and either is good.
     @Test func aDirectoryMayHaveSeveralMarks() throws {
         let directory = try TemporaryDirectory("site")
-        let volume = try Self.open(directory.path, on: nil).markVolume()
+        let volume = try Self.open(directory.path, on: nil).markVolume().id
         try directory.write([], to: ".dray/volume/\(Self.unknown)")
         try Self.store("a", in: try Self.open(directory.path, on: volume))
         try Self.store("b", in: try Self.open(directory.path, on: Self.unknown))
@@ -73,17 +75,18 @@ import Testing
     @Test func anotherMarkIsNotEnough() throws {
         let directory = try TemporaryDirectory("site")
         let storage = try Self.open(directory.path, on: nil)
-        let volume = try storage.markVolume()
+        let volume = try storage.markVolume().id
         let failure = #expect(throws: Failure.self) {
             try Self.open(directory.path, on: Self.unknown)
         }
         #expect(failure?.code == "storage.otherVolume")
         #expect(failure?.message.contains(".dray/volume/\(Self.unknown)") == true)
         // What is open is looked at as well, and can be used again when it is right.
-        #expect(Self.code { try storage.require(volume: Self.unknown) } == "storage.otherVolume")
+        let required = Self.code { try storage.require(volume: SiteVolume(id: Self.unknown)) }
+        #expect(required == "storage.otherVolume")
         #expect(Self.code { try Self.store("a", in: storage) } == "storage.otherVolume")
         #expect(Self.code { _ = try storage.sweepTemporaries(olderThanSeconds: 0) } != nil)
-        try storage.require(volume: volume)
+        try storage.require(volume: SiteVolume(id: volume))
         try Self.store("a", in: storage)
         #expect(try directory.files() == ["a"])
     }
@@ -93,8 +96,8 @@ import Testing
         let parent = try TemporaryDirectory("parent")
         let path = parent.path("site")
         let storage = try Self.open(path, on: nil)
-        let volume = try storage.markVolume()
-        try storage.require(volume: volume)
+        let volume = try storage.markVolume().id
+        try storage.require(volume: SiteVolume(id: volume))
         let object = try storage.createTemporary(lease: Site.lease, job: JobID(1), key: "a")
         try FileManager.default.moveItem(atPath: path, toPath: parent.path("away"))
         let commit = Self.code { for result in storage.commit([object]) { try result.get() } }
@@ -110,6 +113,128 @@ import Testing
         try FileManager.default.moveItem(atPath: parent.path("away"), toPath: path)
         try Self.store("c", in: storage)
         #expect(try parent.files() == ["site/.dray/volume/\(volume)", "site/c"])
+    }
+
+    // MARK: The same file system
+
+    /// What `rm -r` has removed is made again where nothing else can be mounted.
+    @Test(arguments: ["site", "deep/below/site"], [false, true])
+    func aRemovedDirectoryOfTheSameFileSystemIsMadeAgain(name: String, isLeft: Bool) throws {
+        let parent = try TemporaryDirectory("parent")
+        let path = parent.path(name)
+        let first = try Self.open(path, on: nil).markVolume()
+        let fileSystem = try #require(first.fileSystem)
+        let below = try SiteRoots(existing: [parent.path])
+        let made = SiteRoots(making: try StorageURL(directory: path))
+        for roots in [SiteRoots.anySite, made, below] {
+            let top = parent.path(String(name.prefix { $0 != "/" }))
+            try FileManager.default.removeItem(atPath: top)
+            if isLeft {
+                try FileManager.default.createDirectory(
+                    atPath: path, withIntermediateDirectories: true)
+            }
+            let site = try StorageURL(directory: path)
+            try DirectoryStorage.check(site, isOn: first)
+            #expect(try parent.files().isEmpty)
+            let again = try Self.open(path, on: first.id, fileSystem: fileSystem, roots: roots)
+            #expect(try again.markVolume() == first)
+            try Self.store("a", in: again)
+            #expect(
+                try parent.files() == ["\(name)/.dray/volume/\(first.id)", "\(name)/a"])
+        }
+    }
+
+    /// What it leads to may be on a file system that is not mounted.
+    @Test func nothingIsMadeForASymlinkThatLeadsNowhere() throws {
+        let parent = try TemporaryDirectory("parent")
+        let path = parent.path("site")
+        let first = try Self.open(path, on: nil).markVolume()
+        try FileManager.default.removeItem(atPath: path)
+        for target in ["missing", "missing/site"] {
+            unlink(path)
+            try FileManager.default.createSymbolicLink(
+                atPath: path, withDestinationPath: parent.path(target))
+            let code = Self.code {
+                _ = try Self.open(path, on: first.id, fileSystem: first.fileSystem)
+            }
+            #expect(code == "storage.otherVolume")
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: parent.path) == ["site"])
+    }
+
+    @Test func aRemovedRootIsNotMadeAgain() throws {
+        let parent = try TemporaryDirectory("parent")
+        let path = parent.path("root")
+        mkdir(path, 0o755)
+        let roots = try SiteRoots(existing: [path])
+        let first = try Self.open(path, on: nil, roots: roots).markVolume()
+        try FileManager.default.removeItem(atPath: path)
+        let code = Self.code {
+            _ = try Self.open(path, on: first.id, fileSystem: first.fileSystem, roots: roots)
+        }
+        #expect(code == "storage.otherVolume")
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test(.enabled(if: access("/dev/shm", W_OK) == 0, "a second file system"))
+    func anotherFileSystemIsRefused() throws {
+        let parent = try TemporaryDirectory("parent")
+        let elsewhere = try TemporaryDirectory("elsewhere", in: "/dev/shm")
+        let path = parent.path("site")
+        let first = try Self.open(path, on: nil).markVolume()
+        let other = try Self.open(elsewhere.path("other"), on: nil).markVolume()
+        #expect(first.fileSystem != nil && first.fileSystem != other.fileSystem)
+        // As when a mount point, or a directory below one, is on another file system than before.
+        try FileManager.default.removeItem(atPath: path)
+        for isLeft in [false, true] {
+            if isLeft { mkdir(path, 0o755) }
+            let code = Self.code {
+                _ = try Self.open(path, on: first.id, fileSystem: other.fileSystem)
+            }
+            #expect(code == "storage.otherVolume")
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
+        // A copy, mark and all.
+        mkdir(path + "/.dray", 0o700)
+        mkdir(path + "/.dray/volume", 0o700)
+        try parent.write([], to: "site/.dray/volume/\(first.id)")
+        let copy = try Self.open(path, on: first.id, fileSystem: other.fileSystem)
+        #expect(try copy.markVolume() == first)
+    }
+
+    @Test(.enabled("needs root that may mount a tmpfs") { await SmallFileSystem.isAllowed() })
+    func eachMountedFileSystemHasAnIdentityOfItsOwn() async throws {
+        let one = try await SmallFileSystem(options: "size=1m")
+        let other = try await SmallFileSystem(options: "size=1m")
+        let plain = try TemporaryDirectory("site")
+        let found = try [one.directory.path, other.directory.path, plain.path].map {
+            try Self.open($0, on: nil).markVolume().fileSystem
+        }
+        #expect(Set(found).count == 3 && !found.contains(nil))
+    }
+
+    // MARK: Sites without a recorded volume
+
+    @Test func aSiteWithoutARecordIsKnownByItsFiles() throws {
+        let directory = try TemporaryDirectory("site")
+        let site = try StorageURL(directory: directory.path)
+        let keys = ["h/a", "h/b", "../etc/passwd"]
+        func check() -> FailureCode? {
+            Self.code { try DirectoryStorage.check(site, holdsAnyOf: keys) }
+        }
+        #expect(check() == "storage.otherVolume")
+        // Another version's worker has been there.
+        directory.makePrivateDirectories()
+        try directory.write([1], to: "h/c")
+        #expect(check() == "storage.otherVolume")
+        #expect(directory.volumeMarks().isEmpty)
+        try directory.write([1], to: "h/b")
+        #expect(check() == nil)
+        try FileManager.default.removeItem(atPath: directory.path("h"))
+        _ = try Self.open(directory.path, on: nil).markVolume()
+        #expect(check() == nil)
+        try FileManager.default.removeItem(atPath: directory.path)
+        #expect(check() == "storage.otherVolume")
     }
 
     @Test func directoriesThatNothingUsesAreClosed() throws {
@@ -133,8 +258,8 @@ import Testing
     func aVolumeThatIsNotInUseCanBeUnmounted() async throws {
         let disk = try await SmallFileSystem(options: "size=1m")
         let storage = try Self.open(disk.directory.path, on: nil)
-        let volume = try storage.markVolume()
-        try storage.require(volume: volume)
+        let volume = try storage.markVolume().id
+        try storage.require(volume: SiteVolume(id: volume))
         try Self.store("a", in: storage)
         await #expect(throws: (any Error).self) { try await disk.unmount(tries: 1) }
         storage.closeIdle(now: .now + .seconds(6))

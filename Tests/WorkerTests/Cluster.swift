@@ -6,6 +6,7 @@ import JobQueue
 import Model
 import Runtime
 import Storage
+import Synchronization
 import TestSupport
 import Testing
 
@@ -20,6 +21,7 @@ final class Cluster {
     let port: Int
     /// Of all coordinators, the first one's first.
     private(set) var ports: [Int]
+    private let database: String
     private var others: [Coordinator] = []
     private var workers: [RunningWorker] = []
 
@@ -43,6 +45,7 @@ final class Cluster {
         edge = try TemporaryDirectory("edge")
         // A database, not a schema: work is told of by NOTIFY, which schemas share.
         let url = try await PostgresServer.shared().databaseURL("worker")
+        database = String(url.dropFirst("postgresql:///".count).prefix { $0 != "?" })
         // Short delays between tries; how long they are is the queue's business.
         let settings = JobQueue.Settings(
             leaseSeconds: leaseSeconds, retry: RetryPolicy(baseSeconds: 0.01, capSeconds: 0.02))
@@ -107,6 +110,21 @@ final class Cluster {
         let worker = RunningWorker(service: service, task: Task { try await service.run() })
         workers.append(worker)
         return worker
+    }
+
+    /// Sites that one of the workers cannot use.
+    var unusableSites: Int {
+        Set(workers.flatMap { $0.service.volumes.withLock { $0.unusable() } }).count
+    }
+
+    /// Leaves sites as a version that recorded no volumes left them, and starts the workers anew.
+    func forgetVolumes() async throws {
+        let count = workers.count
+        for worker in workers { try await worker.drain() }
+        workers = []
+        try await PostgresServer.shared().execute(
+            "UPDATE site SET volume_id = NULL, volume_file_system = NULL", database: database)
+        for _ in 0..<count { try startWorker() }
     }
 
     // MARK: Submitting

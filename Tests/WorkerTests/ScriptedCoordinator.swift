@@ -65,6 +65,7 @@ final class ScriptedCoordinator: Sendable {
         grant.cooling = cooling
         grant.siteSpace = space.map { [$0] }
         grant.siteVolume = volume
+        script.state.withLock { $0.volume = volume }
         script.hand(out: grant)
         return grant.jobs.map(\.id)
     }
@@ -97,6 +98,8 @@ private final class Script: Sendable {
         var reports: [JobReport] = []
         /// What a request to divide a file is answered with; nil for an error.
         var split: SplitAnswer?
+        /// The recorded one.
+        var volume: VolumeID?
         var number: Int64 = 0
         /// A request for work that waits.
         var waiter: CheckedContinuation<Void, Never>?
@@ -158,6 +161,7 @@ private final class Script: Sendable {
         case "splits":
             guard let answer = state.withLock({ $0.split }) else { break }
             return Self.json(answer)
+        case "volumes": return Self.json(SiteVolumeAnswer(volume: state.withLock { $0.volume }))
         default: break
         }
         return .text(404, "not played")

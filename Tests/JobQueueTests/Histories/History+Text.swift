@@ -47,8 +47,9 @@ extension Step: CustomStringConvertible {
         case .operate(let operation): "\(operation)"
         case .choose(let operation): "choice of catalogs to \(operation)"
         case .control(let site, let state): "set queue of site \(site) \(state)"
-        case .recordVolume(let worker, let lease, let site, let volume):
-            "record volume \(volume) of site \(site) under lease \(lease) of worker \(worker)"
+        case .recordVolume(let worker, let lease, let site, let volume, let fileSystem):
+            "record volume \(volume) on file system \(fileSystem ?? 0) of site \(site) "
+                + "under lease \(lease) of worker \(worker)"
         case .acceptVolume(let site): "accept the volume of site \(site)"
         }
     }
@@ -110,7 +111,8 @@ extension Answer: CustomStringConvertible {
         case .leases(let leases, let cancelled):
             "leases \(leases.sorted()), cancelled \(cancelled)"
         case .selected(let answer): "\(answer.assets) assets, \(answer.jobs) jobs"
-        case .volume(let volume): volume.map { "volume \($0)" } ?? "no volume"
+        case .volume(let volume, let fileSystem):
+            volume.map { "volume \($0) on file system \(fileSystem ?? 0)" } ?? "no volume"
         case .queue(let state, let leased): "\(state), \(leased) leased"
         case .swept(let count): "\(count) taken back"
         case .splitInto(let verdict, let first):

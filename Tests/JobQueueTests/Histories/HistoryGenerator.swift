@@ -184,7 +184,8 @@ struct HistoryGenerator {
         let owner = model.leases[lease]?.worker
         return .recordVolume(
             worker: chance(0.9) ? owner ?? worker() : worker(), lease: lease, site: site,
-            volume: Int.random(in: 1...9, using: &random))
+            volume: Int.random(in: 1...4, using: &random),
+            fileSystem: chance(0.8) ? Int.random(in: 1...3, using: &random) : nil)
     }
 
     // MARK: Submissions

@@ -146,19 +146,23 @@ struct HistorySession: Sendable {
         case .control(let site, let state):
             let status = try await queue.set(state, ofQueue: Self.queues[site])
             return Outcome(answer: .queue(status.state, leased: status.leased))
-        case .recordVolume(let worker, let lease, let site, let volume):
+        case .recordVolume(let worker, let lease, let site, let volume, let fileSystem):
             let id = try await queue.sites().sites.first { $0.storageURL == Self.sites[site] }?.id
             let recorded = try await queue.volume(
                 SiteVolumeRequest(
                     worker: Self.worker(worker), site: id ?? SiteID(1_000_000),
-                    lease: Self.lease(lease), volume: Self.uuid(.volume, volume))
-            ).volume
-            return Outcome(answer: .volume(recorded.map(Self.number)))
+                    lease: Self.lease(lease), volume: Self.uuid(.volume, volume),
+                    fileSystem: fileSystem.map(String.init)))
+            return Outcome(
+                answer: .volume(
+                    recorded.volume.map(Self.number),
+                    fileSystem: recorded.fileSystem.flatMap { Int($0) }))
         case .acceptVolume(let site):
             var settings = SiteSettings(site: Self.sites[site])
             settings.acceptsVolume = true
             return Outcome(
-                answer: .volume(try await queue.configure(settings).volume.map(Self.number)))
+                answer: .volume(
+                    try await queue.configure(settings).volume.map(Self.number), fileSystem: nil))
         case .report(let worker, let results):
             return Outcome(answer: .verdicts(try await report(results, by: worker, queue)))
         case .addSegments(let worker, let ticket, let segments):

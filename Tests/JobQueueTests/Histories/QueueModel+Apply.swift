@@ -37,8 +37,9 @@ extension QueueModel {
         case .choose: return .exactly(.nothing)
         case .operate(let operation): return operate(operation)
         case .control(let site, let state): return control(site, state)
-        case .recordVolume(let worker, let lease, let site, let volume):
-            return .exactly(record(volume, of: site, under: lease, by: worker))
+        case .recordVolume(let worker, let lease, let site, let volume, let fileSystem):
+            return .exactly(
+                record(volume, on: fileSystem, of: site, under: lease, by: worker))
         case .acceptVolume(let site): return .exactly(acceptVolume(of: site))
         case .fold:
             fold()

@@ -9,27 +9,29 @@ extension QueueModel {
         return .queue(state, leased: leased)
     }
 
-    /// Of several workers the first one's stands; one without a job of the site records nothing.
+    /// Of several workers the first one's stands, on the file system of the last that found it; one without a job of
+    /// the site records nothing.
     mutating func record(
-        _ volume: Int, of site: Int, under lease: Int, by worker: Int
+        _ volume: Int, on fileSystem: Int?, of site: Int, under lease: Int, by worker: Int
     ) -> Answer {
         let isHeld = jobs.contains {
             $0.value.hold?.lease == lease && self.site(of: $0.key) == site
         }
         guard isHeld, leases[lease]?.worker == worker else { return .refused("worker.leaseLost") }
         volumes[site] = volumes[site] ?? volume
-        return .volume(volumes[site])
+        if volumes[site] == volume { fileSystems[site] = fileSystem }
+        return .volume(volumes[site], fileSystem: fileSystems[site])
     }
 
     /// The site's fault is over as well, and what waits for room is tried.
     mutating func acceptVolume(of site: Int) -> Answer {
         guard queues[site] != nil else { return .refused("input.notFound") }
-        volumes[site] = nil
+        (volumes[site], fileSystems[site]) = (nil, nil)
         faultySites.remove(site)
         for work in jobs.keys where self.site(of: work) == site {
             if jobs[work]?.waitsForRoom == true { jobs[work]?.isDelayed = false }
         }
-        return .volume(nil)
+        return .volume(nil, fileSystem: nil)
     }
 
     mutating func operate(_ operation: Operation) -> Expected {

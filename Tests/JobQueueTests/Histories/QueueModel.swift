@@ -17,6 +17,8 @@ struct QueueModel: Equatable, Sendable {
     var queues: [Int: QueueState] = [:]
     /// By site; missing while none is recorded.
     var volumes: [Int: Int] = [:]
+    /// By site, the file systems that they were last found on.
+    var fileSystems: [Int: Int] = [:]
 
     struct Job: Equatable, Sendable {
         /// Tries that have begun and count.

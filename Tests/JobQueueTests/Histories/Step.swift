@@ -38,8 +38,8 @@ enum Step: Hashable, Sendable {
     case choose(Operation)
     /// A site's queue is paused, drained or resumed.
     case control(site: Int, QueueState)
-    /// A worker records the volume that a site is on, under a lease that may hold nothing of it.
-    case recordVolume(worker: Int, lease: Int, site: Int, volume: Int)
+    /// A worker records the volume that a site is on, and its file system, under a lease that may hold nothing of it.
+    case recordVolume(worker: Int, lease: Int, site: Int, volume: Int, fileSystem: Int?)
     /// Whatever volume a worker finds next is the site's.
     case acceptVolume(site: Int)
 
@@ -116,7 +116,7 @@ enum Answer: Equatable, Sendable {
     case splitInto(ReportAnswer.Verdict, Granted?)
     case selected(SelectionAnswer)
     case queue(QueueState, leased: Int)
-    case volume(Int?)
+    case volume(Int?, fileSystem: Int?)
     /// The connection broke: it may have been carried out or not.
     case unknown
 }
