@@ -122,7 +122,7 @@ final class LoadHosts: Sendable {
         case .forbidden:
             return "\(what) is link-local, multicast, unspecified or a metadata service, which no "
                 + "option allows"
-        case .blocked(let block): return "\(what) is in --deny-addresses as \(block.text)"
+        case .blocked(let block): return "\(what) \(LoadPreflight.blockedWords) \(block.text)"
         default: return "\(what) \(LoadPreflight.deniedWords)"
         }
     }

@@ -47,6 +47,8 @@ package struct LoadPreflight: Sendable {
     /// How a failure ends whose host has no address that may be asked.
     package static let deniedWords =
         "may not be connected to (--allow-addresses, --deny-addresses)"
+    /// How the failure of a host goes on whose address the denied blocks hold by itself.
+    package static let blockedWords = "is in --deny-addresses as"
     static let group = "loadtest"
 
     let scenario: LoadScenario

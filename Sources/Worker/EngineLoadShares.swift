@@ -49,10 +49,16 @@ extension EngineLoadShares {
         do throws(Failure) {
             return try await preflight.run()
         } catch {
-            guard error.message.hasSuffix(LoadPreflight.deniedWords) else { throw error }
+            let option: String
+            if error.message.hasSuffix(LoadPreflight.deniedWords) {
+                option = "--allow-addresses"
+            } else if error.message.contains(" \(LoadPreflight.blockedWords) ") {
+                option = "--deny-addresses"
+            } else {
+                throw error
+            }
             // What helps comes first: the end of a long message may be left out.
-            throw Failure(
-                error.code, "its --allow-addresses does not admit this: \(error.message)")
+            throw Failure(error.code, "its \(option) does not admit this: \(error.message)")
         }
     }
 }

@@ -339,7 +339,7 @@ extension EndToEnd {
             } throws: { error in
                 let message = (error as? Failure)?.message ?? ""
                 return message.contains(
-                    "-\(cluster.workers[0].pid): its --allow-addresses does not admit this: ")
+                    "-\(cluster.workers[0].pid): its --deny-addresses does not admit this: ")
                     && message.contains(origin.url("/object"))
             }
             var elsewhere = Self.options(workers: 1)
