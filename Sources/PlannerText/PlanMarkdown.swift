@@ -49,7 +49,7 @@ package struct PlanMarkdown {
         return parts.joined(separator: "\n")
     }
 
-    private static func escaped(_ text: String) -> String {
+    static func escaped(_ text: String) -> String {
         var result = ""
         for character in text {
             switch character {
