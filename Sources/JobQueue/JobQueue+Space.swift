@@ -75,12 +75,6 @@ extension JobQueue {
             volume: try row.optionalString("volume_id"),
             fileSystem: try row.optionalString("volume_file_system"))
         answer.resumedSeconds = try row.optionalDouble("resumed_seconds")
-        // Stored by a version that recorded no volumes.
-        if answer.volume == nil, try !row.bool("volume_accepted") {
-            let keys = try await connection.query(SQL.siteStoredKeys, number).rows
-                .map { try $0.string(0) }
-            answer.storedKeys = keys.isEmpty ? nil : keys
-        }
         return answer
     }
 

@@ -186,7 +186,6 @@ extension SQL {
     static let siteResume = text(PackageResources.site_resume_sql)
     static let siteRoom = text(PackageResources.site_room_sql)
     static let siteSet = text(PackageResources.site_set_sql)
-    static let siteStoredKeys = text(PackageResources.site_stored_keys_sql)
     static let siteUpsert = text(PackageResources.site_upsert_sql)
     static let siteVolume = text(PackageResources.site_volume_sql)
     static let siteVolumeForget = text(PackageResources.site_volume_forget_sql)

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Model
 
 /// The queue's SQL: every statement is a file under `SQL/`, embedded in the binary; the placeholders
-/// `{{…}}` are filled from Model's tables, so that guards and constraints cannot drift from them.
+/// `{{…}}` are filled from Model's tables, so that guards cannot drift from them.
 enum SQL {
     /// Fills the placeholders of an embedded statement.
     static func text(_ bytes: [UInt8]) -> String {
@@ -106,15 +106,11 @@ enum SQL {
         "firstSidecar": "\(WireLimits.segmentsPerAsset)",
         "settleFetches": fragment(PackageResources.fragment_settle_fetches_sql),
         "jobOfEach": fragment(PackageResources.fragment_job_of_each_sql),
-        "refreshesEnded": fragment(PackageResources.fragment_refreshes_ended_sql),
         "heldJobs": fragment(PackageResources.fragment_held_jobs_sql),
         "longestValidator": "\(WireLimits.validatorCharacters)",
-        "assetKinds": list(AssetKind.allCases),
-        "assetStates": list(AssetState.allCases),
         "assetUnderWay": list([AssetState.ready, .inProgress, .verifying]),
         // A switch that was granted is carried through.
         "assetStarted": list(AssetState.machine.sources(of: .cancel)),
-        "catalogStates": list(CatalogState.allCases),
         "assetUnsettled": list(AssetState.allCases.filter { !$0.isSettled }),
         "assetInterruptible":
             list(AssetState.machine.sources(of: .interrupt).filter { !$0.isSettled }),
@@ -131,13 +127,8 @@ enum SQL {
         "keyRefused": fragment(PackageResources.fragment_key_refused_sql),
         "tokenInPath": SignedPatterns.path(withTokens: true),
         "assetResolvable": list([AssetState.resolving]),
-        "refreshOutcomes": list(RefreshOutcome.allCases),
         "mostRefreshFailures": "\(RefreshSummary.mostFailures)",
         "assetColumns": fragment(PackageResources.fragment_asset_columns_sql),
-        "segmentRoles": list(SegmentRole.allCases),
-        "jobKinds": list(JobKind.allCases),
-        "loadTestStates": list(LoadTestState.allCases),
-        "loadShareStates": list(LoadShareState.allCases),
         "loadTestStartable": list(LoadTestState.machine.sources(of: .start)),
         "loadTestStoppable": list(LoadTestState.machine.sources(of: .stop)),
         "loadTestEndable": list(LoadTestState.machine.sources(of: .end)),

@@ -29,14 +29,13 @@ struct Schema: Sendable {
     private static let lock = SQL.text(PackageResources.schema_lock_sql)
     private static let state = SQL.text(PackageResources.schema_state_sql)
     private static let create = SQL.text(PackageResources.schema_create_sql)
-    private static let move = SQL.text(PackageResources.schema_move_sql)
     private static let pin = SQL.text(PackageResources.schema_pin_sql)
 
-    /// Makes the schema where there is none, moves what former versions left in public into it, and keeps others from
-    /// doing the same until the transaction ends. Changes nothing of a schema that has a version.
+    /// Makes the schema where there is none, and keeps others from doing the same until the transaction ends. Changes
+    /// nothing of a schema that has a version.
     ///
-    /// Throws `cluster.busy` where another session has that lock for so long, and `cluster.schemaOwner` for the schema
-    /// of a role that this one has no reason to trust.
+    /// Throws `cluster.busy` where another session has that lock for so long, `cluster.schemaOwner` for the schema of a
+    /// role that this one has no reason to trust, and `cluster.schemaUnreleased` for one of before the first release.
     static func prepare(
         _ connection: PostgresConnection, lockSeconds: Double
     ) async throws -> Schema {
@@ -55,9 +54,15 @@ struct Schema: Sendable {
             isOwn: try row.bool("is_own"), isTrusted: try row.bool("is_trusted"))
         try schema.requireTrust()
         try await connection.simple("SET LOCAL search_path TO \(path)")
+        guard !(try row.bool("is_unreleased")) else {
+            throw Failure(
+                "cluster.schemaUnreleased",
+                "The schema \(schema.name) is of a Dray before its first release, which no release can read."
+            )
+        }
         guard !(try row.bool("has_version")) else { return schema }
         try schema.requireOwner(version: 0)
-        try await connection.simple(try row.bool("is_in_public") ? move : create)
+        try await connection.simple(create)
         return schema
     }
 

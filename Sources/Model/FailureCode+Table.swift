@@ -275,6 +275,14 @@ extension FailureCode {
             716, "cluster.foreignCoordinator", .attempts(5),
             "If it is your coordinator, set DRAY_COORDINATOR_USER to its user; else use another port."
         ),
+        row(
+            717, "cluster.schemaUnreleased", .never,
+            "Drop that schema, or use another database; of a private cluster, remove its --state directory. Then submit catalogs again: stored files are checked and kept."
+        ),
+        row(
+            718, "cluster.schemaEdited", .never,
+            "Use the release that made the database, or one after it; a released migration never changes."
+        ),
     ]
 
     private static func row(

@@ -63,9 +63,6 @@ package struct SiteVolumeAnswer: Codable, Sendable {
     package var volume: VolumeID?
     /// The file system that it was last found on; nil where that has no identity.
     package var fileSystem: FileSystemID?
-    /// Keys of a few files that are stored at a site without a recorded volume, one of which proves that a directory
-    /// is the site's; nil where there are none, or an operator accepts any volume.
-    package var storedKeys: [String]?
     /// How long ago an operator resumed the site or accepted its volume; nil for never.
     package var resumedSeconds: Double?
 

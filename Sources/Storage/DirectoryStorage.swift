@@ -234,14 +234,6 @@ package final class DirectoryStorage: Sendable {
         try VolumeMark.check(try SiteRoots.anySite.place(of: site), volume)
     }
 
-    /// Throws `storage.otherVolume` for a site of which no volume is recorded where its directory has no mark and none
-    /// of `keys`, which are stored there by the record. Makes nothing.
-    package static func check(
-        _ site: StorageURL, within roots: SiteRoots = .anySite, holdsAnyOf keys: [String]
-    ) throws(Failure) {
-        try VolumeMark.check(try roots.place(of: site), holdsAnyOf: keys)
-    }
-
     /// Has the site be on `volume` from now on, nil for any. Throws `storage.otherVolume` where it is not, and what
     /// else keeps it from being opened.
     package func require(volume: SiteVolume?) throws(Failure) {

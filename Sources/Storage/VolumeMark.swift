@@ -54,30 +54,6 @@ enum VolumeMark {
             place, root == nil ? "it does not exist" : "it has no mark \(path(volume.id))")
     }
 
-    /// Throws `storage.otherVolume` for the directory of a site without a recorded volume that has neither a mark nor
-    /// any of some files that are stored there by the record. Makes nothing.
-    static func check(_ place: SitePlace, holdsAnyOf keys: [String]) throws(Failure) {
-        guard let root = try place.openExisting() else {
-            throw otherVolume(place, "it does not exist")
-        }
-        if try openOrMissing("\(ObjectKey.privateDirectory)/\(directory)", root, place)
-            .flatMap(mark) != nil
-        {
-            return
-        }
-        let isThere = keys.contains { key in
-            guard let key = try? ObjectKey(key),
-                let parent = try? root.openDirectory(key.directory.isEmpty ? "." : key.directory)
-            else { return false }
-            return (try? parent.status(of: key.name))?.kind == .regular
-        }
-        guard !isThere else { return }
-        let example = keys.first.map { ", such as \(withoutQuery($0))" } ?? ""
-        throw otherVolume(
-            place,
-            "none of \(keys.count) files that are stored there by the record exists\(example)")
-    }
-
     /// The ID of a mark that is there, or of a new one, which is durable then.
     static func ensure(in root: FileDescriptor, of place: SitePlace) throws(Failure) -> VolumeID {
         let marks = try openOrMakeMarks(in: root, of: place)

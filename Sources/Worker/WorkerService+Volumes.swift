@@ -129,10 +129,7 @@ extension WorkerService {
         let expected = SiteVolume(known)
         volumes.withLock { $0.record(expected, of: site, at: url) }
         let result = await blocking.run { () -> Result<SiteVolume, Failure> in
-            Result { () throws(Failure) in
-                try self.checkFiles(of: known, at: url)
-                return try self.storage(at: url).markVolume()
-            }
+            Result { () throws(Failure) in try self.storage(at: url).markVolume() }
         }
         let volume = try result.get()
         if volume != expected {
@@ -150,13 +147,6 @@ extension WorkerService {
             volumes.withLock { $0.record(SiteVolume(answer), of: site, at: url) }
         }
         volumes.withLock { $0.agree(at: url) }
-    }
-
-    /// Throws `storage.otherVolume` where a site of which no volume is recorded has none of its files. Blocks.
-    private func checkFiles(of known: SiteVolumeAnswer, at url: String) throws(Failure) {
-        guard known.volume == nil, let keys = known.storedKeys else { return }
-        try DirectoryStorage.check(
-            try StorageURL(url), within: configuration.roots, holdsAnyOf: keys)
     }
 
     /// Less than a lease.
@@ -220,7 +210,6 @@ extension WorkerService {
         return await blocking.run {
             do throws(Failure) {
                 // Where no volume is recorded, the worker that leases its jobs next records what is there.
-                if let answer { try self.checkFiles(of: answer, at: url) }
                 let storage = try self.storage(at: url)
                 // Why it cannot be written, if so, is reported by the next job.
                 if (try? storage.probe()) != nil {

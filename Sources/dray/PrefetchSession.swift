@@ -115,12 +115,8 @@ final class PrefetchSession: FollowingSession {
             let request = SiteVolumeRequest(
                 worker: UUID().uuidString.lowercased(), site: known.id)
             let recorded = try await client.volume(request)
-            let site = try StorageURL(url)
-            if let volume = SiteVolume(recorded) {
-                return try DirectoryStorage.check(site, isOn: volume)
-            }
-            guard let keys = recorded.storedKeys else { return }
-            return try DirectoryStorage.check(site, holdsAnyOf: keys)
+            guard let volume = SiteVolume(recorded) else { return }
+            return try DirectoryStorage.check(try StorageURL(url), isOn: volume)
         }
         var settings = SiteSettings(site: url)
         settings.acceptsVolume = true

@@ -153,7 +153,8 @@ import Testing
 
     @Test func aNewerSchemaIsLeftAlone() async throws {
         try await Fixture.with { fixture in
-            _ = try await fixture.execute("INSERT INTO schema_migration (version) VALUES (999)")
+            _ = try await fixture.execute(
+                "INSERT INTO schema_migration (version, checksum) VALUES (999, '')")
             let failure = try await Self.startFailure(fixture.databaseURL)
             #expect(failure?.code == "cluster.schemaNewer")
             #expect(failure?.message.contains("999") == true)

@@ -188,15 +188,4 @@ import Testing
             #expect(status.totals.segmentsDone == 4)
         }
     }
-
-    @Test func aSchemaWithoutSidecarsKnowsNothingOfThem() async throws {
-        try await F.with("sidecars_down") { fixture in
-            try await fixture.submit([with([Self.poster, Self.metadata])])
-            try await fixture.drain()
-            try await Migrations.revert(fixture.pool, to: 15)
-            #expect(try await fixture.count("segment") == 1)
-            #expect(try await fixture.count("result") == 1)
-            try await Migrations.migrate(fixture.pool)
-        }
-    }
 }

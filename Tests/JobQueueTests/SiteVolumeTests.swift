@@ -88,41 +88,13 @@ import Testing
                 worker: fixture.worker, site: try await Self.site(fixture).id)
             let answer = try await fixture.queue.volume(read)
             #expect(answer.volume == one && answer.fileSystem == "ef53:3")
-            #expect(answer.storedKeys == nil && answer.resumedSeconds == nil)
+            #expect(answer.resumedSeconds == nil)
             #expect(try await record(one, on: nil) == nil)
             var settings = SiteSettings(site: F.site)
             settings.resumes = true
             _ = try await fixture.queue.configure(settings)
             let seconds = try #require(try await fixture.queue.volume(read).resumedSeconds)
             #expect(0...60 ~= seconds)
-        }
-    }
-
-    /// A site that was stored to before volumes were recorded: a few files tell its directory.
-    @Test func aSiteWithoutARecordNamesAFewStoredFiles() async throws {
-        try await F.with("volume_keys") { fixture in
-            func keys() async throws -> [String]? {
-                try await fixture.queue.volume(
-                    SiteVolumeRequest(
-                        worker: fixture.worker, site: try await Self.site(fixture).id)
-                ).storedKeys
-            }
-            try await fixture.submit((0..<30).map { F.file("f\($0)") })
-            #expect(try await keys() == nil)
-            let grant = try await fixture.lease(20)
-            _ = try await fixture.report(grant.jobs.map { F.done($0, grant) })
-            let found = Set(try #require(try await keys()))
-            #expect(1...8 ~= found.count && found.isSubset(of: grant.jobs.map(\.key)))
-            // What is recorded, and what an operator accepts, needs none.
-            var settings = SiteSettings(site: F.site)
-            settings.acceptsVolume = true
-            _ = try await fixture.queue.configure(settings)
-            #expect(try await keys() == nil)
-            let next = try await fixture.lease(1)
-            #expect(try await Self.record(F.newID(), next, fixture) != nil)
-            #expect(try await keys() == nil)
-            try await fixture.pool.query("UPDATE site SET volume_id = NULL")
-            #expect(try await keys() != nil)
         }
     }
 

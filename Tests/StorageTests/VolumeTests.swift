@@ -213,30 +213,6 @@ import Testing
         #expect(Set(found).count == 3 && !found.contains(nil))
     }
 
-    // MARK: Sites without a recorded volume
-
-    @Test func aSiteWithoutARecordIsKnownByItsFiles() throws {
-        let directory = try TemporaryDirectory("site")
-        let site = try StorageURL(directory: directory.path)
-        let keys = ["h/a", "h/b", "../etc/passwd"]
-        func check() -> FailureCode? {
-            Self.code { try DirectoryStorage.check(site, holdsAnyOf: keys) }
-        }
-        #expect(check() == "storage.otherVolume")
-        // Another version's worker has been there.
-        directory.makePrivateDirectories()
-        try directory.write([1], to: "h/c")
-        #expect(check() == "storage.otherVolume")
-        #expect(directory.volumeMarks().isEmpty)
-        try directory.write([1], to: "h/b")
-        #expect(check() == nil)
-        try FileManager.default.removeItem(atPath: directory.path("h"))
-        _ = try Self.open(directory.path, on: nil).markVolume()
-        #expect(check() == nil)
-        try FileManager.default.removeItem(atPath: directory.path)
-        #expect(check() == "storage.otherVolume")
-    }
-
     @Test func directoriesThatNothingUsesAreClosed() throws {
         let directory = try TemporaryDirectory("site")
         let storage = try Self.open(directory.path, on: nil)

@@ -111,9 +111,9 @@ extension EndToEnd {
             let server = try await PostgresServer()
             try await server.execute(
                 """
-                CREATE TABLE schema_migration (
-                    version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
-                INSERT INTO schema_migration (version) VALUES (4711)
+                CREATE SCHEMA dray;
+                CREATE TABLE dray.schema_migration (version int PRIMARY KEY, checksum text);
+                INSERT INTO dray.schema_migration (version) VALUES (4711)
                 """)
             for words in [
                 ["coordinator", "--database", server.url, "--listen", "127.0.0.1:0"],
@@ -126,7 +126,7 @@ extension EndToEnd {
                 #expect(process.output.isEmpty)
             }
             let tables = try await server.execute(
-                "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")
+                "SELECT count(*) FROM pg_tables WHERE schemaname = 'dray'")
             #expect(tables == "1\n")
             try await server.stop()
         }

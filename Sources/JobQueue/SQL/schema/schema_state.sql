@@ -1,5 +1,5 @@
--- Whose the schema of the setting dray.schema is, an identifier, which version it has, and whether former versions of
--- Dray left their tables in public.
+-- Whose the schema of the setting dray.schema is, an identifier, whether it has a version, and whether it is of a Dray
+-- before its first release.
 -- Who owns the schema owns the functions that this session calls. So it has to be a role whose rights are this one's,
 -- or who is above it in any case: the database's owner, a superuser. Or it is the one that the setting dray.owner names,
 -- which only this role and those can give this role.
@@ -18,6 +18,9 @@ SELECT n.name,
     coalesce((SELECT pg_get_userbyid(s.nspowner)::text FROM pg_namespace s
         WHERE s.oid = to_regnamespace(n.name)), '') AS owner,
     to_regclass(n.name || '.schema_migration') IS NOT NULL AS has_version,
-    n.name = 'dray' AND coalesce((SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c
-        WHERE c.oid = to_regclass('public.schema_migration')), false) AS is_in_public
+    -- A Dray before its first release kept no checksums.
+    to_regclass(n.name || '.schema_migration') IS NOT NULL AND NOT EXISTS (
+        SELECT FROM pg_attribute
+        WHERE attrelid = to_regclass(n.name || '.schema_migration') AND attname = 'checksum'
+    ) AS is_unreleased
 FROM pinned n

@@ -1,2 +1,0 @@
-DROP TABLE job, lease, worker, assembly, result, segment, asset, directory, catalog, origin, queue,
-    site;

@@ -1,2 +1,0 @@
-ALTER TABLE catalog DROP COLUMN has_mirrors;
-DROP TABLE mirror;

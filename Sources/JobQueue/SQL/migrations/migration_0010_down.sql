@@ -1,1 +1,0 @@
-ALTER TABLE delayed_job DROP COLUMN failure_code, DROP COLUMN failure_message;

@@ -1,1 +1,0 @@
-ALTER TABLE site DROP COLUMN under_way_bytes;

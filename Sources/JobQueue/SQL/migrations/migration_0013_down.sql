@@ -1,1 +1,0 @@
-ALTER TABLE assembly DROP COLUMN digests;

@@ -1,2 +1,0 @@
-DROP TABLE document;
-ALTER TABLE catalog DROP COLUMN title_options;

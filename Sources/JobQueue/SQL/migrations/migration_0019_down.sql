@@ -1,1 +1,0 @@
-ALTER TABLE result DROP COLUMN validator;

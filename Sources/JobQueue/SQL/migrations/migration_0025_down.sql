@@ -1,2 +1,0 @@
-ALTER TABLE origin DROP COLUMN noted_at;
-ALTER TABLE origin DROP COLUMN is_listed;

@@ -1,1 +1,0 @@
-ALTER TABLE site DROP COLUMN volume_id;

@@ -1,1 +1,0 @@
-ALTER TABLE catalog DROP COLUMN key_queries;
