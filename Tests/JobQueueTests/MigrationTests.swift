@@ -1,7 +1,8 @@
-import JobQueue
 import Model
 import Postgres
 import Testing
+
+@testable import JobQueue
 
 /// The schema's versions.
 @Suite struct MigrationTests {
