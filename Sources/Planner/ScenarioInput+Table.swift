@@ -21,39 +21,40 @@ extension ScenarioInput {
     private static let audience: [Row] = [
         row(
             .monthlyActiveUsers, "audience.monthlyActiveUsers", "users", 1...1e10,
-            range(500, 1_000, 2_000), "People who use it at least once a month.",
+            range(500, 1_000, 2_000), "Users who are active at least once a month.",
             source: "rule of thumb for the first months when nobody knows; range assumed"),
         row(
             .dailyActiveShare, "audience.dailyActiveShare", "", 0.0001...1,
-            range(0.3, 0.5, 0.6), "Share of them on a day (stickiness).",
+            range(0.3, 0.5, 0.6), "Share of them who are active on a day (stickiness).",
             source: "Xu, System Design Interview (0.5); Steam 2020 (0.52); range assumed"),
         row(
             .dailyActiveUsers, "audience.dailyActiveUsers", "users", 1...1e10,
-            .none("monthlyActiveUsers × dailyActiveShare"), "People who use it on a day."),
+            .none("monthlyActiveUsers × dailyActiveShare"), "Users who are active on a day."),
         row(
             .peakShare, "audience.peakShare", "", 0.0001...1, range(0.25, 0.33, 0.4),
-            "Share of a day's users that watch at once at the peak.",
+            "Share of a day's users who watch at the same time at the peak.",
             source: "Hotstar live (about 0.25) to Steam (0.396)"),
         row(
             .peakConcurrentUsers, "audience.peakConcurrentUsers", "users", 1...1e10,
-            .none("dailyActiveUsers × peakShare"), "Most users at once."),
+            .none("dailyActiveUsers × peakShare"), "Maximum number of concurrent users."),
         row(
             .audienceGrowth, "audience.growthPerMonth", "", -0.5...1, range(0, 0.05, 0.1),
-            "Growth of the audience a month: 0.05 is 5 %."),
+            "Growth of the audience per month: 0.05 is 5 %."),
         row(
             .peakToMean, "audience.peakToMean", "", 1...100, range(2, 2.5, 3),
-            "Load at the peak over the day's mean. Given: of all of it, viewers included. Assumed: "
-                + "only of actions, and of requests that were counted on average.",
+            "Peak load divided by the day's mean load. A given value applies to all "
+                + "load, viewers included; the default only to actions, and to requests "
+                + "counted on average.",
             source: "Conviva and Hotstar: 2 to 3"),
         row(
             .rampMinutes, "audience.rampMinutes", "min", 1...1_440, range(15, 60, 180),
-            "How long the load takes from the mean to the peak."),
+            "Time for the load to rise from the mean to the peak."),
     ]
 
     private static let viewing: [Row] = [
         row(
             .minutesPerDay, "viewing.minutesPerDay", "min", 0...1_440, range(42, 99, 190),
-            "Minutes that a day's user watches.",
+            "Minutes watched by a daily user.",
             source: "Techgaged, July 2025: 11 h 34 min online video a week, 4 h 57 min of it not "
                 + "short; Prolific 2022: a little over 3 h a day"),
         row(
@@ -62,35 +63,35 @@ extension ScenarioInput {
             source: "Apple, HLS authoring specification: 6 s; range assumed"),
         row(
             .tracks, "viewing.tracks", "", 1...10, range(1, 2, 2), whole: true,
-            "Requests for each segment's time: 2 when audio is apart."),
+            "Requests per segment: 2 with separate audio."),
     ]
 
     private static let media: [Row] = [
         row(
             .kilobitsPerSecond, "media.kilobitsPerSecond", "kbit/s", 0.001...1e8,
             .none("mean of the ladder's upper half; low: of all of it; high: the top"),
-            "Bit rate that viewers get, on average; without a ladder, that of the only rendition."),
+            "Average bit rate of viewers; without a ladder, of the only rendition."),
         row(
             .width, "media.width", "pixels", 16...16_384, .none("a ladder is used"), whole: true,
-            "Width of the picture, in place of a ladder."),
+            "Picture width, instead of a ladder."),
         row(
             .height, "media.height", "pixels", 16...16_384, .none("a ladder is used"), whole: true,
-            "Height of the picture."),
+            "Picture height."),
         row(
             .framesPerSecond, "media.framesPerSecond", "", 0.1...1_000, exact(25),
-            "Frames a second of such a picture."),
+            "Frames per second of that picture."),
         row(
             .bitsPerPixel, "media.bitsPerPixel", "bit", 1...96, exact(24), whole: true,
-            "Depth of a pixel before coding."),
+            "Bits per pixel before coding."),
         row(
             .compression, "media.compression", "", 1...100_000, .none("by the codec"),
-            "Uncompressed over coded bit rate."),
+            "Uncompressed bit rate divided by coded bit rate."),
     ]
 
     private static let catalog: [Row] = [
         row(
             .titles, "catalog.titles", "", 1...1e9, range(200, 1_000, 5_000), whole: true,
-            "Titles that are wanted at the edge."),
+            "Titles to store at the edge."),
         row(
             .minutesPerTitle, "catalog.minutesPerTitle", "min", 0.01...100_000,
             range(25, 60, 110), "Length of a title."),
@@ -103,42 +104,43 @@ extension ScenarioInput {
             "Share of the catalog that is new or changed each day."),
         row(
             .catalogGrowth, "catalog.growthPerMonth", "", -0.5...1, range(0, 0.02, 0.05),
-            "Growth of the catalog a month."),
+            "Growth of the catalog per month."),
         row(
             .deadlineHours, "fill.deadlineHours", "h", 0.01...168, exact(6),
-            "Hours in which the day's change must be at the edge; over 24 count as 24."),
+            "Hours to bring the day's changes to the edge; more than 24 count as 24."),
     ]
 
     private static let edge: [Row] = [
         row(
             .sites, "edge.sites", "", 1...100_000, exact(1), whole: true,
-            "Sites that hold the catalog, each all of it."),
+            "Sites that each hold the whole catalog."),
         row(
             .hitRatio, "edge.hitRatio", "", 0...1, range(0.9, 0.95, 0.98),
-            "Share of requests that the edge has the answer to."),
+            "Share of requests that the edge answers from its storage."),
         row(
             .storageFreeShare, "edge.storageFreeShare", "", 0...0.9, range(0.1, 0.2, 0.3),
-            "Share of the edge's storage that stays free."),
+            "Share of the edge's storage to keep free."),
         row(
             .storageGigabytes, "edge.storageGigabytes", "GB", 0.001...1e12,
-            .none("what the plan asks for"), "Storage of all sites together."),
+            .none("what the plan needs"), "Storage of all sites together."),
         row(
             .edgeRequestsPerCore, "edge.requestsPerCoreSecond", "1/s", 1...1e7,
-            range(5_000, 10_000, 20_000), "Requests that a core of an edge server answers.",
+            range(5_000, 10_000, 20_000),
+            "Requests per second that one core of an edge server answers.",
             source: "docs/performance.md: 42,000/s of 64 KiB by nginx with its client on 2 cores, "
                 + "without TLS; half of a core's share taken"),
         row(
             .meanRequests, "edge.meanRequestsPerSecond", "1/s", 0...1e9,
-            .none("by users, what they watch and do"),
-            "Requests a second over the day, where they were counted."),
+            .none("from the audience and its viewing"),
+            "Measured requests per second, average of the day."),
         row(
             .peakRequests, "edge.peakRequestsPerSecond", "1/s", 0...1e9,
-            .none("by users, what they watch and do"),
-            "Requests a second at the peak, where they were counted."),
+            .none("from the audience and its viewing"),
+            "Measured requests per second at the peak."),
         row(
             .requestBytes, "edge.bytesPerRequest", "B", 0...1e12,
-            .none("by users, what they watch and do"),
-            "Bytes of an answer on average, where they were counted."),
+            .none("from the audience and its viewing"),
+            "Measured average bytes of an answer."),
     ]
 
     private static let origin: [Row] = [
@@ -147,10 +149,10 @@ extension ScenarioInput {
             "Connections that the origin allows."),
         row(
             .originRequests, "origin.requestsPerSecond", "1/s", 0.001...1e9, .none("no limit"),
-            "Requests a second that the origin allows."),
+            "Requests per second that the origin allows."),
         row(
             .originMegabits, "origin.megabitsPerSecond", "Mbit/s", 0.001...1e9, .none("no limit"),
-            "Bandwidth that the origin gives."),
+            "Bandwidth that the origin allows."),
         row(
             .originLatency, "origin.latencyMilliseconds", "ms", 0...60_000, range(20, 50, 150),
             "Time to the first byte from the origin.",
@@ -158,26 +160,26 @@ extension ScenarioInput {
                 + "assumed"),
         row(
             .connectionMegabits, "origin.megabitsPerConnection", "Mbit/s", 0.001...1e6,
-            range(20, 100, 500), "What one connection to the origin carries."),
+            range(20, 100, 500), "Bandwidth of one connection to the origin."),
     ]
 
     private static let pool: [Row] = [
         row(
             .machineCores, "machine.cores", "", 1...4_096, exact(4), whole: true,
-            "Cores of a machine.", source: "the machines that the price files price"),
+            "CPU cores of a machine.", source: "the machines that the price files price"),
         row(
             .nicMegabits, "machine.nicMegabitsPerSecond", "Mbit/s", 1...1e7, exact(1_000),
-            "Bandwidth of a machine's network interface, each way."),
+            "Bandwidth of a machine's network interface, in each direction."),
         row(
             .memoryGigabytes, "machine.memoryGigabytes", "GB", 0.25...100_000, exact(16),
             "Memory of a machine.", source: "the machines that the price files price"),
         row(
             .workerCores, "worker.cores", "", 0.1...64,
             .none("all of the machine's: one event loop a core"),
-            "Cores that a worker has."),
+            "CPU cores of a worker."),
         row(
             .connections, "worker.connections", "", 1...1_000, exact(32), whole: true,
-            "Transfers that a worker has under way.", source: "dray worker's default"),
+            "Concurrent transfers of a worker.", source: "dray worker's default"),
         row(
             .cpuPerGigabyte, "worker.cpuSecondsPerGigabyte", "s", 0.001...10_000,
             range(2, 2.17, 2.55), "CPU time to receive, hash and store a gigabyte.",
@@ -185,39 +187,39 @@ extension ScenarioInput {
                 + "other days and sizes; without TLS"),
         row(
             .cpuPerSegment, "worker.cpuMicrosecondsPerSegment", "µs", 0...1e9, range(10, 31, 80),
-            "CPU time of a segment besides its bytes.",
+            "CPU time per segment, in addition to the time for its bytes.",
             source: "docs/performance.md: prefetch less engine less PostgreSQL's third, a file; "
                 + "range assumed"),
         row(
             .connectionEfficiency, "worker.connectionEfficiency", "", 0.01...1,
-            range(0.931, 0.945, 0.976), "Part of connections / latency that is reached.",
+            range(0.931, 0.945, 0.976), "Achieved share of connections / latency.",
             source: "docs/performance.md, An origin with latency: measured"),
         row(
             .serviceSeconds, "worker.serviceSeconds", "s", 1e-6...86_400,
             .none("latency + bytes / megabitsPerConnection"),
-            "Time of one transfer, where it was measured."),
+            "Measured time of one transfer."),
         row(
             .segmentsPerSecond, "worker.segmentsPerSecond", "1/s", 1e-6...1e7,
-            .none("by connections, CPU and network, whichever binds"),
-            "Segments a second of one worker alone, where it was measured."),
+            .none("from connections, CPU and network, whichever is the bottleneck"),
+            "Measured segments per second of a single worker."),
         row(
             .measuredBytes, "worker.measuredBytes", "B", 0...1e12,
-            .none("such segments as the plan has"),
-            "Size of the segments that these two were measured with."),
+            .none("the plan's segment size"),
+            "Segment size of these two measurements."),
         row(
             .secondsPerGigabyte, "worker.secondsPerGigabyte", "s", 0...1e6,
-            .none("by connections, CPU and network, whichever binds"),
-            "Time that a gigabyte more takes a worker, where sizes were measured."),
+            .none("from connections, CPU and network, whichever is the bottleneck"),
+            "Measured time per additional gigabyte of a worker."),
         row(
             .bootSeconds, "worker.bootSeconds", "s", 0...86_400, range(10, 30, 120),
-            "From asking for a worker to its first transfer."),
+            "Time from requesting a worker to its first transfer."),
         row(
             .serviceCV2, "worker.serviceCV2", "", 0...100, range(0.5, 1, 2),
-            "Squared coefficient of variation of a fetch's time.",
+            "Squared coefficient of variation of fetch times.",
             source: "exponential where nothing was measured; range assumed"),
         row(
             .arrivalCV2, "onDemand.arrivalCV2", "", 0...100, range(1, 1, 2),
-            "Squared coefficient of variation between arrivals.",
+            "Squared coefficient of variation of the times between arrivals.",
             source: "Poisson where nothing was measured; range assumed"),
         row(
             .contention, "worker.contention", "", 0...1, range(0, 0.000_5, 0.005),
@@ -228,30 +230,30 @@ extension ScenarioInput {
             "β of the Universal Scalability Law, over workers."),
         row(
             .attempts, "worker.attemptsPerSegment", "", 1...10, range(1, 1.01, 1.05),
-            "Tries that a segment takes."),
+            "Average attempts per segment."),
         row(
             .waitSeconds, "onDemand.waitSeconds", "s", 0.001...86_400, exact(1),
-            "Longest wait of an on-demand fetch for its transfer to begin."),
+            "Maximum wait before an on-demand fetch starts."),
         row(
             .percentile, "onDemand.percentile", "", 0.5...0.999_999, exact(0.95),
-            "Share of on-demand fetches that keep to it."),
+            "Share of on-demand fetches that start within that wait."),
         row(
             .dispatchSeconds, "onDemand.dispatchSeconds", "s", 0...3_600,
             range(0.018_4, 0.019_6, 0.025_7),
-            "From a job's submission to a worker that is free, its 99th percentile.",
+            "99th percentile of the time from a job's submission to an idle worker.",
             source: "docs/queue.md: wake-up of an idle worker, p99, least and on a slow day"),
         row(
             .dispatchMedian, "onDemand.dispatchMedianSeconds", "s", 0...3_600, exact(0.007_2),
-            "The same, its median.", source: "docs/queue.md: wake-up of an idle worker, p50"),
+            "Median of the same time.", source: "docs/queue.md: wake-up of an idle worker, p50"),
         row(
             .headroom, "pool.headroom", "", 0...0.9, exact(0.3),
-            "Share of all capacity that stays unused at the peak."),
+            "Share of capacity to keep unused at the peak."),
         row(
             .spareWorkers, "pool.spareWorkers", "", 0...10_000, exact(1), whole: true,
-            "Workers that may fail at once: N+1 is 1."),
+            "Workers that may fail at the same time: 1 for N+1."),
         row(
             .hoursBetweenFailures, "pool.hoursBetweenFailures", "h", 0.1...1e7,
-            range(24, 720, 14_000), "Time from a worker's start until it fails, on average.",
+            range(24, 720, 14_000), "Mean time from a worker's start to its failure.",
             source:
                 "Barroso, Hölzle and Ranganathan, The Datacenter as a Computer (2018): over 95 % of "
                 + "machines restart less often than once a month; low: Google Cloud's preemptible "
@@ -261,26 +263,27 @@ extension ScenarioInput {
     private static let cluster: [Row] = [
         row(
             .databaseCores, "database.cores", "", 1...1_024, exact(4), whole: true,
-            "Cores of the PostgreSQL server.", source: "the machines that the price files price"),
+            "CPU cores of the PostgreSQL server.", source: "the machines that the price files price"
+        ),
         row(
             .databaseCPUPerSegment, "database.cpuMicrosecondsPerSegment", "µs", 0.1...1e6,
-            range(11.6, 13.8, 22), "PostgreSQL's CPU time for a segment, from job to result.",
+            range(11.6, 13.8, 22), "PostgreSQL's CPU time per segment, from job to result.",
             source: "docs/queue.md: 11.6 to 15.9 µs, on a slow day 1.6 times that"),
         row(
             .walPerSegment, "database.walBytesPerSegment", "B", 1...1e6, range(700, 900, 1_500),
-            "Bytes of write-ahead log for a segment."),
+            "Bytes of write-ahead log per segment."),
         row(
             .diskPerSegment, "database.diskBytesPerSegment", "B", 1...1e6, range(400, 500, 700),
-            "Bytes of tables and indexes that a segment keeps."),
+            "Bytes of tables and indexes per segment."),
         row(
             .coordinatorCPUPerSegment, "coordinator.cpuMicrosecondsPerSegment", "µs", 0.1...1e6,
-            range(3.8, 4.4, 7.8), "A coordinator's CPU time for a segment.",
+            range(3.8, 4.4, 7.8), "A coordinator's CPU time per segment.",
             source: "docs/queue.md: 3.8 to 4.9 µs, on a slow day 1.6 times that"),
         row(
             .coordinatorCores, "coordinator.cores", "", 0.1...64, exact(1),
-            "Cores that a coordinator has."),
+            "CPU cores of a coordinator."),
         row(
             .loadTestHours, "money.loadTestHours", "h", 0...1_000, exact(1),
-            "How long a test of the plan runs at the peak."),
+            "Duration of a test of the plan at peak load."),
     ]
 }

@@ -47,7 +47,7 @@ extension CommandParser {
         }
         if !command.subcommands.isEmpty {
             let example = (path + ["COMMAND", "--help"]).joined(separator: " ")
-            text += "\n`\(example)` says more about a command.\n"
+            text += "\nRun `\(example)` for more about a command.\n"
         }
         return text
     }

@@ -9,43 +9,47 @@ enum AssetsCommand {
     static let command = Command(
         "assets", summary: "List the assets of a catalog: filter, search, sort.",
         discussion: """
-            \(ClusterCall.anyPlace) In patterns * stands for any characters. The size of an asset is what \
-            is stored of it or, where nothing is, what is expected.
+            \(ClusterCall.anyPlace) In patterns, * matches any characters. The size of an asset \
+            is its stored bytes or, if nothing is stored, the expected bytes.
             """,
         operands: [
-            CommandOperand("CATALOG", help: "Its number or name, as `dray status` lists them.")
+            CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
         ],
         options: [
             CommandOption(
                 "site", .text(placeholder: "DEST"),
-                help: "The catalog's site, where several have one of that name."),
+                help: "Site of the catalog, if several sites have a catalog of that name."),
             CommandOption(
                 stateFilter, .text(placeholder: "STATE,…"),
-                help: "Any of: \(AssetState.allCases.map(\.rawValue).joined(separator: ", "))."),
+                help: "Only assets in these states: "
+                    + "\(AssetState.allCases.map(\.rawValue).joined(separator: ", "))."),
             CommandOption(
                 "kind", .text(placeholder: "KIND"),
-                help: "One of: \(AssetKind.allCases.map(\.rawValue).joined(separator: ", "))."),
+                help: "Only assets of this kind: "
+                    + "\(AssetKind.allCases.map(\.rawValue).joined(separator: ", "))."),
             CommandOption(
                 "code", .text(placeholder: "PATTERN"),
-                help: "What failed with such a code: origin.http.404, 'origin.*'."),
+                help: "Only assets that failed with this code: origin.http.404, 'origin.*'."),
             CommandOption(
-                "name", .text(placeholder: "PATTERN"), help: "The whole name: 'season1/*.m3u8'."),
+                "name", .text(placeholder: "PATTERN"),
+                help: "Only assets with this name: 'season1/*.m3u8'."),
             CommandOption(
                 "search", .text(placeholder: "TEXT"),
-                help: "A part of the name or the URL, in upper or lower case."),
+                help: "Only assets with this text in their name or URL; case is ignored."),
             CommandOption(
-                "min-size", .text(placeholder: "SIZE"), help: "At least so large: 1.5GiB, 20MB."),
-            CommandOption("max-size", .text(placeholder: "SIZE"), help: "At most so large."),
+                "min-size", .text(placeholder: "SIZE"), help: "Minimum size: 1.5GiB, 20MB."),
+            CommandOption("max-size", .text(placeholder: "SIZE"), help: "Maximum size."),
             CommandOption(
                 "sort", .text(placeholder: "BY"),
-                help: "name, the default; bytes or changed, which read the whole catalog."),
-            CommandOption("descending", .flag, help: "The last first."),
+                help: "Sort by name (the default), bytes or changed; the last two read the "
+                    + "whole catalog."),
+            CommandOption("descending", .flag, help: "Reverse the order."),
             CommandOption(
                 "limit", .integer(placeholder: "N", range: 1...100_000),
-                help: "Most assets to list, 100 by default."),
+                help: "Maximum number of assets to list. Default: 100."),
             CommandOption(
                 "after", .text(placeholder: "PLACE"),
-                help: "Continue after this row: the last line of a listing has it."),
+                help: "Continue after this row; the last line of a listing prints it."),
             CommonOptions.state, ClusterCall.json,
         ]
     ) { arguments in

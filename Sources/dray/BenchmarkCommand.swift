@@ -9,16 +9,16 @@ enum BenchmarkCommand {
         "benchmark", summary: "Measure Dray on this machine.",
         subcommands: [
             Command(
-                "queue", summary: "Measure the queue against what bare PostgreSQL can do.",
+                "queue", summary: "Measure the queue against bare PostgreSQL.",
                 discussion: """
-                    Starts a PostgreSQL server of its own in a new directory, configured as the \
-                    private cluster's, and coordinators as processes of their own; stops and removes \
-                    everything at the end. Nothing is fetched.
+                    Starts a PostgreSQL server in a new directory, configured like the private \
+                    cluster's, and coordinator processes; stops and removes everything at the \
+                    end. Nothing is fetched.
 
-                    By default N segments are submitted through the API, half for each side, and \
-                    then claimed and completed in turns: by bare SQL on the same tables (the \
-                    ceiling), and through the HTTP API. --waiting, --idle-transaction, --wake-ups, \
-                    --idle-workers and --beside measure something else instead.
+                    By default, submits N segments through the API, half for each side. Then \
+                    claims and completes them in turns: with bare SQL on the same tables (the \
+                    ceiling), and through the HTTP API. --waiting, --idle-transaction, \
+                    --wake-ups, --idle-workers and --beside measure something else instead.
                     """,
                 options: options, action: run),
             BenchmarkTransferCommand.command, BenchmarkManifestCommand.command,
@@ -27,53 +27,53 @@ enum BenchmarkCommand {
 
     private static let options = [
         integer(
-            "segments", 1_000...20_000_000, "Segments to submit and to work off.",
+            "segments", 1_000...20_000_000, "Segments to submit and complete.",
             BenchmarkOptions.defaultSegments),
         integer(
-            "clients", 1...16, "Connections, or requests under way, at a time.",
+            "clients", 1...16, "Concurrent connections or requests.",
             BenchmarkOptions.defaultClients),
         integer(
-            "batch", 1...WireLimits.jobsPerLease, "Jobs claimed, and completed, at a time.",
+            "batch", 1...WireLimits.jobsPerLease, "Jobs to claim and complete at a time.",
             BenchmarkOptions.defaultBatch),
         integer(
-            "rounds", 1...1_000, "Rounds, in which the sides take turns.",
+            "rounds", 1...1_000, "Rounds; the sides take turns.",
             BenchmarkOptions.defaultRounds),
         integer(
-            "segments-per-title", 1...100_000, "Segments of a title; 1 submits files instead.",
+            "segments-per-title", 1...100_000, "Segments per title; 1 submits files instead.",
             BenchmarkOptions.defaultSegmentsPerTitle),
         integer(
-            "origins", 1...1_000, "Hosts that the titles come from.",
+            "origins", 1...1_000, "Number of origin hosts of the titles.",
             BenchmarkOptions.defaultOrigins),
-        integer("finished", 0...20_000_000, "Segments that are done before.", 0),
+        integer("finished", 0...20_000_000, "Segments already done before the measurement.", 0),
         CommandOption(
             "waiting", .integer(placeholder: "N", range: 10_000...50_000_000),
-            help: "Measure claims among N waiting jobs against claims among "
+            help: "Compare claims among N waiting jobs with claims among "
                 + "\(HumanFormat.count(BenchmarkOptions.fewWaiting))."),
         CommandOption(
             "idle-transaction", .flag,
-            help: "Measure the API beside a transaction left open, and without one."),
+            help: "Compare the API with and without an open transaction."),
         CommandOption(
             "wake-ups", .integer(placeholder: "N", range: 20...100_000),
-            help: "Measure N times how long an idle worker waits for a job just submitted."),
+            help: "Measure N times how long an idle worker waits for a new job."),
         CommandOption(
             "idle-workers", .integer(placeholder: "N", range: 1...2_000),
-            help: "Measure the CPU time that N workers cost which poll an empty queue; with "
+            help: "Measure the CPU time of N workers that poll an empty queue; with "
                 + "--wake-ups, wake one of N."),
         CommandOption(
             "beside", .text(placeholder: "COMMAND"),
-            help: "Run a command with sh while bare SQL works the segments off; measure how long "
-                + "both take together."),
+            help: "Run a command with sh while bare SQL completes the segments; measure the "
+                + "time of both together."),
         integer(
-            "seconds", 5...600, "How long idle workers are watched.",
+            "seconds", 5...600, "Seconds to watch idle workers.",
             BenchmarkOptions.defaultSeconds),
         CommandOption(
             "generous-ceiling", .flag,
-            help: "Let bare SQL have what the API has: claims that do not wait for the disk, and "
-                + "that go on beside the last completion, on a second connection a client."),
+            help: "Give bare SQL the same advantages as the API: claims that do not wait for "
+                + "the disk, and a second connection per client to claim during a completion."),
         CommandOption(
             "directory", .text(placeholder: "DIR"),
-            help: "Where the databases are made. Default: $TMPDIR, or /var/tmp. In memory a commit "
-                + "costs nothing, and no figure means anything."),
+            help: "Directory for the databases. Default: $TMPDIR, or /var/tmp. In memory, "
+                + "commits cost nothing and the results mean nothing."),
         CommandOption("json", .flag, help: "Print JSON."),
     ]
 

@@ -5,16 +5,17 @@ import Runtime
 /// `dray benchmark manifest`: reading manifests alone.
 enum BenchmarkManifestCommand {
     static let command = Command(
-        "manifest", summary: "Measure how long large manifests take to be read.",
+        "manifest", summary: "Measure the time to read large manifests.",
         discussion: """
-            Reads an HLS media playlist of 10,000 segments and two MPDs of 20 MB each, one with a \
-            segment timeline and one with a segment list; makes no request and no file. Memory is the \
-            most that is resident at once, the document included, over the document's length.
+            Reads an HLS media playlist of 10,000 segments and two MPDs of 20 MB each, one with \
+            a segment timeline and one with a segment list. Sends no request and writes no file. \
+            Memory is the peak resident memory, including the manifest, divided by the \
+            manifest's length.
             """,
         options: [
             CommandOption(
                 "rounds", .integer(placeholder: "N", range: 1...10_000),
-                help: "How often each is read; times are medians. Default: 20."),
+                help: "Number of readings of each; times are medians. Default: 20."),
             CommandOption("json", .flag, help: "Print JSON."),
         ]
     ) { arguments in

@@ -4,11 +4,11 @@ import Runtime
 /// `dray benchmark planner`: the planner's simulation alone.
 enum BenchmarkPlannerCommand {
     static let command = Command(
-        "planner", summary: "Measure the planner's simulation, against theory.",
+        "planner", summary: "Measure the planner's simulation against theory.",
         discussion: """
-            Simulates queues whose waits are known exactly, some for which there are only \
-            approximations, and a pool of 16 workers with hours of the day, failures and a backlog; one \
-            after another, on one core.
+            Simulates queues with exactly known waits, queues with approximations only, and a \
+            pool of 16 workers with daily load, failures and a backlog; one after another, on \
+            one core.
             """,
         options: [
             CommandOption(
@@ -16,7 +16,7 @@ enum BenchmarkPlannerCommand {
                 help: "Jobs of each simulation. Default: 10,000,000."),
             CommandOption(
                 "seed", .integer(placeholder: "N", range: 0...Int.max),
-                help: "What the random numbers begin with. Default: 1."),
+                help: "Random seed. Default: 1."),
             CommandOption("json", .flag, help: "Print JSON."),
         ]
     ) { arguments in

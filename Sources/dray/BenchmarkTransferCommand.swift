@@ -8,42 +8,42 @@ import Transfer
 /// `dray benchmark transfer`: the transfer engine alone.
 enum BenchmarkTransferCommand {
     static let command = Command(
-        "transfer", summary: "Measure the transfer engine alone, without queue and coordinator.",
+        "transfer", summary: "Measure the transfer engine alone, without a queue or coordinator.",
         discussion: """
-            Fetches every object of LIST to DIR as a worker does: received, hashed, written, made \
-            durable in batches, renamed. Titles are left out. The time is from the first request to \
-            the last object under its final key.
+            Fetches every file of LIST to DIR as a worker does: receive, hash, write, sync in \
+            batches, rename. Titles are skipped. The time runs from the first request to the \
+            last file under its final key.
 
-            What lies in DIR already is fetched again. The directory is left as it is.
+            Files that already exist in DIR are fetched again. The directory is kept.
 
-            With --samples, a JSON object a line tells of the process while it works: how many \
-            transfers have ended and how many are under way, resident memory, descriptors, threads, \
-            CPU time.
+            --samples writes a JSON object per line: transfers ended and in progress, resident \
+            memory, descriptors, threads, CPU time.
             """,
-        operands: [CommandOperand("LIST", help: "As for prefetch: a list, - or one URL.")],
+        operands: [CommandOperand("LIST", help: "A list file, - for stdin, or one URL.")],
         options: [
             CommandOption(
-                "to", .text(placeholder: "DIR"), required: true, help: "Where the objects go."),
+                "to", .text(placeholder: "DIR"), required: true,
+                help: "Directory to store the files in."),
             CommandOption(
                 "connections", .integer(placeholder: "N", range: 1...1_000),
-                help: "Transfers under way, 1 to 1000. Default: "
+                help: "Concurrent transfers, 1 to 1000. Default: "
                     + "\(CommonOptions.defaultConnections)."),
             CommandOption(
                 "loops", .integer(placeholder: "N", range: 1...64),
-                help: "Event loops, a thread each. Default: one a core, 4 at most."),
+                help: "Number of event loops, one thread each. Default: one per core, at most 4."),
             CommandOption(
                 "times", .integer(placeholder: "N", range: 1...1_000_000),
-                help: "Fetch all of LIST so many times. Default: 1."),
+                help: "Number of times to fetch all of LIST. Default: 1."),
             CommandOption(
                 "seconds", .integer(placeholder: "S", range: 1...604_800),
                 help:
-                    "Fetch LIST again and again for so long; transfers under way then are cancelled."
+                    "Fetch LIST repeatedly for this time, then cancel current transfers."
             ),
             CommandOption(
-                "samples", .text(placeholder: "FILE"), help: "Write samples of the process."),
+                "samples", .text(placeholder: "FILE"), help: "File for samples of the process."),
             CommandOption(
                 "sample-milliseconds", .integer(placeholder: "N", range: 10...3_600_000),
-                help: "How often it is sampled. Default: 10000."),
+                help: "Interval of the samples. Default: 10000."),
             CommandOption("json", .flag, help: "Print JSON."),
         ], action: run)
 

@@ -6,12 +6,12 @@ import Runtime
 /// `dray catalog check`: reads a list and says what it comes to, without a cluster.
 enum CatalogCheckCommand {
     static let command = Command(
-        "check", summary: "Read a list; report what it names and what is wrong with it.",
+        "check", summary: "Validate a list, and count its assets.",
         discussion: """
-            Reads the whole list as `dray prefetch` would, without requests to origins or a cluster. Ends \
-            with 2 when the list cannot be used.
+            Reads the whole list as `dray prefetch` would, without requests to origins or a \
+            cluster. Exits with 2 if the list cannot be used.
             """,
-        operands: [CommandOperand("LIST", help: "A list, or - for stdin.")],
+        operands: [CommandOperand("LIST", help: "A list file, - for stdin, or one URL.")],
         options: [
             ListOptions.format,
             CommandOption(

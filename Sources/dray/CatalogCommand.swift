@@ -8,23 +8,23 @@ enum CatalogCommand {
         "catalog",
         summary: "Check a list; show, cancel, retry, reprioritise or reschedule catalogs.",
         discussion:
-            "\(ClusterCall.place) With --state it asks the private cluster of that directory; `status` "
+            "\(ClusterCall.place) With --state, uses the private cluster of that directory; `status` "
             + "also finds the default one.",
         subcommands: [
             CatalogCheckCommand.command,
             CatalogStatusCommand.command,
             change(
-                .cancel, "Do no more of a catalog, an asset, or what failed with a code.",
+                .cancel, "Cancel a catalog, an asset, or what failed with a code.",
                 """
-                What workers hold they stop at their next heartbeat. What is stored stays; `dray \
-                catalog retry` or submitting again goes on from there.
+                Workers stop at their next heartbeat. Stored files stay. `dray catalog retry` or \
+                a new submission continues from there.
                 """),
             change(
-                .retry, "Try again what failed or was cancelled.",
-                "What is stored already is not fetched again; tries are counted anew."),
+                .retry, "Retry what failed or was cancelled.",
+                "Stored files are not fetched again. Attempts are counted from zero."),
             change(
-                .reprioritise, "Put a catalog or an asset before or after other work.",
-                "An asset with a priority of its own keeps it when its catalog's is changed.",
+                .reprioritise, "Change the priority of a catalog or an asset.",
+                "An asset with its own priority keeps it when the catalog's changes.",
                 options: [
                     CommandOption(
                         "priority", .integer(placeholder: "N", range: 0...9), required: true,
@@ -35,16 +35,16 @@ enum CatalogCommand {
 
     static let site = CommandOption(
         "site", .text(placeholder: "DEST"),
-        help: "The catalog's site, where several have one of that name.")
+        help: "Site of the catalog, if several sites have a catalog of that name.")
 
     private static let reschedule = Command(
-        "reschedule", summary: "Set when a catalog may begin and when it should have ended.",
+        "reschedule", summary: "Set a catalog's start time and deadline.",
         discussion: """
-            \(TimeOptions.discussion) `none` takes one away. What workers hold already they finish; \
-            submitting the catalog again sets both anew.
+            \(TimeOptions.discussion) `none` removes the setting. Workers finish the jobs they \
+            hold. Submitting the catalog again replaces both settings.
             """,
         operands: [
-            CommandOperand("CATALOG", help: "Its number or name, as `dray status` lists them.")
+            CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
         ],
         options: [
             TimeOptions.notBefore, TimeOptions.deadline, site, CommonOptions.state,
@@ -74,16 +74,16 @@ enum CatalogCommand {
             operands: [
                 CommandOperand(
                     "CATALOG",
-                    help: "Its number or name, as `dray status` lists them; with --code, `all` for "
-                        + "every catalog.")
+                    help: "Number or name of the catalog, from `dray status`; with --code, "
+                        + "`all` for every catalog.")
             ],
             options: options + [
                 site,
                 CommandOption(
-                    "asset", .text(placeholder: "NAME"), help: "Only this asset of the catalog."),
+                    "asset", .text(placeholder: "NAME"), help: "Only this asset."),
                 CommandOption(
                     "code", .text(placeholder: "CODE"),
-                    help: "Only what failed with this code: origin.http.404."),
+                    help: "Only assets that failed with this code: origin.http.404."),
                 CommonOptions.state, ClusterCall.json,
             ]
         ) { arguments in

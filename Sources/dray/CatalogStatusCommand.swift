@@ -5,10 +5,10 @@ import Runtime
 /// `dray catalog status`: how far one catalog is, and what it waits for.
 enum CatalogStatusCommand {
     static let command = Command(
-        "status", summary: "Show how far a catalog is, and what it waits for.",
+        "status", summary: "Show a catalog's progress, and what it waits for.",
         discussion: ClusterCall.anyPlace,
         operands: [
-            CommandOperand("CATALOG", help: "Its number or name, as `dray status` lists them.")
+            CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
         ],
         options: [CatalogCommand.site, CommonOptions.state, ClusterCall.json]
     ) { arguments in

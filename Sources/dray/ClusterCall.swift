@@ -8,11 +8,11 @@ import Runtime
 enum ClusterCall {
     static let json = CommandOption("json", .flag, help: "Print JSON.")
     /// For the help of such commands.
-    static let place = "Asks the cluster at DRAY_COORDINATOR, by default the one of `dray up`."
+    static let place = "Uses the cluster at DRAY_COORDINATOR, by default the one of `dray up`."
     /// For the help of those that make do with a private cluster that does not run.
     static let anyPlace =
-        "Asks the cluster at DRAY_COORDINATOR, by default the one of `dray up` or, where none runs, "
-        + "the private one of `dray prefetch`, which is started for it."
+        "Uses the cluster at DRAY_COORDINATOR, by default the one of `dray up`. If none "
+        + "runs, starts the private cluster of `dray prefetch` for the answer."
     /// A person waits.
     static let retrySeconds = 2.0
 

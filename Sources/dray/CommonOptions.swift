@@ -7,20 +7,19 @@ import Storage
 enum CommonOptions {
     static let state = CommandOption(
         "state", .text(placeholder: "DIR"),
-        help: "Where the private cluster keeps its database. Default: $XDG_STATE_HOME/dray, for "
+        help: "Directory of the private cluster's database. Default: $XDG_STATE_HOME/dray, for "
             + "root /var/lib/dray.")
     static let workers = CommandOption(
         "workers", .integer(placeholder: "N", range: 1...64),
-        help: "Workers of the private cluster, 1 to 64. Default: \(defaultWorkers).")
+        help: "Number of workers of the private cluster, 1 to 64. Default: \(defaultWorkers).")
     static let connections = CommandOption(
         "connections", .integer(placeholder: "N", range: 1...1_000),
-        help: "Transfers that each worker has under way, 1 to 1000. Default: "
-            + "\(defaultConnections).")
+        help: "Concurrent transfers of each worker, 1 to 1000. Default: \(defaultConnections).")
 
     static let durability = CommandOption(
         "durability", .text(placeholder: "WHEN"),
-        help: "When files count as stored: batch, after one sync for many of them; file, after one "
-            + "each; none, at once, and a power cut may lose them. Default: batch.")
+        help: "When a file counts as stored: batch syncs many files together, file syncs each "
+            + "one, none does not sync, so a power failure may lose files. Default: batch.")
 
     static let defaultWorkers = 1
     static let defaultConnections = 32

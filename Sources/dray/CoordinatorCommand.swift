@@ -8,25 +8,26 @@ enum CoordinatorCommand {
     static let command = Command(
         "coordinator", summary: "Run a coordinator over a PostgreSQL database.",
         discussion: """
-            The database's schema is brought up to date first. A coordinator keeps no state: any \
-            number of them may serve one database. The database's URL and the cluster's token come from \
-            files or the environment, because other users can see a command line; the password may be in \
-            the URL, in PGPASSWORD or in a password file.
+            Migrates the database's schema first. A coordinator keeps no state: any number of \
+            coordinators may serve one database. The database URL and the cluster's token come \
+            from files or the environment, because other users can see a command line. The \
+            password may be in the URL, in PGPASSWORD or in a password file.
 
-            Every request carries the token of DRAY_TOKEN, or of the file that DRAY_TOKEN_FILE names; there is \
-            no coordinator without one. Make it with `openssl rand -hex 32`.
+            Every request needs the token of DRAY_TOKEN, or of the file that DRAY_TOKEN_FILE \
+            names. A coordinator does not start without one. Create it with `openssl rand -hex \
+            32`.
 
-            DRAY_LEASE_SECONDS, 5 to 3600, by default 30, is how long a worker holds jobs without a \
-            word: what a killed worker held waits that long. Shorter leases make up for lost \
-            workers sooner and bear shorter outages of coordinators and database.
+            DRAY_LEASE_SECONDS, 5 to 3600, default 30, is how long a lease lasts without a \
+            heartbeat. The jobs of a killed worker wait that long. A shorter lease replaces lost \
+            workers sooner, but tolerates shorter outages of coordinators and database.
 
-            DRAY_RETENTION_DAYS, 1 to 36500, is after how many days catalogs that ended are \
-            forgotten; by default they are kept.
+            DRAY_RETENTION_DAYS, 1 to 36500, deletes the records of catalogs that ended so many \
+            days ago. Default: keep them.
             """,
         options: [
             CommandOption(
                 "listen", .text(placeholder: "ADDR:PORT"), required: true,
-                help: "Where to listen; port 0 takes a free one.")
+                help: "Address and port to listen on; port 0 picks a free port.")
         ] + Secrets.databaseOptions
     ) { arguments in
         do {

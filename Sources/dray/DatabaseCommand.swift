@@ -7,18 +7,18 @@ import Runtime
 /// `dray database`: looks after a cluster's database.
 enum DatabaseCommand {
     static let command = Command(
-        "database", summary: "Look after a cluster's database.",
+        "database", summary: "Manage a cluster's database.",
         subcommands: [
             Command(
-                "migrate", summary: "Bring a database to the schema of this version of Dray.",
+                "migrate", summary: "Migrate a database to the schema of this version.",
                 discussion: """
-                    Coordinators do this when they start; this is for doing it before. It may run \
-                    from several places at once. A newer schema than this version's is refused.
+                    Coordinators migrate when they start; this command migrates earlier. It may \
+                    run several times at once. A schema newer than this version's is refused.
                     """,
                 options: Secrets.databaseOptions + [
                     CommandOption(
                         "grant", .text(placeholder: "ROLE"),
-                        help: "Also grant ROLE what a coordinator needs, and no more.")
+                        help: "Grant ROLE the privileges that a coordinator needs.")
                 ],
                 action: migrate)
         ])

@@ -9,30 +9,32 @@ enum DrayCommand {
     private static let root = Command(
         "dray", summary: "Dray pre-fetches catalogs to edge storage with a cluster of workers.",
         discussion: """
-            Without DRAY_COORDINATOR, `dray prefetch` runs a private cluster for itself: PostgreSQL, \
-            a coordinator and workers, started and stopped by the command.
+            Without DRAY_COORDINATOR, `dray prefetch` starts a private cluster (PostgreSQL, a \
+            coordinator and workers) and stops it at the end.
 
             Environment:
 
-              DRAY_COORDINATOR      URL of the cluster to use, several separated by commas
-              DRAY_TOKEN_FILE       a file with the cluster's token
-              DRAY_COORDINATOR_USER users who may run a coordinator on this machine, or any
-              DRAY_TOKEN            the token itself
-              DRAY_DATABASE_FILE    a file with the database's URL, for coordinators
-              DRAY_DATABASE_URL     the URL itself
-              DRAY_ORIGIN_SETTINGS  a JSON file with the settings of origins
-              DRAY_ALLOW_ADDRESSES  private addresses that transfers may connect to
-              DRAY_DENY_ADDRESSES   addresses that they may not
+              DRAY_COORDINATOR      URL of the cluster's coordinator, several separated by commas
+              DRAY_COORDINATOR_USER trusted users of a coordinator on this machine, or any
+              DRAY_TOKEN_FILE       file with the cluster's token
+              DRAY_TOKEN            the token
+              DRAY_DATABASE_FILE    file with the database URL, for coordinators
+              DRAY_DATABASE_URL     the database URL
+              DRAY_ORIGIN_SETTINGS  JSON file with the settings of origins
+              DRAY_ALLOW_ADDRESSES  private addresses to allow
+              DRAY_DENY_ADDRESSES   addresses to deny
               DRAY_LOG              debug, info, warning or error
               DRAY_LOG_FORMAT       text or json
 
             Exit codes:
 
-              0    everything is done          2    bad usage or input, or output that
-              1    some assets failed               cannot be written
-              3    no coordinator or database
+              0    everything is done
+              1    some assets failed
+              2    bad usage or input, or output that cannot be written
+              3    no coordinator or database, or a load test failed
               4    the catalog was cancelled
-              99   a load test's threshold does not hold
+              5    everything is done, but after the deadline
+              99   a threshold of a load test failed
               130  interrupted; run the command again to resume
             """,
         subcommands: [

@@ -10,35 +10,37 @@ enum FetchCommand {
     static let command = Command(
         "fetch", summary: "Fetch one URL to a file or to stdout, without a cluster.",
         discussion: """
-            The transfer is made as a worker makes it: the same bounds on time and size, the same \
-            rules for redirects and addresses. Transient failures are retried, from where the body \
-            ended. FILE appears when it is whole; until then nothing under its name is touched. \
-            When the command is interrupted or gives up, what has come is kept beside FILE, if the \
-            origin says enough of it to go on, and the same command goes on; of a file that comes in \
-            parts over several connections nothing is kept.
+            Uses the workers' transfer engine: the same limits on time and size, the same rules \
+            for redirects and addresses. Transient failures are retried from the last byte \
+            received.
 
-            Exit codes: 0 fetched, 1 the origin or the way to it failed, 2 bad usage or a FILE that \
-            cannot be written, 130 interrupted.
+            FILE appears when it is complete; until then an existing FILE is not changed. If the \
+            command fails or is interrupted, it keeps the received bytes beside FILE when the \
+            origin supports a resume, and the same command resumes. A file that is fetched in \
+            parts (--connections) does not resume.
+
+            Exit codes: 0 fetched, 1 the origin or the connection to it failed, 2 bad usage or \
+            FILE cannot be written, 130 interrupted.
             """,
-        operands: [CommandOperand("URL", help: "http or https.")],
+        operands: [CommandOperand("URL", help: "An http or https URL.")],
         options: [
             CommandOption(
                 "output", short: "o", .text(placeholder: "FILE"),
-                help: "Where to; - is stdout. Default: the last part of the URL's path, when there "
-                    + "is no such file yet."),
+                help: "File to write, - for stdout. Default: the last part of the URL's path, "
+                    + "if no such file exists."),
             CommandOption(
                 "expect-sha256", .text(placeholder: "HEX"),
-                help: "Fail, and keep no file, when the SHA-256 is another."),
+                help: "Fail, and keep no file, if the SHA-256 differs."),
             CommandOption(
                 "connections", .integer(placeholder: "N", range: 1...64),
-                help: "Fetch a file of more than 16 MiB in parts, N at a time, where the origin "
-                    + "does ranges. Default: 1."),
+                help: "Fetch a file larger than 16 MiB in N parallel ranges, if the origin "
+                    + "supports ranges. Default: 1."),
             CommandOption(
                 "retries", .integer(placeholder: "N", range: 0...100),
-                help: "Try a request again N times at most. Default: as often as docs/failures.md "
-                    + "says of its failure."),
+                help: "Maximum retries of a request. Default: by failure code, see "
+                    + "docs/failures.md."),
             CommandOption("json", .flag, help: "Print the result as JSON on stdout."),
-            CommandOption("quiet", .flag, help: "Show nothing but errors."),
+            CommandOption("quiet", .flag, help: "Show errors only."),
         ] + HeaderOptions.all + TransferOptions.all
     ) { arguments in
         do {

@@ -10,12 +10,12 @@ import Transfer
 enum HeaderOptions {
     static let header = CommandOption(
         "header", .text(placeholder: "LINE"), repeatable: true,
-        help: "'Name: value', sent in this run to the URL's origin alone, or to those of "
-            + "--header-origin; may be given more than once.")
+        help: "'Name: value' to send to the URL's origin, or to the origins of "
+            + "--header-origin, in this run only. Repeatable.")
     static let origin = CommandOption(
         "header-origin", .text(placeholder: "ORIGIN"), repeatable: true,
-        help: "https://HOST[:PORT] that --header is sent to, in place of the URL's origin; may be "
-            + "given more than once.")
+        help: "Origin, https://HOST[:PORT], to send --header to instead of the URL's origin. "
+            + "Repeatable.")
 
     static let all = [header, origin]
 

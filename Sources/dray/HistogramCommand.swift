@@ -8,12 +8,12 @@ enum HistogramCommand {
     private static let mostBytes = 64 << 20
 
     static let command = Command(
-        "histogram", summary: "Add up HdrHistogram logs and print their percentiles.",
+        "histogram", summary: "Merge HdrHistogram logs and print their percentiles.",
         discussion: """
-            Reads logs of V2 compressed histograms in microseconds, as `dray loadtest --hdr-log` and \
-            HdrHistogram's libraries write them. What stands under one tag is added without loss: \
-            `cat one.hlog two.hlog | dray histogram -` tells of two tests, or of the parts of one, \
-            together. Ends with 2 when a log cannot be read.
+            Reads logs of V2 compressed histograms in microseconds, as `dray loadtest --hdr-log` \
+            and HdrHistogram libraries write them. Histograms of one tag are merged without \
+            loss: `cat one.hlog two.hlog | dray histogram -` merges two tests. Exits with 2 if a \
+            log cannot be read.
             """,
         operands: [CommandOperand("LOG", help: "A histogram log, or - for stdin.")],
         options: [ClusterCall.json]

@@ -11,23 +11,25 @@ enum InspectCommand {
         "inspect",
         summary: "List a title's renditions, segments and estimated size, without fetching it.",
         discussion: """
-            Reads an HLS playlist or a DASH MPD and shows its renditions, their languages, segments \
-            and estimated bytes: those of byte ranges where the manifest has them, bit rate times \
-            duration where it has not. Of a URL the playlists that it names are read as well, and the \
-            segment indexes of its files. For a FILE no request is made: --base is the URL that \
-            it would have. A choice of tracks shows that part of the title.
+            Reads an HLS playlist or a DASH MPD and lists renditions, languages, segments and \
+            estimated bytes. The estimate uses byte ranges if the manifest has them, else bit \
+            rate times duration. Track options limit the list to those tracks.
 
-            With --segments every segment is listed, in the order of fetching: URL, byte range, \
-            duration, role and rendition.
+            For a URL, Dray also reads the playlists that it names and the segment indexes of \
+            its files. For a FILE, Dray sends no request; --base is the URL to resolve \
+            references against.
 
-            Exit codes: 0 read, 1 the title would not be taken, 2 bad usage or a FILE that cannot be \
-            read, 130 interrupted.
+            With --segments, lists every segment in fetch order: URL, byte range, duration, role \
+            and rendition.
+
+            Exit codes: 0 read, 1 `dray prefetch` would reject the title, 2 bad usage or FILE \
+            cannot be read, 130 interrupted.
             """,
         operands: [CommandOperand("MANIFEST", help: "A URL, a FILE, or - for stdin.")],
         options: [
             CommandOption(
                 "base", .text(placeholder: "URL"),
-                help: "The URL of a FILE, which its references resolve against."),
+                help: "URL of FILE, to resolve its references."),
             CommandOption("segments", .flag, help: "List every segment."),
             CommandOption("json", .flag, help: "Print JSON."),
         ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all

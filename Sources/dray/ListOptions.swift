@@ -7,8 +7,9 @@ import Runtime
 enum ListOptions {
     static let format = CommandOption(
         "format", .text(placeholder: "FORMAT"),
-        help: "The list's form instead of detecting it; a URL is read as a list with it alone: "
-            + ListFormat.allCases.map(\.rawValue).joined(separator: ", ") + ".")
+        help: "Format of LIST: "
+            + ListFormat.allCases.map(\.rawValue).joined(separator: ", ")
+            + ". Default: detected. A URL is read as a list only with this option.")
 
     /// Nil when it is to be detected.
     static func format(_ arguments: Arguments) throws(UsageError) -> ListFormat? {

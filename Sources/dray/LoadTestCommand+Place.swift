@@ -10,22 +10,24 @@ extension LoadTestCommand {
         CommandOption(
             "cluster", .flag,
             help:
-                "Have the workers of the cluster at DRAY_COORDINATOR, by default that of `dray up`, "
-                + "send the load, each its part."),
+                "Send the load from the workers of the cluster at DRAY_COORDINATOR, by "
+                + "default that of `dray up`."),
         CommandOption(
             "queue", .text(placeholder: "NAME"),
-            help: "With --cluster: only workers of this queue. Default: any."),
+            help: "With --cluster: use workers of this queue only. Default: any."),
         CommandOption(
             "workers", .integer(placeholder: "N", range: 1...WireLimits.loadWorkers),
-            help: "With --cluster: how many. Default: all that are ready when the wait is over."),
+            help: "With --cluster: number of workers. Default: all that are ready when --wait "
+                + "ends."),
         CommandOption(
             "at-least", .integer(placeholder: "N", range: 1...WireLimits.loadWorkers),
-            help: "With --cluster: begin with so many when the wait is over. Default: as --workers."
+            help: "With --cluster: minimum number of workers to start with when --wait ends. "
+                + "Default: as --workers."
         ),
         CommandOption(
             "wait", .text(placeholder: "TIME"),
-            help: "With --cluster: how long workers are waited for, which finish their jobs first. "
-                + "Default: 60s, or 10s without --workers."),
+            help: "With --cluster: how long to wait for workers, which finish their jobs "
+                + "first. Default: 60s, or 10s without --workers."),
     ]
 
     static func place(

@@ -11,24 +11,28 @@ import Transfer
 enum LoadTestCommand {
     static let command = Command(
         "loadtest",
-        summary: "Put viewers or requests on an origin or an edge, and measure what they get.",
+        summary: "Load-test an origin or an edge with viewers or requests.",
         discussion: """
-            TARGET is a URL or a scenario's FILE (docs/load-scenarios.md), - for stdin; options go over \
-            what the file says. A title, HLS or DASH, is played by viewers: each with a playhead, a \
-            buffer and a choice of renditions. A file, or a title with --plain, is asked for again and \
-            again.
+            TARGET is a URL or a scenario file (docs/load-scenarios.md), - for stdin; options \
+            override the file. An HLS or DASH title is played by viewers, each with a playhead, \
+            a buffer and rendition switching. A file, or a title with --plain, is requested \
+            repeatedly.
 
-            With --rate they come by a plan, whatever becomes of the ones before; with --users each \
-            waits for its answer. Latency counts from when a request was due. Only hosts that the \
-            targets name, or --allow does, are asked; nothing is sent beyond --duration, --requests and \
-            --bytes, and what is under way then has its --timeout; Ctrl-C ends it at once, with a report.
+            With --rate, requests arrive on schedule, however long earlier ones take. With \
+            --users, each user waits for its answer. Latency counts from the time a request was \
+            due.
 
-            Exit codes: 0 done, 2 bad usage or a target that cannot be asked, and then no load is sent, \
-            3 the test could not go on or lost a worker, or a file of its report could not be written, \
-            99 a threshold does not hold, 130 interrupted.
+            Dray contacts only hosts that the targets or --allow name. It starts nothing beyond \
+            --duration, --requests and --bytes; current requests may then use their --timeout. \
+            Ctrl-C stops at once and prints the report.
+
+            Exit codes: 0 done, 2 bad usage or a target that cannot be requested (no load is \
+            sent), 3 the test failed, lost a worker or could not write a report file, 99 a \
+            threshold failed, 130 interrupted.
             """,
         operands: [
-            CommandOperand("TARGET", required: false, help: "A URL, a scenario's FILE, or -.")
+            CommandOperand(
+                "TARGET", required: false, help: "A URL, a scenario file, or - for stdin.")
         ],
         options: LoadTestOptions.load + LoadTestOptions.targets + LoadTestOptions.viewers
             + LoadTestOptions.requests + LoadTestOptions.goals + places + courses + outputs
@@ -46,25 +50,26 @@ enum LoadTestCommand {
     private static let courses = [
         CommandOption(
             "threads", .integer(placeholder: "N", range: 1...256),
-            help: "Threads that send. Default: one for each core, as far as a CPU quota goes."),
+            help: "Number of sending threads. Default: one per core, within the CPU quota."),
         CommandOption(
             "search", .flag,
             help:
-                "Raise the rate or the users until a threshold breaks, and find the most that holds."
+                "Raise the rate or the users until a threshold fails, and find the "
+                + "highest load that passes."
         ),
         CommandOption(
             "step", .text(placeholder: "TIME"),
-            help: "With --search: how long each load is held. Default: 10s."),
+            help: "With --search: duration of each load. Default: 10s."),
         CommandOption(
             "most", .number(placeholder: "N", range: 1...1_000_000),
-            help: "With --search: the rate or users not to go beyond. Default: 1000000."),
+            help: "With --search: maximum rate or users. Default: 1000000."),
         CommandOption(
             "scale", .text(placeholder: "LIST"),
             help:
-                "Run it with 1,2,4,8 workers, without --cluster threads, each with the users that "
-                + "are given, and fit the Universal Scalability Law."),
+                "Run with 1,2,4,8 workers (threads without --cluster), each with "
+                + "--users, and fit the Universal Scalability Law."),
         CommandOption(
-            "yes", .flag, help: "Do not wait before a load goes to a public address."),
+            "yes", .flag, help: "Do not wait before sending load to a public address."),
     ]
     private static let outputs = [
         CommandOption("json", .flag, help: "Print the result as JSON."),
@@ -72,16 +77,16 @@ enum LoadTestCommand {
         CommandOption("csv", .text(placeholder: "FILE"), help: "Write a row for each second."),
         CommandOption(
             "hdr-log", .text(placeholder: "FILE"),
-            help: "Write the histograms, a line for each second, as an HdrHistogram log."),
+            help: "Write an HdrHistogram log with a line for each second."),
         CommandOption(
             "prometheus", .text(placeholder: "FILE"),
-            help: "Write the result in Prometheus's text format."),
+            help: "Write the result in the Prometheus text format."),
         CommandOption(
             "metrics-listen", .text(placeholder: "ADDR:PORT"),
             help:
-                "While it runs, let Prometheus scrape http://ADDR:PORT/metrics; a PORT alone is on "
-                + "loopback, 0 takes a free one."),
-        CommandOption("quiet", .flag, help: "Show nothing while it runs."),
+                "Let Prometheus scrape http://ADDR:PORT/metrics during the test; a PORT "
+                + "alone is on loopback, 0 picks a free port."),
+        CommandOption("quiet", .flag, help: "Show no progress."),
     ]
 
     // MARK: Running

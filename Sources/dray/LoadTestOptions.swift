@@ -7,108 +7,114 @@ enum LoadTestOptions {
     static let load = [
         CommandOption(
             "rate", .text(placeholder: "RATE"),
-            help: "Open: arrivals a second, however long the ones before take; 200, or in stages "
-                + "'30s:200,1m:1000': how long it takes to come to each rate."),
+            help: "Open model: arrivals per second, independent of earlier ones: 200; or "
+                + "stages, '30s:200,1m:1000', each with the time to reach its rate."),
         CommandOption(
-            "poisson", .flag, help: "Arrivals at random times, with --rate, not evenly apart."),
+            "poisson", .flag,
+            help: "With --rate: random (Poisson) arrivals instead of evenly spaced ones."),
         CommandOption(
             "users", short: "c", .text(placeholder: "N"),
-            help: "Closed: users at a time, each with its next request when the one before has "
-                + "ended; or in stages, as --rate. Default: 10."),
+            help: "Closed model: concurrent users, each sending its next request when the "
+                + "previous one ends; or stages, as for --rate. Default: 10."),
         CommandOption(
             "duration", short: "d", .text(placeholder: "TIME"),
             help:
-                "How long, 30s, 5m, 1h; of stages the first so much. Default: what the "
-                + "stages take, or until --requests or --bytes are reached, or else 10s."),
+                "Duration of the test: 30s, 5m, 1h; it cuts off stages. Default: that of "
+                + "the stages, or until --requests or --bytes is reached, else 10s."),
         CommandOption(
             "requests", short: "n", .integer(placeholder: "N", range: 1...1_000_000_000_000),
-            help: "Most requests that are sent."),
+            help: "Maximum number of requests."),
         CommandOption(
-            "bytes", .text(placeholder: "SIZE"), help: "Most bytes that are received: 10GB."),
+            "bytes", .text(placeholder: "SIZE"), help: "Maximum bytes to receive: 10GB."),
         CommandOption(
             "warm-up", .text(placeholder: "TIME"),
-            help: "How much of the start is left out of all figures. Default: 0s."),
+            help: "Time at the start to exclude from all results. Default: 0s."),
         CommandOption(
             "think", .text(placeholder: "TIME"),
-            help: "Users rest so long between two requests or titles."),
+            help: "Pause of a user between two requests or titles."),
     ]
     static let targets = [
         CommandOption(
             "target", .text(placeholder: "URL"), repeatable: true,
-            help: "Ask for this as well; for a scenario that names none, instead."),
+            help: "Additional target; the only one for a scenario without targets. Repeatable."),
         CommandOption(
             "list", .text(placeholder: "FILE"), repeatable: true,
-            help: "Ask for all that a list names, in any form that `dray prefetch` reads."),
+            help: "Request everything that a list names, in any format of `dray prefetch`. "
+                + "Repeatable."),
         CommandOption(
             "kind", .text(placeholder: "KIND"),
-            help: "What the URLs are: file, hls or dash. Default: by their names."),
+            help: "Kind of the URLs: file, hls or dash. Default: from their names."),
         CommandOption(
             "zipf", .number(placeholder: "EXPONENT", range: LoadLimits.zipfExponent),
-            help: "Targets by popularity: the k-th by 1/k to this power. Default: all alike."),
+            help: "Choose targets by popularity, the k-th with weight 1/k to this power. "
+                + "Default: all equally."),
         CommandOption(
             "allow", .text(placeholder: "HOST"), repeatable: true,
             help:
-                "A host (*.cdn.example for all of a domain) or block of addresses that manifests and "
-                + "lists may lead to, beside those of the targets."),
+                "Host (*.cdn.example for a domain) or address block that manifests and "
+                + "lists may lead to, besides the targets' hosts. Repeatable."),
         CommandOption(
             "may-fail", .flag,
-            help: "Begin although a target answers with an error or a redirect. Default: files are "
-                + "asked for once before, and must be there."),
+            help: "Start even if a target returns an error or a redirect. Default: each file "
+                + "is requested once before the test, and must exist."),
         CommandOption(
             "seed", .integer(placeholder: "N", range: 0...9_007_199_254_740_991),
-            help: "Of all that is chosen at random. Default: 1."),
+            help: "Random seed. Default: 1."),
     ]
     static let viewers = [
         CommandOption(
             "viewers", .flag,
-            help: "Each that comes is a viewer who plays a title. Default: for HLS and DASH."),
+            help: "Each arrival is a viewer who plays a title. This is the default for HLS and "
+                + "DASH."),
         CommandOption(
             "plain", .flag,
-            help: "Ask for the segments of titles as fast as they come instead, without playlists."),
+            help: "Request the segments of titles as fast as possible, without playlists."),
         CommandOption(
             "watch", .text(placeholder: "TIME"),
-            help: "How much of a title is watched. Default: all of it."),
+            help: "Time to watch of each title. Default: all of it."),
         CommandOption("loop", .flag, help: "Start the title again at its end."),
         CommandOption(
             "startup", .text(placeholder: "TIME"),
-            help: "What is in the buffer when playing starts. Default: 2s."),
+            help: "Buffer needed to start playback. Default: 2s."),
         CommandOption(
             "buffer", .text(placeholder: "TIME"),
-            help: "Most in the buffer. Default: 30s."),
+            help: "Maximum buffer. Default: 30s."),
         CommandOption(
             "bit-rate", .text(placeholder: "RATE"),
-            help: "Play the best rendition up to this bit rate, 3Mbit/s, all the time. Default: by "
-                + "throughput."),
+            help: "Always play the best rendition up to this bit rate: 3Mbit/s. Default: adapt "
+                + "to throughput."),
     ]
     static let requests = [
         CommandOption(
             "http", .text(placeholder: "VERSION"),
-            help: "1.1, 2 (without TLS: by prior knowledge) or automatic. Default: automatic."),
-        CommandOption("no-keep-alive", .flag, help: "A connection for each request."),
+            help: "HTTP version: 1.1, 2 (without TLS: prior knowledge) or automatic. Default: "
+                + "automatic."),
+        CommandOption("no-keep-alive", .flag, help: "Open a connection for each request."),
         CommandOption(
             "concurrency", .integer(placeholder: "N", range: 1...100_000),
-            help: "Most requests under way at a time; one that is due beyond them waits, which its "
-                + "latency has in it; as many as users at least. Default: 1000, or the users."),
+            help: "Maximum concurrent requests, at least the number of users. A request beyond "
+                + "it waits, and its latency includes the wait. Default: 1000, or the users."),
         CommandOption(
-            "timeout", .text(placeholder: "TIME"), help: "Of one request. Default: 60s."),
+            "timeout", .text(placeholder: "TIME"), help: "Timeout of one request. Default: 60s."),
         CommandOption(
             "header", short: "H", .text(placeholder: "LINE"), repeatable: true,
-            help: "Sent with every request: 'Name: value'."),
+            help: "'Name: value' to send with every request. Repeatable."),
         CommandOption(
             "ca-file", .text(placeholder: "FILE"),
-            help: "Certificate authorities (PEM) in place of the system's."),
+            help: "Certificate authorities (PEM) instead of the system's."),
         CommandOption(
             "check-digests", .flag,
-            help: "Hash bodies and compare them with the SHA-256 that lists and scenarios state."),
+            help: "Compare bodies with the SHA-256 of lists and scenarios."),
     ]
     static let goals = [
         CommandOption(
             "threshold", short: "t", .text(placeholder: "RULE"), repeatable: true,
             help:
-                "What must hold, else exit code 99: 'p99(first_byte) < 200ms', 'error_rate < 0.1%', "
-                + "'rebuffer_ratio < 0.5%', 'throughput > 1Gbit/s'."),
+                "Condition that must hold, else exit code 99: 'p99(first_byte) < 200ms', "
+                + "'error_rate < 0.1%', 'rebuffer_ratio < 0.5%', 'throughput > 1Gbit/s'. "
+                + "Repeatable."),
         CommandOption(
-            "abort", .flag, help: "End as soon as a threshold does not hold any more."),
+            "abort", .flag, help: "Stop as soon as a threshold fails."),
     ]
 
     // MARK: Reading

@@ -8,7 +8,7 @@ import Storage
 struct MediaCheck: Sendable {
     static let option = CommandOption(
         "check-media", .flag,
-        help: "Have ffprobe open what is completed, where DEST is on this machine.")
+        help: "Check completed media with ffprobe. DEST must be on this machine.")
 
     /// What was found of a catalog. An asset that is completed, that `isMedia` and that is in neither
     /// table plays.

@@ -5,46 +5,47 @@ import Runtime
 /// `dray origins`: shows what origins are asked for and why, and sets their limits.
 enum OriginsCommand {
     static let command = Command(
-        "origins", summary: "Show origins, their limits and what was decided about them.",
+        "origins",
+        summary: "Show origins, their limits, cooldowns and recent decisions; set limits.",
         discussion: """
-            Without a command, lists the origins: limits, what of them is in use, cooldowns, and what \
-            workers and cluster decided with the reasons. \(ClusterCall.anyPlace)
+            Without a command, lists the origins: limits, current use, cooldowns, and recent \
+            decisions with their reasons. \(ClusterCall.anyPlace)
 
-            An origin is scheme://host[:port]; of a longer URL its origin is taken. Limits are for \
+            ORIGIN is scheme://host[:port]; the rest of a longer URL is ignored. Limits apply to \
             all workers together.
             """,
         subcommands: [
             Command(
-                "list", summary: "List origins, limits and decisions.",
+                "list", summary: "List origins, limits, cooldowns and decisions.",
                 options: [CommonOptions.state, ClusterCall.json], action: list),
             Command(
-                "set", summary: "Give an origin limits of its own.",
-                discussion: "They replace the default as a whole: what is not named is unlimited.",
+                "set", summary: "Set the limits of one origin.",
+                discussion: "Replaces all default limits: a limit that is not given is unlimited.",
                 operands: [operand], options: limitOptions + [CommonOptions.state], action: set),
             Command(
-                "clear", summary: "Take an origin's own limits away; the default counts again.",
+                "clear", summary: "Remove an origin's own limits; the default applies again.",
                 operands: [operand], options: [CommonOptions.state], action: clear),
             Command(
-                "default", summary: "Set the limits of origins that have none of their own.",
+                "default", summary: "Set the limits of all origins without their own.",
                 discussion:
-                    "They replace the ones before as a whole: what is not named is unlimited.",
+                    "Replaces all previous default limits: a limit that is not given is "
+                    + "unlimited.",
                 options: limitOptions + [CommonOptions.state], action: setDefault),
         ], options: [CommonOptions.state, ClusterCall.json], action: list)
 
-    private static let operand = CommandOperand("ORIGIN", help: "https://cdn.example, for one.")
+    private static let operand = CommandOperand("ORIGIN", help: "For example https://cdn.example.")
 
     private static let limitOptions = [
         CommandOption(
             "connections", .integer(placeholder: "N", range: 1...1_000_000),
-            help: "Open connections at most."),
+            help: "Maximum number of open connections."),
         CommandOption(
             "requests", .text(placeholder: "N"),
-            help: "Requests begun in any second at most, 0.001 to 1000000; 0.5 is one in two "
-                + "seconds."),
+            help: "Maximum requests per second, 0.001 to 1000000; 0.5 is one in two seconds."),
         CommandOption(
             "bandwidth", .text(placeholder: "RATE"),
-            help: "At most so much a second: 200Mbit/s, 25MB/s, 8MiB/s."),
-        CommandOption("unlimited", .flag, help: "No limit at all."),
+            help: "Maximum bandwidth: 200Mbit/s, 25MB/s, 8MiB/s."),
+        CommandOption("unlimited", .flag, help: "Set no limits."),
     ]
 
     // MARK: Changing

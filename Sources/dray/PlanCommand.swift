@@ -6,13 +6,14 @@ import Runtime
 /// `dray plan`: from active users to workers, bandwidth, storage and money.
 enum PlanCommand {
     static let command = Command(
-        "plan", summary: "Plan workers, bandwidth, storage and money for an audience.",
+        "plan", summary: "Plan workers, bandwidth, storage and cost for an audience.",
         discussion: """
-            SCENARIO is a JSON file with what is known of the project; what is missing is assumed, \
-            and the output says so. `docs/planning.md` lists every input with its default.
+            SCENARIO is a JSON file with the inputs that you know. Dray assumes the others and \
+            marks them in the output. `docs/planning-inputs.md` lists every input with its \
+            default.
 
-            VALUE is a number, a percentage (5%), or LOW:LIKELY:HIGH where it is not exactly known. \
-            Options go before what SCENARIO says.
+            VALUE is a number, a percentage (5%), or LOW:LIKELY:HIGH for an uncertain value. \
+            Options override SCENARIO.
             """,
         subcommands: [
             PlanQueueCommand.command, PlanFitCommand.command, PlanLogCommand.command,
@@ -61,57 +62,58 @@ enum PlanCommand {
     private static let others = [
         CommandOption(
             "ladder", .text(placeholder: "RATES"),
-            help: "Bit rates of the renditions in kbit/s: 1100,3000,6000. Default: Apple's, or the "
-                + "only one that --bitrate or --width and --height give."),
+            help: "Bit rates of the renditions in kbit/s: 1100,3000,6000. Default: Apple's "
+                + "ladder, or the one rendition of --bitrate or of --width and --height."),
         CommandOption(
             "codec", .text(placeholder: "NAME"),
-            help: "Of the picture of --width and --height: raw, h264, hevc, vp9 or av1. Default: "
-                + "h264."),
+            help: "Codec for --width and --height: raw, h264, hevc, vp9 or av1. Default: h264."),
         CommandOption(
             "correction", .text(placeholder: "NAME"),
-            help: "How waits are corrected for variation: kimura or allen-cunneen. Default: kimura."
+            help: "Correction of waits for variation: kimura or allen-cunneen. Default: kimura."
         ),
         CommandOption(
             "set", .text(placeholder: "INPUT=VALUE"), repeatable: true,
-            help: "Any input by its name: worker.connections=64."),
+            help: "Set any input by its name: worker.connections=64. Repeatable."),
         CommandOption(
             "provider", .text(placeholder: "NAME"),
             help:
-                "Whose prices count: alibaba, aws, gcp, hetzner, on-premises, or one of --prices. "
-                + "Default: all, side by side."),
+                "Provider of the prices: alibaba, aws, gcp, hetzner, on-premises, or one "
+                + "of --prices. Default: all, side by side."),
         CommandOption(
             "origin-provider", .text(placeholder: "NAME"),
-            help: "Whose prices count for what the origin sends. Default: the same."),
+            help: "Provider of the prices for the origin's traffic. Default: the same."),
         CommandOption(
             "prices", .text(placeholder: "PATH"), repeatable: true,
-            help: "A price file, or a directory of them, in place of those of the same provider."),
+            help: "Price file, or a directory of them, to use instead of the built-in prices "
+                + "of the same provider. Repeatable."),
         CommandOption(
             "months", .integer(placeholder: "N", range: 0...120),
             help: "Months of growth, 0 to 120. Default: 36."),
         CommandOption(
             "draws", .integer(placeholder: "N", range: 0...100_000),
-            help: "Draws for the ranges, 0 to 100000; 0 leaves them out. Default: 1000."),
+            help: "Random draws for ranges, 0 to 100000; 0 omits ranges. Default: 1000."),
         CommandOption(
             "seed", .integer(placeholder: "N", range: 0...Int.max),
-            help: "Of the draws. Default: 1."
+            help: "Random seed of the draws. Default: 1."
         ),
     ]
 
     private static let outputs = [
         CommandOption(
             "simulate", .flag,
-            help: "Simulate the pool job by job as well, and print the plan beside it."),
+            help: "Also simulate the pool job by job, and print the plan beside it."),
         CommandOption(
             "jobs", .integer(placeholder: "N", range: 1_000...20_000_000),
-            help: "Jobs to simulate at most. Default: 2000000."),
+            help: "Maximum number of jobs to simulate. Default: 2000000."),
         CommandOption("json", .flag, help: "Print JSON."),
         CommandOption("markdown", .flag, help: "Print Markdown."),
         CommandOption(
             "html", .text(placeholder: "FILE"),
-            help: "Write a page with charts to FILE as well; it needs no network."),
+            help: "Also write a page with charts to FILE; it needs no network."),
         CommandOption(
             "emit", .text(placeholder: "KIND"),
-            help: "Print what to use as it is instead: compose, kubernetes, keda or postgresql."),
+            help: "Print configuration instead of the plan: compose, kubernetes, keda or "
+                + "postgresql."),
     ]
 
     @Sendable private static func run(_ arguments: Arguments) async -> ExitCode {

@@ -6,14 +6,15 @@ import Runtime
 /// `dray plan fit`: the Universal Scalability Law of measured throughput.
 enum PlanFitCommand {
     static let command = Command(
-        "fit", summary: "Fit how throughput grows with workers.",
+        "fit", summary: "Fit a scalability law to measured throughput.",
         discussion: """
-            DATA.csv has a line for each measurement: N workers, X throughput, in any unit. A first \
-            line of headings may name the columns. At least three different N are needed, and four \
-            for intervals; twice as many, up to where it grows no more, make a good fit.
+            DATA.csv has a line for each measurement: N workers, X throughput, in any unit. A \
+            header line may name the columns. A fit needs at least three different N, and four \
+            for intervals. Twice as many, up to where throughput stops growing, make a good fit.
 
-            Fits the Universal Scalability Law X(N) = γN / (1 + α(N−1) + βN(N−1)) by least squares \
-            with 0 ≤ α ≤ 1 and β ≥ 0. Where β is 0 there is no peak, and throughput comes near to γ/α.
+            Fits the Universal Scalability Law X(N) = γN / (1 + α(N−1) + βN(N−1)) by least \
+            squares with 0 ≤ α ≤ 1 and β ≥ 0. If β is 0 there is no peak, and throughput \
+            approaches γ/α.
             """,
         operands: [CommandOperand("DATA.csv", help: "A file, or - for standard input.")],
         options: [CommandOption("json", .flag, help: "Print JSON.")], action: run)

@@ -6,14 +6,14 @@ import Runtime
 /// `dray plan log`: the load that an access log tells of.
 enum PlanLogCommand {
     static let command = Command(
-        "log", summary: "Sum up an access log: rates, concurrency, sizes.",
+        "log", summary: "Summarize an access log: rates, concurrency, sizes.",
         discussion: """
-            LOG is of nginx or Apache in the common or combined format, or a standard log of \
-            CloudFront; gzip or not. It is read as a stream, whatever its length.
+            LOG is an nginx or Apache log in the common or combined format, or a standard \
+            CloudFront log; gzip is allowed. It is read as a stream of any length.
 
-            The request's time is read behind the agent: under a name (rt=0.123), or the last number \
-            there: with a point in seconds ($request_time), without in microseconds (%D) or seconds \
-            (%T), as most of them tell.
+            The request time is read after the user agent: a named value (rt=0.123), or the last \
+            number. A number with a decimal point is in seconds ($request_time); one without is \
+            in microseconds (%D) or seconds (%T), whichever fits most lines.
             """,
         operands: [CommandOperand("LOG", help: "A file, or - for standard input.")],
         options: [CommandOption("json", .flag, help: "Print JSON.")], action: run)

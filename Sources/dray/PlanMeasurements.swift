@@ -10,22 +10,22 @@ enum PlanMeasurements {
     static let options = [
         CommandOption(
             "calibrate", .text(placeholder: "FILE"), repeatable: true,
-            help: "Take the speed of workers and database from JSON of `dray benchmark` or `dray "
-                + "loadtest`, runs of a pool, or a CSV file of N and X."),
+            help: "Take worker and database speed from JSON of `dray benchmark` or `dray "
+                + "loadtest`, pool runs, or a CSV file of N and X. Repeatable."),
         CommandOption(
             "from-access-log", .text(placeholder: "FILE"),
-            help: "Take requests, sizes and the hit ratio from an access log of nginx, Apache or "
+            help: "Take requests, sizes and hit ratio from an access log of nginx, Apache or "
                 + "CloudFront, - for stdin."),
         CommandOption(
             "from-cluster", .text(placeholder: "URL"),
-            help: "Take the speed of workers from what a cluster has done; with DRAY_TOKEN or "
+            help: "Take worker speed from a cluster's history; needs DRAY_TOKEN or "
                 + "DRAY_TOKEN_FILE."),
         CommandOption(
             "check", .text(placeholder: "RUN"),
-            help: "Hold the plan against a run: the file that `dray prefetch --report` wrote."),
+            help: "Compare the plan with a run: the file that `dray prefetch --report` wrote."),
         CommandOption(
             "check-workers", .integer(placeholder: "N", range: 1...100_000),
-            help: "Workers of that run. Default: those it tells of, or 1."),
+            help: "Number of workers of that run. Default: from the run, or 1."),
     ]
 
     /// What measurements say goes before what stands in, and behind what is given. Answers what they

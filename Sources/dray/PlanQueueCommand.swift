@@ -5,14 +5,14 @@ import Runtime
 /// `dray plan queue`: how long jobs wait for one of several servers, or how many servers it takes.
 enum PlanQueueCommand {
     static let command = Command(
-        "queue", summary: "Calculate waits for servers, or the servers that a wait needs.",
+        "queue", summary: "Calculate queueing waits, or the servers needed for a wait.",
         discussion: """
-            Arrivals share one queue in front of C servers; the load is arrivals a second times \
-            seconds of service. The share that waits is Erlang's C; waits are those of M/M/c, \
-            corrected for how arrivals and service vary.
+            Arrivals share one queue in front of C servers. The load is arrivals per second \
+            times seconds of service. The share that waits is Erlang's C; waits are those of \
+            M/M/c, corrected for the variation of arrivals and service.
 
-            Without --servers, prints the fewest with which the share of --target-level waits no \
-            longer than --within.
+            Without --servers, prints the fewest servers with which the share --target-level \
+            waits no longer than --within.
             """,
         options: [
             CommandOption(
@@ -20,29 +20,28 @@ enum PlanQueueCommand {
                 help: "Servers that would be busy without waits, in erlangs."),
             CommandOption(
                 "servers", .integer(placeholder: "C", range: 1...maximumServers),
-                help: "Servers, or slots of all workers together."),
+                help: "Number of servers, or of slots of all workers together."),
             CommandOption(
                 "service-time", .number(placeholder: "S", range: 1e-6...1e6),
-                help: "The mean time that a job takes a server, in seconds. Default: 1."),
+                help: "Mean service time of a job, in seconds. Default: 1."),
             CommandOption(
                 "arrival-cv2", .number(placeholder: "X", range: 0...1e4),
-                help: "Variance over squared mean of the times between arrivals: 0 is clockwork, 1 "
-                    + "Poisson. Default: 1."),
+                help: "Squared coefficient of variation of the times between arrivals: 0 is "
+                    + "constant, 1 Poisson. Default: 1."),
             CommandOption(
                 "service-cv2", .number(placeholder: "X", range: 0...1e4),
-                help: "The same of service times: 0 is all alike, 1 exponential. Default: 1."),
+                help: "The same for service times: 0 is constant, 1 exponential. Default: 1."),
             CommandOption(
                 "correction", .text(placeholder: "NAME"),
-                help: "How variation counts: kimura, which is nearer where servers are many, or "
+                help: "Correction for variation: kimura, more accurate with many servers, or "
                     + "allen-cunneen. They differ with several servers and a CV² other than 1. "
                     + "Default: kimura."),
             CommandOption(
                 "within", .number(placeholder: "T", range: 0...1e9),
-                help: "The wait that the service level is about, in seconds. Default: 0, not to "
-                    + "wait at all."),
+                help: "Wait of the service level, in seconds. Default: 0, no wait."),
             CommandOption(
                 "target-level", .number(placeholder: "P", range: 1e-6...0.999_999_999),
-                help: "The share of jobs that is to wait no longer than --within."),
+                help: "Share of jobs that must wait no longer than --within."),
             CommandOption("json", .flag, help: "Print JSON."),
         ], action: run)
 

@@ -9,36 +9,42 @@ import Transfer
 enum PrefetchCommand {
     static let command = Command(
         "prefetch",
-        summary: "Fetch every asset of a list to edge storage, and follow it to the end.",
+        summary:
+            "Fetch a list of files and titles to edge storage, and show progress until the end.",
         discussion: """
-            LIST is a file of any form that --format names, gzip or not, - for stdin, or one URL. With \
-            --format the URL is that of a list, which is read; an index of sitemaps is followed. \
-            DEST is a directory; with DRAY_COORDINATOR set, a directory or file:// URL as the \
-            cluster's workers see it. Files lie under DEST as the origin serves them: HOST/PATH.
+            LIST is a file in any format of --format (gzip allowed), - for stdin, or one URL. \
+            Without --format, a URL is one asset; with it, the URL of a list. Sitemap indexes \
+            are followed.
 
-            Running it again fetches what is missing or was changed, and nothing else.
+            DEST is a directory; with DRAY_COORDINATOR set, a directory or file:// URL as the \
+            cluster's workers see it. Files are stored under DEST as HOST/PATH.
+
+            Run the command again to verify the files and fetch only what is missing or damaged.
 
             \(TimeOptions.discussion)
             """,
-        operands: [CommandOperand("LIST", help: "A list, - or one URL.")],
+        operands: [CommandOperand("LIST", help: "A list file, - for stdin, or one URL.")],
         options: [
             CommandOption(
-                "to", .text(placeholder: "DEST"), required: true, help: "Where the files go."),
+                "to", .text(placeholder: "DEST"), required: true,
+                help: "Directory or file:// URL to store the files in."),
             CommandOption(
                 "name", .text(placeholder: "NAME"),
-                help: "The catalog's name. Default: the JSON catalog's own, else LIST's."),
+                help: "Name of the catalog. Default: from the JSON list, else from LIST's file "
+                    + "name or URL."),
             ListOptions.format, TimeOptions.notBefore, TimeOptions.deadline,
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
             CommonOptions.durability,
             CommandOption(
                 "report", .text(placeholder: "FILE"),
-                help: "Write a JSON report: every asset, file, length and SHA-256."),
+                help: "Write a JSON report with each asset, file, length and SHA-256."),
             CommandOption(
                 "accept-volume", .flag,
                 help:
-                    "Use the file system that DEST is on now, though it was on another one before."),
+                    "Accept the file system that DEST is on now, even if it was on "
+                    + "another one before."),
             MediaCheck.option,
-            CommandOption("quiet", .flag, help: "Show nothing but errors."),
+            CommandOption("quiet", .flag, help: "Show errors only."),
         ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all
     ) { arguments in
         do {

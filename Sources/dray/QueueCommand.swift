@@ -7,21 +7,23 @@ enum QueueCommand {
     static let command = Command(
         "queue", summary: "Show, pause, resume or drain the queues of a cluster.",
         discussion: """
-            Without a command, lists the queues. \(ClusterCall.anyPlace) The other commands ask a cluster that runs, or the private one of --state.
+            Without a command, lists the queues. \(ClusterCall.anyPlace) The other commands need \
+            a running cluster, or the private one of --state.
             """,
         subcommands: [
             Command(
-                "list", summary: "List the queues and what waits in them.",
+                "list", summary: "List the queues and their waiting jobs.",
                 options: [CommonOptions.state, ClusterCall.json], action: list),
             change(
-                "pause", .pause, "Hand out no more work of a queue.",
-                "What workers hold is finished; everything else waits until `dray queue resume`."),
+                "pause", .pause, "Stop handing out the jobs of a queue.",
+                "Workers finish the jobs they hold. All others wait until `dray queue "
+                    + "resume`."),
             change(
-                "resume", .resume, "Hand out the work of a queue again.",
-                "Ends a pause, or a drain."),
+                "resume", .resume, "End a pause or a drain of a queue.",
+                "The queue hands out jobs and accepts submissions again."),
             change(
-                "drain", .drain, "Finish what a queue has and take in nothing new.",
-                "Submitting to its site is refused until `dray queue resume`."),
+                "drain", .drain, "Finish the jobs of a queue and accept no new submissions.",
+                "Submissions to its site are refused until `dray queue resume`."),
         ], options: [CommonOptions.state, ClusterCall.json], action: list)
 
     private static func change(
@@ -29,7 +31,7 @@ enum QueueCommand {
     ) -> Command {
         Command(
             name, summary: summary, discussion: discussion,
-            operands: [CommandOperand("NAME", help: "The queue, as `dray queue` lists it.")],
+            operands: [CommandOperand("NAME", help: "Name of the queue, from `dray queue`.")],
             options: [CommonOptions.state, ClusterCall.json]
         ) { arguments in
             await ClusterCall.run(arguments, isCheck: true) { client in

@@ -7,31 +7,31 @@ import Runtime
 enum RefreshCommand {
     static let command = Command(
         "refresh",
-        summary: "Ask origins what has changed of a catalog, and fetch that.",
+        summary: "Check a catalog's origins for changes, and fetch what has changed.",
         discussion: """
-            Every completed asset is asked for with conditional requests: what its origin calls \
-            unchanged costs no body. What has changed is laid beside the old files, and takes their \
-            place when all of the asset is there; where that fails, the old files stay. Titles have \
-            their manifests read anew. Files that a manifest no longer names stay where they are.
+            Sends a conditional request for each file of each completed asset. An unchanged file \
+            costs no body. New files are stored beside the old ones and published together when \
+            the asset is whole; if that fails, the old files stay. The manifests of titles are \
+            read again. Files that a manifest no longer lists are kept.
 
-            CATALOG is one that `dray prefetch` has fetched before: in its private cluster, or with \
-            DRAY_COORDINATOR set in that one. What failed or is missing is not asked for: run `dray \
-            prefetch` again for that.
+            CATALOG must have been fetched by `dray prefetch`, in its private cluster or in the \
+            cluster at DRAY_COORDINATOR. Failed and missing files are skipped: run `dray \
+            prefetch` again for those.
             """,
         operands: [
-            CommandOperand("CATALOG", help: "Its number or name, as `dray status` lists them.")
+            CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
         ],
         options: [
             CommandOption(
                 "site", .text(placeholder: "DEST"),
-                help: "The catalog's site, where several have one of that name."),
+                help: "Site of the catalog, if several sites have a catalog of that name."),
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
             CommonOptions.durability,
             CommandOption(
                 "report", .text(placeholder: "FILE"),
-                help: "Write a JSON report: every asset, file, length and SHA-256."),
+                help: "Write a JSON report with each asset, file, length and SHA-256."),
             MediaCheck.option, ClusterCall.json,
-            CommandOption("quiet", .flag, help: "Show nothing but errors."),
+            CommandOption("quiet", .flag, help: "Show errors only."),
         ] + HeaderOptions.all + TransferOptions.all
     ) { arguments in
         do {

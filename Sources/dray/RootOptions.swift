@@ -7,8 +7,8 @@ import Storage
 enum RootOptions {
     static let root = CommandOption(
         "root", .text(placeholder: "DIR"), repeatable: true,
-        help: "Write only to sites in DIR or below it; may be given more than once. Default: "
-            + "$\(variable), with : between several.")
+        help: "Directory that workers may write to, including its subdirectories. Repeatable. "
+            + "Default: $\(variable), separated by colons.")
 
     private static let variable = "DRAY_ROOTS"
 

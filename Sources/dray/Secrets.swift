@@ -51,13 +51,13 @@ enum Secrets {
     static let databaseOptions = [
         CommandOption(
             "database-file", .text(placeholder: "FILE"),
-            help: "A file with the database's URL. Default: $DRAY_DATABASE_FILE, or the URL in "
+            help: "File with the database URL. Default: $DRAY_DATABASE_FILE, or the URL in "
                 + "$DRAY_DATABASE_URL."),
         CommandOption(
             "database", .text(placeholder: "URL"),
             help:
-                "The URL itself, postgresql://USER@HOST/NAME or anything else that libpq takes; other "
-                + "users can see it, so leave a password out."),
+                "Database URL: postgresql://USER@HOST/NAME or any libpq connection "
+                + "string. Other users can see it, so leave out the password."),
     ]
 
     /// The database's URL: of the command line, or else of the environment.

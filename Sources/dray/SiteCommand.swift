@@ -6,59 +6,63 @@ import Runtime
 enum SiteCommand {
     static let command = Command(
         "site",
-        summary: "Show the sites of a cluster; set when, how fast and how far they are fed.",
+        summary: "Show the sites of a cluster; set schedules, bandwidth and space limits.",
         discussion: "Without a command, lists the sites. \(ClusterCall.anyPlace)",
         subcommands: [
             Command(
-                "list", summary: "List the sites, their schedules and what is in force now.",
+                "list", summary: "List the sites, their schedules and the limits in force.",
                 options: [CommonOptions.state, ClusterCall.json], action: list),
             Command(
-                "set", summary: "Set a site's schedule, the most it may be fed with, and its room.",
+                "set", summary: "Set a site's schedule, bandwidth and space limits.",
                 discussion: """
-                    A schedule has windows of the week or the calendar, the first that holds decides, \
-                    and what holds otherwise:
+                    A schedule is a list of windows of the week or the calendar. The first \
+                    window that matches decides; else applies at all other times:
 
                       22:00-06:00 unlimited, else 200Mbit/s
                       Mon-Fri 08:00-18:00 50Mbit/s, Sat,Sun off, else unlimited in Europe/Berlin
                       Fri 20:00-Mon 06:00 1Gbit/s, *-12-24..*-12-26 off, else 100Mbit/s
 
-                    The bandwidth is shared by all workers that write to the site. The time zone is \
-                    UTC if none is named.
+                    All workers that write to the site share the bandwidth. The default time \
+                    zone is UTC.
 
-                    Sizes are written 500GB, 1.5TiB or in bytes. A site that is full, over its \
-                    quota or cannot be written is paused, and goes on by itself.
+                    SIZE is 500GB, 1.5TiB or a number of bytes. A site that is full, over its \
+                    quota or not writable is paused, and resumes by itself.
 
-                    A site is on one volume, which a mark in its directory identifies. Workers that find another \
-                    one there, or none, write nothing (storage.otherVolume) until --accept-volume.
+                    A site belongs to one volume, which a mark in its directory identifies. \
+                    Workers that find another volume, or none, write nothing \
+                    (storage.otherVolume) until --accept-volume.
                     """,
                 operands: [
-                    CommandOperand("NAME", help: "The site's queue, or its storage URL.")
+                    CommandOperand("NAME", help: "Name of the site's queue, or its storage URL.")
                 ],
                 options: [
                     CommandOption(
                         "schedule", .text(placeholder: "TEXT"),
-                        help: "When and how fast; `unlimited` for no schedule."),
+                        help: "When Dray may write to the site, and how fast; `unlimited` for "
+                            + "no schedule."),
                     CommandOption(
                         "maximum", .text(placeholder: "RATE"),
                         help:
-                            "The most, whatever the schedule says: 200Mbit/s; `unlimited` for none."
+                            "Maximum bandwidth, whatever the schedule allows: 200Mbit/s; "
+                            + "`unlimited` for none."
                     ),
                     CommandOption(
                         "floor", .text(placeholder: "SIZE"),
-                        help: "What stays free of its file system; `none` for nothing."),
+                        help: "Space to keep free on the file system; `none` for no floor."),
                     CommandOption(
                         "quota", .text(placeholder: "SIZE"),
-                        help: "The most its catalogs may hold together; `none` for no quota."),
+                        help: "Maximum size of the site's catalogs together; `none` for no quota."),
                     CommandOption(
                         "accept-volume", .flag,
-                        help: "Use the file system that its directory is on now from now on."),
+                        help: "Accept the file system that the site's directory is on now."),
                     CommonOptions.state, ClusterCall.json,
                 ], action: set),
             Command(
-                "resume", summary: "Let a site that could not be written go on at once.",
-                discussion: "It would do so by itself, a minute after it was mended at the latest.",
+                "resume", summary: "Retry a paused site now.",
+                discussion: "Without this command, Dray retries within a minute after the storage "
+                    + "works again.",
                 operands: [
-                    CommandOperand("NAME", help: "The site's queue, or its storage URL.")
+                    CommandOperand("NAME", help: "Name of the site's queue, or its storage URL.")
                 ], options: [CommonOptions.state, ClusterCall.json], action: resume),
         ], options: [CommonOptions.state, ClusterCall.json], action: list)
 

@@ -7,8 +7,8 @@ enum StatusCommand {
     static let command = Command(
         "status", summary: "Show the catalogs, queues and workers of a cluster.",
         discussion: """
-            \(ClusterCall.place) Ends with 3 when that does not answer. With --state it asks the private \
-            cluster of `dray prefetch`, which is started for it.
+            \(ClusterCall.place) Exits with 3 if it does not answer. With --state, starts the \
+            private cluster of `dray prefetch` for the answer.
             """,
         options: [CommonOptions.state, ClusterCall.json]
     ) { arguments in

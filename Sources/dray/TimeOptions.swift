@@ -3,14 +3,16 @@ import Runtime
 /// Options that say when a catalog may begin and when it should have ended.
 enum TimeOptions {
     static let discussion = """
-        TIME is a date and a time with their zone, 2026-11-22T18:00+01:00 or 2026-11-22T17:00Z, or a \
-        length of time from now: 90m, 6h, 2d.
+        TIME is a date and time with a time zone, 2026-11-22T18:00+01:00 or 2026-11-22T17:00Z, \
+        or a duration from now: 90m, 6h, 2d.
         """
     static let notBefore = CommandOption(
-        "not-before", .text(placeholder: "TIME"), help: "Hand out none of its work earlier.")
+        "not-before", .text(placeholder: "TIME"), help: "Do not start the catalog before this time."
+    )
     static let deadline = CommandOption(
         "deadline", .text(placeholder: "TIME"),
-        help: "When it should have ended: its priority rises up to 9 as this nears.")
+        help: "When the catalog should be complete. Its priority rises up to 9 as the deadline "
+            + "approaches.")
 
     /// `--name TIME` in seconds since 1970; `none` when that is given and allowed, nil when nothing is.
     static func time(

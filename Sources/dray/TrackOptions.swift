@@ -7,36 +7,39 @@ enum TrackOptions {
     static let all = [
         CommandOption(
             "max-height", .integer(placeholder: "LINES", range: 1...100_000),
-            help: "Of titles no rendition that is higher."),
+            help: "Titles: skip renditions with a greater height."),
         CommandOption(
             "max-bitrate", .text(placeholder: "RATE"),
-            help: "Of titles no rendition above this peak: 4500k, 4.5M."),
+            help: "Titles: skip renditions with a higher peak bit rate: 4500k, 4.5M."),
         CommandOption(
             "prefer-bitrate", .text(placeholder: "RATE"),
-            help: "Of titles one rendition, the nearest to this."),
+            help: "Titles: fetch one rendition, the nearest to this bit rate."),
         CommandOption(
             "codecs", .text(placeholder: "LIST"),
-            help: "Of titles these only: h264, hevc, av1, aac, or as manifests name them, avc1.64."),
+            help: "Titles: fetch these codecs only: h264, hevc, av1, aac, or as manifests name "
+                + "them, avc1.64."),
         CommandOption(
             "audio", .text(placeholder: "LANGUAGES"),
-            help: "Of titles the sound in these languages: en,de; none."),
+            help: "Titles: fetch audio in these languages only: en,de; or none."),
         CommandOption(
             "subtitles", .text(placeholder: "LANGUAGES"),
-            help: "Of titles the subtitles in these languages: en,de; none."),
+            help: "Titles: fetch subtitles in these languages only: en,de; or none."),
         CommandOption(
-            "tracks", .text(placeholder: "all"), help: "All tracks of titles, which is the default."
+            "tracks", .text(placeholder: "all"),
+            help: "Titles: fetch all tracks. This is the default."
         ),
         CommandOption(
-            "no-keys", .flag, help: "Leave keys with the origin; manifests name them there."),
+            "no-keys", .flag,
+            help: "Do not store decryption keys; manifests keep the origin's key URLs."),
         CommandOption(
             "live", .text(placeholder: "snapshot"),
             help:
-                "Take a live title for what it lists when its manifest is read. Without it such a "
-                + "title fails."),
+                "Fetch what a live title lists when its manifest is read. Default: a "
+                + "live title fails."),
         CommandOption(
             "strict", .flag,
             help:
-                "Refuse manifests that break rules which players read past. Without it they warn."),
+                "Reject manifests that break rules which players tolerate. Default: warn."),
     ]
 
     /// What is wanted of titles; nil for all of it.

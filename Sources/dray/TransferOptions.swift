@@ -9,15 +9,15 @@ import Transfer
 enum TransferOptions {
     static let originSettings = CommandOption(
         "origin-settings", .text(placeholder: "FILE"),
-        help: "JSON with headers, credentials, proxies and bounds of origins. Default: "
-            + "$\(settingsVariable).")
+        help: "JSON file with headers, credentials, proxies and limits for each origin. "
+            + "Default: $\(settingsVariable).")
     static let allowAddresses = CommandOption(
         "allow-addresses", .text(placeholder: "BLOCKS"), repeatable: true,
-        help: "Addresses to connect to although they are private: 10.0.0.0/8, several separated by "
-            + "commas. Default: $\(allowVariable).")
+        help: "Private addresses to allow: 10.0.0.0/8, several separated by commas. Default: "
+            + "$\(allowVariable).")
     static let denyAddresses = CommandOption(
         "deny-addresses", .text(placeholder: "BLOCKS"), repeatable: true,
-        help: "Addresses not to connect to. Default: $\(denyVariable).")
+        help: "Addresses to deny. Default: $\(denyVariable).")
 
     static let all = [originSettings, allowAddresses, denyAddresses]
 

@@ -8,23 +8,24 @@ enum UpCommand {
     static let command = Command(
         "up", summary: "Run a private cluster: PostgreSQL, a coordinator and workers.",
         discussion: """
-            Ctrl-C, SIGTERM or SIGHUP drains the workers and stops everything in order; a second one \
-            stops at once. What was submitted goes on when the cluster is started again.
+            Ctrl-C, SIGTERM or SIGHUP drains the workers and stops everything in order; a second \
+            signal stops at once. Catalogs resume when the cluster is started again.
 
-            Requests carry the token of the file `token` in the state directory, which the first start makes and \
-            only this user can read; commands of this user find it there. DRAY_TOKEN or DRAY_TOKEN_FILE \
-            replaces it.
+            Requests need the token in the file `token` of the state directory. The first start \
+            creates it, readable by this user only; this user's commands find it there. \
+            DRAY_TOKEN or DRAY_TOKEN_FILE replaces it.
 
-            Listening beyond loopback, it fetches what others ask for: private and loopback addresses \
-            are refused then unless --allow-addresses holds them, and sites are written in the directories \
-            of --root alone.
+            If it listens beyond loopback, others may submit catalogs. Private and loopback \
+            addresses are then refused unless --allow-addresses lists them, and workers write \
+            only below --root.
             """,
         options: [
             CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
             CommonOptions.durability,
             CommandOption(
                 "listen", .text(placeholder: "ADDR:PORT"),
-                help: "Where the coordinator listens. Default: \(CommonOptions.defaultListen)."),
+                help: "Address and port of the coordinator. Default: "
+                    + "\(CommonOptions.defaultListen)."),
             RootOptions.root,
         ] + TransferOptions.all
     ) { arguments in

@@ -10,30 +10,28 @@ enum WorkerCommand {
     static let command = Command(
         "worker", summary: "Run a worker that takes jobs from a coordinator.",
         discussion: """
-            A worker needs no database and keeps nothing: start and stop as many as the work wants. \
-            SIGTERM or Ctrl-C drains it: transfers under way are finished, the rest given back. \
-            While no coordinator answers, it goes on trying.
+            A worker needs no database and keeps no state: start and stop as many as you need. \
+            SIGTERM or Ctrl-C drains it: it finishes current transfers and returns its other \
+            jobs. While no coordinator answers, it keeps retrying.
 
-            It writes to sites in the directories of --root alone, whatever a coordinator asks for, and gets \
-            no jobs of others.
+            It writes only below --root, whatever a coordinator requests, and gets no jobs of \
+            other sites.
 
-            It fetches what others ask for, so private and loopback addresses are refused unless \
-            --allow-addresses holds them; \
-            link-local and metadata addresses always are.
+            Others submit the URLs, so private and loopback addresses are refused unless \
+            --allow-addresses lists them. Link-local and metadata addresses are always refused.
             """,
         options: [
             CommandOption(
                 "coordinator", .text(placeholder: "URL"),
-                help: "The coordinator, or several separated by commas. Default: "
+                help: "URL of the coordinator, several separated by commas. Default: "
                     + "$DRAY_COORDINATOR."),
             RootOptions.root,
             CommandOption(
                 "queue", .text(placeholder: "NAME"), repeatable: true,
-                help: "Take jobs of this queue only; may be given more than once. Default: every "
-                    + "queue."),
+                help: "Take jobs of this queue only. Repeatable. Default: all queues."),
             CommandOption(
                 "connections", .integer(placeholder: "N", range: 1...1_000),
-                help: "Transfers at a time, 1 to 1000. Default: "
+                help: "Concurrent transfers, 1 to 1000. Default: "
                     + "\(CommonOptions.defaultConnections)."),
             CommonOptions.durability,
         ] + TransferOptions.all
