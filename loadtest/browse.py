@@ -132,7 +132,7 @@ def start(options, url):
     told = b""
     for line in submitter.stderr:
         told += line
-        if b"it begins not before" in line:
+        if b"it does not start before" in line:
             return cluster, submitter
     stop(cluster)
     sys.exit(told.decode(errors="replace"))

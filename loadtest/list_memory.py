@@ -97,7 +97,7 @@ def submit(options, form):
     told = b""
     for line in process.stderr:
         told += line
-        if b"it begins not before" in line:
+        if b"it does not start before" in line:
             break
     else:
         sys.exit(told.decode(errors="replace"))

@@ -82,7 +82,7 @@ def check(options, calibration, report, workers):
          f"worker.connections={options.connections}", "--json"],
         check=True, stdout=subprocess.PIPE, text=True).stdout
     rows = json.loads(output)["check"]["rows"]
-    return next(row for row in rows if row["figure"] == "segments a second")
+    return next(row for row in rows if row["figure"] == "segments per second")
 
 
 def main():

@@ -16,7 +16,7 @@ package final class BenchmarkDirectory: Sendable {
         guard mkdtemp(&template) != nil else {
             throw Failure(
                 "input.destination",
-                "cannot make a directory in \(parent): \(systemErrorText(errno))")
+                "cannot create a directory in \(parent): \(systemErrorText(errno))")
         }
         let made = template.dropLast().map { UInt8(bitPattern: $0) }
         path = String(decoding: made, as: UTF8.self)
@@ -27,7 +27,7 @@ package final class BenchmarkDirectory: Sendable {
             rmdir(path)
             throw Failure(
                 "input.destination",
-                "the databases may come to \(HumanFormat.bytes(bytes)), and \(parent) has "
+                "the databases may need \(HumanFormat.bytes(bytes)), and \(parent) has "
                     + "\(HumanFormat.bytes(free)) free")
         }
     }

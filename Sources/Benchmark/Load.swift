@@ -56,7 +56,7 @@ extension Load {
         guard total.segments == segments else {
             throw Failure(
                 "worker.internal",
-                "the queue ran dry: \(total.segments) of \(segments) segments were there")
+                "the queue is empty: \(total.segments) of \(segments) segments were there")
         }
         return total
     }

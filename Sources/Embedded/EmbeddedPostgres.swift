@@ -83,7 +83,7 @@ package final class EmbeddedPostgres: Service {
 
     /// True when the server is ours now; false when it was on its way out, and has gone.
     private func takeOver(_ found: PostmasterFile) async throws(Failure) -> Bool {
-        log.info("taking over a running server", ["pid": found.pid])
+        log.info("reusing a running server", ["pid": found.pid])
         let deadline = ContinuousClock.now + Self.startLimit
         while PostmasterFile.isServer(found.pid, ofDataDirectory: state.dataDirectory) {
             if let now = PostmasterFile.read(inDataDirectory: state.dataDirectory),
@@ -116,7 +116,7 @@ package final class EmbeddedPostgres: Service {
     /// Makes the database cluster beside its place and renames it, so that an interrupted `initdb`
     /// leaves nothing that would be taken for a database.
     private func initialize(_ binaries: PostgresBinaries) async throws(Failure) {
-        log.info("making the database", ["state": state.path, "version": binaries.major])
+        log.info("creating the database", ["state": state.path, "version": binaries.major])
         let prefix = "data.new-"
         for name in directoryNames(state.serverDirectory) where name.hasPrefix(prefix) {
             let removal = ["rm", "-rf", "--", "\(state.serverDirectory)/\(name)"]
@@ -179,7 +179,7 @@ package final class EmbeddedPostgres: Service {
         }
         var template = Array("/tmp/dray-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
-            throw StateDirectory.failure("make a directory in /tmp", errno)
+            throw StateDirectory.failure("create a directory in /tmp", errno)
         }
         let bytes = template.dropLast().map { UInt8(bitPattern: $0) }
         let path = String(decoding: bytes, as: UTF8.self)
@@ -202,7 +202,7 @@ extension EmbeddedPostgres {
             guard !isAlive, !server.withLock({ $0.isStopping }) else { continue }
             let now = ContinuousClock.now
             restarts = restarts.filter { now - $0 < .seconds(60) } + [now]
-            guard restarts.count <= 5 else { throw failed("PostgreSQL ends again and again") }
+            guard restarts.count <= 5 else { throw failed("PostgreSQL exits repeatedly") }
             log.warning("PostgreSQL ended; starting it again", ["log": state.logPath])
             removeShortSocketDirectory()
             try await startOrTakeOver()

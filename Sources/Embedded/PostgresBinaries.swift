@@ -41,9 +41,9 @@ struct PostgresBinaries: Sendable, Equatable {
         guard let newest, newest.major >= leastMajor else {
             throw Failure(
                 "cluster.postgresFailed",
-                "no PostgreSQL server of version \(leastMajor) or later was found (looked in "
-                    + "/usr/lib/postgresql, pg_config --bindir and PATH); "
-                    + "install the package postgresql, or set DRAY_COORDINATOR to use a cluster")
+                "no PostgreSQL server of version \(leastMajor) or later found (looked in "
+                    + "/usr/lib/postgresql, pg_config --bindir and PATH); install the package "
+                    + "postgresql, or set DRAY_COORDINATOR to use a cluster")
         }
         return newest
     }

@@ -36,14 +36,14 @@ struct ServerUser: Sendable, Equatable {
         let status = try? await Subprocess.run(locked, output: null)
         if status == 0, let user = named(serverName) {
             Logger("postgresql").warning(
-                "made a system user for PostgreSQL, which does not run as root",
+                "created a system user for PostgreSQL, which does not run as root",
                 ["user": serverName])
             return user
         }
         throw Failure(
             "cluster.postgresFailed",
-            "PostgreSQL does not run as root, and the user \(serverName) to run it as could not be made; "
-                + "run dray as an ordinary user, or: \(making)")
+            "PostgreSQL does not run as root, and the user \(serverName) to run it as "
+                + "could not be created; run dray as an ordinary user, or: \(making)")
     }
 
     /// nil where there is none, or it is root by another name.

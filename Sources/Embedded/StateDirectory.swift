@@ -37,7 +37,7 @@ package final class StateDirectory: Sendable {
             return "\(home)/.local/state/dray"
         }
         throw Failure(
-            "input.usage", "there is no HOME to keep the state under; name a directory by --state")
+            "input.usage", "HOME is not set, so there is no default state directory; use --state")
     }
 
     /// Whether a private cluster was made there.
@@ -144,7 +144,7 @@ package final class StateDirectory: Sendable {
                     + "chown -R \(user.name): '\(serverDirectory)'" : ""
             throw Failure(
                 "input.destination",
-                "\(serverDirectory) belongs to \(owner), and the server would run as "
+                "\(serverDirectory) belongs to \(owner), but the server would run as "
                     + "\(user.name); use another --state, or run dray as before\(change)")
         }
         guard user.isOther else { return }
@@ -154,8 +154,9 @@ package final class StateDirectory: Sendable {
         guard try await user.run(test, output: log.rawValue) == 0 else {
             throw Failure(
                 "input.destination",
-                "the user \(user.name), which PostgreSQL runs as under root, cannot reach "
-                    + "\(path); use a --state below directories that everybody can enter")
+                "the user \(user.name), which PostgreSQL runs as under root, cannot "
+                    + "reach \(path); use a --state whose parent directories every user can "
+                    + "enter")
         }
     }
 

@@ -44,14 +44,15 @@ package struct TokenFile: Sendable, Equatable {
                     ? "is a symbolic link" : "cannot be read: \(systemErrorText(error.code))")
         }
         guard let status = try? file.status(), status.kind == .regular else {
-            throw refusal("is no regular file")
+            throw refusal("is not a regular file")
         }
         guard status.owner == geteuid() else {
             throw refusal("belongs to the user \(accountName(of: status.owner))")
         }
         guard status.permissions & 0o077 == 0 else {
             throw refusal(
-                "has mode \(String(status.permissions, radix: 8)), so that others may know it")
+                "has mode \(String(status.permissions, radix: 8)), so other users can "
+                    + "read it")
         }
         var buffer = [UInt8](repeating: 0, count: AccessToken.maximumLength + 2)
         let count = Glibc.read(file.rawValue, &buffer, buffer.count)
@@ -87,7 +88,8 @@ package struct TokenFile: Sendable, Equatable {
     private func refusal(_ reason: String) -> Failure {
         Failure(
             "input.token",
-            "The token file \(path) \(reason). Remove it, and the next start makes another, which "
-                + "workers and clients then need; or set DRAY_TOKEN_FILE to a file of your own.")
+            "The token file \(path) \(reason). Remove it, and the next start creates a "
+                + "new one, which workers and clients then need; or set DRAY_TOKEN_FILE to a "
+                + "file of your own.")
     }
 }

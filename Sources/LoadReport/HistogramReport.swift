@@ -45,7 +45,7 @@ package struct HistogramReport: Sendable {
         }
         if hasTooMany { throw HistogramError(detail: "more than \(Self.mostTags) tags") }
         if isTooLarge { throw HistogramError(detail: "its counts are more than 64 bits hold") }
-        if series.isEmpty { throw HistogramError(detail: "no interval is in it") }
+        if series.isEmpty { throw HistogramError(detail: "it has no interval") }
         // What has no tag comes first, as in a log; the others in the order they were met.
         all = series.filter { $0.tag == nil } + series.filter { $0.tag != nil }
     }

@@ -8,7 +8,7 @@ extension LoadFacts {
     func ladder(_ ladder: LoadLadder) -> Table {
         Table(
             title: ladder.kind == .search
-                ? "In search of the limit" : "With more and more workers",
+                ? "Search for the limit" : "Scaling with workers",
             headings: [
                 Self.heading(ladder.unit), "requests", "throughput", "failed", "first byte p99",
                 "total p99", "",
@@ -73,31 +73,33 @@ extension LoadFacts {
         }
         let isOfTarget = ladder.limit == .threshold || ladder.limit == nil
         let why = ladder.limit.map(Self.reason) ?? ""
-        let ended = ladder.isCapped ? " Its caps ended the search there." : ""
+        let ended = ladder.isCapped ? " A limit of requests or bytes ended the search there." : ""
         return switch (ladder.highest, ladder.lowestBroken) {
         case (let highest?, let broken?) where isOfTarget:
-            "All thresholds hold with \(name(highest)), and no more with \(name(broken)).\(ended)"
+            "All thresholds pass with \(name(highest)), and fail with "
+                + "\(name(broken)).\(ended)"
         case (let highest?, let broken?):
-            "All thresholds hold with \(name(highest)); with \(name(broken)) \(why): the limit of what "
-                + "was tested was not found.\(ended)"
+            "All thresholds pass with \(name(highest)); with \(name(broken)) \(why): the "
+                + "limit was not found.\(ended)"
         case (let highest?, nil):
-            "All thresholds hold with \(name(highest)), the most that was tried: the limit lies beyond."
+            "All thresholds pass with \(name(highest)), the highest load tried: the "
+                + "limit is higher."
                 + ended
         case (nil, let broken?) where isOfTarget:
-            "No load was found with which all thresholds hold; \(name(broken)) is too much.\(ended)"
+            "No load passed all thresholds; \(name(broken)) is too much.\(ended)"
         case (nil, let broken?):
-            "No load was found with which all thresholds hold; with \(name(broken)) \(why).\(ended)"
-        case (nil, nil): "No load was tried to its end.\(ended)"
+            "No load passed all thresholds; with \(name(broken)) \(why).\(ended)"
+        case (nil, nil): "No load was tried to the end.\(ended)"
         }
     }
 
     private static func reason(_ limit: LoadLadder.Limit) -> String {
         switch limit {
-        case .threshold: "a threshold broke"
+        case .threshold: "a threshold failed"
         case .missedSends: "requests that were due were never sent (http.concurrency)"
         case .generator: "the generator itself was the limit"
         case .worker: "a worker was lost"
-        case .cap: "the caps ended it"
+        case .cap: "a limit of requests or bytes ended it"
         }
     }
 
@@ -114,7 +116,7 @@ extension LoadFacts {
         ]
         if let peak = law.peakN, let most = law.peakX, peak.isFinite, most.isFinite {
             sentences.append(
-                "By it most is reached with \(text(peak)) workers: \(Quantity.rate(most)).")
+                "The fit peaks at \(text(peak)) workers: \(Quantity.rate(most)).")
         }
         return sentences
     }

@@ -19,7 +19,7 @@ extension LoadFacts {
         case .total: "total"
         case .totalUncorrected: "total, uncorrected"
         case .failedUncorrected: "failed, uncorrected"
-        case .sendDelay: "waited before sending"
+        case .sendDelay: "queued before sending"
         case .startup: "start-up"
         case .stall: "a stall"
         case .viewerStalls: "stalls"
@@ -48,7 +48,7 @@ extension LoadFacts {
         ])
         guard !rows.isEmpty else { return nil }
         return Table(
-            title: "Latency, from the planned time; uncorrected from the sending",
+            title: "Latency from the planned send time; uncorrected from the actual one",
             headings: ["", "of"] + Self.quantiles.map(\.name) + ["max"], rows: rows,
             spare: Self.spareQuantiles)
     }
@@ -111,7 +111,7 @@ extension LoadFacts {
             ]
         }
         return Table(
-            title: "Errors", headings: ["code", "count", "of all", "what helps"], rows: rows,
+            title: "Errors", headings: ["code", "count", "of all", "what to do"], rows: rows,
             text: [0, 3])
     }
 
@@ -144,7 +144,7 @@ extension LoadFacts {
         Table(
             title: result.sharesWithoutBreakdown.isEmpty
                 ? title
-                : "\(title), without share "
+                : "\(title), without shard "
                     + result.sharesWithoutBreakdown.map { "\($0 + 1)" }.joined(separator: ", "),
             headings: ["", "requests", "failed", "bytes", "mean", "max"],
             rows: tallies.map { name, tally in
@@ -165,7 +165,7 @@ extension LoadFacts {
                 [
                     verdict.holds ? "✓" : "✗", printable(verdict.threshold.text),
                     verdict.measured == nil
-                        ? "nothing to judge by"
+                        ? "no data"
                         : LoadFormat.value(verdict.measured, of: verdict.threshold.figure),
                 ]
             }, text: [0, 1])

@@ -50,7 +50,7 @@ struct LoadFacts {
         if result.warmUpSeconds > 0 {
             rows.append(
                 Row(
-                    name: "warm-up", value: LoadFormat.seconds(result.warmUpSeconds) + ", left out")
+                    name: "warm-up", value: LoadFormat.seconds(result.warmUpSeconds) + ", excluded")
             )
         }
         rows.append(Row(name: "requests", value: http))
@@ -67,7 +67,9 @@ struct LoadFacts {
         switch scenario.model {
         case .open(.constant): "open: arrivals evenly spaced, seed \(scenario.seed)"
         case .open(.poisson): "open: Poisson arrivals, seed \(scenario.seed)"
-        case .closed: "closed: each user's next follows its last\(think), seed \(scenario.seed)"
+        case .closed:
+            "closed: each user sends its next request after the last\(think), seed "
+                + "\(scenario.seed)"
         }
     }
 
@@ -100,7 +102,7 @@ struct LoadFacts {
             if stage.seconds == 0 { return "\(level(stage.to)) at once" }
             if stage.from == stage.to {
                 return isEndless(stage.seconds)
-                    ? "\(level(stage.to)) until its caps are reached"
+                    ? "\(level(stage.to)) until a limit is reached"
                     : "\(level(stage.to)) for \(LoadFormat.seconds(stage.seconds))"
             }
             return "\(level(stage.from, isNamed: false)) to \(level(stage.to)) in "
@@ -155,7 +157,7 @@ struct LoadFacts {
             }
         let keeps = scenario.http.keepsAlive ? "connections kept" : "a connection each"
         return "\(version), \(keeps), at most \(HumanFormat.count(scenario.concurrency)) at "
-            + "once, given up after \(LoadFormat.seconds(scenario.http.timeoutSeconds))"
+            + "once, timeout \(LoadFormat.seconds(scenario.http.timeoutSeconds))"
     }
 
     private var caps: String? {
@@ -186,26 +188,28 @@ struct LoadFacts {
             Row(
                 name: "connections", value: LoadFormat.count(counts.connections),
                 remark: result.warmUp.counts.connections > 0
-                    ? "opened, beside \(LoadFormat.count(result.warmUp.counts.connections)) in the "
-                        + "warm-up" : "opened"),
+                    ? "opened, plus \(LoadFormat.count(result.warmUp.counts.connections)) "
+                        + "in the warm-up" : "opened"),
         ]
         if counts.ended > counts.endedInTime {
             rows.append(
                 Row(
                     name: "after the end",
                     value: LoadFormat.count(counts.ended - counts.endedInTime),
-                    remark: "under way when the load ended; in no rate"))
+                    remark: "in progress when the load ended; counted in no rate"))
         }
         if result.ending == .capped {
             rows.append(
-                Row(name: "ended", value: "capped", remark: "all that its caps allow was used up"))
+                Row(
+                    name: "ended", value: "capped",
+                    remark: "a limit of requests or bytes was reached"))
         }
         if result.warmUp.counts.ended > 0 {
             rows.append(
                 Row(
                     name: "in the warm-up", value: LoadFormat.count(result.warmUp.counts.ended),
-                    remark: "\(LoadFormat.count(result.warmUp.counts.failed)) failed; left out of "
-                        + "all figures"))
+                    remark: "\(LoadFormat.count(result.warmUp.counts.failed)) failed; excluded "
+                        + "from all results"))
         }
         return rows
     }

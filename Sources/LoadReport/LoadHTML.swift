@@ -72,9 +72,9 @@ package struct LoadHTML {
     private var thresholds: String {
         guard let table = facts.thresholds else { return "" }
         let rows = zip(table.rows, result.verdicts).map { row, verdict in
-            "<tr><td class=\"\(verdict.holds ? "good" : "bad")\">"
-                + "\(verdict.holds ? "✓ holds" : "✗ broken")</td><td>\(HTMLText.escaped(row[1]))"
-                + "</td><td class=\"n\">\(HTMLText.escaped(row[2]))</td></tr>\n"
+            "<tr><td "
+                + "class=\"\(verdict.holds ? "good" : "bad")\">\(verdict.holds ? "✓ passed" : "✗ failed")</td><td>\(HTMLText.escaped(row[1]))</td><td "
+                + "class=\"n\">\(HTMLText.escaped(row[2]))</td></tr>\n"
         }.joined()
         return HTMLText.section(
             "Thresholds",
@@ -95,11 +95,12 @@ package struct LoadHTML {
     // MARK: Sections
 
     private var sections: String {
-        var text = HTMLText.section("What was achieved", rows(facts.achieved) + rateCharts)
+        var text = HTMLText.section("Results", rows(facts.achieved) + rateCharts)
         if let latencies = facts.latencies {
             text += HTMLText.section(
                 "Latency",
-                "<p>From the planned time of sending; uncorrected from the sending itself.</p>\n"
+                "<p>Latency from the planned send time; uncorrected from the actual send "
+                    + "time.</p>\n"
                     + self.table(latencies) + latencyCharts)
         }
         if result.hasViewers {
@@ -113,8 +114,8 @@ package struct LoadHTML {
         for table in [facts.renditions, facts.targetTallies, facts.slowest, facts.shares] {
             if let table { text += HTMLText.section(table.title, self.table(table)) }
         }
-        text += HTMLText.section("The generator", rows(facts.health) + generatorChart)
-        return text + HTMLText.section("What was asked for", rows(facts.asked))
+        text += HTMLText.section("Load generator", rows(facts.health) + generatorChart)
+        return text + HTMLText.section("Test plan", rows(facts.asked))
     }
 
     private func rows(_ rows: [LoadFacts.Row]) -> String {
@@ -154,17 +155,17 @@ package struct LoadHTML {
         if result.plannedPerSecond != nil {
             rates.append(("planned", { $0.perLoadSecond(Double($0.counts.planned)) }))
         }
-        return chart("Requests a second", { Quantity.rate($0) }, LoadFormat.mean, rates)
+        return chart("Requests per second", { Quantity.rate($0) }, LoadFormat.mean, rates)
             + chart(
                 "Throughput", { Quantity.bandwidth($0) }, LoadFormat.mean,
                 [("bodies", { $0.perSecond(Double($0.counts.bytes) * 8) })])
             + chart(
-                "Under way at the end of each second", { Quantity.digits($0) }, LoadFormat.most,
+                "In progress at the end of each second", { Quantity.digits($0) }, LoadFormat.most,
                 isWhole: true,
                 [
                     ("requests", { $0.tellsRates ? Double($0.counts.inFlight) : nil }),
                     (
-                        "waiting for a place",
+                        "waiting for a slot",
                         { $0.tellsRates ? Double($0.counts.backlog) : nil }
                     ),
                 ])
@@ -196,7 +197,7 @@ package struct LoadHTML {
             isWhole: true,
             [("viewers", { $0.tellsRates ? Double($0.counts.viewers) : nil })])
             + chart(
-                "Stalls and late segments a second", { Quantity.digits($0) }, LoadFormat.mean,
+                "Stalls and late segments per second", { Quantity.digits($0) }, LoadFormat.mean,
                 isWhole: true,
                 [
                     ("stalls", { $0.perSecond(Double($0.counts.stalls)) }),
@@ -207,7 +208,7 @@ package struct LoadHTML {
 
     private var errorChart: String {
         chart(
-            "Failed requests a second", { Quantity.rate($0) }, LoadFormat.mean, isWhole: true,
+            "Failed requests per second", { Quantity.rate($0) }, LoadFormat.mean, isWhole: true,
             [("failed", { $0.perSecond(Double($0.counts.failed)) })])
     }
 

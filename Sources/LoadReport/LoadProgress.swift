@@ -132,7 +132,7 @@ package struct LoadProgress: Sendable {
             }
         }
         if isWarmingUp { line.append("  warm-up", .yellow) }
-        if isEnding { line.append("  waits for the last", .yellow) }
+        if isEnding { line.append("  waiting for the last", .yellow) }
         return line
     }
 
@@ -261,7 +261,7 @@ package struct LoadProgress: Sendable {
         let isLimit = cpuShare > LoadHealth.mostCPUShare
         let cpu = "CPU \(LoadFormat.percent(min(cpuShare, 1))) of \(generatorCores)"
         var parts = [Self.part(("  generator   ", .dim), (cpu, isLimit ? .red : .plain))]
-        if isLimit { parts.append(Self.part(("  it is the limit", .red))) }
+        if isLimit { parts.append(Self.part(("  it is the bottleneck", .red))) }
         for (name, count) in [
             ("late", now.counts.lateSends), ("missed", now.counts.missedSends),
         ] where count > 0 {
@@ -289,7 +289,7 @@ package struct LoadProgress: Sendable {
     package var plainLine: String {
         var parts = [clock]
         if isWarmingUp { parts.append("warm-up") }
-        if isEnding { parts.append("waits for the last \(now.counts.inFlight)") }
+        if isEnding { parts.append("waiting for the last \(now.counts.inFlight)") }
         if let target = scenario.wanted(atSeconds: elapsedSeconds) {
             parts.append("target \(level(target.level))")
         }
@@ -299,7 +299,7 @@ package struct LoadProgress: Sendable {
         if hasViewers { parts.append(HumanFormat.count(now.counts.viewers, "viewer")) }
         if now.counts.failed > 0 { parts.append("\(LoadFormat.percent(errorRate)) failed") }
         if cpuShare > LoadHealth.mostCPUShare {
-            parts.append("the generator's CPU is the limit")
+            parts.append("the generator's CPU is the bottleneck")
         }
         return "\(name): \(parts.joined(separator: ", "))"
     }

@@ -24,25 +24,25 @@ extension LoadPrometheus {
 
     private mutating func progress(_ live: LoadLive) {
         gauge(
-            "start_time_seconds", "When the command began, since 1970.", live.startedSeconds)
-        gauge("running", "1 while load is sent.", live.isRunning ? 1 : 0)
-        gauge("step", "Which run of several, from 1; 0 before the first.", Double(live.step))
-        gauge("elapsed_seconds", "Of the run, so far.", live.elapsedSeconds)
-        gauge("duration_seconds", "Of the run, by its plan.", live.scenario.durationSeconds)
+            "start_time_seconds", "Start of the command, since 1970.", live.startedSeconds)
+        gauge("running", "1 while the load is sent.", live.isRunning ? 1 : 0)
+        gauge("step", "Number of the run, from 1; 0 before the first.", Double(live.step))
+        gauge("elapsed_seconds", "Elapsed time of the run.", live.elapsedSeconds)
+        gauge("duration_seconds", "Planned time of the run.", live.scenario.durationSeconds)
         gauge("warming_up", "1 during the warm-up of the run.", live.isWarmingUp ? 1 : 0)
     }
 
     private mutating func levels(_ live: LoadLive) {
         let counts = live.total.counts
         if live.scenario.isOpen {
-            gauge("planned_rate", "Arrivals a second that the plan wants now.", live.wanted)
+            gauge("planned_rate", "Planned arrivals per second now.", live.wanted)
         } else {
-            gauge("planned_users", "Users at a time that the plan wants now.", live.wanted)
+            gauge("planned_users", "Planned concurrent users now.", live.wanted)
         }
-        gauge("in_flight", "Requests under way.", Double(counts.inFlight))
-        gauge("backlog", "Requests that are due and wait for a place.", Double(counts.backlog))
+        gauge("in_flight", "Requests in progress.", Double(counts.inFlight))
+        gauge("backlog", "Requests that are due and wait for a slot.", Double(counts.backlog))
         if live.scenario.hasViewers {
-            gauge("viewers", "Viewers that play or wait to.", Double(counts.viewers))
+            gauge("viewers", "Viewers that play or wait to play.", Double(counts.viewers))
         }
     }
 
@@ -53,13 +53,13 @@ extension LoadPrometheus {
         gauge("generator_cores", "Cores that the generators can use.", live.generatorCores)
         gauge(
             "generator_cpu_ratio",
-            "CPU time of the generators of what their cores have, of the last five seconds.",
+            "Share of CPU time used of the generators' cores in the last five seconds.",
             live.cpuShare)
         gauge(
-            "generator_is_limit", "1 when the generator itself is the limit now.",
+            "generator_is_limit", "1 while the generator is the bottleneck.",
             live.generatorIsLimit ? 1 : 0)
         guard !live.shares.isEmpty else { return }
-        let shares = family("shares", "gauge", "Workers that take part, by what became of them.")
+        let shares = family("shares", "gauge", "Workers of the test by state.")
         for state in [LoadShareReport.State.running, .finished, .lost, .failed] {
             sample(shares, Double(live.shares[state] ?? 0), "state=\"\(state.rawValue)\"")
         }

@@ -87,13 +87,14 @@ package struct LoadPrometheus {
         counter("received_bytes_total", "Bytes of bodies.", counts.bytes)
         counter("connections_total", "Connections opened.", counts.connections)
         counter(
-            "late_sends_total", "Requests sent late by the generator's own fault.", counts.lateSends
+            "late_sends_total", "Requests that the generator sent late.", counts.lateSends
         )
         counter("missed_sends_total", "Requests that were due and never sent.", counts.missedSends)
         counter(
-            "queued_total", "Requests that waited in the generator for a place.", counts.queued)
+            "queued_total", "Requests that waited in the generator for a slot.", counts.queued)
         counter(
-            "unfinished_total", "Requests under way when the test was stopped.", counts.unfinished)
+            "unfinished_total", "Requests in progress when the test was stopped.", counts.unfinished
+        )
     }
 
     mutating func viewers() {
@@ -101,47 +102,48 @@ package struct LoadPrometheus {
         let counts = total.counts
         counter("viewers_started_total", "Viewers that started.", counts.viewersStarted)
         counter("viewers_ended_total", "Viewers that ended.", counts.viewersEnded)
-        counter("viewers_failed_total", "Viewers that could not play on.", counts.viewersFailed)
+        counter("viewers_failed_total", "Viewers that failed.", counts.viewersFailed)
         counter(
-            "viewers_not_started_total", "Viewers whose time was over before they played.",
+            "viewers_not_started_total", "Viewers whose time ended before they played.",
             counts.viewersNotStarted)
         counter("segments_total", "Segments that viewers received.", counts.segments)
         counter(
-            "late_segments_total", "Segments that came when there was nothing left to play.",
+            "late_segments_total", "Segments that arrived after the buffer was empty.",
             counts.lateSegments)
         counter(
-            "stalls_total", "Times that a viewer waited in the midst of playing.", counts.stalls)
+            "stalls_total", "Stalls of viewers.", counts.stalls)
         counter("switches_total", "Changes of rendition.", counts.switches)
         single(
             "played_seconds_total", "counter", "Time that viewers played.", counts.playedSeconds)
         single(
-            "stalled_seconds_total", "counter", "Time that viewers waited in the midst of playing.",
+            "stalled_seconds_total", "counter", "Time that viewers were stalled.",
             counts.stalledSeconds)
     }
 
     private mutating func figures(_ result: LoadResult) {
         single(
-            "start_time_seconds", "gauge", "When the test began, since 1970.", result.startedSeconds
+            "start_time_seconds", "gauge", "Start of the test, since 1970.", result.startedSeconds
         )
-        single("measured_seconds", "gauge", "The time that counts.", result.measuredSeconds)
+        single("measured_seconds", "gauge", "Measured time.", result.measuredSeconds)
         single(
-            "error_ratio", "gauge", "Failed requests of all.", result.figure(.errorRate))
+            "error_ratio", "gauge", "Share of requests that failed.", result.figure(.errorRate))
         single(
-            "throughput_bits_per_second", "gauge", "Bits of bodies a second.", result.bitsPerSecond)
+            "throughput_bits_per_second", "gauge", "Bits of bodies per second.",
+            result.bitsPerSecond)
         single(
-            "generator_cpu_ratio", "gauge", "CPU time of the generators of what their cores have.",
+            "generator_cpu_ratio", "gauge", "Share of CPU time used of the generators' cores.",
             result.cpuShare)
         single(
-            "generator_is_limit", "gauge", "1 when the generator itself was the limit.",
+            "generator_is_limit", "gauge", "1 when the generator was the bottleneck.",
             result.generatorIsLimit ? 1 : 0)
         single(
-            "shares_not_whole", "gauge", "Shares that are lost, failed or have not ended.",
+            "shares_not_whole", "gauge", "Shards that are lost, failed or have not ended.",
             Double(result.shares.count { $0.state != .finished }))
     }
 
     mutating func thresholds(_ verdicts: [LoadVerdict]) {
         guard !verdicts.isEmpty else { return }
-        let holds = family("threshold_holds", "gauge", "1 when a threshold holds.")
+        let holds = family("threshold_holds", "gauge", "1 when a threshold passes.")
         var named: Set<String> = []
         for verdict in verdicts {
             let text = Self.escaped(printable(verdict.threshold.text))

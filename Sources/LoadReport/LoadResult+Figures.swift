@@ -67,8 +67,8 @@ extension LoadResult {
     private var endingWarnings: [String] {
         switch ending {
         case .finished, .capped: []
-        case .interrupted: ["It was interrupted: the figures are those until then."]
-        case .aborted: ["A threshold ended it early: the figures are those until then."]
+        case .interrupted: ["It was interrupted: the results cover the time until then."]
+        case .aborted: ["A threshold ended it early: the results cover the time until then."]
         }
     }
 
@@ -79,15 +79,15 @@ extension LoadResult {
             let place = machine.map { " on \(LoadFormat.name($0.name))" } ?? ""
             warnings.append(
                 "The generator\(place) used \(LoadFormat.percent(share)) of its "
-                    + "\(LoadFormat.cores(machine?.cores ?? generatorCores)): it was the limit, and "
-                    + "latencies hold its own delays. Ask for less, or spread the test over more "
-                    + "workers.")
+                    + "\(LoadFormat.cores(machine?.cores ?? generatorCores)): it was the "
+                    + "bottleneck, and latencies include its own delays. Lower the load, or "
+                    + "use more workers.")
         }
         if isLate {
             warnings.append(
-                "\(LoadFormat.percent(figure(.lateSendRatio))) of the requests were sent over "
-                    + "\(LoadFormat.seconds(LoadHealth.lateSeconds)) late although a place was "
-                    + "free: the generator did not keep its plan.")
+                "\(LoadFormat.percent(figure(.lateSendRatio))) of the requests were sent "
+                    + "over \(LoadFormat.seconds(LoadHealth.lateSeconds)) late although a slot "
+                    + "was free: the generator fell behind its schedule.")
         }
         if total.counts.missedSends > 0 {
             warnings.append(
@@ -97,16 +97,17 @@ extension LoadResult {
         }
         if total.counts.viewersRefused > 0 {
             warnings.append(
-                "\(HumanFormat.count(total.counts.viewersRefused, "viewer")) that were due did not "
-                    + "start: a generator has no more at a time. Ask for less, or spread the test "
-                    + "over more workers.")
+                "\(HumanFormat.count(total.counts.viewersRefused, "viewer")) that were "
+                    + "due did not start: a generator has reached its maximum. Lower the load, "
+                    + "or use more workers.")
         }
         if total.counts.queued > 0 {
             warnings.append(
-                "\(HumanFormat.count(total.counts.queued, "request")) waited in the generator's own "
-                    + "queue because its \(HumanFormat.count(scenario.concurrency)) places "
-                    + "were taken, which latencies hold: what answers did not keep up with the "
-                    + "plan, or it needs more places (http.concurrency).")
+                "\(HumanFormat.count(total.counts.queued, "request")) waited in the "
+                    + "generator's queue because its "
+                    + "\(HumanFormat.count(scenario.concurrency)) slots were in use, and "
+                    + "latencies include that: the target fell behind the schedule, or the "
+                    + "test needs more slots (http.concurrency).")
         }
         return warnings
     }
@@ -119,16 +120,17 @@ extension LoadResult {
         if counts.unfinished > 0, ending != .capped {
             warnings.append(
                 "\(HumanFormat.count(counts.unfinished, "request")) "
-                    + "\(counts.unfinished == 1 ? "was" : "were") unfinished when it was stopped, "
-                    + "the longest for \(LoadFormat.seconds(counts.longestUnfinishedSeconds)): "
-                    + "no latency and no error holds them.")
+                    + "\(counts.unfinished == 1 ? "was" : "were") unfinished when it was "
+                    + "stopped, the longest for "
+                    + "\(LoadFormat.seconds(counts.longestUnfinishedSeconds)): no latency and "
+                    + "no error includes them.")
         }
         if counts.viewersNotStarted > 0 {
             warnings.append(
-                "\(HumanFormat.count(counts.viewersNotStarted, "viewer")) never began to play before "
-                    + "\(counts.viewersNotStarted == 1 ? "its" : "their") time was over: the "
-                    + "start-up of those that waited longer than is usual counts with what they "
-                    + "waited.")
+                "\(HumanFormat.count(counts.viewersNotStarted, "viewer")) did not start "
+                    + "playing before \(counts.viewersNotStarted == 1 ? "its" : "their") time "
+                    + "was over: for those that waited longer than usual, the wait counts as "
+                    + "start-up time.")
         }
         return warnings
     }
@@ -136,15 +138,16 @@ extension LoadResult {
     private var shareWarnings: [String] {
         shares.compactMap { share in
             let worker = share.worker.isEmpty ? "this process" : LoadFormat.name(share.worker)
-            let name = "Share \(share.index + 1) of \(shares.count), on \(worker),"
+            let name = "Shard \(share.index + 1) of \(shares.count), on \(worker),"
             let from = share.missingFromSecond.map { " from second \($0) on" } ?? ""
             switch share.state {
             case .finished: return nil
-            case .running: return "\(name) has not ended: its figures are not whole."
+            case .running: return "\(name) has not ended: its results are incomplete."
             case .lost:
                 return
-                    "\(name) was not heard of any more\(from): its part of the load was not sent "
-                    + "from then on\(isOpen ? ", and counts as planned and missed" : "")."
+                    "\(name) stopped sending heartbeats\(from): its part of the load was "
+                    + "not sent from then "
+                    + "on\(isOpen ? ", and counts as planned and missed" : "")."
             case .failed:
                 let why = share.message.map { ": \(printable($0))" } ?? "."
                 return "\(name) failed\(from)\(why)"
@@ -155,10 +158,10 @@ extension LoadResult {
     private var breakdownWarnings: [String] {
         guard !sharesWithoutBreakdown.isEmpty else { return [] }
         let numbers = sharesWithoutBreakdown.map { "\($0 + 1)" }.joined(separator: ", ")
-        let named = sharesWithoutBreakdown.count == 1 ? "share \(numbers)" : "shares \(numbers)"
+        let named = sharesWithoutBreakdown.count == 1 ? "shard \(numbers)" : "shards \(numbers)"
         return [
-            "The tables by URL, target and rendition are without \(named) of \(shares.count): what is "
-                + "in them was to be told at the end, and was not."
+            "The tables by URL, target and rendition omit \(named) of \(shares.count): "
+                + "it did not report them at the end."
         ]
     }
 
@@ -166,12 +169,13 @@ extension LoadResult {
         var warnings: [String] = []
         if total.counts.ended == 0 {
             warnings.append(
-                "No request ended in the time that counts: there is nothing to judge by.")
+                "No request ended in the measured time: there is no result.")
         }
         let clamped = LoadMetric.allCases.reduce(0) { $0 + (total[$1]?.clamped ?? 0) }
         if clamped > 0 {
             warnings.append(
-                "\(HumanFormat.count(clamped, "duration")) of over a day count as a day.")
+                "\(HumanFormat.count(clamped, "duration")) longer than a day count as a "
+                    + "day.")
         }
         return warnings
     }

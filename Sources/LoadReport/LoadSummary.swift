@@ -34,8 +34,8 @@ package struct LoadSummary {
         ]
         let warnings = result.warnings
         if !warnings.isEmpty { sections.append(list("Beware", warnings)) }
-        sections.append(rows("What was asked for", facts.asked))
-        sections.append(rows("What was achieved", facts.achieved) + series)
+        sections.append(rows("Test plan", facts.asked))
+        sections.append(rows("Results", facts.achieved) + series)
         if let latencies = facts.latencies { sections.append(table(latencies)) }
         if !facts.viewers.isEmpty { sections.append(rows("Viewers", facts.viewers)) }
         for part in [facts.viewerFigures, facts.renditions, facts.targetTallies, facts.slowest] {
@@ -43,7 +43,7 @@ package struct LoadSummary {
         }
         if let errors = facts.errors { sections.append(failures(errors)) }
         if let shares = facts.shares { sections.append(table(shares)) }
-        sections.append(rows("The generator", facts.health))
+        sections.append(rows("Load generator", facts.health))
         if let thresholds { sections.append(thresholds) }
         if let ladder {
             let conclusions = LoadFacts.conclusions(ladder).map {

@@ -76,17 +76,20 @@ struct TimeChart {
     private var warmUp: String {
         guard warmUpSeconds > first else { return "" }
         let end = x(min(warmUpSeconds, last))
-        return "<rect x=\"\(SVG.number(Self.left))\" y=\"\(SVG.number(Self.upper))\" width=\""
-            + "\(SVG.number(end - Self.left))\" height=\"\(SVG.number(Self.lower - Self.upper))\" "
-            + "fill=\"var(--panel)\"><title>warm-up, left out of the figures</title></rect>\n"
+        return "<rect x=\"\(SVG.number(Self.left))\" y=\"\(SVG.number(Self.upper))\" "
+            + "width=\"\(SVG.number(end - Self.left))\" "
+            + "height=\"\(SVG.number(Self.lower - Self.upper))\" "
+            + "fill=\"var(--panel)\"><title>warm-up, excluded from the results</title></rect>\n"
             + SVG.label(Self.left + 6, Self.lower - 8, "warm-up")
     }
 
     private var drain: String {
         guard let start = drainStartSeconds, start < last else { return "" }
-        return "<rect x=\"\(SVG.number(x(start)))\" y=\"\(SVG.number(Self.upper))\" width=\""
-            + "\(SVG.number(x(last) - x(start)))\" height=\"\(SVG.number(Self.lower - Self.upper))\" "
-            + "fill=\"var(--panel)\"><title>after the load: what was under way ends</title></rect>\n"
+        return "<rect x=\"\(SVG.number(x(start)))\" y=\"\(SVG.number(Self.upper))\" "
+            + "width=\"\(SVG.number(x(last) - x(start)))\" "
+            + "height=\"\(SVG.number(Self.lower - Self.upper))\" "
+            + "fill=\"var(--panel)\"><title>after the load: requests in progress "
+            + "end</title></rect>\n"
             + SVG.label(x(last) - 6, Self.lower - 8, "no load", anchor: "end")
     }
 

@@ -78,13 +78,13 @@ extension Histogram {
                 throw HistogramError(detail: error.detail)
             }
             guard body.count >= 4, body[0] == 0x1C, body[3] & 0x0F == 0x03 else {
-                throw HistogramError(detail: "it is no V2 histogram")
+                throw HistogramError(detail: "it is not a V2 histogram")
             }
             try self.init(encoded: body)
             return
         }
         guard cookie == Self.plainCookie else {
-            throw HistogramError(detail: "it is no V2 histogram")
+            throw HistogramError(detail: "it is not a V2 histogram")
         }
         try self.init(header: &reader)
     }
@@ -108,7 +108,7 @@ extension Histogram {
             let count = try reader.zigZag()
             guard count < 0 else {
                 guard let value = layout.value(ofBin: index), value.lowest <= most else {
-                    throw HistogramError(detail: "it counts more than its range")
+                    throw HistogramError(detail: "its counts exceed its range")
                 }
                 let isSame = digits == Self.significantDigits && lowest == 1
                 record(isSame ? value.lowest : value.middle, count: count)
@@ -117,7 +117,7 @@ extension Histogram {
                 continue
             }
             guard count > -(1 << 40), index < 1 << 40 else {
-                throw HistogramError(detail: "it counts more than its range")
+                throw HistogramError(detail: "its counts exceed its range")
             }
             index -= count
         }

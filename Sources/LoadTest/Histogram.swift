@@ -129,15 +129,15 @@ package struct Histogram: Sendable, Equatable {
             range.contains(exact.maximum), exact.minimum <= exact.maximum,
             Self.index(of: exact.minimum) == Self.index(of: minimum),
             Self.index(of: exact.maximum) == Self.index(of: maximum)
-        else { throw HistogramError(detail: "its least or longest value is in another bin") }
+        else { throw HistogramError(detail: "its minimum or maximum is in another bin") }
         // A sum beyond 2⁵³ is rounded.
         let least = occupied.reduce(0) { $0 + Double($1.lowest) * Double($1.count) }
         let most = occupied.reduce(0) { $0 + 2 * $1.middle * Double($1.count) } - least
         guard (least * (1 - 1e-9)...most * (1 + 1e-9)).contains(exact.sum) else {
-            throw HistogramError(detail: "its sum is not that of its bins")
+            throw HistogramError(detail: "its sum does not match its bins")
         }
         guard (0...counts[Self.index(of: Self.highest)]).contains(exact.clamped) else {
-            throw HistogramError(detail: "more is over a day than the last bin has")
+            throw HistogramError(detail: "it has more values over a day than the last bin")
         }
         self.minimum = exact.minimum
         self.maximum = exact.maximum

@@ -76,7 +76,7 @@ package enum HistogramLog {
         }
         guard fields.count == 4, let start = Double(fields[0]), let length = Double(fields[1]),
             abs(start) <= mostSeconds, (0...mostSeconds).contains(length)
-        else { throw HistogramError(detail: "it is no start, length, maximum and histogram") }
+        else { throw HistogramError(detail: "it is not a start, length, maximum and histogram") }
         return HistogramInterval(
             tag: tag, startSeconds: start, lengthSeconds: length,
             histogram: try Histogram(text: String(fields[3])))

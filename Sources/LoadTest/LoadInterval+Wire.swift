@@ -72,14 +72,14 @@ extension LoadInterval: Codable {
             })
         else {
             throw DecodingError.dataCorruptedError(
-                forKey: .second, in: container, debugDescription: "no interval of a load test")
+                forKey: .second, in: container, debugDescription: "not an interval of a load test")
         }
         for (name, text) in texts {
             guard let metric = LoadMetric.named(name) else { continue }
             do throws(HistogramError) {
                 var histogram = try Histogram(text: text)
                 guard LoadCounts.ofOneSecond.contains(histogram.total) else {
-                    throw HistogramError(detail: "it counts more than a second can have")
+                    throw HistogramError(detail: "its counts exceed a second")
                 }
                 if let exact = exact[name] { try histogram.take(exact) }
                 self[metric] = histogram

@@ -6,23 +6,23 @@ extension LoadResult {
     /// What a worker can do shows only where nothing but the work itself kept it waiting, to the end.
     package var calibrationRefusal: String? {
         if case .open = scenario.model {
-            return "its requests came at a rate, which does not show what workers could have done; "
-                + "run it with --users in place of --rate"
+            return "its requests came at a fixed rate, which does not show the capacity of "
+                + "workers; run it with --users instead of --rate"
         }
         if case .viewers = scenario.user {
             return "its viewers waited for their buffers, not for the workers; run it with --plain"
         }
         if scenario.think != .none {
-            return "its users rested between their requests; run it without --think"
+            return "its users paused between requests; run it without --think"
         }
         if ending != .finished && ending != .capped {
-            return "it was ended before its time; let it run to its end"
+            return "it was stopped early; let it run to the end"
         }
         if shares.contains(where: { $0.state != .finished }) {
             return "it lost a worker, or one failed; run it again"
         }
         if total.counts.succeededInTime <= 0 || measuredSeconds <= 0 {
-            return "nothing was fetched in the time that counts"
+            return "nothing was fetched in the measured time"
         }
         return nil
     }
@@ -91,15 +91,15 @@ extension LoadLadder {
     package var calibrationRefusal: String? {
         guard unit == .workers else {
             return
-                "its load was the most that its thresholds allow, not the most that workers can do; "
-                + "run it without --search"
+                "its load was limited by thresholds, not by workers; run it without "
+                + "--search"
         }
         guard poolMeasurements.isEmpty else { return nil }
         if let sharedCores, steps.allSatisfy({ $0.result.showsCores(of: $0.level) }) {
             return
-                "its steps \(sharedCores), which shows what these can do and not what workers can; "
-                + "run it with as many workers as cores at most"
+                "its steps \(sharedCores), which measures these cores and not workers; "
+                + "run it with at most as many workers as cores"
         }
-        return steps.last?.result.calibrationRefusal ?? "no step of it came to its end"
+        return steps.last?.result.calibrationRefusal ?? "none of its steps finished"
     }
 }

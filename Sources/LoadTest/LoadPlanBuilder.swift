@@ -61,7 +61,7 @@ package struct LoadPlanBuilder {
         guard !ladder.isEmpty, all.allSatisfy({ !$0.segments.isEmpty }) else {
             throw Failure(
                 "input.target",
-                "the manifest says nothing of the length of segments: nobody can play it")
+                "the manifest has no segment durations: viewers cannot play it")
         }
         plan.targets[plan.targets.count - 1].title = MediaTitle(
             manifest: first, video: ladder, audio: audio)

@@ -25,15 +25,15 @@ extension LoadScenario {
         if case .zipf = popularity, let place = targets.firstIndex(where: { $0.weight != 1 }) {
             throw Self.refusal(
                 "targets[\(place)].weight", "given beside zipf",
-                allowed: "without it: zipf goes by the order of the targets")
+                allowed: "without it: zipf follows the order of the targets")
         }
         guard case .viewers(let viewers) = user else { return }
         guard viewers.bufferSeconds >= viewers.startupSeconds else {
             throw Self.refusal(
                 "viewers.bufferSeconds",
                 "a buffer of \(Self.text(viewers.bufferSeconds)) s is less than the "
-                    + "\(Self.text(viewers.startupSeconds)) s that playing starts with",
-                allowed: "one that holds them")
+                    + "\(Self.text(viewers.startupSeconds)) s needed to start playback",
+                allowed: "a larger buffer")
         }
         for (place, target) in targets.enumerated() {
             guard case .url(_, .file) = target.source else { continue }
@@ -54,17 +54,17 @@ extension LoadScenario {
         }
         guard stages.contains(where: { $0.seconds > 0 && ($0.from > 0 || $0.to > 0) }) else {
             throw Self.refusal(
-                "arrivals", "never more than 0", allowed: "a rate or users over 0 at some time")
+                "arrivals", "always 0", allowed: "a rate or users above 0 at some time")
         }
         if case .open = model, think != .none {
             throw Self.refusal(
-                "thinkTime", "given with a rate", allowed: "with users: a rate comes by its plan")
+                "thinkTime", "given with a rate", allowed: "with users: a rate follows a schedule")
         }
         // Viewers rest between their requests; a user without a place would never have been there.
         if let places = http.concurrency, user == .requests, placesForUsers > places {
             throw Self.refusal(
                 "http.concurrency", "given \(places)",
-                allowed: "as many as users, \(placesForUsers), or more; left out, each has a place")
+                allowed: "as many as users, \(placesForUsers), or more; by default each has a slot")
         }
     }
 

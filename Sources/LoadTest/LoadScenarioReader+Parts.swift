@@ -45,7 +45,7 @@ extension LoadScenarioReader {
             steps = [Step(seconds: seconds, level: level, from: level, isRate: rate != nil)]
         } else if rate != nil || users != nil || seconds != nil {
             throw refuse(
-                "given stages and what they say themselves", "stages, or one rate or users")
+                "given stages and also their own fields", "stages, or one rate or users")
         }
         let isOpen = steps?.first?.isRate ?? true
         guard steps?.allSatisfy({ $0.isRate == isOpen }) ?? false else {
@@ -207,7 +207,7 @@ extension LoadScenarioReader {
                 headers.append(try RequestHeader(name: name, value: value))
             } catch {
                 throw cursor.fieldFailure(
-                    at: place, field, error.message, allowed: "headers of the request's own")
+                    at: place, field, error.message, allowed: "headers that Dray sets itself")
             }
         }
         let names = Set(headers.map { $0.name.lowercased() })

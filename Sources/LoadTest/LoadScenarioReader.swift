@@ -232,7 +232,7 @@ extension LoadTarget {
     func fault(hasKind: Bool) -> (field: String, given: String, allowed: String)? {
         switch source {
         case .list:
-            if hasKind { return ("kind", "given with list", "with url: a list says it itself") }
+            if hasKind { return ("kind", "given with list", "with url: a list sets it itself") }
             if sha256 != nil { return ("sha256", "given with list", "in the list, at its files") }
         case .url(_, let kind):
             if kind != .file, sha256 != nil {

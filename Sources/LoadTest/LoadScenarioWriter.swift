@@ -36,8 +36,8 @@ package enum LoadScenarioWriter {
         guard scenario.http.caFile == nil else {
             throw Failure(
                 "input.field",
-                "field http.caFile: given, allowed on a cluster: the authorities that its workers "
-                    + "trust")
+                "field http.caFile: given, allowed on a cluster: the certificate "
+                    + "authorities that its workers trust")
         }
     }
 }

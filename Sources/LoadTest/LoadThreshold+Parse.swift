@@ -58,7 +58,7 @@ extension LoadThreshold {
             guard let quantile = quantile(statistic) else {
                 throw LoadInputError(
                     given: text,
-                    allowed: "p0 to p100, p99.9 for one, mean or max"
+                    allowed: "p0 to p100, for example p99.9, mean or max"
                         + nearest(statistic, statistics))
             }
             return .quantile(metric, quantile)

@@ -34,8 +34,8 @@ package enum PublicNotice {
         var text: String
         switch course {
         case .search(let most):
-            let unit = scenario.model == .closed ? "users at a time" : "\(who) a second"
-            text = "raised until a threshold breaks, to \(figure(max(most, own))) \(unit) at most"
+            let unit = scenario.model == .closed ? "concurrent users" : "\(who) per second"
+            text = "raised until a threshold fails, up to \(figure(max(most, own))) \(unit)"
         case .once, .scale:
             var workers = 1
             if case .scale(let steps) = course { workers = steps.max() ?? 1 }
@@ -44,16 +44,16 @@ package enum PublicNotice {
             let duration = HumanFormat.duration(seconds: scenario.durationSeconds)
             text =
                 scenario.model == .closed
-                ? "\(most) users at a time, \(who) one after another, for \(duration)"
-                : "\(most) \(who) a second for \(duration)"
+                ? "\(most) concurrent users, \(who) one after another, for \(duration)"
+                : "\(most) \(who) per second for \(duration)"
             if case .scale(let steps) = course, steps.count > 1 {
                 text += ", \(steps.count) times, with up to \(workers) workers"
             }
         }
         if let requests = scenario.caps.requests {
-            text += ", \(HumanFormat.count(requests, "request")) at most"
+            text += ", at most \(HumanFormat.count(requests, "request"))"
         }
-        if let bytes = scenario.caps.bytes { text += ", \(HumanFormat.bytes(bytes)) at most" }
+        if let bytes = scenario.caps.bytes { text += ", at most \(HumanFormat.bytes(bytes))" }
         return text
     }
 

@@ -29,7 +29,8 @@ package struct KeyQueryRule: Codable, Hashable, Sendable {
     }
 
     package static let allowedName =
-        "1 to \(nameBytes) ASCII characters without blanks and &;=#%, as a parameter is named once it is decoded"
+        "1 to \(nameBytes) ASCII characters without blanks and &;=#%, as in the decoded "
+        + "name of a parameter"
 
     package static func isName(_ text: String) -> Bool {
         (1...nameBytes).contains(text.utf8.count)

@@ -57,7 +57,9 @@ package enum ManifestRule: String, CaseIterable, Sendable {
         }
         return switch self {
         case .hlsHeader:
-            row("4.3.1.1", "A playlist does not start with `#EXTM3U`.", "it is read without")
+            row(
+                "4.3.1.1", "A playlist does not start with `#EXTM3U`.",
+                "the playlist is read anyway")
         case .hlsDuration:
             row(
                 "4.3.2.1", "`EXTINF` has no duration, or a malformed one.",
@@ -66,10 +68,12 @@ package enum ManifestRule: String, CaseIterable, Sendable {
             row("4.3.2.2", "A byte range is malformed.", "the whole file is fetched")
         case .hlsRangeOffset:
             row(
-                "4.3.2.2", "The first byte range of a file has no offset.", "it begins at byte 0")
+                "4.3.2.2", "The first byte range of a file has no offset.", "it starts at byte 0")
         case .hlsMixedTags:
             row(
-                "4.1", "Tags of segments stand in a multivariant playlist, or the other way round.",
+                "4.1",
+                "A multivariant playlist has tags of segments, or a media playlist those "
+                    + "of a multivariant one.",
                 "the tag is ignored")
         case .hlsStrayURI:
             row(
@@ -80,7 +84,7 @@ package enum ManifestRule: String, CaseIterable, Sendable {
         case .hlsRequiredURI:
             row("4.3.4.3", "`EXT-X-I-FRAME-STREAM-INF` has no `URI`.", "the tag is ignored")
         case .hlsAttribute:
-            row("4.2", "An attribute stands twice in a tag.", "the first one is used")
+            row("4.2", "A tag has an attribute twice.", "the first one is used")
         default:
             row("4.3.3.5", "A playlist of type `VOD` has no `EXT-X-ENDLIST`.", "it is complete")
         }
@@ -94,16 +98,17 @@ package enum ManifestRule: String, CaseIterable, Sendable {
         case .dashOrder:
             row(
                 "5.3.3.3",
-                "SegmentBase, SegmentList or SegmentTemplate stands behind what it is for.",
+                "SegmentBase, SegmentList or SegmentTemplate comes after the elements "
+                    + "that it applies to.",
                 "it applies to all of its level")
         case .dashIdentifier:
             row(
                 "5.3.9.4.4",
                 "A template has an identifier that is unknown, or has no meaning there.",
-                "it stays in the URL as it is written")
+                "it stays in the URL unchanged")
         case .dashWidth:
             row(
-                "5.3.9.4.4", "A width is not written as `%0Nd`: `%014llu`, `%04x`.",
+                "5.3.9.4.4", "A width is not in the form `%0Nd`: `%014llu`, `%04x`.",
                 "it is read as printf does")
         case .dashPeriod:
             row(
@@ -116,7 +121,7 @@ package enum ManifestRule: String, CaseIterable, Sendable {
                 "it is read as a whole number")
         case .dashAttribute:
             row(
-                "5.3", "An attribute that segments need not depend on is malformed.",
+                "5.3", "An attribute that does not affect segments is malformed.",
                 "it is ignored")
         case .dashRange: row("5.3.9.2.2", "A byte range is malformed.", "the whole file is fetched")
         case .dashItself:
@@ -124,13 +129,13 @@ package enum ManifestRule: String, CaseIterable, Sendable {
                 "5.3.9.1", "A representation names the MPD itself, or nothing.",
                 "nothing more is fetched for it")
         case .dashNamespace:
-            row("5.2", "The MPD has an unknown namespace.", "it is read as that of an MPD")
+            row("5.2", "The MPD has an unknown namespace.", "it is read as an MPD")
         case .dashPrefix:
             Row(
                 "Namespaces in XML 1.0, 5", "Nothing declares a prefix.",
                 "elements with it are ignored")
         default:
-            Row("XML 1.0, 2.8", "White space stands before the XML declaration.", "it is skipped")
+            Row("XML 1.0, 2.8", "White space precedes the XML declaration.", "it is skipped")
         }
     }
 

@@ -23,7 +23,7 @@ package struct RequestHeader: Hashable, Sendable {
             throw Failure("input.field", "a header's name holds letters, digits and hyphens")
         }
         guard !Self.reserved.contains(name.lowercased()) else {
-            throw Failure("input.field", "the header \(name) is Dray's own to set")
+            throw Failure("input.field", "the header \(name) is set by Dray")
         }
         guard !value.isEmpty else { throw Failure("input.field", "the header \(name) is empty") }
         guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
@@ -40,7 +40,7 @@ package struct RequestHeader: Hashable, Sendable {
     /// Reads `Name: value`.
     package init(line: String) throws(Failure) {
         guard let colon = line.firstIndex(of: ":") else {
-            throw Failure("input.field", "a header is written as 'Name: value'")
+            throw Failure("input.field", "write a header as 'Name: value'")
         }
         try self.init(
             name: String(line[..<colon]), value: String(line[line.index(after: colon)...]))

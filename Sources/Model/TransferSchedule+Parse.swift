@@ -76,7 +76,7 @@ extension TransferSchedule {
             throw refused("'\(open.joined(separator: " "))'", "a bandwidth at its end")
         }
         guard !parts.isEmpty else {
-            throw refused("nothing", "for one, 22:00-06:00 unlimited, else 200Mbit/s")
+            throw refused("nothing", "for example 22:00-06:00 unlimited, else 200Mbit/s")
         }
         return parts
     }
@@ -193,7 +193,7 @@ private struct EntryReader {
         let first = try date(String(word[..<dots.lowerBound]))
         let last = try date(String(word[dots.upperBound...]))
         guard (first.year == nil) == (last.year == nil), (first.month == nil) == (last.month == nil)
-        else { throw refused(word, "the same stars in both dates") }
+        else { throw refused(word, "the same * in both dates") }
         guard first.year == nil || first.rank <= last.rank else {
             throw refused(word, "the earlier date first")
         }
@@ -214,7 +214,7 @@ private struct EntryReader {
         if let month {
             let isLeap = year.map { $0 % 4 == 0 && ($0 % 100 != 0 || $0 % 400 == 0) } ?? true
             let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-            guard day <= lengths[month - 1] else { throw refused(text, "a day of its month") }
+            guard day <= lengths[month - 1] else { throw refused(text, "a day that the month has") }
         }
         return CalendarDates.Pattern(year: year, month: month, day: day)
     }
@@ -229,7 +229,9 @@ private struct EntryReader {
         guard ends[1].first?.isLetter == true else {
             guard let end = minute(ends[1]), end != start else {
                 throw refused(
-                    word, "two times that differ, from 00:00 to 24:00; no time for the whole day")
+                    word,
+                    "two times that differ, from 00:00 to 24:00; omit the time for the "
+                        + "whole day")
             }
             let minutes = end > start ? end - start : end + 1_440 - start
             entry.windows.append(.init(startMinute: start, minutes: minutes))
@@ -254,7 +256,8 @@ private struct EntryReader {
         }
         let minutes = (last - first + 7) % 7 * 1_440 + end - start
         guard minutes != 0, minutes != 10_080 else {
-            throw refused("\(word) \(time)", "two times that differ; a bandwidth alone for always")
+            throw refused(
+                "\(word) \(time)", "two times that differ; a bandwidth alone for all times")
         }
         entry.windows = [
             .init(startMinute: start, minutes: minutes > 0 ? minutes : minutes + 10_080)

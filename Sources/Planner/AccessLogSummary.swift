@@ -129,7 +129,7 @@ struct AccessLogLoad: Sendable {
         guard (last - first) / 60 <= Self.mostMinutes else {
             throw PlannerError(
                 field: "the access log", given: "longer than four years",
-                allowed: "give the part of it that a plan is to be made for")
+                allowed: "use only the part to plan for")
         }
         minutes[number, default: Minute()].requests += 1
         minutes[number, default: Minute()].bytes += request.bytes

@@ -43,7 +43,7 @@ package struct Calibration: Sendable {
                 continue
             }
             throw PlannerError(
-                field: "the load test", given: "no measure of what workers can do",
+                field: "the load test", given: "not a measurement of workers",
                 allowed: String(reason.prefix(200)))
         }
         return files.flatMap(\.parts)
@@ -68,8 +68,8 @@ package struct Calibration: Sendable {
                 throw PlannerError(
                     field: "line \(number)", given: "no measurement",
                     allowed:
-                        "give JSON of dray benchmark or dray loadtest --scale, an array of such, or "
-                        + "one a line")
+                        "use JSON of dray benchmark or dray loadtest --scale, an array "
+                        + "of these, or one per line")
             }
         }
         return runs
@@ -87,10 +87,10 @@ package struct Calibration: Sendable {
         try takePools(runs.filter { $0.kind == .pool })
         guard !values.isEmpty else {
             throw PlannerError(
-                field: "the file", given: "without a measurement that a plan can use",
+                field: "the file", given: "without a usable measurement",
                 allowed:
-                    "give JSON of dray benchmark transfer, dray benchmark queue, dray loadtest "
-                    + "--scale or pool runs")
+                    "use JSON of dray benchmark transfer, dray benchmark queue, dray "
+                    + "loadtest --scale or pool runs")
         }
     }
 
@@ -340,7 +340,7 @@ private struct MeasuredRun: Decodable {
             guard let value, !(value > 0 && value <= 1e12) else { continue }
             throw PlannerError(
                 field: "\(name) of measurement \(number)", given: "\(value)",
-                allowed: "use a number over 0, up to 1e12")
+                allowed: "use a number above 0, up to 1e12")
         }
         if let workers, !(workers >= 1 && workers <= 1e12) {
             throw PlannerError(
@@ -358,13 +358,15 @@ private struct MeasuredRun: Decodable {
         if let most = serviceSeconds?.max(), most == 0 {
             throw PlannerError(
                 field: "serviceSeconds of measurement \(number)", given: "0 throughout",
-                allowed: "use times of which one at least is over 0")
+                allowed: "use times, at least one of them above 0")
         }
         if let service, !service.isPlausible {
             throw PlannerError(
-                field: "service of measurement \(number)", given: "sums that no times have",
+                field: "service of measurement \(number)",
+                given: "sums that no set of times can have",
                 allowed:
-                    "use a count, and the sums of the first four powers of as many times over 0")
+                    "use a count, and the sums of the first four powers of that many "
+                    + "positive times")
         }
         for (name, value) in times {
             guard let value, !(value >= 0 && value <= 1e18) else { continue }

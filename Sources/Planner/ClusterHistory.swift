@@ -50,8 +50,8 @@ package struct ClusterHistory: Sendable {
         let minutes = history.minutes.filter { $0.done.fetches > 0 }
         guard !minutes.isEmpty else {
             notes.append(
-                "From the cluster neither time, size and CPU time of a fetch nor the speed of workers: "
-                    + "none has told of fetches in the time that was asked for.")
+                "From the cluster: no fetch times, sizes, CPU times or worker speed, "
+                    + "because no worker reported fetches in that time.")
             return
         }
         takeTimes(Work(minutes))
@@ -87,8 +87,8 @@ package struct ClusterHistory: Sendable {
         }
         guard !ended.isEmpty else {
             notes.append(
-                "From the cluster no tries of a segment: no catalog has ended that fetched "
-                    + "\(Self.leastSegments) segments or more, all of them itself.")
+                "From the cluster: no attempts per segment, because no ended catalog "
+                    + "fetched all of its segments, \(Self.leastSegments) or more.")
             return
         }
         let tries = Moments(
@@ -103,7 +103,9 @@ package struct ClusterHistory: Sendable {
         values["worker.serviceSeconds"] = work.fetches.meanEstimate.notNegative
         values["worker.measuredBytes"] = Self.exact(work.bytes / Double(count))
         guard count > 3 else {
-            notes.append("From the cluster no variance of fetches: there were \(count) of them.")
+            notes.append(
+                "From the cluster: no variance of fetch times, because there were only "
+                    + "\(count) fetches.")
             return
         }
         values["worker.serviceCV2"] = work.fetches.cv2Estimate
@@ -123,8 +125,8 @@ package struct ClusterHistory: Sendable {
             let why =
                 minutes.contains { $0.done.cpuSeconds != nil }
                 ? "no minute had \(Self.leastSegments) fetches"
-                : "workers that share their process with a coordinator do not tell it"
-            notes.append("From the cluster no CPU time of a segment and of its bytes: \(why).")
+                : "workers that share a process with a coordinator do not report it"
+            notes.append("From the cluster: no CPU time per segment and per byte, because \(why).")
             return
         }
         if points.count > 2, most >= 2 * least {
@@ -141,8 +143,9 @@ package struct ClusterHistory: Sendable {
         values["worker.cpuMicrosecondsPerSegment"] = cpu.microsecondsPerSegment
         let taken = Scenario.plain((microsecondsPerSegment * 10).rounded() / 10)
         notes.append(
-            "From the cluster the CPU time of a gigabyte less \(taken) µs for each of its segments: "
-                + "their mean sizes were too much alike in all minutes to tell them apart.")
+            "From the cluster: CPU time per gigabyte after subtracting \(taken) µs per "
+                + "segment, because segment sizes were too similar in all minutes to separate "
+                + "the two.")
     }
 
     /// What the pool did in minutes in which it did all it could, by the number of its workers.
@@ -159,8 +162,8 @@ package struct ClusterHistory: Sendable {
                 }
                 ?? "no minute had \(Self.leastSegments) fetches in 5 s or more"
             notes.append(
-                "From the cluster neither the speed of a worker nor how it grows with their number: "
-                    + "workers were never busy, \(why).")
+                "From the cluster: no worker speed and no scalability, because workers "
+                    + "were never busy (\(why)).")
             return
         }
         // Over the time of the one that was busy for longest, so many as worked at once on average.
@@ -177,7 +180,7 @@ package struct ClusterHistory: Sendable {
         guard numbers.count < 3 else { return }
         let seen = numbers.map { Scenario.plain($0) }.joined(separator: " and ")
         notes.append(
-            "From the cluster not how throughput grows with workers: it had \(seen) of them whenever "
-                + "they were busy, and three different numbers are needed.")
+            "From the cluster: no scalability, because it had \(seen) workers whenever "
+                + "they were busy, and a fit needs three different numbers.")
     }
 }

@@ -62,17 +62,17 @@ extension Plan {
         switch input {
         case .monthlyActiveUsers:
             return scenario.hasUsersByRequests
-                ? "reckoned back from the requests that were counted"
-                : "reckoned back from who is there in a day, or at once"
+                ? "calculated from the measured requests"
+                : "calculated from the daily or concurrent users"
         case .peakShare:
             if scenario.hasUsersByRequests, scenario.given[.peakToMean] == nil {
-                return "by the peak of the requests that were counted"
+                return "from the measured peak of requests"
             }
             return scenario.given[.peakConcurrentUsers] == nil
                 ? "by audience.peakToMean" : "by audience.peakConcurrentUsers"
         case .dailyActiveShare: return "by audience.dailyActiveUsers"
         case .titles, .minutesPerTitle: return "by catalog.gigabytes"
-        default: return "there is no picture"
+        default: return "no picture is given"
         }
     }
 

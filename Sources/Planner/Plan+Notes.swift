@@ -8,8 +8,9 @@ extension Plan {
         let night = NightPool(values, demand, fill: sizing.fillSpeed, miss: sizing.missSpeed)
         if let most = night.originMost, let workers = night.workersAtOrigin, workers <= total {
             notes.append(
-                "From \(workers) \(workers == 1 ? "worker" : "workers") on the fill is bound by "
-                    + "\(most.input.row.path): more of them do not end it sooner.")
+                "From \(workers) \(workers == 1 ? "worker" : "workers") on, "
+                    + "\(most.input.row.path) limits the fill: more workers do not end it "
+                    + "sooner.")
         }
         let pool = OnDemandPool(
             values, demand, miss: sizing.missSpeed, heedsOrigin: true)
@@ -17,8 +18,9 @@ extension Plan {
             demand.peakMissesPerSecond > 0
         {
             notes.append(
-                "From \(workers) \(workers == 1 ? "worker" : "workers") on on-demand fetches are "
-                    + "bound by \(most.input.row.path): more workers do not shorten their waits.")
+                "From \(workers) \(workers == 1 ? "worker" : "workers") on, "
+                    + "\(most.input.row.path) limits on-demand fetches: more workers do not "
+                    + "shorten their waits.")
         }
         return notes
     }
@@ -30,28 +32,31 @@ extension Plan {
         var notes = atOrigin(values, sizing)
         if values[.deadlineHours] > 24 {
             notes.append(
-                "fill.deadlineHours is more than a day: the next day's fill comes after 24 h, so each "
-                    + "has to be done in that. The plan reckons with 24 h.")
+                "fill.deadlineHours is more than a day: the next day's fill starts after "
+                    + "24 h, so the plan uses 24 h.")
         }
         let law = Scalability(
             alpha: values[.contention], beta: values[.coherency], gamma: 1)
         if let peak = law.peakN, let total = sizing.workers.total, Double(total) > peak + 1 {
             notes.append(
-                "Beyond \(wholeDown(peak)) workers each more takes from what all do (worker.coherency): "
-                    + "start the spare ones only in place of others.")
+                "Beyond \(wholeDown(peak)) workers each additional worker lowers the "
+                    + "total throughput (worker.coherency): start spare workers only to "
+                    + "replace others.")
         }
         if demand.hasUsersByRequests {
             notes.append(
-                "Users are reckoned back from the requests that were counted, by what each is taken to "
-                    + "watch and do; give audience.monthlyActiveUsers if you know them.")
+                "The number of users is calculated from the measured requests and the "
+                    + "assumed viewing of each user; set audience.monthlyActiveUsers if you "
+                    + "know it.")
         }
         notes += peaks(scenario, values, demand)
         if values[.serviceCV2] > WaitingModel.Correction.mostInterpolatedCV2,
             demand.peakMissesPerSecond > 0
         {
             notes.append(
-                "Service times vary a lot (worker.serviceCV2 is \(rate(values[.serviceCV2]))): waits "
-                    + "by formulas are rough then, --simulate plays them through.")
+                "Service times vary a lot (worker.serviceCV2 is "
+                    + "\(rate(values[.serviceCV2]))): waits from formulas are then rough "
+                    + "estimates; use --simulate.")
         }
         if let currency = scenario.money.currency {
             let rates = scenario.money.exchange.filter { $0.key != currency }
@@ -60,22 +65,23 @@ extension Plan {
             let date = scenario.money.exchangeDate ?? "no date"
             notes.append(
                 rates.isEmpty
-                    ? "No rate is given for other currencies than \(currency): they stay as they are."
-                    : "Reckoned with \(rates.joined(separator: ", ")) (given, \(date)); other "
-                        + "currencies stay as they are.")
+                    ? "No exchange rate is given for currencies other than \(currency): "
+                        + "these are not converted."
+                    : "Converted with \(rates.joined(separator: ", ")) (given, \(date)); "
+                        + "other currencies are not converted.")
         }
         let check = sizing.workers.squareRootCheck
         if let check, let planned = sizing.workers.forOnDemand, check > planned,
             demand.peakMissesPerSecond > 0
         {
             notes.append(
-                "Square-root staffing asks for \(check) workers where hardly any fetch may wait at "
-                    + "all; the plan lets them wait within their target.")
+                "Square-root staffing needs \(check) workers so that hardly any fetch "
+                    + "waits; the plan allows waits within the target.")
         }
         if scenario.given[.segmentsPerSecond] == nil, scenario.given[.cpuPerGigabyte] == nil {
             notes.append(
-                "Workers' speed is Dray's own measured one (docs/performance.md), over HTTP "
-                    + "without TLS; --calibrate takes that of your machines.")
+                "Worker speed is as measured by Dray (docs/performance.md), over HTTP "
+                    + "without TLS; use --calibrate for your machines.")
         }
         return notes
     }
@@ -90,22 +96,24 @@ extension Plan {
             let watch = demand.meanConcurrentViewers
             let ratio = demand.peakConcurrentUsers / demand.meanConcurrentViewers
             notes.append(
-                "By Little's law \(watch < 10 ? rate(watch) : Scenario.plain(watch.rounded())) watch "
-                    + "at once on average over the day; the peak is "
+                "By Little's law "
+                    + "\(watch < 10 ? rate(watch) : Scenario.plain(watch.rounded())) users "
+                    + "watch concurrently on average over the day; the peak is "
                     + "\(Scenario.plain((ratio * 10).rounded() / 10)) times that.")
         }
         let ratio = Scenario.plain(values[.peakToMean])
         if scenario.given[.meanRequests] != nil || scenario.given[.peakRequests] != nil {
             if scenario.given[.meanRequests] == nil || scenario.given[.peakRequests] == nil {
                 notes.append(
-                    "Of the mean and the peak of requests one was counted; the other is by "
+                    "One of mean and peak requests was measured; the other follows from "
                         + "audience.peakToMean, \(ratio).")
             }
         } else if scenario.given[.peakToMean] == nil, values.actionRequestsPerDay > 0,
             isWatched
         {
             notes.append(
-                "audience.peakToMean, \(ratio), is that of actions; viewers at the peak are by "
+                "audience.peakToMean, \(ratio), applies to actions; viewers at the peak "
+                    + "follow from "
                     + "audience.\(scenario.given[.peakConcurrentUsers] == nil ? "peakShare" : "peakConcurrentUsers")."
             )
         }

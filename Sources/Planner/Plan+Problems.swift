@@ -10,14 +10,15 @@ extension Plan {
                 && ScenarioInput.named(stop.limit).map { scenario.given[$0] == nil } ?? false
             problems.append(
                 reason(stop, values, sizing)
-                    + (isAssumed ? " \(stop.limit) is assumed: --calibrate measures it." : ""))
+                    + (isAssumed ? " \(stop.limit) is an assumption; --calibrate measures it." : "")
+            )
         }
         problems += besideFill(values, sizing)
         let database = sizing.database.coresInUse / values[.databaseCores]
         if database > 1 - values[.headroom] {
             problems.append(
-                "database.cores is too low: \(percent(database)) of it would be in use, "
-                    + "\(percent(1 - values[.headroom])) is allowed by pool.headroom.")
+                "database.cores is too low: the plan would use \(percent(database)) of "
+                    + "it; pool.headroom allows \(percent(1 - values[.headroom])).")
         }
         if let storage = values.known(.storageGigabytes),
             sizing.demand.edgeStorageBytes > storage * 1e9
@@ -47,8 +48,9 @@ extension Plan {
             }
             let night = NightPool(values, demand, fill: sizing.fillSpeed, miss: sizing.missSpeed)
             let most = night.originMost?.perSecond ?? 0
-            return "\(start): \(stop.limit) leaves it \(rate(most)) fetches a second, it asks for "
-                + "\(rate(demand.fillSegmentsPerSecond)). \(moreTime(values, demand, most))"
+            return "\(start): \(stop.limit) leaves it \(rate(most)) fetches per second, and it "
+                + "needs \(rate(demand.fillSegmentsPerSecond)). "
+                + "\(moreTime(values, demand, most))"
         case .onDemand:
             let start =
                 "No pool suffices: no number of workers keeps on-demand fetches within "
@@ -63,16 +65,16 @@ extension Plan {
             if demand.peakMissesPerSecond < most {
                 return start + atUse(stop, values, sizing, most)
             }
-            return "\(start): \(stop.limit) allows \(rate(most)) fetches a second, they are "
-                + "\(rate(demand.peakMissesPerSecond)). A higher edge.hitRatio would help, or a "
-                + "higher limit."
+            return "\(start): \(stop.limit) allows \(rate(most)) fetches per second, and there "
+                + "are \(rate(demand.peakMissesPerSecond)). A higher edge.hitRatio would help, "
+                + "or a higher limit."
         }
     }
 
     static func ofWorkers(_ stop: Sizing.Stop) -> String {
         stop.limit == "workers"
-            ? "not even \(Sizing.mostWorkers), the most that a plan reckons with"
-            : "as more of them gain nothing (\(stop.limit))"
+            ? "not even \(Sizing.mostWorkers), the maximum of a plan"
+            : "because more of them gain nothing (\(stop.limit))"
     }
 
     /// What a fill needs where the origin lets it have `most` fetches a second.
@@ -84,7 +86,8 @@ extension Plan {
         let hours = demand.fillSegmentsPerDay / most / 3_600
         guard hours <= 24 else {
             return
-                "A day's fill takes \(rate(hours)) h at that, so it would never catch up: \(others)."
+                "A day's fill then takes \(rate(hours)) h, so it never catches up: "
+                + "\(others)."
         }
         let deadline = ((hours + values[.bootSeconds] / 3_600) * 10).rounded(.up) / 10
         return

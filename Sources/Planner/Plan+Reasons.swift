@@ -19,9 +19,9 @@ extension Plan {
             ? "end the nightly fill by its deadline"
             : "keep on-demand fetches within onDemand.waitSeconds at the peak"
         return "No pool suffices with pool.headroom: workers \(goal), but never with more than "
-            + "\(rate(headroom * 100)) % of the pool to spare (with \(workers) of them), and "
-            + "pool.headroom asks for \(rate(values[.headroom] * 100)) %. Lower pool.headroom to "
-            + "\(Scenario.plain(headroom)), or "
+            + "\(rate(headroom * 100)) % of the pool unused (with \(workers) of them), and "
+            + "pool.headroom requires \(rate(values[.headroom] * 100)) %. Lower pool.headroom "
+            + "to \(Scenario.plain(headroom)), or "
             + (isDeadline ? "split the catalog over several clusters." : "split the cluster.")
     }
 
@@ -31,13 +31,13 @@ extension Plan {
     ) -> String {
         let demand = sizing.demand
         if stop.limit == ScenarioInput.bootSeconds.row.path {
-            return "as worker.bootSeconds leaves no time for it."
+            return "because worker.bootSeconds leaves no time for it."
         }
         let night = NightPool(values, demand, fill: sizing.fillSpeed, miss: sizing.missSpeed)
         let most = min(night.scalability.peakN ?? .infinity, Double(Sizing.mostWorkers))
         if night.fillPerSecond(workers: max(1, wholeDown(most))) == 0 {
-            return "as misses alone take all that they do (\(stop.limit)). Raise edge.hitRatio, or "
-                + "split the cluster."
+            return "because misses alone use all of their capacity (\(stop.limit)). Raise "
+                + "edge.hitRatio, or split the cluster."
         }
         var longer = values
         longer[.deadlineHours] = 24 + values[.bootSeconds] / 3_600
@@ -46,7 +46,7 @@ extension Plan {
         let isEnough =
             day.fewest(utilisation: 1 - values[.headroom], atMost: Sizing.mostWorkers) != nil
         return "\(ofWorkers(stop)). Split the catalog over several clusters"
-            + (isEnough ? ", or give it more hours." : "; not even a whole day would be enough.")
+            + (isEnough ? ", or give it more hours." : "; even a whole day would not be enough.")
     }
 
     /// An origin's limit that is above what is asked for, and yet too near to it.
@@ -61,7 +61,7 @@ extension Plan {
             let wait = pool.waitSeconds(workers, quantile: values[.percentile])
             if wait.isFinite {
                 text +=
-                    ", and \(rate(values[.percentile] * 100)) % of them begin within "
+                    ", and \(rate(values[.percentile] * 100)) % of them start within "
                     + "\(rate(wait)) s, not \(rate(values[.waitSeconds])) s"
             }
         }

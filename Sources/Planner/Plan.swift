@@ -73,8 +73,8 @@ extension Plan {
         let lastMonth = growth.months.last?.month ?? 0
         if lastMonth < options.months {
             notes.append(
-                "Growth ends with month \(lastMonth): in the next there would be more than "
-                    + "\(Scenario.plain(Growth.mostUsers)) users.")
+                "The forecast ends with month \(lastMonth): the next month would have "
+                    + "more than \(Scenario.plain(Growth.mostUsers)) users.")
         }
         inputs = Self.inputs(scenario)
         costs = try ProviderCost.all(scenario, values, sizing, options.prices)

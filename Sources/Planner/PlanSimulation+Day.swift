@@ -42,19 +42,19 @@ struct DayRun {
         simulation.seed = seed
         let result = simulation.run()
         guard result.isComplete else {
-            notes.append("The day has no end: workers fail sooner than they get anything done.")
+            notes.append("The simulated day never ends: workers fail before they finish any work.")
             return
         }
         compare(day, result)
         compareFailures(day, failures, result)
         showHours(day, result)
         notes.append(
-            "A day: \(result.waits.count) fetches on demand by the hour, \(simulation.backlogJobs) of "
-                + "the fill from \(Self.quietHour):00 on, first come, first served, those on demand "
-                + "first. Workers fail after \(PeakRun.rounded(values[.hoursBetweenFailures])) hours on "
-                + "average, others take their place in "
-                + "\(PeakRun.rounded(failures.repairSeconds)) s, and what they held is handed out "
-                + "again after \(Int(PlanSimulation.leaseSeconds)) s.")
+            "A day: \(result.waits.count) fetches on demand by the hour, "
+                + "\(simulation.backlogJobs) of the fill from \(Self.quietHour):00 on, first "
+                + "come, first served, on-demand fetches first. Workers fail after "
+                + "\(PeakRun.rounded(values[.hoursBetweenFailures])) hours on average, are "
+                + "replaced in \(PeakRun.rounded(failures.repairSeconds)) s, and their jobs "
+                + "are handed out again after \(Int(PlanSimulation.leaseSeconds)) s.")
     }
 
     private mutating func add(
@@ -95,7 +95,7 @@ struct DayRun {
         let back = max(0, 1 - failures.repairSeconds / max(1, result.seconds))
         add("workers back", "", lost * back, Double(result.replacements))
         add(
-            "fetches done again", "",
+            "fetches repeated", "",
             lost * Double(day.slots / day.workers) * min(1, day.utilisation),
             Double(result.lostRuns))
     }

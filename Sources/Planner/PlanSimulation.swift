@@ -62,7 +62,7 @@ struct PeakRun {
             return
         }
         guard model.utilisation < 1, model.servers <= 1_000_000 else {
-            notes.append("The peak was not simulated: the pool does not hold it.")
+            notes.append("The peak was not simulated: the pool is too small for it.")
             return
         }
         var simulation = PoolSimulation(
@@ -90,9 +90,9 @@ struct PeakRun {
                 result.waits.quantile(quantile))
         }
         notes.append(
-            "The peak: \(jobs) on-demand fetches at \(Self.rounded(pool.arrivalsPerSecond)) a second, "
-                + "\(workers) workers with \(model.servers) transfers in all; waits without the time "
-                + "to hand a job out.")
+            "The peak: \(jobs) on-demand fetches at "
+                + "\(Self.rounded(pool.arrivalsPerSecond)) per second, \(workers) workers with "
+                + "\(model.servers) transfers in all; waits without the time to hand a job out.")
     }
 
     static func rounded(_ value: Double) -> String {

@@ -63,13 +63,13 @@ package struct RunCheck: Codable, Hashable, Sendable {
                     error: measured > 0 ? predicted / measured - 1 : nil))
         }
         add("time", "s", seconds, run.seconds)
-        add("segments a second", "1/s", run.segments / seconds, run.segments / run.seconds)
+        add("segments per second", "1/s", run.segments / seconds, run.segments / run.seconds)
         add("bandwidth", "bit/s", run.bytes * 8 / seconds, run.bytes * 8 / run.seconds)
         // As many segments of the plan's own size; all else is of the run's.
         add(
-            "bytes, by the plan's segments", "B", run.segments * Demand(values).fillSegmentBytes,
+            "bytes, with the plan's segments", "B", run.segments * Demand(values).fillSegmentBytes,
             run.bytes)
-        add("tries again", "", tries - run.segments, run.retries)
+        add("retries", "", tries - run.segments, run.retries)
         add("assets failed", "", 0, run.assetsFailed)
         // All lie there from the start, and each waits for those before it.
         for (name, share, measured) in [
@@ -79,17 +79,16 @@ package struct RunCheck: Codable, Hashable, Sendable {
         let slots = Double(run.workers) * max(1, values[.connections])
         // Little's law.
         add("in use", "share", min(1, rate * speed.transferSeconds / slots), run.utilisation)
-        add("time of a fetch", "s", speed.transferSeconds, run.fetchSeconds)
-        add("CV² of it", "", values[.serviceCV2], run.fetchCV2)
+        add("fetch time", "s", speed.transferSeconds, run.fetchSeconds)
+        add("CV² of fetch times", "", values[.serviceCV2], run.fetchCV2)
         self.rows = rows
         var notes = [
-            "\(run.workers) \(run.workers == 1 ? "worker; it" : "workers; one of them") does "
-                + "\(Self.rounded(speed.segmentsPerSecond)) "
-                + "segments of \(Self.rounded(size)) bytes a second, bound by "
-                + "\(speed.bound.rawValue)."
+            "\(run.workers) \(run.workers == 1 ? "worker; it" : "workers; one of them") "
+                + "does \(Self.rounded(speed.segmentsPerSecond)) segments of "
+                + "\(Self.rounded(size)) bytes per second, limited by \(speed.bound.rawValue)."
         ]
         if run.utilisation == nil || run.waits == nil {
-            notes.append("The report does not tell of its waits, or of what workers did.")
+            notes.append("The report has no waits or worker statistics.")
         }
         self.notes = notes
     }

@@ -47,7 +47,7 @@ extension Scenario {
         if daily == nil, given[.dailyActiveShare] != nil, let day, peak > day {
             throw PlannerError(
                 field: ScenarioInput.peakConcurrentUsers.row.path, given: Self.plain(peak),
-                allowed: "use at most \(Self.plain(day.rounded())): so many come on a day, by "
+                allowed: "use at most \(Self.plain(day.rounded())), the daily users from "
                     + "audience.dailyActiveShare")
         }
     }
@@ -73,7 +73,7 @@ extension Scenario {
         let rounded = implied >= 100 ? implied.rounded() : (implied * 100).rounded() / 100
         throw PlannerError(
             field: input.row.path, given: Self.plain(value),
-            allowed: "leave it or \(other.row.path) out: that comes to \(Self.plain(rounded))")
+            allowed: "omit it or \(other.row.path): that gives \(Self.plain(rounded))")
     }
 
     /// Share of a day's users that watch at once on average (Little 1961).
@@ -97,8 +97,8 @@ extension Scenario {
         } else if ratio * meanShare > 1 {
             throw PlannerError(
                 field: ScenarioInput.peakToMean.row.path, given: Self.plain(ratio),
-                allowed: "use at most \(Self.plain((100 / meanShare).rounded(.down) / 100)): more "
-                    + "than that is more than all of a day's users at once, who watch "
+                allowed: "use at most \(Self.plain((100 / meanShare).rounded(.down) / 100)): a "
+                    + "higher ratio exceeds all daily users at the same time, who watch "
                     + "\(Self.plain(value(.minutesPerDay))) minutes (viewing.minutesPerDay)")
         }
     }
@@ -112,20 +112,22 @@ extension Scenario {
             throw PlannerError(
                 field: ScenarioInput.peakConcurrentUsers.row.path, given: Self.plain(peak),
                 allowed:
-                    "use at least \(Self.plain((max(users, peak) * meanShare - 1e-6).rounded(.up))): so "
-                    + "many of \(Self.plain(users.rounded())) a day watch on average, by \(minutes)"
+                    "use at least "
+                    + "\(Self.plain((max(users, peak) * meanShare - 1e-6).rounded(.up))), "
+                    + "the average number of concurrent viewers among "
+                    + "\(Self.plain(users.rounded())) daily users, from \(minutes)"
             )
         }
         if let given = given[.peakShare]?.likely {
             throw PlannerError(
                 field: ScenarioInput.peakShare.row.path, given: Self.plain(given),
-                allowed: "use at least \(Self.plain((meanShare * 1e4).rounded(.up) / 1e4)): such a "
-                    + "share watches on average, by \(minutes)")
+                allowed: "use at least \(Self.plain((meanShare * 1e4).rounded(.up) / 1e4)), the "
+                    + "average share that watches, from \(minutes)")
         }
         throw PlannerError(
             field: ScenarioInput.minutesPerDay.row.path,
             given: Self.plain(value(.minutesPerDay)),
-            allowed: "use at most \(Self.plain((share * 1_440).rounded(.down))), or give "
-                + "audience.peakShare: more would watch on average than at the peak")
+            allowed: "use at most \(Self.plain((share * 1_440).rounded(.down))), or set "
+                + "audience.peakShare: otherwise more users watch on average than at the peak")
     }
 }

@@ -16,12 +16,12 @@ extension Scenario {
         guard let currency = money.currency else {
             throw PlannerError(
                 field: "money.exchange", given: "without money.currency",
-                allowed: "name the currency that the rates lead to")
+                allowed: "set the currency to convert to")
         }
         if let own = money.exchange[currency], own != 1 {
             throw PlannerError(
                 field: "money.exchange.\(currency)", given: Self.plain(own),
-                allowed: "leave it out: money.currency is \(currency)")
+                allowed: "omit it: money.currency is \(currency)")
         }
     }
 
@@ -93,12 +93,12 @@ extension Scenario {
             if let input = ofPicture.first(where: { given[$0] != nil }) {
                 throw PlannerError(
                     field: input.row.path, given: "without media.width and media.height",
-                    allowed: "give the picture, or leave it out")
+                    allowed: "set the picture, or omit it")
             }
             if codec != nil {
                 throw PlannerError(
                     field: "media.codec", given: "without media.width and media.height",
-                    allowed: "give the picture, or leave it out")
+                    allowed: "set the picture, or omit it")
             }
         }
         if let rate = given[.kilobitsPerSecond]?.likely, let least = ladder?.first,
@@ -133,8 +133,9 @@ extension Scenario {
         if handOut >= value(.waitSeconds) {
             throw PlannerError(
                 field: "onDemand.waitSeconds", given: Self.plain(value(.waitSeconds)),
-                allowed: "use more than \(Self.plain((handOut * 1e6).rounded(.up) / 1e6)): so long "
-                    + "handing a job out takes at onDemand.percentile, by onDemand.dispatchSeconds")
+                allowed: "use more than \(Self.plain((handOut * 1e6).rounded(.up) / 1e6)), the "
+                    + "time to hand out a job at onDemand.percentile, from "
+                    + "onDemand.dispatchSeconds")
         }
     }
 

@@ -22,7 +22,7 @@ extension ScenarioInput {
         row(
             .monthlyActiveUsers, "audience.monthlyActiveUsers", "users", 1...1e10,
             range(500, 1_000, 2_000), "Users who are active at least once a month.",
-            source: "rule of thumb for the first months when nobody knows; range assumed"),
+            source: "rule of thumb for the first months; range assumed"),
         row(
             .dailyActiveShare, "audience.dailyActiveShare", "", 0.0001...1,
             range(0.3, 0.5, 0.6), "Share of them who are active on a day (stickiness).",
@@ -224,7 +224,8 @@ extension ScenarioInput {
         row(
             .contention, "worker.contention", "", 0...1, range(0, 0.000_5, 0.005),
             "α of the Universal Scalability Law, over workers.",
-            source: "assumption: the database is reckoned for itself; --calibrate measures it"),
+            source: "assumption: the plan calculates the database separately; --calibrate "
+                + "measures it"),
         row(
             .coherency, "worker.coherency", "", 0...1, range(0, 0, 1e-7),
             "β of the Universal Scalability Law, over workers."),

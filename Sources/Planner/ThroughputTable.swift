@@ -24,7 +24,7 @@ package struct ThroughputTable: Sendable {
                 guard !first.hasPrefix("<") else {
                     throw PlannerError(
                         field: "the table", given: "HTML or XML",
-                        allowed: "give CSV: a line with N and X for each measurement")
+                        allowed: "use CSV with a line of N and X for each measurement")
                 }
                 columns = try Self.columns(cells, line: number)
                 if Double(first) != nil {
@@ -42,7 +42,7 @@ package struct ThroughputTable: Sendable {
         guard !points.isEmpty else {
             throw PlannerError(
                 field: "the table", given: "empty",
-                allowed: "give a line with N and X for each measurement")
+                allowed: "use a line of N and X for each measurement")
         }
         self.points = points
     }
@@ -71,7 +71,7 @@ package struct ThroughputTable: Sendable {
             throw PlannerError(
                 field: "line \(line)", given: quoted(cells.joined(separator: ",")),
                 allowed: isHeading && cells.count > 2
-                    ? "name one column N and one X" : "give two columns, N and X")
+                    ? "name one column N and one column X" : "use two columns, N and X")
         }
         return (0, 1)
     }
@@ -90,7 +90,7 @@ package struct ThroughputTable: Sendable {
         }
         return (
             try value("N", columns.n, 1...1e9, "use a number from 1 to 1,000,000,000"),
-            try value("X", columns.x, 1e-9...1e18, "use a number over 0, up to 1e18")
+            try value("X", columns.x, 1e-9...1e18, "use a number above 0, up to 1e18")
         )
     }
 

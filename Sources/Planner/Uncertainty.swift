@@ -65,7 +65,7 @@ package struct Uncertainty: Codable, Hashable, Sendable {
                 on: "workers", figures.workers, most: Self.mostNamed, draws: options.draws)
             + figures.costs.filter { $0.provider == books.first?.own.name }.flatMap { cost in
                 inputs.influences(
-                    on: "cost a month, \(cost.provider) (\(cost.currency))", cost.values,
+                    on: "cost per month, \(cost.provider) (\(cost.currency))", cost.values,
                     most: Self.mostNamed, draws: options.draws)
             }
     }
@@ -204,7 +204,7 @@ private struct Figures {
         guard workers.count >= Uncertainty.fewest(draws: suffices.count) else { return all }
         all.append(Self.range("workers", "", workers))
         for cost in costs {
-            all.append(Self.range("cost a month, \(cost.provider)", cost.currency, cost.values))
+            all.append(Self.range("cost per month, \(cost.provider)", cost.currency, cost.values))
         }
         return all
     }

@@ -35,7 +35,7 @@ struct PlanCharts {
         content += lines(resources, x, y)
         content += legend(resources, left: SVG.width - right + 20)
         return HTMLText.figure(
-            "In use of what is bought today, by month; the dashed line is all of it",
+            "Use of the present capacity by month; the dashed line is 100 %",
             SVG.svg(
                 max(lower + 26, 24 + Double(resources.count) * Self.legendStep),
                 "Use of each resource by month", content))
@@ -92,7 +92,7 @@ struct PlanCharts {
             }
         }
         return HTMLText.figure(
-            "Egress at the peak, by month", SVG.svg(lower + 26, "Egress by month", content))
+            "Peak egress by month", SVG.svg(lower + 26, "Egress by month", content))
     }
 
     /// Providers whose prices are all in one currency, a chart for each currency: amounts of
@@ -107,8 +107,8 @@ struct PlanCharts {
         }
         return byCurrency.sorted { $0.key < $1.key }.map { currency, rows in
             HTMLText.figure(
-                "A month in \(currency), of providers with all prices in it",
-                SVG.bars("Cost a month in \(currency)", rows.sorted { $0.value < $1.value }))
+                "Per month in \(currency), of providers with all prices in that currency",
+                SVG.bars("Cost per month in \(currency)", rows.sorted { $0.value < $1.value }))
         }.joined()
     }
 
@@ -152,7 +152,7 @@ struct PlanCharts {
                 )
             }
             return HTMLText.figure(
-                "What matters most to \(figure): rank correlation",
+                "Main influences on \(figure): rank correlation",
                 SVG.bars("Influences on \(figure)", rows))
         }.joined()
     }

@@ -5,7 +5,7 @@ import Runtime
 /// Rows of the tables that Markdown and HTML have alike.
 extension PlanFacts {
     static let outcomeHeadings = [
-        "workers", "in use", "queue", "p50", "p95", "p99", "fill takes", "p95 in the fill",
+        "workers", "in use", "queue", "p50", "p95", "p99", "fill takes", "p95 during the fill",
     ]
 
     func outcome(_ outcome: Plan.Outcome) -> [String] {
@@ -26,7 +26,7 @@ extension PlanFacts {
     }
 
     static let monthHeadings = [
-        "month", "users", "requests at the peak", "egress at the peak", "storage", "workers",
+        "month", "users", "peak requests", "peak egress", "storage", "workers",
         "machines",
     ]
 
@@ -41,8 +41,8 @@ extension PlanFacts {
     }
 
     static let costHeadings = [
-        "provider", "in all", "a user", "a TB pre-fetched", "workers scaled", "over-provisioned",
-        "twice as many, more", "device-side", "load test",
+        "provider", "total", "per user", "per TB pre-fetched", "workers scaled", "over-provisioned",
+        "twice as many, additional", "device-side", "load test",
     ]
 
     static func cost(_ cost: ProviderCost) -> [String] {
@@ -83,14 +83,15 @@ extension PlanFacts {
     static func sure(_ uncertainty: Uncertainty) -> String {
         var text: [String] = []
         if let share = uncertainty.planSuffices {
-            text.append("The planned workers suffice in \(Quantity.percent(share)) of the draws.")
+            text.append(
+                "The planned workers are enough in \(Quantity.percent(share)) of the draws.")
         }
         if uncertainty.noPoolSuffices > 0 {
             let draws = Double(uncertainty.draws)
             let without = Int((uncertainty.noPoolSuffices * draws).rounded())
             let others =
                 uncertainty.ranges.contains { $0.figure == "workers" }
-                ? "; workers and costs are those of the others" : ""
+                ? "; workers and costs are of the others" : ""
             text.append(
                 "In \(HumanFormat.count(without)) of \(HumanFormat.count(uncertainty.draws)) draws "
                     + "no pool suffices\(others).")
@@ -102,20 +103,20 @@ extension PlanFacts {
     static func besides(_ cost: ProviderCost) -> [String] {
         let (device, test) = (cost.deviceSide, cost.loadTest)
         let limit = device.originShare.map {
-            "; the origin's limits would be used to \(Quantity.percent($0))"
+            "; the origin's limits would be \(Quantity.percent($0)) used"
         }
         return [
-            "Device-side: \(HumanFormat.count(device.originServers)) servers at the origin and all "
-                + "egress from there, \(MoneyText.text(device.perMonth)) a month, and "
-                + "\(Quantity.digits(device.deviceHours)) hours of devices' processors for what workers "
-                + "do\(limit ?? "").",
+            "Device-side: \(HumanFormat.count(device.originServers)) servers at the "
+                + "origin and all egress from there, \(MoneyText.text(device.perMonth)) a "
+                + "month, and \(Quantity.digits(device.deviceHours)) CPU hours on devices for "
+                + "the work of the workers\(limit ?? "").",
             "Load test: \(Quantity.hours(test.hours)) at the peak by "
                 + "\(HumanFormat.count(test.generators, "machine")), "
                 + "\(Quantity.bytes(test.egressBytes)) from the edge, \(MoneyText.text(test.cost)).",
         ]
     }
 
-    static let checkHeadings = ["figure", "plan", "run", "plan off by"]
+    static let checkHeadings = ["figure", "plan", "run", "plan error"]
 
     static func checked(_ row: RunCheck.Row) -> [String] {
         func text(_ value: Double) -> String {

@@ -20,9 +20,10 @@ struct PlanFacts {
 
     var headline: String {
         let demand = plan.sizing.demand
-        return "\(plan.name): \(count(demand.monthlyActiveUsers)) monthly active users"
-            + "\(assumed("audience.monthlyActiveUsers")), \(count(demand.dailyActiveUsers)) a day, "
-            + "\(count(demand.peakConcurrentUsers)) at once"
+        return "\(plan.name): \(count(demand.monthlyActiveUsers)) monthly active "
+            + "users\(assumed("audience.monthlyActiveUsers")), "
+            + "\(count(demand.dailyActiveUsers)) daily, \(count(demand.peakConcurrentUsers)) "
+            + "concurrent"
     }
 
     private func assumed(_ path: String) -> String {
@@ -47,10 +48,10 @@ struct PlanFacts {
         let demand = plan.sizing.demand
         return [
             Row(
-                "requests at the peak", Quantity.rate(demand.peakRequestsPerSecond),
+                "peak requests", Quantity.rate(demand.peakRequestsPerSecond),
                 "on average \(Quantity.rate(demand.meanRequestsPerSecond))"),
             Row(
-                "egress at the peak", Quantity.bandwidth(demand.peakEgressBitsPerSecond),
+                "peak egress", Quantity.bandwidth(demand.peakEgressBitsPerSecond),
                 "\(Quantity.bytes(demand.egressBytesPerMonth)) a month"
                     + (isCounted
                         ? "" : ", \(Quantity.bandwidth(demand.deliveredBitsPerSecond)) a viewer")),
@@ -61,7 +62,7 @@ struct PlanFacts {
                     + "\(Quantity.rate(demand.fillSegmentsPerSecond)) of "
                     + Quantity.bytes(demand.fillSegmentBytes)),
             Row(
-                "on-demand at the peak", Quantity.rate(demand.peakMissesPerSecond),
+                "peak on-demand", Quantity.rate(demand.peakMissesPerSecond),
                 "fetches of \(Quantity.bytes(demand.missBytes)), "
                     + "\(Quantity.bandwidth(demand.peakMissBitsPerSecond)) from the origin"),
             Row(
@@ -80,7 +81,7 @@ struct PlanFacts {
             Row("workers", Self.number(workers.total), forWorkers),
             Row(
                 "worker's speed", Quantity.rate(sizing.fillSpeed.segmentsPerSecond),
-                "of the fill, bound by \(sizing.fillSpeed.bound.rawValue); on demand "
+                "of the fill, limited by \(sizing.fillSpeed.bound.rawValue); on demand "
                     + "\(Quantity.rate(sizing.missSpeed.segmentsPerSecond)), by "
                     + sizing.missSpeed.bound.rawValue),
         ]
@@ -88,7 +89,7 @@ struct PlanFacts {
             rows.append(
                 Row(
                     "ahead of the load", "\(workers.aheadForBoot)",
-                    "workers to have started before it rises, when they are scaled with it"))
+                    "workers to start before the load rises, when scaled with it"))
         }
         rows += [
             Row(
@@ -109,7 +110,7 @@ struct PlanFacts {
             Row(
                 "connections", count(connections.edge),
                 "of viewers; to origins \(Quantity.digits(connections.originInUse)) in use"
-                    + (connections.originMost.map { ", \(HumanFormat.count($0)) at most" } ?? "")
+                    + (connections.originMost.map { ", at most \(HumanFormat.count($0))" } ?? "")
                     + "; to the database "
                     + "\(connections.database), to coordinators "
                     + Self.number(connections.coordinators)),
@@ -126,7 +127,7 @@ struct PlanFacts {
         func goal(_ count: Int?, _ goal: Sizing.Stop.Goal) -> String {
             if let count { return "\(count)" }
             let limit = workers.stops.first { $0.goal == goal }?.limit ?? ""
-            return "no number does it (\(limit == "workers" ? "more than a million" : limit))"
+            return "no number is enough (\(limit == "workers" ? "more than a million" : limit))"
         }
         let correction =
             WaitingModel.Correction(rawValue: correctionName) ?? Scenario.standardCorrection
@@ -160,7 +161,7 @@ struct PlanFacts {
     }
 
     /// What is said where a plan has no pool, and so no price.
-    static let noPool = "No pool suffices, so there is nothing to price."
+    static let noPool = "No pool suffices, so there is no cost."
 
     /// Of origins' limits: what is used.
     var origin: [(name: String, share: Double)] {

@@ -41,8 +41,8 @@ package struct PlanHTML {
         let sizing = plan.sizing
         let figures = [
             ("workers", PlanFacts.number(sizing.workers.total)),
-            ("requests at the peak", Quantity.rate(sizing.demand.peakRequestsPerSecond)),
-            ("egress at the peak", Quantity.bandwidth(sizing.demand.peakEgressBitsPerSecond)),
+            ("peak requests", Quantity.rate(sizing.demand.peakRequestsPerSecond)),
+            ("peak egress", Quantity.bandwidth(sizing.demand.peakEgressBitsPerSecond)),
             ("nightly fill", Quantity.bandwidth(sizing.demand.fillBitsPerSecond)),
             ("edge storage", Quantity.bytes(sizing.demand.edgeStorageBytes)),
             ("machines", PlanFacts.number(sizing.machines.total)),
@@ -56,7 +56,7 @@ package struct PlanHTML {
     private var problems: String {
         guard !plan.problems.isEmpty else { return "" }
         return HTMLText.section(
-            "What stands against it",
+            "Problems",
             "<div class=\"problems\">\(HTMLText.list(plan.problems))</div>\n")
     }
 
@@ -65,11 +65,11 @@ package struct PlanHTML {
     }
 
     private func sections(_ charts: PlanCharts) -> String {
-        var text = HTMLText.section("What is asked for", rows(facts.demand))
-        text += HTMLText.section("What it takes", rows(facts.machines))
+        var text = HTMLText.section("Demand", rows(facts.demand))
+        text += HTMLText.section("Resources", rows(facts.machines))
         let planned = plan.outcomes.firstIndex { $0.workers == plan.sizing.workers.total }
         text += HTMLText.section(
-            "How it does: on-demand fetches at the peak, and the fill",
+            "Waits: on-demand fetches at the peak, and the fill",
             plan.outcomes.isEmpty
                 ? "<p>No pool suffices.</p>\n"
                 : HTMLText.table(
@@ -77,7 +77,7 @@ package struct PlanHTML {
                     marked: planned.map { [$0] } ?? []))
         if !facts.origin.isEmpty {
             text += HTMLText.section(
-                "Of the origin's limits",
+                "Use of the origin's limits",
                 HTMLText.table(
                     ["limit", "in use"], facts.origin.map { [$0.name, Quantity.percent($0.share)] })
             )
@@ -104,11 +104,11 @@ package struct PlanHTML {
             text += costs(charts)
         } else if plan.sizing.workers.total == nil {
             text += HTMLText.section(
-                "What it costs a month", "<p>\(HTMLText.escaped(PlanFacts.noPool))</p>\n")
+                "Cost per month", "<p>\(HTMLText.escaped(PlanFacts.noPool))</p>\n")
         }
         if let uncertainty = plan.uncertainty {
             text += HTMLText.section(
-                "How sure it is",
+                "Uncertainty",
                 charts.ranges(uncertainty)
                     + "<p>\(HTMLText.escaped(PlanFacts.sure(uncertainty))) Seed "
                     + "\(uncertainty.seed).</p>\n" + charts.influences(uncertainty))
@@ -134,13 +134,13 @@ package struct PlanHTML {
             let items = cost.items.map { [$0.name, $0.count, MoneyText.text($0.cost)] }
             content += "<details><summary>\(HTMLText.escaped(cost.name)), item by item</summary>\n"
             content += HTMLText.table(
-                ["item", "how much", "a month"],
-                items + [["in all", "", MoneyText.text(cost.perMonth)]], marked: [items.count])
+                ["item", "quantity", "per month"],
+                items + [["total", "", MoneyText.text(cost.perMonth)]], marked: [items.count])
             content += HTMLText.table(
                 PlanFacts.priceHeadings, cost.prices.map(PlanFacts.price), text: [0, 3])
             content += HTMLText.list(PlanFacts.besides(cost)) + "</details>\n"
         }
-        return HTMLText.section("What it costs a month", content)
+        return HTMLText.section("Cost per month", content)
     }
 
     private var inputs: String {
@@ -151,6 +151,6 @@ package struct PlanHTML {
         }
         let given = facts.givenInputs
         return (given.isEmpty ? "" : HTMLText.section("Given", table(given)))
-            + HTMLText.section("Assumed, because not given", table(facts.assumedInputs))
+            + HTMLText.section("Assumed inputs", table(facts.assumedInputs))
     }
 }

@@ -11,10 +11,10 @@ package enum PlanManifests: String, CaseIterable, Sendable {
     package func text(_ plan: Plan, version: String) throws(PlannerError) -> String {
         if self != .postgresql, let stop = plan.sizing.workers.stops.first {
             throw PlannerError(
-                field: stop.limit, given: "what no pool suffices for",
+                field: stop.limit, given: "a plan that no pool suffices for",
                 allowed:
-                    "use --emit \(rawValue) with a plan that has workers; without --emit it says "
-                    + "what would help")
+                    "use --emit \(rawValue) with a plan that has workers; the plan "
+                    + "without --emit shows what would help")
         }
         return switch self {
         case .compose: Self.compose(plan)

@@ -10,14 +10,14 @@ package struct PlanMarkdown {
 
     package var text: String {
         var parts = ["# \(Self.escaped(facts.headline))\n"]
-        if !plan.problems.isEmpty { parts.append(list("What stands against it", plan.problems)) }
-        parts.append(rows("What is asked for", facts.demand))
-        parts.append(rows("What it takes", facts.machines))
+        if !plan.problems.isEmpty { parts.append(list("Problems", plan.problems)) }
+        parts.append(rows("Demand", facts.demand))
+        parts.append(rows("Resources", facts.machines))
         parts.append(outcomes)
         if !facts.origin.isEmpty {
             parts.append(
                 table(
-                    "Of the origin's limits", ["limit", "in use"],
+                    "Use of the origin's limits", ["limit", "in use"],
                     facts.origin.map { [$0.name, Quantity.percent($0.share)] }))
         }
         if let check = plan.check {
@@ -45,7 +45,7 @@ package struct PlanMarkdown {
         if let uncertainty = plan.uncertainty { parts += ranges(uncertainty) }
         if !plan.notes.isEmpty { parts.append(list("Notes", plan.notes)) }
         parts.append(inputs("Given", facts.givenInputs))
-        parts.append(inputs("Assumed, because not given", facts.assumedInputs))
+        parts.append(inputs("Assumed inputs", facts.assumedInputs))
         return parts.joined(separator: "\n")
     }
 
@@ -79,8 +79,8 @@ package struct PlanMarkdown {
 
     private var outcomes: String {
         plan.outcomes.isEmpty
-            ? "## How it does\n\nNo pool suffices.\n"
-            : table("How it does", PlanFacts.outcomeHeadings, plan.outcomes.map(facts.outcome))
+            ? "## Waits\n\nNo pool suffices.\n"
+            : table("Waits", PlanFacts.outcomeHeadings, plan.outcomes.map(facts.outcome))
     }
 
     private var growth: String {
@@ -89,7 +89,7 @@ package struct PlanMarkdown {
             "Growth", PlanFacts.monthHeadings, plan.growth.months.map(PlanFacts.month))
             + "\n"
             + table(
-                "What binds first", ["limit", "in use today", "binds"],
+                "First bottlenecks", ["limit", "used today", "binds"],
                 plan.growth.limits.map { limit in
                     [
                         PlanFacts.resources[limit.resource] ?? "",
@@ -102,17 +102,17 @@ package struct PlanMarkdown {
     private var costs: [String] {
         guard !plan.costs.isEmpty else {
             return plan.sizing.workers.total == nil
-                ? ["## What it costs a month\n\n\(PlanFacts.noPool)\n"] : []
+                ? ["## Cost per month\n\n\(PlanFacts.noPool)\n"] : []
         }
         var parts = [
-            table("What it costs a month", PlanFacts.costHeadings, plan.costs.map(PlanFacts.cost))
+            table("Cost per month", PlanFacts.costHeadings, plan.costs.map(PlanFacts.cost))
         ]
         for cost in plan.costs {
             parts.append(
                 table(
-                    cost.name, ["item", "how much", "a month"],
+                    cost.name, ["item", "quantity", "per month"],
                     cost.items.map { [$0.name, $0.count, MoneyText.text($0.cost)] }
-                        + [["in all", "", MoneyText.text(cost.perMonth)]])
+                        + [["total", "", MoneyText.text(cost.perMonth)]])
                     + "\n" + PlanFacts.besides(cost).map { "- \(Self.escaped($0))\n" }.joined())
         }
         let prices = plan.costs.flatMap { cost in
@@ -125,12 +125,12 @@ package struct PlanMarkdown {
     private func ranges(_ uncertainty: Uncertainty) -> [String] {
         [
             table(
-                "How sure it is", ["figure", "p10", "p50", "p90"],
+                "Uncertainty", ["figure", "p10", "p50", "p90"],
                 uncertainty.ranges.map(PlanFacts.range))
                 + "\n\(uncertainty.draws) draws, seed \(uncertainty.seed). "
                 + "\(PlanFacts.sure(uncertainty))\n",
             table(
-                "What matters most", ["figure", "input", "rank correlation"],
+                "Main influences", ["figure", "input", "rank correlation"],
                 uncertainty.influences.map {
                     [$0.figure, $0.input, HumanFormat.fixed($0.correlation, places: 2)]
                 }),

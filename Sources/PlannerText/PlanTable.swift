@@ -15,9 +15,9 @@ package struct PlanTable {
 
     package var text: String {
         var sections = [printable(facts.headline) + "\n"]
-        if !plan.problems.isEmpty { sections.append(list("What stands against it", plan.problems)) }
-        sections.append(rows("What is asked for", facts.demand))
-        sections.append(rows("What it takes", facts.machines))
+        if !plan.problems.isEmpty { sections.append(list("Problems", plan.problems)) }
+        sections.append(rows("Demand", facts.demand))
+        sections.append(rows("Resources", facts.machines))
         sections.append(outcomes)
         if let origin { sections.append(origin) }
         if let check = plan.check { sections.append(checked(check)) }
@@ -26,7 +26,7 @@ package struct PlanTable {
         if !plan.costs.isEmpty {
             sections.append(costs)
         } else if plan.sizing.workers.total == nil {
-            sections.append("What it costs a month\n  \(PlanFacts.noPool)\n")
+            sections.append("Cost per month\n  \(PlanFacts.noPool)\n")
         }
         if let uncertainty = plan.uncertainty { sections.append(ranges(uncertainty)) }
         if !plan.notes.isEmpty { sections.append(list("Notes", plan.notes)) }
@@ -93,20 +93,20 @@ package struct PlanTable {
                 facts.besideFill(outcome),
             ]
         }
-        let title = "How it does: on-demand fetches at the peak, and the fill"
+        let title = "Waits: on-demand fetches at the peak, and the fill"
         guard !rows.isEmpty else { return "\(title)\n  No pool suffices.\n" }
         return table(
             title,
             [
                 "workers", "in use", "", "queue", "p50", "p95", "p99", "fill takes",
-                "p95 in the fill",
+                "p95 during the fill",
             ], rows, left: [0, 1])
     }
 
     private var origin: String? {
         guard !facts.origin.isEmpty else { return nil }
         return table(
-            "Of the origin's limits", ["limit", "in use", ""],
+            "Use of the origin's limits", ["limit", "in use", ""],
             facts.origin.map { [$0.name, bar($0.share), Quantity.percent($0.share)] },
             left: [0, 1])
     }
@@ -153,10 +153,10 @@ package struct PlanTable {
         }
         let growth = table(
             "Growth",
-            ["month", "users", "egress at the peak", "", "storage", "workers", "machines"], rows,
+            ["month", "users", "peak egress", "", "storage", "workers", "machines"], rows,
             left: [2])
         let limits = table(
-            "What binds first, of what is bought today", ["limit", "in use today", "", "binds"],
+            "First bottlenecks of the present capacity", ["limit", "used today", "", "binds"],
             plan.growth.limits.map { limit in
                 [
                     PlanFacts.resources[limit.resource] ?? limit.resource.rawValue,
@@ -177,8 +177,9 @@ package struct PlanTable {
             ]
         }
         var text = table(
-            "What it costs a month",
-            ["provider", "in all", "a user", "a TB pre-fetched", "device-side", "prices of"], rows,
+            "Cost per month",
+            ["provider", "total", "per user", "per TB pre-fetched", "device-side", "prices of"],
+            rows,
             left: [0, 5])
         let details = plan.costs.map { cost in
             [
@@ -190,19 +191,20 @@ package struct PlanTable {
         text +=
             "\n"
             + table(
-                "What else it could cost",
+                "Alternatives",
                 [
-                    "provider", "workers scaled", "of it over-provisioned", "twice as many, more",
+                    "provider", "workers scaled", "of that over-provisioned",
+                    "twice as many, additional",
                     "load test",
                 ], details)
         let assumed = plan.costs.filter { $0.prices.contains(where: \.price.isAssumption) }
         if !assumed.isEmpty {
             text +=
-                "  Prices that nobody asks for (assumed): "
+                "  Assumed prices: "
                 + assumed.map(\.name).joined(separator: ", ") + ".\n"
         }
         text += "  Each price has its date and source: --json, --markdown, --html. Device-side: no "
-        return text + "edge and no\n  workers, devices fetch all from the origin.\n"
+        return text + "edge and no\n  workers, devices fetch everything from the origin.\n"
     }
 
     private func ranges(_ uncertainty: Uncertainty) -> String {
@@ -214,7 +216,7 @@ package struct PlanTable {
             ]
         }
         var text = table(
-            "How sure it is: \(HumanFormat.count(uncertainty.draws)) draws, seed "
+            "Uncertainty: \(HumanFormat.count(uncertainty.draws)) draws, seed "
                 + "\(uncertainty.seed)", ["figure", "p10", "p50", "p90"], rows)
         let sure = PlanFacts.sure(uncertainty)
         if !sure.isEmpty { text += notes([sure]) }
@@ -227,7 +229,7 @@ package struct PlanTable {
             text +=
                 "\n"
                 + table(
-                    "What matters most to \(figure) (rank correlation)",
+                    "Main influences on \(figure) (rank correlation)",
                     ["input", "", ""],
                     named.map {
                         [
@@ -254,7 +256,7 @@ package struct PlanTable {
             let source = TextLayout.wrapped(row[2], width: Self.width, hangingIndent: 6)
             return head.trimmingTrailingSpaces + "\n      \(source)\n"
         }
-        return "Assumed, because not given: \(HumanFormat.count(rows.count, "input"))\n"
+        return "Assumed inputs: \(HumanFormat.count(rows.count, "input"))\n"
             + lines.joined()
     }
 }

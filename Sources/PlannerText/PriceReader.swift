@@ -182,13 +182,13 @@ package enum PriceReader {
                 throw cursor.fieldFailure(
                     at: place, "\(path).upTo",
                     "given \(tier.upTo.map { Scenario.plain($0) } ?? "none")",
-                    allowed: "more than the tier before, \(mostTiers) tiers at most")
+                    allowed: "more than the previous tier; at most \(mostTiers) tiers")
             }
             tiers.append(tier)
         }
         guard let last = tiers.last, last.upTo == nil else {
             throw cursor.fieldFailure(
-                at: start, "egress.tiers", "given an end to the last",
+                at: start, "egress.tiers", "given upTo in the last tier",
                 allowed: "a last tier without upTo")
         }
         return tiers
@@ -211,7 +211,8 @@ package enum PriceReader {
         }
         guard let price else {
             throw cursor.fieldFailure(
-                at: start, path, "without price", allowed: "price, and upTo unless it is the last")
+                at: start, path, "without price", allowed: "price, and upTo except in the last tier"
+            )
         }
         return PriceBook.Tier(upTo: upTo, perUnit: price)
     }

@@ -100,7 +100,7 @@ package struct CommandParser: Sendable {
         }
         let name = option.name
         if !option.isRepeatable, arguments.values[name] != nil {
-            throw UsageError("--\(name) was given twice", hint: "Give it once.")
+            throw UsageError("--\(name) is given twice", hint: "Give it once.")
         }
         let inlineValue = parts.count == 2 ? String(parts[1]) : nil
         guard let placeholder = option.placeholder else {

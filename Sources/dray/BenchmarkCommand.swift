@@ -126,7 +126,7 @@ enum BenchmarkCommand {
         if case .waiting = options.mode, arguments.integer("segments-per-title") != nil {
             throw UsageError(
                 "--segments-per-title does not go with --waiting",
-                hint: "A title of it has as many segments as a round works off.")
+                hint: "With --waiting, a title has as many segments as a round completes.")
         }
         if options.idleWorkers == 0 { options.idleWorkers = options.clients }
         guard options.segments / 4 >= options.rounds * options.clients else {
@@ -152,7 +152,7 @@ enum BenchmarkCommand {
         guard modes.count < 2 else {
             throw UsageError(
                 "--\(modes[0].name) and --\(modes[1].name) do not go together",
-                hint: "Measure one after the other.")
+                hint: "Run one after the other.")
         }
         return modes.first?.mode ?? .throughput
     }

@@ -62,7 +62,7 @@ enum BenchmarkTransferCommand {
                 }
             }
             guard !objects.isEmpty else {
-                throw Failure("input.field", "LIST has no files: titles are left out")
+                throw Failure("input.field", "LIST has no files; titles are skipped")
             }
             var options = TransferEngine.Options()
             options.connections =
@@ -90,7 +90,7 @@ enum BenchmarkTransferCommand {
         }
         guard arguments.integer("times") == nil else {
             throw UsageError(
-                "--times and --seconds do not go together", hint: "Say one or the other.")
+                "--times and --seconds do not go together", hint: "Use one of them.")
         }
         return .seconds(seconds)
     }

@@ -59,7 +59,7 @@ enum CatalogCheckCommand {
         ]
         let form =
             reading.format.map(\.title)
-            ?? (isURL ? "one URL" : "none of the forms that are read")
+            ?? (isURL ? "one URL" : "unknown format")
         Console.write(
             "\(printable(label)): \(form)\n"
                 + rows.map { "  \(TextLayout.padded($0.0, to: 13))\($0.1)\n" }.joined())

@@ -108,7 +108,7 @@ enum CatalogCommand {
         if name == "all" {
             guard selection.failureCode != nil, selection.asset == nil else {
                 throw UsageError(
-                    "`all` stands for what failed with one code in every catalog, and "
+                    "`all` selects what failed with one code in every catalog, and "
                         + (selection.failureCode == nil ? "--code is missing" : "takes no --asset"),
                     hint:
                         "Write `dray catalog \(action.rawValue) all --code CODE`, or name one catalog."
@@ -148,7 +148,7 @@ enum CatalogCommand {
         let done =
             switch action {
             case .cancel: "Cancelled"
-            case .retry: "Trying again"
+            case .retry: "Retrying"
             case .reprioritise: "Reprioritised"
             case .reschedule: "Rescheduled"
             case .refresh: "Refreshing"

@@ -64,7 +64,7 @@ struct CatalogFollower {
         else { return }
         throw Failure(
             "cluster.noWork",
-            "no worker could get work for \(HumanFormat.duration(seconds: seconds)): "
+            "no worker could lease jobs for \(HumanFormat.duration(seconds: seconds)): "
                 + "\(trouble.code): \(trouble.message)")
     }
 
@@ -98,27 +98,27 @@ struct CatalogFollower {
         return switch Fault(of: trouble.code) {
         case .site:
             Troubles.Trouble(
-                text: "the site cannot be written, its work waits: "
+                text: "the site is not writable, its jobs wait: "
                     + QueueCommand.text(ofFault: trouble) + ". "
                     + QueueCommand.hint(ofFault: trouble, at: status.queue),
-                relief: "the site can be written again")
+                relief: "the site is writable again")
         case .room:
             Troubles.Trouble(
-                text: "what is left waits for room: " + QueueCommand.text(ofFault: trouble),
-                relief: "what waited for room goes on")
+                text: "the remaining jobs wait for space: " + QueueCommand.text(ofFault: trouble),
+                relief: "jobs that waited for space continue")
         case .roots:
             Troubles.Trouble(
-                text: "no worker may write to the site, its work waits for one with --root: "
+                text: "no worker may write to the site, its jobs wait for a worker with --root: "
                     + QueueCommand.text(ofFault: trouble),
                 relief: "a worker may write to the site")
         case .origins:
             Troubles.Trouble(
-                text: "nothing comes from \(message): \(trouble.code); it is tried again",
-                relief: "what was asked for comes again")
+                text: "no data from \(message): \(trouble.code); retrying",
+                relief: "the origins respond again")
         case .workers:
             Troubles.Trouble(
-                text: "no worker can get work: \(message) (\(trouble.code))",
-                relief: "the workers get work again")
+                text: "no worker can lease jobs: \(message) (\(trouble.code))",
+                relief: "workers lease jobs again")
         }
     }
 
@@ -129,6 +129,6 @@ struct CatalogFollower {
             case "cluster.busy": "coordinator busy"
             default: "coordinator unreachable"
             }
-        return "\(what), trying again: \(printable(failure.message)) (\(failure.code))"
+        return "\(what), retrying: \(printable(failure.message)) (\(failure.code))"
     }
 }

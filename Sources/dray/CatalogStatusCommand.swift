@@ -33,7 +33,8 @@ enum CatalogStatusCommand {
         guard let first = found.first else {
             throw Failure(
                 "input.notFound",
-                "None of the 100 latest catalogs is called \(printable(reference.name ?? "")).")
+                "None of the 100 latest catalogs is named "
+                    + "\(printable(reference.name ?? "")).")
         }
         guard found.count == 1 else {
             throw Failure(

@@ -11,14 +11,15 @@ extension ClusterCall {
         guard !StateDirectory.isUsed(path) else { return }
         guard arguments.text(CommonOptions.state.name) == nil else { throw noPrivate(path) }
         throw UsageError(
-            "no private cluster was at \(printable(path)), and DRAY_COORDINATOR names no other",
-            hint: "Name its directory with --state, or set DRAY_COORDINATOR.")
+            "no private cluster exists at \(printable(path)), and DRAY_COORDINATOR is "
+                + "not set",
+            hint: "Set its directory with --state, or set DRAY_COORDINATOR.")
     }
 
     private static func noPrivate(_ path: String) -> UsageError {
         UsageError(
-            "--state is '\(printable(path))', where no private cluster was",
-            hint: "Name the directory that `dray prefetch` was given, or leave it out.")
+            "--state is '\(printable(path))', where no private cluster exists",
+            hint: "Use the --state directory of `dray prefetch`, or omit --state.")
     }
 
     /// Whether a private cluster is to answer: one was named, or is there where nothing runs.

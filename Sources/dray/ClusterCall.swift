@@ -84,8 +84,8 @@ enum ClusterCall {
         {
             throw Failure(
                 failure.code,
-                "no cluster runs at \(CommonOptions.defaultListen), and DRAY_COORDINATOR names no other; "
-                    + "start one with `dray up`" + privateHint)
+                "no cluster runs at \(CommonOptions.defaultListen), and DRAY_COORDINATOR "
+                    + "is not set; start one with `dray up`" + privateHint)
         }
         return .success
     }
@@ -97,7 +97,8 @@ enum ClusterCall {
             StateDirectory.isUsed(path)
         else { return "" }
         return
-            ", or ask the private one of `dray prefetch`: `dray status --state \(printable(path))`"
+            ", or use the private one of `dray prefetch`: `dray status --state "
+            + "\(printable(path))`"
     }
 
     /// `value` as JSON if `--json` was given, as `text` otherwise.

@@ -68,8 +68,8 @@ struct ClusterLoadPlace: LoadPlace {
             guard whole.targets.count <= LoadLimits.targets else {
                 throw Failure(
                     "input.tooLarge",
-                    "On a cluster a test has at most \(LoadLimits.targets) targets; "
-                        + "\(printable(path)) brings more.")
+                    "A test on a cluster has at most \(LoadLimits.targets) targets; "
+                        + "\(printable(path)) has more.")
             }
         }
         try whole.check()

@@ -236,7 +236,7 @@ final class ClusterLoadRunner: LoadRunner {
         do {
             return try JSONDecoder().decode(LoadShareEnd.self, from: Data(text.utf8))
         } catch {
-            throw Failure("cluster.protocol", "What a share measured cannot be read: \(error)")
+            throw Failure("cluster.protocol", "The results of a shard cannot be read: \(error)")
         }
     }
 

@@ -32,7 +32,7 @@ enum ClusterVariables {
             let path = running.tokenFile.path
             throw HintedFailure(
                 failure: error,
-                hint: "It is `dray up`. To have that do the work, run these lines first:\n"
+                hint: "`dray up` uses it. To use that cluster, run these lines first:\n"
                     + exports(
                         coordinator: running.coordinatorURL,
                         tokenPath: access(path, R_OK) == 0 ? path : nil))

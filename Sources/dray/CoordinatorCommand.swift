@@ -74,7 +74,7 @@ enum CoordinatorCommand {
         guard let days = Int(text), (1...36_500).contains(days) else {
             throw UsageError(
                 "DRAY_RETENTION_DAYS is '\(printable(text))'",
-                hint: "Use a whole number of days from 1 to 36500, or leave it out.")
+                hint: "Use a whole number of days from 1 to 36500, or unset it.")
         }
         return days
     }

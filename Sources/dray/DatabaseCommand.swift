@@ -45,7 +45,7 @@ enum DatabaseCommand {
             let now = Migrations.currentVersion
             Console.write(
                 before == now
-                    ? "The schema is at version \(now) already.\n"
+                    ? "The schema is already at version \(now).\n"
                     : "The schema is now at version \(now); it was at \(before).\n")
             return .success
         } catch {

@@ -53,7 +53,7 @@ struct Destination: Sendable {
     private static func site(_ url: StorageURL) throws(Failure) -> StorageURL {
         guard url.path != "/" else {
             throw Failure(
-                "input.destination", "this is the whole file system; name a directory in it")
+                "input.destination", "this is the whole file system; use a directory in it")
         }
         return url
     }
@@ -99,9 +99,9 @@ struct Destination: Sendable {
                 if let target = linkTarget(existing) {
                     throw Failure(
                         "input.destination",
-                        "--to \(printable(given)): \(printable(existing)) is a symlink to "
-                            + "\(printable(target)): \(systemErrorText(code)); "
-                            + "make what it leads to, or remove it")
+                        "--to \(printable(given)): \(printable(existing)) is a symlink "
+                            + "to \(printable(target)): \(systemErrorText(code)); create its "
+                            + "target, or remove it")
                 }
                 throw Failure(
                     "input.destination",

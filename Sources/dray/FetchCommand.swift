@@ -89,7 +89,7 @@ enum FetchCommand {
         }
         let sha256 = arguments.text("expect-sha256")
         if let sha256, SHA256Digest(hex: sha256.lowercased()) == nil {
-            throw UsageError("--expect-sha256 is no SHA-256", hint: "It has 64 hex digits.")
+            throw UsageError("--expect-sha256 is not a SHA-256", hint: "It has 64 hex digits.")
         }
         let connections = arguments.integer("connections") ?? 1
         var options = TransferEngine.Options()
@@ -125,7 +125,7 @@ enum FetchCommand {
             key = try SiteKey(try WebURL(String(url.text[..<end])))
         } catch {
             throw Failure(
-                "input.destination", "the URL's path ends in no name for a file; use -o FILE")
+                "input.destination", "the URL's path has no file name; use -o FILE")
         }
         return key.text.split(separator: "/").last.map(String.init) ?? "index.html"
     }

@@ -50,7 +50,7 @@ final class FetchOutput: TransferSink {
         self.path = path
         var status = stat()
         guard !mustBeNew || lstat(path, &status) != 0 else {
-            throw Self.failure(path, "is there already; name another with -o")
+            throw Self.failure(path, "already exists; choose another name with -o")
         }
         do throws(OutputFileError) {
             guard let place = try FileLocation.ofFile(path) else {

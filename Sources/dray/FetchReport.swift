@@ -39,7 +39,7 @@ struct FetchReport: Encodable, Sendable {
     var lines: [String] {
         var words = "\(HumanFormat.bytes(bytes)) in \(Self.duration(seconds))"
         if let resumedBytes {
-            words += ", \(HumanFormat.bytes(resumedBytes)) of them from before"
+            words += ", \(HumanFormat.bytes(resumedBytes)) of them from an earlier run"
         }
         if let bytesPerSecond {
             words += ", \(HumanFormat.rate(bytesPerSecond: bytesPerSecond))"

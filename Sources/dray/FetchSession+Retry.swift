@@ -137,7 +137,7 @@ extension FetchSession {
             if plan.progress != nil { FetchLine.clear() }
             let seconds = HumanFormat.fixed(delay, places: delay < 10 ? 1 : 0)
             Console.note(
-                "\(printable(failure.message)) (\(failure.code)); trying again in \(seconds) s")
+                "\(printable(failure.message)) (\(failure.code)); retrying in \(seconds) s")
         }
         return await !draining.wait(atMost: .seconds(delay))
     }

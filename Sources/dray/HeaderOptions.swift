@@ -37,11 +37,11 @@ enum HeaderOptions {
         guard !headers.isEmpty else {
             if named.isEmpty { return }
             throw UsageError(
-                "--header-origin is for --header, which is missing", hint: "Add --header LINE.")
+                "--header-origin needs --header", hint: "Add --header LINE.")
         }
         guard named.count <= most else {
             throw UsageError(
-                "--header-origin is given too often", hint: "Give at most \(most).")
+                "--header-origin is repeated too often", hint: "Use it at most \(most) times.")
         }
         var origins = try named.map { text throws(UsageError) in try originOf(text) }
         if origins.isEmpty, let url,
@@ -51,8 +51,8 @@ enum HeaderOptions {
         }
         guard !origins.isEmpty else {
             throw UsageError(
-                "--header does not say which origin it is for, and no URL was given",
-                hint: "Name the origin: --header-origin https://HOST[:PORT].")
+                "--header has no origin: no URL was given",
+                hint: "Add --header-origin https://HOST[:PORT].")
         }
         for origin in origins { table.add(headers, to: origin) }
     }
@@ -60,7 +60,8 @@ enum HeaderOptions {
     private static func headers(_ arguments: Arguments) throws(UsageError) -> [RequestHeader] {
         let lines = arguments.texts(header.name)
         guard lines.count <= most else {
-            throw UsageError("--header is given too often", hint: "Give at most \(most).")
+            throw UsageError(
+                "--header is repeated too often", hint: "Use it at most \(most) times.")
         }
         return try lines.map { line throws(UsageError) in
             do throws(Failure) { return try RequestHeader(line: line) } catch {

@@ -34,8 +34,8 @@ enum HistogramCommand {
         } catch {
             throw Failure(
                 "input.malformed",
-                "\(printable(path == "-" ? "stdin" : path)): \(printable(error.detail)); a histogram "
-                    + "log is wanted, as --hdr-log writes it")
+                "\(printable(path == "-" ? "stdin" : path)): \(printable(error.detail)); "
+                    + "use a histogram log, as --hdr-log writes it")
         }
         Console.write(arguments.flag("json") ? try report.json() : report.text)
         return .success

@@ -50,7 +50,7 @@ enum InspectCommand {
             let operand = arguments.operands[0]
             if operand.contains("://"), access(operand, F_OK) != 0 {
                 throw UsageError(
-                    "--base is for a FILE, and MANIFEST is a URL", hint: "Leave out --base.")
+                    "--base is for a FILE, and MANIFEST is a URL", hint: "Omit --base.")
             }
             let url: WebURL
             do throws(WebURLError) { url = try WebURL(base) } catch {
@@ -59,8 +59,8 @@ enum InspectCommand {
             }
             guard !HeaderOptions.areGiven(arguments) else {
                 throw UsageError(
-                    "--header is for a URL; for a FILE no request is made",
-                    hint: "Leave out --header.")
+                    "--header is for a URL; Dray sends no request for a FILE",
+                    hint: "Omit --header.")
             }
             inspection = await inspect(
                 try read(operand), of: operand == "-" ? "stdin" : operand, at: url, options)
@@ -122,7 +122,7 @@ enum InspectCommand {
             if operand != "-", access(operand, R_OK) != 0 { throw unreadable(operand) }
             throw UsageError(
                 "--base is missing",
-                hint: "A FILE has no URL that its references resolve against.")
+                hint: "Set the URL of the FILE, to resolve its references.")
         }
         var transfer = TransferEngine.Options()
         transfer.loops = 1

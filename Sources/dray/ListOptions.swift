@@ -28,7 +28,7 @@ enum ListOptions {
         let source = try ListSource(arguments.operands[0], format: format(arguments))
         if source.label == nil, source.format != nil {
             throw UsageError(
-                "--format does not go with a URL here: this command makes no requests",
+                "--format cannot be used with a URL here: this command sends no requests",
                 hint: "Download the list first; `dray prefetch --format` reads a list at a URL.")
         }
         return source
@@ -55,8 +55,8 @@ enum ListOptions {
         }
         guard let format = ListFormat(start: bytes, isWhole: isWhole) else { return }
         Console.note(
-            "\(Redaction.shown(url)) is a list (\(format.title)), and is fetched as one file; to fetch "
-                + "what it names, add --format \(format.rawValue)")
+            "\(Redaction.shown(url)) is a list (\(format.title)), and is fetched as one "
+                + "file; to fetch its entries, add --format \(format.rawValue)")
     }
 
     private static let offerSeconds = 3.0

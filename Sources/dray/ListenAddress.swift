@@ -67,7 +67,7 @@ struct ListenAddress: Equatable {
         let code = errno
         if code == EADDRINUSE {
             throw Failure(
-                "cluster.portInUse", "\(printable(address)):\(port) is taken by another process")
+                "cluster.portInUse", "\(printable(address)):\(port) is in use by another process")
         }
         throw Failure(
             "input.field", "--listen \(printable(address)):\(port): \(systemErrorText(code))")

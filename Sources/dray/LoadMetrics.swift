@@ -77,14 +77,14 @@ final class LoadMetricsService: Service {
         } catch {
             throw UsageError(
                 "--metrics-listen: \(error)",
-                hint: "Choose another address or port; 0 takes a free one.")
+                hint: "Choose another address or port; 0 picks a free one.")
         }
     }
 
     private static func answer(_ request: HTTPRequest, _ metrics: LoadMetrics) -> HTTPResponse {
         guard request.path == "/metrics" else { return .text(404, "the metrics are at /metrics\n") }
         guard request.method == "GET" || request.method == "HEAD" else {
-            var refusal = HTTPResponse.text(405, "the metrics are to be read\n")
+            var refusal = HTTPResponse.text(405, "use GET to read the metrics\n")
             refusal.headers.append(("Allow", "GET, HEAD"))
             return refusal
         }

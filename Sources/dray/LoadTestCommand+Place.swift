@@ -38,18 +38,18 @@ extension LoadTestCommand {
             for option in ["queue", "workers", "at-least", "wait"]
             where arguments.text(option) != nil {
                 throw UsageError(
-                    "--\(option) needs --cluster", hint: "Add --cluster, or leave it out.")
+                    "--\(option) needs --cluster", hint: "Add --cluster, or omit it.")
             }
             return try localPlace(arguments, scenario)
         }
         guard arguments.integer("threads") == nil else {
             throw UsageError(
-                "--threads is for a load of this process", hint: "Workers use all of their cores.")
+                "--threads is for load from this process", hint: "Workers use all their cores.")
         }
         for option in ["allow-addresses", "deny-addresses"]
         where !arguments.texts(option).isEmpty {
             throw UsageError(
-                "--\(option) is for a load of this process", hint: "Give it to the workers instead."
+                "--\(option) is for load from this process", hint: "Set it on the workers instead."
             )
         }
         var options = ClusterLoadRunner.Options()
@@ -58,8 +58,8 @@ extension LoadTestCommand {
         options.atLeast = arguments.integer("at-least")
         if case .scale = course, options.workers ?? options.atLeast != nil {
             throw UsageError(
-                "--scale says how many workers itself",
-                hint: "Leave --workers and --at-least out.")
+                "--scale already sets the number of workers",
+                hint: "Omit --workers and --at-least.")
         }
         if let most = options.workers, let least = options.atLeast, least > most {
             throw LoadTestOptions.refusal("at-least", "\(least)", "1 to \(most), as --workers")
@@ -98,7 +98,7 @@ extension LoadTestCommand {
         do throws(Failure) {
             let (bytes, _) = try SmallFile.read(path)
             guard bytes.firstRange(of: Array("-----BEGIN".utf8)) != nil else {
-                throw Failure("input.field", "\(printable(path)): no certificate in PEM")
+                throw Failure("input.field", "\(printable(path)): no PEM certificate")
             }
         } catch {
             throw Failure("input.field", "field http.caFile: \(error.message)")

@@ -131,7 +131,7 @@ enum LoadTestCommand {
     ) throws -> LoadTestSession.Course {
         let isSearch = arguments.flag("search")
         if !isSearch, let option = ["step", "most"].first(where: { arguments.text($0) != nil }) {
-            throw UsageError("--\(option) needs --search", hint: "Add --search, or leave it out.")
+            throw UsageError("--\(option) needs --search", hint: "Add --search, or omit it.")
         }
         if let text = arguments.text("scale") {
             guard !isSearch else {
@@ -140,7 +140,8 @@ enum LoadTestCommand {
             }
             guard scenario.model == .closed else {
                 throw UsageError(
-                    "--scale needs --users", hint: "A rate is the same for any number of workers.")
+                    "--scale needs --users",
+                    hint: "Use --users; a rate does not grow with the number of workers.")
             }
             return .scale(try workers(text))
         }
@@ -148,18 +149,18 @@ enum LoadTestCommand {
         guard !scenario.thresholds.isEmpty else {
             throw UsageError(
                 "--search needs --threshold",
-                hint: "Add what must hold: --threshold 'p99(total) < 200ms'.")
+                hint: "Add a threshold: --threshold 'p99(total) < 200ms'.")
         }
         let step = try LoadTestOptions.duration("step", arguments, 1...3_600) ?? 10
         let first = scenario.mostLevel
         guard first > 0 else {
             throw UsageError(
-                "--search begins with nothing", hint: "Give a rate or users over 0 to begin with.")
+                "--search starts with no load", hint: "Set a rate or users above 0 to start with.")
         }
         if let most = arguments.number("most"), most < first {
             throw LoadTestOptions.refusal(
                 "most", HumanFormat.fixed(most, places: 0),
-                "\(HumanFormat.fixed(first, places: 0)), which it begins with, or more")
+                "\(HumanFormat.fixed(first, places: 0)), its first load, or more")
         }
         let seconds =
             try LoadTestOptions.duration("duration", arguments, LoadLimits.capSeconds)
@@ -206,7 +207,7 @@ struct LoadTestFiles {
             if let place, let other = options.updateValue(option, forKey: place) {
                 throw UsageError(
                     "--\(other) and --\(option) are one file, \(printable(path))",
-                    hint: "Give each a file of its own.")
+                    hint: "Use a different file for each.")
             }
         }
     }

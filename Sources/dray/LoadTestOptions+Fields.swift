@@ -25,7 +25,7 @@ extension LoadTestOptions {
         guard let option = options.first(where: { arguments.flag($0) }) else {
             return UsageError(
                 "field \(name.1): \(wrong)",
-                hint: "\(allowed) --\(first) goes before what the scenario says.")
+                hint: "\(allowed) --\(first) overrides the scenario.")
         }
         // A flag has no value that could be wrong.
         return UsageError(

@@ -30,12 +30,13 @@ extension LoadTestOptions {
             throw UsageError(
                 error.message,
                 hint:
-                    "TARGET is a URL, which begins with http:// or https://, or a scenario's FILE.")
+                    "TARGET is a URL that starts with http:// or https://, or a scenario "
+                    + "file.")
         }
         let file = path == "-" ? "standard input" : printable(path)
         guard isObject(bytes) else {
             throw UsageError(
-                "\(file): it is no scenario, which is a JSON object",
+                "\(file): it is not a scenario, which is a JSON object",
                 hint: "Give a list of files and titles as --list \(printable(path)).")
         }
         do throws(Failure) { return try LoadScenarioReader.read(bytes) } catch {

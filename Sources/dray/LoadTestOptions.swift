@@ -135,7 +135,7 @@ enum LoadTestOptions {
         if arguments.text("kind") != nil, !isNew, arguments.texts("target").isEmpty {
             throw UsageError(
                 "--kind is for URLs of the command line",
-                hint: "Give kind beside the url in the scenario.")
+                hint: "Set kind beside the url in the scenario.")
         }
         for url in arguments.texts("target") {
             scenario.targets.append(try target(url, arguments))
@@ -147,7 +147,7 @@ enum LoadTestOptions {
             if let operand, !isNew {
                 throw UsageError(
                     "\(printable(operand)): field targets: is missing",
-                    hint: "Add --target URL or --list FILE, or give the scenario targets.")
+                    hint: "Add --target URL or --list FILE, or add targets to the scenario.")
             }
             throw UsageError(
                 "TARGET is missing",
@@ -168,7 +168,7 @@ enum LoadTestOptions {
         if arguments.flag("plain") {
             guard !arguments.flag("viewers") else {
                 throw UsageError(
-                    "--plain and --viewers exclude each other", hint: "Leave one of them out.")
+                    "--plain and --viewers exclude each other", hint: "Omit one of them.")
             }
             scenario.user = .requests
         } else if arguments.flag("viewers") || isNew && asksForTitle(scenario) {
@@ -179,7 +179,7 @@ enum LoadTestOptions {
         }
         guard case .viewers(var settings) = scenario.user else {
             if let own {
-                throw UsageError("--\(own) needs viewers", hint: "Add --viewers, or leave it out.")
+                throw UsageError("--\(own) needs viewers", hint: "Add --viewers, or omit it.")
             }
             return
         }
@@ -231,7 +231,8 @@ enum LoadTestOptions {
             guard arguments.text("users") == nil else {
                 throw UsageError(
                     "--rate and --users exclude each other",
-                    hint: "A rate comes by its plan; users wait for their answers.")
+                    hint: "With --rate, requests follow a schedule; with --users, each user "
+                        + "waits for its answer.")
             }
             scenario.model = .open(arguments.flag("poisson") ? .poisson : .constant)
             scenario.stages = try stages("rate", rate, seconds, usual, LoadLimits.rate)
@@ -246,7 +247,7 @@ enum LoadTestOptions {
         if let seconds { limit(&scenario, toSeconds: seconds) }
         if arguments.flag("poisson") {
             guard case .open = scenario.model else {
-                throw UsageError("--poisson needs --rate", hint: "Add --rate, or leave it out.")
+                throw UsageError("--poisson needs --rate", hint: "Add --rate, or omit it.")
             }
             scenario.model = .open(.poisson)
         }
@@ -297,7 +298,8 @@ enum LoadTestOptions {
         else {
             throw refusal(
                 option, text,
-                "a \(number) over 0, up to \(Int(range.upperBound)), or stages: 30s:100,1m:500")
+                "a \(number) above 0, up to \(Int(range.upperBound)), or stages: "
+                    + "30s:100,1m:500")
         }
         return [LoadStage(seconds: seconds ?? usual, from: level, to: level)]
     }
@@ -319,7 +321,8 @@ enum LoadTestOptions {
         for line in arguments.texts("header") {
             guard scenario.http.headers.count < LoadLimits.headers else {
                 throw UsageError(
-                    "--header is given too often", hint: "Give at most \(LoadLimits.headers).")
+                    "--header is repeated too often",
+                    hint: "Use it at most \(LoadLimits.headers) times.")
             }
             let header: RequestHeader
             do throws(Failure) { header = try RequestHeader(line: line) } catch {
@@ -342,7 +345,8 @@ enum LoadTestOptions {
         }
         guard scenario.thresholds.count <= LoadLimits.thresholds else {
             throw UsageError(
-                "--threshold is given too often", hint: "Give at most \(LoadLimits.thresholds).")
+                "--threshold is repeated too often",
+                hint: "Use it at most \(LoadLimits.thresholds) times.")
         }
         guard arguments.flag("abort") else { return }
         guard !scenario.thresholds.isEmpty else {

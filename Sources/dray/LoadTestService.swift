@@ -99,7 +99,7 @@ final class LoadTestService: DrainableService {
         guard let text = PublicNotice.text(hosts, scenario, course) else { return }
         Console.note(text)
         guard !isTold else { return }
-        Console.note("it begins in 5 s; Ctrl-C now sends no load, --yes does not wait")
+        Console.note("it starts in 5 s; press Ctrl-C to send no load, use --yes not to wait")
         try await pause(PublicNotice.seconds)
         try Task.checkCancellation()
     }

@@ -193,7 +193,7 @@ final class LoadTestSession: Sendable {
         var result = result
         if ladder.steps.last?.result.ending == .interrupted { result.ending = .interrupted }
         if ladder.isCapped {
-            result.notes.append("It ended early: all that its caps allow was used up.")
+            result.notes.append("It ended early: a limit of requests or bytes was reached.")
         }
         var failure = failure
         if failure?.code == "worker.cancelled" {
@@ -203,8 +203,8 @@ final class LoadTestSession: Sendable {
         if let failure {
             let count = ladder.steps.count
             result.notes.append(
-                "It could not go on after \(HumanFormat.count(count, "load")): "
-                    + "\(failure.code): \(printable(failure.message))")
+                "It failed after \(HumanFormat.count(count, "load")): \(failure.code): "
+                    + "\(printable(failure.message))")
         }
         return Outcome(result: result, ladder: ladder, failure: failure)
     }

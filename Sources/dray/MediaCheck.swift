@@ -53,8 +53,8 @@ struct MediaCheck: Sendable {
         guard arguments.flag("check-media") else { return nil }
         guard !leavesKeys else {
             throw UsageError(
-                "--check-media does not go with --no-keys",
-                hint: "What is encrypted plays with its key only, and the check asks no origin.")
+                "--check-media cannot be used with --no-keys",
+                hint: "Encrypted media needs its key to play, and the check contacts no origin.")
         }
         guard let probe = await MediaProbe.find() else {
             Console.note(

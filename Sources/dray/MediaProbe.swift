@@ -101,7 +101,7 @@ struct MediaProbe: Sendable {
     /// nothing to play.
     static func verdict(_ captured: Subprocess.Captured) -> Verdict {
         if captured.isOutOfTime {
-            return .unchecked("ffprobe had not ended after \(Int(patienceSeconds)) s")
+            return .unchecked("ffprobe did not finish within \(Int(patienceSeconds)) s")
         }
         var kinds: [Int: Substring] = [:]
         var played: Set<Int> = []
@@ -126,7 +126,7 @@ struct MediaProbe: Sendable {
             return .unplayable(reason)
         }
         let media = kinds.filter { ["audio", "video"].contains($0.value) }
-        guard !media.isEmpty else { return .unplayable("it has neither pictures nor sound") }
+        guard !media.isEmpty else { return .unplayable("it has neither video nor audio") }
         guard let empty = media.keys.sorted().first(where: { !played.contains($0) }) else {
             return .playable
         }

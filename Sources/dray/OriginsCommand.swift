@@ -84,7 +84,7 @@ enum OriginsCommand {
         guard let origin = originName(of: arguments.operands[0], allowsUserInfo: false) else {
             throw UsageError(
                 "ORIGIN is '\(printable(redacted(url: arguments.operands[0])))'",
-                hint: "Write scheme://host[:port], as https://cdn.example.")
+                hint: "Use scheme://host[:port], for example https://cdn.example.")
         }
         return origin
     }
@@ -99,8 +99,8 @@ enum OriginsCommand {
         }
         guard isNamed != arguments.flag("unlimited") else {
             throw UsageError(
-                isNamed ? "--unlimited beside a limit" : "no limit was given",
-                hint: "Give --connections, --requests or --bandwidth; or --unlimited alone.")
+                isNamed ? "--unlimited cannot be used with a limit" : "no limit was given",
+                hint: "Use --connections, --requests or --bandwidth; or --unlimited alone.")
         }
         return limits
     }

@@ -46,18 +46,18 @@ enum OriginsText {
         "\(HumanFormat.count(count)) of \(most.map { HumanFormat.count($0) } ?? "∞")"
     }
 
-    /// `well`; `left alone for 12.0 s: origin.http.429`; `being tried again: …`
+    /// `healthy`; `cooldown for 12.0 s: origin.http.429`; `being tested: …`
     private static func state(_ origin: OriginStatus, now: Double) -> String {
         let rest = (origin.cooldownUntil ?? now) - now
         let state =
             switch origin.breaker {
             case .open, .closed, .failing:
                 rest > 0
-                    ? "left alone for \(HumanFormat.duration(seconds: rest))"
-                    : origin.breaker == .failing ? "failing" : "well"
-            case .halfOpen: "being tried again"
+                    ? "cooldown for \(HumanFormat.duration(seconds: rest))"
+                    : origin.breaker == .failing ? "failing" : "healthy"
+            case .halfOpen: "being tested"
             }
-        guard state != "well", let reason = origin.reason else { return state }
+        guard state != "healthy", let reason = origin.reason else { return state }
         return "\(state): \(printable(reason))"
     }
 

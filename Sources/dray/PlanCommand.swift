@@ -128,7 +128,7 @@ enum PlanCommand {
             if arguments.flag("simulate") {
                 options.simulatedJobs = arguments.integer("jobs") ?? PlanSimulation.mostJobs
             } else if arguments.integer("jobs") != nil {
-                throw UsageError("--jobs goes with --simulate", hint: "Say both, or neither.")
+                throw UsageError("--jobs needs --simulate", hint: "Use both, or neither.")
             }
             let output = try Output(arguments)
             // A simulation takes its time, and nothing has to be stopped in order.
@@ -169,8 +169,8 @@ enum PlanCommand {
             }
             guard chosen.count < 2 else {
                 throw UsageError(
-                    "\(chosen[0].0) and \(chosen[1].0) do not go together",
-                    hint: "Say one of them.")
+                    "\(chosen[0].0) and \(chosen[1].0) exclude each other",
+                    hint: "Use one of them.")
             }
             self = chosen.first?.1 ?? .table
         }

@@ -59,16 +59,17 @@ enum PlanFitCommand {
         let table = TextLayout.table(
             headings: ["", "Fitted", "95 % interval"], alignments: [.left, .right, .left],
             rows: [
-                row("α  work only one can do at a time", law.alpha, fit.alpha),
-                row("β  keeping each other up to date", law.beta, fit.beta),
-                row("γ  throughput of one", law.gamma, fit.gamma),
+                row("α  contention: work that only one can do at a time", law.alpha, fit.alpha),
+                row("β  coherency: cost of coordination", law.beta, fit.beta),
+                row("γ  throughput of one worker", law.gamma, fit.gamma),
             ])
         let plot = TextPlot().draw(
             points: points.map { (x: $0.n, y: $0.x) }, curve: law.throughput,
             number: PlanText.number)
         return table + "\n\(peak(fit)) The law explains "
-            + "\(HumanFormat.fixed(fit.rSquared * 100, places: 2)) % of the variance; the farthest "
-            + "point is \(HumanFormat.fixed(fit.largestError * 100, places: 1)) % off.\n\n"
+            + "\(HumanFormat.fixed(fit.rSquared * 100, places: 2)) % of the variance; the "
+            + "largest error of a point is "
+            + "\(HumanFormat.fixed(fit.largestError * 100, places: 1)) %.\n\n"
             + plot + "\n" + pointTable(points, law)
     }
 
@@ -81,10 +82,10 @@ enum PlanFitCommand {
                         + "\(PlanText.number($0.upperBound)))"
                     : " (95 %: \(PlanText.number($0.lowerBound)) or more)"
             }
-            return "Most at N = \(PlanText.number(n))\(interval ?? ""): X = \(PlanText.number(x))."
+            return "Peak at N = \(PlanText.number(n))\(interval ?? ""): X = \(PlanText.number(x))."
         }
-        guard let limit = law.limitX else { return "It grows in proportion, without a bound." }
-        return "No peak: it comes near to X = \(PlanText.number(limit)) with ever more."
+        guard let limit = law.limitX else { return "Throughput grows linearly, without a limit." }
+        return "No peak: throughput approaches X = \(PlanText.number(limit))."
     }
 
     private static let shownPoints = 100

@@ -61,14 +61,14 @@ enum PlanLogCommand {
                 "Requests", HumanFormat.count(log.requests),
                 "in \(HumanFormat.duration(seconds: Double(log.spanSeconds)))",
             ],
-            ["Lines left out", HumanFormat.count(log.unreadableLines), ""],
+            ["Unreadable lines", HumanFormat.count(log.unreadableLines), ""],
             [
                 "Requests/s", PlanText.number(log.meanRequestsPerSecond),
-                "most in a minute \(PlanText.number(log.peakRequestsPerSecond))",
+                "peak minute \(PlanText.number(log.peakRequestsPerSecond))",
             ],
             [
                 "Bandwidth", HumanFormat.rate(bytesPerSecond: log.meanBytesPerSecond),
-                "most in a minute \(HumanFormat.rate(bytesPerSecond: log.peakBytesPerSecond))",
+                "peak minute \(HumanFormat.rate(bytesPerSecond: log.peakBytesPerSecond))",
             ],
             [
                 "Size", HumanFormat.bytes(Int64(saturating: log.bytes.mean)),
@@ -85,7 +85,7 @@ enum PlanLogCommand {
                     + PlanText.number(log.seconds.cv2),
             ])
             rows.append([
-                "At once", PlanText.number(mean), "most in a minute \(PlanText.number(peak))",
+                "Concurrent", PlanText.number(mean), "peak minute \(PlanText.number(peak))",
             ])
         }
         if let dispersion = log.arrivalDispersion {
@@ -101,7 +101,7 @@ enum PlanLogCommand {
 
     private static func hours(_ rates: [Double?]) -> String {
         let most = max(rates.compactMap(\.self).max() ?? 0, 1e-12)
-        return "Requests/s by the hour of the day\n"
+        return "Requests/s by hour of the day\n"
             + TextLayout.table(
                 headings: ["Hour", "Mean", ""], alignments: [.right, .right, .left],
                 rows: rates.enumerated().map { hour, rate in

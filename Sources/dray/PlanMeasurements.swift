@@ -55,7 +55,7 @@ enum PlanMeasurements {
                 let span = HumanFormat.duration(seconds: Double(summary.spanSeconds))
                 let reckoned =
                     input == .meanRequests && !summary.holdsADay
-                    ? ": less than a day, so its peak over audience.peakToMean" : ""
+                    ? ": less than a day, so the mean is its peak over audience.peakToMean" : ""
                 return "\(HumanFormat.count(measured.count, "request")) in \(span)\(reckoned)"
             }
         }
@@ -71,9 +71,9 @@ enum PlanMeasurements {
             }
             guard !history.values.isEmpty else {
                 throw UsageError(
-                    "\(printable(redacted(url: url))) has done nothing to learn from: "
+                    "\(printable(redacted(url: url))) has no usable history: "
                         + history.notes.joined(separator: " "),
-                    hint: "Leave --from-cluster out, or have its workers fetch something first.")
+                    hint: "Omit --from-cluster, or fetch something with its workers first.")
             }
             notes += history.notes
             notes += take(history.values, "--from-cluster \(redacted(url: url))", into: &scenario)
@@ -136,7 +136,7 @@ enum PlanMeasurements {
     ) throws -> RunCheck? {
         guard let path = arguments.text("check") else {
             guard arguments.integer("check-workers") == nil else {
-                throw UsageError("--check-workers goes with --check", hint: "Say both, or neither.")
+                throw UsageError("--check-workers needs --check", hint: "Use both, or neither.")
             }
             return nil
         }

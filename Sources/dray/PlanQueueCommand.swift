@@ -52,8 +52,8 @@ enum PlanQueueCommand {
             let question = try Question(arguments)
             if arguments.text("servers") != nil, arguments.text("target-level") != nil {
                 throw UsageError(
-                    "--servers and --target-level do not go together",
-                    hint: "Leave out --servers to find the fewest that reach the level.")
+                    "--servers and --target-level exclude each other",
+                    hint: "Omit --servers to find the fewest that reach the level.")
             }
             let servers = try arguments.integer("servers") ?? fewest(question, arguments)
             let answer = QueueAnswer(
@@ -116,12 +116,12 @@ enum PlanQueueCommand {
     ) throws(UsageError) -> Int {
         guard let level = arguments.number("target-level") else {
             throw UsageError(
-                "--servers is missing", hint: "Or give --target-level and --within to find it.")
+                "--servers is missing", hint: "Or set --target-level and --within to find it.")
         }
         guard arguments.number("within") != nil else {
             throw UsageError(
                 "--within is missing",
-                hint: "Write --within T, the wait that --target-level allows.")
+                hint: "Set --within T, the wait that --target-level allows.")
         }
         let fewest = WaitingModel.fewestServers(
             load: question.load, serviceSeconds: question.serviceSeconds,
@@ -163,7 +163,7 @@ enum PlanQueueCommand {
             row("p50 wait") { PlanText.seconds($0.waitSeconds(quantile: 0.5)) },
             row("p95 wait") { PlanText.seconds($0.waitSeconds(quantile: 0.95)) },
             row("p99 wait") { PlanText.seconds($0.waitSeconds(quantile: 0.99)) },
-            row("Refused if none could wait") {
+            row("Refused without a queue") {
                 percent(Erlang.blocking(servers: $0.servers, load: question.load))
             },
         ]
@@ -174,7 +174,8 @@ enum PlanQueueCommand {
         guard question.load < Double(servers) else {
             return table
                 + "\nThe load of \(PlanText.number(question.load)) \(noun) needs more than "
-                + "\(HumanFormat.count(servers, "server")): the queue grows without end.\n"
+                + "\(HumanFormat.count(servers, "server")): the queue grows without "
+                + "limit.\n"
         }
         return table
     }

@@ -76,7 +76,7 @@ enum PrefetchCommand {
         let deadline = try TimeOptions.deadline(arguments)
         if let notBefore, let deadline, deadline <= notBefore {
             throw UsageError(
-                "--deadline comes before --not-before", hint: "Let it end after it began.")
+                "--deadline comes before --not-before", hint: "Use a deadline after --not-before.")
         }
         var titles = try TrackOptions.titles(arguments)
         let mediaCheck = try await MediaCheck.prepare(
@@ -154,14 +154,16 @@ enum PrefetchCommand {
         guard HeaderOptions.areGiven(arguments) else { return }
         guard isListAtURL else {
             throw UsageError(
-                "--header is not sent by the workers of a cluster, and DRAY_COORDINATOR is set",
+                "--header cannot be used with DRAY_COORDINATOR: the workers of a cluster "
+                    + "do not send it",
                 hint:
-                    "Start the workers with --origin-settings FILE, which holds headers of origins."
+                    "Start the workers with --origin-settings FILE, which sets the "
+                    + "headers of origins."
             )
         }
         Console.note(
-            "--header is sent for the list alone; the cluster's workers send what their "
-                + "--origin-settings hold")
+            "--header is sent for the list only; the cluster's workers send the headers "
+                + "of their --origin-settings")
     }
 
     /// For the lists that this process fetches itself.

@@ -149,11 +149,11 @@ final class PrefetchSession: FollowingSession {
         if let left = started.left, left > 0 {
             let assets = HumanFormat.count(left, "asset")
             display.note(
-                "\(assets) of this name's last list \(left == 1 ? "is" : "are") no longer in the catalog; "
-                    + "--name keeps lists apart")
+                "\(assets) of the previous list of this name \(left == 1 ? "is" : "are") "
+                    + "no longer in the catalog; use --name to keep lists apart")
         }
         if let begin = plan.notBefore, begin > SystemWallClock().nowSeconds {
-            display.note("it begins not before \(TimeOptions.text(begin))")
+            display.note("it does not start before \(TimeOptions.text(begin))")
         }
     }
 

@@ -110,8 +110,8 @@ struct ProgressText {
         switch asset.state {
         case .resolving: line.append("  reading the manifest", .dim)
         case .verifying: line.append("  checking the whole file", .dim)
-        case .refreshing: line.append("  asking what has changed", .dim)
-        case .switching: line.append("  putting new files in place", .dim)
+        case .refreshing: line.append("  checking for changes", .dim)
+        case .switching: line.append("  publishing new files", .dim)
         default:
             line.append("  \(rate(reading))")
             line.append("  \(left(reading))")

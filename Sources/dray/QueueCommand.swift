@@ -59,7 +59,7 @@ enum QueueCommand {
         return ClusterCall.section(
             "Queues",
             ["Name", "State", "Bandwidth", "Waiting", "Leased", "Storage"]
-                + (isFaulty ? ["Cannot be written"] : []),
+                + (isFaulty ? ["Not writable"] : []),
             [.left, .left, .left, .right, .right, .left] + (isFaulty ? [.left] : []),
             queues.map { queue in
                 [

@@ -62,7 +62,8 @@ final class RefreshSession: FollowingSession {
         let answer = try await client.apply(
             SelectionAction(.refresh, catalog: plan.catalog), retrySeconds: 10)
         guard let catalog = answer.catalog else {
-            throw Failure("cluster.protocol", "The coordinator does not know of refreshes.")
+            throw Failure(
+                "cluster.protocol", "The coordinator does not support refresh; upgrade it.")
         }
         display.note("refreshing \(HumanFormat.count(answer.assets, "asset"))")
         let follower = CatalogFollower(

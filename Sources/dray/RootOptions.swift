@@ -26,7 +26,7 @@ enum RootOptions {
         } catch {
             throw UsageError(
                 "\(source): \(printable(error.message))",
-                hint: "Name directories that are there by absolute paths, below /.")
+                hint: "Use absolute paths of existing directories below /.")
         }
     }
 
@@ -39,7 +39,7 @@ enum RootOptions {
         if let roots = try roots(arguments) { return roots }
         throw UsageError(
             "--root is missing: \(whom)",
-            hint: "Write --root DIR, or set \(variable): the directory that holds the sites.")
+            hint: "Use --root DIR or \(variable) to set the directory that contains the sites.")
     }
 }
 
@@ -52,8 +52,9 @@ enum ServiceUser {
             "running as root",
             [
                 "hint":
-                    "run it as a system user of its own: `useradd --system dray`, then `setpriv --reuid dray "
-                    + "--regid dray --init-groups`, or User=dray of systemd; docs/operations.md"
+                    "run it as a dedicated system user: `useradd --system dray`, then "
+                    + "`setpriv --reuid dray --regid dray --init-groups`, or User=dray of "
+                    + "systemd; docs/operations.md"
             ])
     }
 }

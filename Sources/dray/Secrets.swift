@@ -27,7 +27,7 @@ enum Secrets {
             guard let user = UInt32(name) ?? account(named: String(name))?.user else {
                 throw UsageError(
                     "DRAY_COORDINATOR_USER: there is no user '\(printable(String(name.prefix(100))))'",
-                    hint: "Name users of this machine, with commas between them, or write any.")
+                    hint: "Use names of users of this machine, separated by commas, or any.")
             }
             users.insert(user)
         }
@@ -38,10 +38,11 @@ enum Secrets {
     static func requiredToken() throws -> AccessToken {
         guard let token = try token else {
             throw UsageError(
-                "there is no token",
+                "the token is missing",
                 hint:
-                    "Make one with `openssl rand -hex 32` in a file that only its owner can read, and set "
-                    + "DRAY_TOKEN_FILE to it; coordinators, workers and clients need the same.")
+                    "Create one with `openssl rand -hex 32` in a file that only its "
+                    + "owner can read, and set DRAY_TOKEN_FILE to it; coordinators, "
+                    + "workers and clients need the same.")
         }
         return token
     }
@@ -65,7 +66,7 @@ enum Secrets {
         let (url, path) = (arguments.text("database"), arguments.text("database-file"))
         guard url == nil || path == nil else {
             throw UsageError(
-                "--database and --database-file are both given", hint: "Give one of them.")
+                "--database and --database-file are both given", hint: "Use one of them.")
         }
         if let url {
             if holdsPassword(url) {

@@ -30,9 +30,9 @@ enum SessionRun {
         // A catalog that ended before the signal took hold has its own answer.
         if let exitCode = session.exitCode, exitCode != .interrupted { return exitCode }
         if case .finished = ending, session.exitCode == .interrupted {
-            Console.note("the catalog was interrupted by somebody else; run it again to go on")
+            Console.note("another process interrupted the catalog; run the command again to resume")
         } else {
-            Console.note("interrupted; run the same command again to go on where it stopped")
+            Console.note("interrupted; run the same command again to resume")
         }
         return .interrupted
     }
@@ -55,8 +55,8 @@ enum SessionRun {
             draining.trigger()
             guard session.isUnderWay else { return }
             display.note(
-                "stopping: transfers under way are finished or given back; "
-                    + "Ctrl-C again stops at once")
+                "stopping: current transfers finish or are returned; Ctrl-C again stops "
+                    + "at once")
         }
     }
 }

@@ -73,7 +73,7 @@ enum SiteCommand {
             let status = try await client.configure(
                 settings, retrySeconds: ClusterCall.retrySeconds)
             return try ClusterCall.show(status, arguments) {
-                "Site \(printable(status.queue)) goes on.\n"
+                "Site \(printable(status.queue)) resumes.\n"
             }
         }
     }
@@ -95,7 +95,7 @@ enum SiteCommand {
             "maximum: \(ClusterCall.rate(status.maximumBytesPerSecond))",
             "floor: \(status.floorBytes.map(HumanFormat.bytes) ?? "none")",
             "quota: \(status.quotaBytes.map(HumanFormat.bytes) ?? "none")",
-            "volume: \(status.volume.map(printable) ?? "the next that a worker finds")",
+            "volume: \(status.volume.map(printable) ?? "set by the next worker")",
         ]
         return "Site \(printable(status.queue)): \(now(status)) now; "
             + settings.joined(separator: "; ") + ".\n"
@@ -121,7 +121,7 @@ enum SiteCommand {
         else {
             throw UsageError(
                 "nothing to set",
-                hint: "Give --schedule, --maximum, --floor, --quota or --accept-volume.")
+                hint: "Use --schedule, --maximum, --floor, --quota or --accept-volume.")
         }
         return settings
     }
@@ -153,7 +153,7 @@ enum SiteCommand {
             "Sites",
             ["Queue", "Now", "Workers", "Changes in", "Maximum", "Free"]
                 + (isBounded ? ["Floor", "Used", "Quota"] : []) + ["Schedule", "Storage"]
-                + (isFaulty ? ["Cannot be written"] : []),
+                + (isFaulty ? ["Not writable"] : []),
             [.left, .left, .right, .right, .left, .right]
                 + (isBounded ? [.right, .right, .right] : []) + [.left, .left]
                 + (isFaulty ? [.left] : []),

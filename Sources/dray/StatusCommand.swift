@@ -58,7 +58,7 @@ enum StatusCommand {
             QueueCommand.table(status.queues),
             ClusterCall.section(
                 "Workers",
-                ["Name", "Transfers", "Last heard of"] + (isTroubled ? ["Gets no work"] : []),
+                ["Name", "Transfers", "Last heartbeat"] + (isTroubled ? ["Cannot lease jobs"] : []),
                 [.left, .right, .right] + (isTroubled ? [.left] : []), workers),
         ]
         if let tests = status.loadTests { sections.append(table(tests)) }

@@ -57,9 +57,11 @@ enum TrackOptions {
             guard tracks == "all", titles.tracks.isEverything else {
                 throw UsageError(
                     tracks == "all"
-                        ? "--tracks all beside a choice" : "--tracks is '\(printable(tracks))'",
+                        ? "--tracks all cannot be used with other track options"
+                        : "--tracks is '\(printable(tracks))'",
                     hint:
-                        "Use --tracks all alone, or --max-height, --audio and the like without it.")
+                        "Use --tracks all alone, or --max-height, --audio and others "
+                        + "without it.")
             }
         }
         if let live = arguments.text("live") {

@@ -74,7 +74,8 @@ enum TransferOptions {
         }
         if table.hasSecrets, status.st_mode & (S_IRGRP | S_IROTH) != 0 {
             Console.note(
-                "\(printable(path)) holds secrets and others can read it; chmod 600 it")
+                "\(printable(path)) contains secrets, and other users can read it; run: "
+                    + "chmod 600")
         }
         try table.resolveFiles { (file) throws(Failure) in
             let whole = file.hasPrefix("/") ? file : directory(of: path) + file

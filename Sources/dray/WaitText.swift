@@ -16,7 +16,7 @@ enum WaitText {
     static func text(_ wait: CatalogWait) -> String {
         let time = time(of: wait)
         switch wait.reason {
-        case .notBefore: return "it begins \(time ?? "later")"
+        case .notBefore: return "it starts \(time ?? "later")"
         case .schedule:
             return time.map { "the schedule opens \($0)" }
                 ?? "the schedule is closed and has no next opening"
@@ -24,7 +24,7 @@ enum WaitText {
         case .noWorker(let queue, let workers):
             return workers == 0
                 ? "no worker runs"
-                : "none of \(HumanFormat.count(workers, "worker")) takes work of queue "
+                : "none of \(HumanFormat.count(workers, "worker")) takes jobs of queue "
                     + printable(queue)
         case .retry(let code):
             let after = code.map { ", after \($0)" } ?? ""
@@ -106,7 +106,7 @@ enum DeadlineText {
                 ? "\(name) passed \(by ?? "some time") ago"
                 : "\(name) was missed by \(by ?? "some time")"
         case .blocked:
-            return "\(name) cannot be met: nothing can begin "
+            return "\(name) cannot be met: nothing can start "
                 + (by.map { "until \($0) after it" } ?? "before it")
         case .late:
             return "\(name) cannot be met: at this rate it ends \(by ?? "some time") after it"

@@ -64,8 +64,8 @@ enum WorkerCommand {
             ServiceUser.warn("worker")
             for root in configuration.roots.unwritable {
                 Console.note(
-                    "the user \(accountName(of: geteuid())) cannot write to the root \(printable(root)), only to "
-                        + "directories in it that are its own")
+                    "the user \(accountName(of: geteuid())) cannot write to the root "
+                        + "\(printable(root)), only to directories that it owns there")
             }
             Logger("worker").info(
                 "started",

@@ -49,13 +49,13 @@ extension EmbeddedPostgresTests {
                 }
             ),
             (
-                "is no regular file",
+                "is not a regular file",
                 {
                     unlink($0); mkfifo($0, 0o600)
                 }
             ),
             (
-                "is no regular file",
+                "is not a regular file",
                 {
                     unlink($0); mkdir($0, 0o700)
                 }

@@ -54,7 +54,7 @@ import Testing
         ])
     func chartIsLevel(parts: [(length: Double, load: Double, ended: Int64)]) throws {
         let page = LoadHTML(result(parts)).text
-        for caption in ["Requests a second", "Throughput"] {
+        for caption in ["Requests per second", "Throughput"] {
             for line in try heights(page, caption) {
                 #expect(line.count == (parts[0].length > 0.1 ? 11 : 10))
                 #expect(Set(line).count == 1, "\(caption): \(line)")
@@ -74,7 +74,7 @@ import Testing
         let page = LoadHTML(result).text
         #expect(page.contains(">no load</text>"))
         // Answered, to the end; planned, to the end of the load.
-        #expect(try heights(page, "Requests a second").map(\.count).sorted() == [10, 12])
+        #expect(try heights(page, "Requests per second").map(\.count).sorted() == [10, 12])
     }
 
     @Test("tables say how long each second was, and their sums stay")

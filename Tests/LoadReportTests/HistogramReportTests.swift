@@ -54,7 +54,7 @@ import Testing
 
     @Test func whatIsNoLogIsRefusedByItsLine() throws {
         let good = log([(nil, [1, 2, 3])])
-        #expect(throws: HistogramError(detail: "no interval is in it")) {
+        #expect(throws: HistogramError(detail: "it has no interval")) {
             try HistogramReport("#[a comment]\n")
         }
         #expect {

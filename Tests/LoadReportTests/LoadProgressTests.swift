@@ -96,12 +96,12 @@ import Testing
         let lines = progress.lines(columns: 100, rows: 20, style: Self.style)
         #expect(lines.contains { $0.contains("origin.timeout 36") })
         #expect(lines.contains { $0.contains("viewers") && $0.contains("12") })
-        #expect(lines.contains { $0.contains("it is the limit") })
+        #expect(lines.contains { $0.contains("it is the bottleneck") })
         #expect(lines[1].contains("failed 10 %"))
         #expect(
             progress.plainLine
                 == "evening: 0:12 of 0:20, target 100/s viewers, 40.0/s answered, 8.00 Mbit/s, "
-                + "p99 9.00 ms, 12 viewers, 10 % failed, the generator's CPU is the limit")
+                + "p99 9.00 ms, 12 viewers, 10 % failed, the generator's CPU is the bottleneck")
     }
 
     @Test("it fits into any terminal", arguments: [20, 61, 200])

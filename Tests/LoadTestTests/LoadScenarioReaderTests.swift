@@ -205,7 +205,7 @@ import Testing
         ("{}", "field targets: is missing, allowed one target at least"),
         ("{\(one)}", "field arrivals: is missing"),
         (#"{\#(one), "arrivals": {"rate": 5, "seconds": 0}}"#, "field arrivals: has no duration"),
-        (#"{\#(one), "arrivals": {"rate": 0, "seconds": 5}}"#, "field arrivals: never more than 0"),
+        (#"{\#(one), "arrivals": {"rate": 0, "seconds": 5}}"#, "field arrivals: always 0"),
         (
             #"{\#(one), \#(some), "warmUpSeconds": 10}"#,
             "field warmUpSeconds: given 10, allowed less than"

@@ -49,7 +49,7 @@ import Testing
         ("p101(total) < 5ms", "p101(total)", "p0 to p100"),
         ("p(total) < 5ms", "p(total)", "p0 to p100"),
         ("p-1(total) < 5ms", "p-1(total)", "p0 to p100"),
-        ("avg(total) < 5ms", "avg(total)", "p0 to p100, p99.9 for one, mean or max"),
+        ("avg(total) < 5ms", "avg(total)", "p0 to p100, for example p99.9, mean or max"),
         ("eror_rate < 1%", "eror_rate", "Did you mean error_rate?"),
         ("p99(total) < 200", "200", "a time with its unit"),
         ("p99(total) < 200 parsecs", "200 parsecs", "a time with its unit"),

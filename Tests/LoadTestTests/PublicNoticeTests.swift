@@ -17,11 +17,11 @@ import Testing
         #expect(
             PublicNotice.text(edge, scenario, .once)
                 == "this load goes to the public Internet: edge.example (93.184.216.34); up to 500 "
-                + "requests a second for 5 min 00 s, 5,000 requests at most")
+                + "requests per second for 5 min 00 s, at most 5,000 requests")
         #expect(
             PublicNotice.text(edge, scenario, .search(most: 2_000))?
                 .contains(
-                    "; raised until a threshold breaks, to 2000 requests a second at most, 5,000")
+                    "; raised until a threshold fails, up to 2000 requests per second, at most 5,000")
                 == true)
     }
 
@@ -29,7 +29,7 @@ import Testing
         var scenario = scenario(.closed, [LoadStage(seconds: 30, from: 64, to: 64)])
         scenario.user = .viewers(ViewerSettings())
         let text = try #require(PublicNotice.text(edge, scenario, .once))
-        #expect(text.hasSuffix("; 64 users at a time, viewers one after another, for 30.0 s"))
+        #expect(text.hasSuffix("; 64 concurrent users, viewers one after another, for 30.0 s"))
     }
 
     /// Each worker has all of the users.
@@ -38,7 +38,7 @@ import Testing
         let text = try #require(PublicNotice.text(edge, scenario, .scale([1, 8, 2])))
         #expect(
             text.hasSuffix(
-                "; up to 800 users at a time, requests one after another, for 30.0 s, 3 times, with up "
+                "; up to 800 concurrent users, requests one after another, for 30.0 s, 3 times, with up "
                     + "to 8 workers"))
     }
 

@@ -72,7 +72,7 @@ import Testing
         let plan = try Plan(scenario, options)
         #expect(plan.growth.months.allSatisfy { $0.monthlyActiveUsers <= 1e10 })
         #expect(plan.growth.months.count == 24)
-        #expect(plan.notes.contains { $0.hasPrefix("Growth ends with month 23") })
+        #expect(plan.notes.contains { $0.hasPrefix("The forecast ends with month 23") })
         options.months = 12
         #expect(!(try Plan(scenario, options).notes.contains { $0.hasPrefix("Growth ends") }))
     }
@@ -98,8 +98,8 @@ import Testing
         let time = try #require(rows["time"])
         #expect(isNear(time.predicted, 5.5))
         #expect(isNear(try #require(time.error), 0.1))
-        #expect(isNear(try #require(rows["segments a second"]).measured, 200))
-        #expect(isNear(try #require(rows["tries again"]).predicted, 100))
+        #expect(isNear(try #require(rows["segments per second"]).measured, 200))
+        #expect(isNear(try #require(rows["retries"]).predicted, 100))
         #expect(isNear(try #require(rows["bandwidth"]).measured, 1.6e9))
         #expect(rows["in use"] == nil && check.notes.contains { $0.contains("does not tell") })
     }
@@ -122,12 +122,12 @@ import Testing
         #expect(isNear(try #require(rows["p99 until stored"]?.error), -0.01))
         #expect(isNear(predicted("in use"), 0.5) && rows["in use"]?.error == 0)
         #expect(rows["in use"]?.unit == "share")
-        #expect(isNear(try #require(rows["time of a fetch"]?.error), 0.25))
-        #expect(isNear(try #require(rows["CV² of it"]?.error), 1))
+        #expect(isNear(try #require(rows["fetch time"]?.error), 0.25))
+        #expect(isNear(try #require(rows["CV² of fetch times"]?.error), 1))
         #expect(rows["assets failed"]?.predicted == 0 && rows["assets failed"]?.error == nil)
         #expect(
-            rows["bytes, by the plan's segments"]?.measured == 1e9
-                && predicted("bytes, by the plan's segments") > 0)
+            rows["bytes, with the plan's segments"]?.measured == 1e9
+                && predicted("bytes, with the plan's segments") > 0)
         #expect(check.notes.count == 1)
         run.utilisation = -1
         let error = #expect(throws: PlannerError.self) { try RunCheck(Self.values([:]), run) }

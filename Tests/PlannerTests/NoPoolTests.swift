@@ -105,7 +105,7 @@ import Testing
         #expect(abs(found.noPoolSuffices - 0.5) < 0.05)
         let workers = try #require(found.ranges.first { $0.figure == "workers" })
         #expect(workers.p90 < 100)
-        let cost = try #require(found.ranges.first { $0.figure == "cost a month, A" })
+        let cost = try #require(found.ranges.first { $0.figure == "cost per month, A" })
         #expect(cost.p90 < 1e6 && cost.p90 >= cost.p10)
         #expect(try #require(found.planSuffices) <= 1 - found.noPoolSuffices + 1e-9)
     }

@@ -143,7 +143,7 @@ import Testing
         ("1,2\n2\n", "line 2, column X is missing"), ("1,2\nnan,3\n", "line 2, column N is 'nan'"),
         ("1,2\n2,0\n", "line 2, column X is '0'"), ("1,2\n0,1\n", "line 2, column N is '0'"),
         ("1,2\n2,inf\n", "line 2, column X is 'inf'"), ("1,2\n-3,1\n", "line 2, column N is '-3'"),
-        ("a,b,c\n1,2,3\n", "name one column N and one X"), ("7\n", "line 1 is '7'"),
+        ("a,b,c\n1,2,3\n", "name one column N and one column X"), ("7\n", "line 1 is '7'"),
     ])
     func whatIsWrongIsNamed(text: String, says: String) throws {
         let error = try #require(throws: PlannerError.self) { try ThroughputTable(csv: text) }

@@ -114,7 +114,7 @@ import Testing
             (
                 [.dailyActiveUsers: 100, .peakConcurrentUsers: 50, .peakShare: 0.25],
                 "audience.peakConcurrentUsers",
-                "leave it or audience.peakShare out: that comes to 25"
+                "omit it or audience.peakShare: that gives 25"
             ),
             (
                 [.dailyActiveUsers: 1_440, .peakConcurrentUsers: 30, .minutesPerDay: 60],
@@ -140,12 +140,12 @@ import Testing
             // The peak told twice: 0.33 over an average of 0.06875 of a day's users.
             (
                 [.peakShare: 0.33, .peakToMean: 2], "audience.peakToMean",
-                "leave it or audience.peakShare out: that comes to 4.8"
+                "omit it or audience.peakShare: that gives 4.8"
             ),
             (
                 [.dailyActiveUsers: 1_440, .peakConcurrentUsers: 180, .peakToMean: 2.5],
                 "audience.peakToMean",
-                "leave it or audience.peakConcurrentUsers out: that comes to 1.82"
+                "omit it or audience.peakConcurrentUsers: that gives 1.82"
             ),
             ([.peakToMean: 20], "audience.peakToMean", "use at most 14.54"),
             (
@@ -154,10 +154,10 @@ import Testing
             ),
             (
                 [.meanRequests: 10, .peakRequests: 30, .peakToMean: 2], "audience.peakToMean",
-                "leave it or edge.peakRequestsPerSecond out: that comes to 3"
+                "omit it or edge.peakRequestsPerSecond: that gives 3"
             ),
             (
-                [.bitsPerPixel: 30], "media.bitsPerPixel", "give the picture, or leave it out"
+                [.bitsPerPixel: 30], "media.bitsPerPixel", "set the picture, or omit it"
             ),
             (
                 [.dispatchSeconds: 0.01, .dispatchMedian: 0.02], "onDemand.dispatchMedianSeconds",

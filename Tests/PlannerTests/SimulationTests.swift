@@ -146,7 +146,7 @@ import Testing
                 #expect(isNear, "\(part), \(figure): \(predicted), \(simulated)")
             }
         }
-        for figure in ["fill takes", "workers lost", "workers back", "fetches done again"] {
+        for figure in ["fill takes", "workers lost", "workers back", "fetches repeated"] {
             #expect(rows[figure]?.predicted != nil && rows[figure]?.simulated != nil, "\(figure)")
         }
     }

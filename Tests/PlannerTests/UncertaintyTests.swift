@@ -51,7 +51,7 @@ import Testing
         #expect(abs(egress.p50 / (165 * 5e6) - 1) < 0.02)
         #expect(abs(egress.p10 / (165 * 2.236e6) - 1) < 0.04)
         #expect(abs(egress.p90 / (165 * 7.764e6) - 1) < 0.02)
-        #expect(found.ranges.contains { $0.figure == "cost a month, A" && $0.unit == "EUR" })
+        #expect(found.ranges.contains { $0.figure == "cost per month, A" && $0.unit == "EUR" })
     }
 
     /// An input that moves the cost upwards, one that moves it down, and one that does not.
@@ -61,7 +61,7 @@ import Testing
             .changePerDay: Estimate(low: 0.01, likely: 0.02, high: 0.03),
             .rampMinutes: Estimate(low: 10, likely: 60, high: 90),
         ])
-        let cost = found.influences.filter { $0.figure == "cost a month, A (EUR)" }
+        let cost = found.influences.filter { $0.figure == "cost per month, A (EUR)" }
         #expect(cost.first?.input == "viewing.minutesPerDay")
         #expect(cost.first.map { $0.correlation > 0.9 } == true)
         #expect(!cost.contains { $0.input == "audience.rampMinutes" })

@@ -67,7 +67,7 @@ import Testing
         ("\"provider\": \"x\"", "\"provider\": \"X y\"", "lower-case letters"),
         ("\"provider\": \"x\", ", "", "without provider"),
         ("\"unit\": \"GB\"", "\"unit\": \"Gb\"", "GB, GiB, TB, TiB"),
-        ("\"upTo\": 10, ", "", "more than the tier before"),
+        ("\"upTo\": 10, ", "", "more than the previous tier"),
         ("\"tiers\"", "\"teirs\"", "Did you mean tiers?"),
         ("\"cores\": 4", "\"cores\": 0", "instance.cores"),
     ])

@@ -75,7 +75,7 @@ import Testing
         (["fetch", "l", "--to", "--to", "x"], "--to needs a value", "--to DEST"),
         (["fetch", "l", "--to="], "--to is empty", "--to DEST"),
         (["fetch", "l", "m", "--to=x"], "unexpected argument 'm'", "Usage:"),
-        (["fetch", "l", "--to=x", "--to=y"], "--to was given twice", "once"),
+        (["fetch", "l", "--to=x", "--to=y"], "--to is given twice", "once"),
         (["fetch", "l", "--to=x", "--quiet=1"], "--quiet takes no value", "--quiet"),
         (["fetch", "l", "--to=x", "--workers", "0"], "--workers is '0'", "from 1 to 64"),
         (["fetch", "l", "--to=x", "--workers", "many"], "--workers is 'many'", "from 1 to 64"),

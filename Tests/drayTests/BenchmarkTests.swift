@@ -111,7 +111,7 @@ import Testing
         (["--waiting", "10000", "--idle-transaction"], "do not go together"),
         (["--waiting", "10000", "--segments-per-title", "9"], "does not go with --waiting"),
         (["--segments", "1000", "--rounds", "1000"], "are too few"),
-        (["--directory", "/proc"], "cannot make a directory in /proc"),
+        (["--directory", "/proc"], "cannot create a directory in /proc"),
     ])
     func badUsageIsTwo(arguments: [String], message: String) async throws {
         let process = try DrayProcess.start(["benchmark", "queue"] + arguments)

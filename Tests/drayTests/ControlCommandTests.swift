@@ -76,7 +76,7 @@ extension EndToEnd {
 
             let again = try await Self.run(
                 cluster, "catalog", "retry", "all", "--code", "worker.cancelled")
-            #expect(again.hasPrefix("Trying again: \(cancelled.assets) assets"), "\(again)")
+            #expect(again.hasPrefix("Retrying: \(cancelled.assets) assets"), "\(again)")
             try await waitUntil(deadlineSeconds: 60, "the end") {
                 try await cluster.status().catalogs[0].state == .completed
             }
@@ -109,7 +109,7 @@ extension EndToEnd {
                 cluster, "catalog", "reschedule", "movies", "--not-before", "none")
             #expect(moved == "Rescheduled: 3 assets under way.\n")
             #expect(try await prefetch.wait() == .exited(0))
-            #expect(prefetch.errors.contains("it begins not before 20"), "\(prefetch.errors)")
+            #expect(prefetch.errors.contains("it does not start before 20"), "\(prefetch.errors)")
             try await origin.expectCopied(to: edge.path)
             let status = try await cluster.status().catalogs[0]
             #expect(status.notBefore == nil && status.deadline != nil)
@@ -149,7 +149,7 @@ extension EndToEnd {
             #expect(
                 site == "Site edge-of-a-test: off now; schedule: off in Europe/Berlin; "
                     + "maximum: 8MiB/s; floor: none; quota: none; "
-                    + "volume: the next that a worker finds.\n")
+                    + "volume: set by the next worker.\n")
             let sites = try await Self.run(cluster, "site")
             #expect(sites.contains("off in Europe/Berlin") && sites.contains("8MiB/s"), "\(sites)")
             let status: ClusterStatus = try Self.read(

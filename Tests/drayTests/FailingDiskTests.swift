@@ -43,7 +43,7 @@ extension EndToEnd {
             fault.signal(SIGINT)
             _ = try await fault.wait()
             try await expectEnd(of: process, cluster)
-            #expect(process.errors.contains("the site cannot be written, its work waits: "))
+            #expect(process.errors.contains("the site is not writable, its jobs wait: "))
             try await origin.expectCopied(to: edge.path)
             #expect(origin.repeatedRequests > 0)
             try await cluster.stop()
@@ -115,7 +115,7 @@ extension EndToEnd {
             chown(home.edge, Account.ordinaryID, Account.ordinaryID)
             let process = try home.prefetch(origin.list)
             try await waitUntil(deadlineSeconds: 60, "the notice") {
-                process.errors.contains("the site cannot be written, its work waits: ")
+                process.errors.contains("the site is not writable, its jobs wait: ")
                     || process.ending != nil
             }
             #expect(process.errors.contains("storage.foreignDirectory"), "\(process.errors)")
@@ -142,7 +142,7 @@ extension EndToEnd {
             let process = try cluster.start(
                 ["prefetch", origin.list, "--to", edge.path, "--name", "second"])
             try await waitUntil(deadlineSeconds: 120, "what is left waits") {
-                process.errors.contains("what is left waits for room: storage.noRoom: ")
+                process.errors.contains("the remaining jobs wait for space: storage.noRoom: ")
             }
             let stored = try await cluster.status().catalogs.first { $0.name == "second" }?.totals
             #expect(
@@ -151,7 +151,7 @@ extension EndToEnd {
             let lifted = try cluster.start(["site", "set", queue.name, "--quota", "none"])
             #expect(try await lifted.wait() == .exited(0), "\(lifted.errors)")
             #expect(try await process.wait(deadlineSeconds: 240) == .exited(0), "\(process.errors)")
-            #expect(process.errors.contains("what waited for room goes on"))
+            #expect(process.errors.contains("jobs that waited for space continue"))
             try await cluster.stop()
         }
 

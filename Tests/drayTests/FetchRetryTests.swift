@@ -73,7 +73,7 @@ import Testing
         // As long as it was asked to wait.
         let times = origin.requests.map(\.receivedAt)
         #expect(times[1] - times[0] >= 2)
-        #expect(fetched.errors.contains("trying again in 2"))
+        #expect(fetched.errors.contains("retrying in 2"))
         #expect(try directory.files() == ["f"])
         #expect(try directory.read("f") == Self.body)
     }

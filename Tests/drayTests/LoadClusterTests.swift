@@ -315,7 +315,7 @@ extension EndToEnd {
 
             for (options, word) in [
                 (["--workers", "2"], "--workers needs --cluster"),
-                (["--cluster", "--threads", "2"], "--threads is for a load of this process"),
+                (["--cluster", "--threads", "2"], "--threads is for load from this process"),
                 (["--cluster", "--workers", "1", "--at-least", "2"], "--at-least"),
                 (["--cluster", "--workers", "201"], "--workers"),
             ] {

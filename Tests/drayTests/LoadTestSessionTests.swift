@@ -262,7 +262,7 @@ import Testing
         #expect(outcome.exitCode == .noCluster && outcome.failure == nil)
         #expect(
             outcome.result.warnings.contains {
-                $0.contains("tables by URL, target and rendition are without share 2 of 2")
+                $0.contains("tables by URL, target and rendition omit shard 2 of 2")
             })
         let broken = try await Self.outcome(
             try Self.scenario(rate: 40, threshold: "error_rate > 1%"), .once, runner)

@@ -56,7 +56,7 @@ import Testing
         ),
         (
             #"{"targets": ["URL"], "http": {"caFile": "s.json"}, "arrivals": {"rate": 5, "seconds": 1}}"#,
-            "s.json: no certificate in PEM"
+            "s.json: no PEM certificate"
         ),
         (
             #"{"targets": ["URL/not"], "arrivals": {"rate": 5, "seconds": 1}}"#,
@@ -70,7 +70,7 @@ import Testing
         (#"{"arrivals": {"rate": 5, "seconds": 1}}"#, "Add --target URL"),
         (
             #"{"targets": ["URL"], "warmUpSeconds": 3, "arrivals": {"rate": 5, "seconds": 3}}"#,
-            "--warm-up goes before what the scenario says"
+            "--warm-up overrides the scenario"
         ),
         (
             #"{"targets": ["URL"], "viewers": {"bufferSeconds": 1}, "arrivals": {"rate": 5, "seconds": 1}}"#,
@@ -122,7 +122,7 @@ import Testing
         (["--check-digests"], "--check-digests has nothing to check"),
         (["--users", "20", "--concurrency", "5"], "--concurrency: given 5"),
         (["--ca-file", "none.pem"], "--ca-file: none.pem: No such file"),
-        (["--header", "foo"], "--header: a header is written as 'Name: value'"),
+        (["--header", "foo"], "--header: write a header as 'Name: value'"),
         (["--abort"], "--abort needs --threshold"),
         (["--duration", "2s", "--warm-up", "2s"], "--warm-up: given 2"),
         (["--duration", "0s"], "Allowed: 1ms to 7d"),

@@ -133,7 +133,7 @@ extension EndToEnd {
             let prefetch = try home.prefetch(
                 "http://127.0.0.1:9/m.m3u8", ["--check-media", "--no-keys"])
             #expect(try await prefetch.wait() == .exited(2))
-            #expect(prefetch.errors.contains("--check-media does not go with --no-keys"))
+            #expect(prefetch.errors.contains("--check-media cannot be used with --no-keys"))
         }
     }
 }

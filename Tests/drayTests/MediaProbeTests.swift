@@ -48,7 +48,7 @@ import Testing
         #expect(verdict("", status: 139) == .unplayable("ffprobe failed"))
         #expect(
             verdict("stream,0,video\npacket,0\n", status: 137, isOutOfTime: true)
-                == .unchecked("ffprobe had not ended after 60 s"))
+                == .unchecked("ffprobe did not finish within 60 s"))
         guard case .unchecked = verdict("'file:/srv/a%20b.ts' is missing", status: 1) else {
             Issue.record("a name that plays from a web server was refused")
             return

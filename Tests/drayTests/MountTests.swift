@@ -50,7 +50,7 @@ extension EndToEnd {
             let accepted = try cluster.start(["site", "set", queue, "--accept-volume"])
             #expect(try await accepted.wait() == .exited(0), "\(accepted.errors)")
             #expect(
-                accepted.output.contains("volume: the next that a worker finds"),
+                accepted.output.contains("volume: set by the next worker"),
                 "\(accepted.output)")
             #expect(
                 try await process.wait(deadlineSeconds: 120) == .exited(0), "\(process.errors)")

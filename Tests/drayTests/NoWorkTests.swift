@@ -19,7 +19,7 @@ extension EndToEnd {
             let words = ["prefetch", origin.list, "--to", edge.path, "--quiet", "--name"]
             let first = try cluster.start(words + ["first"])
             try await waitUntil(deadlineSeconds: 60, "the notice") {
-                first.errors.contains("no worker can get work: PostgreSQL refused a statement")
+                first.errors.contains("no worker can lease jobs: PostgreSQL refused a statement")
             }
             let shown = try await cluster.status()
             #expect(shown.workers.map(\.trouble?.code) == ["worker.internal"])
@@ -36,7 +36,7 @@ extension EndToEnd {
                 "UPDATE worker SET trouble_since = now() - interval '61 seconds'")
             #expect(try await second.wait() == .exited(3))
             #expect(
-                second.errors.contains("no worker could get work for 1 min 0"), "\(second.errors)")
+                second.errors.contains("no worker could lease jobs for 1 min 0"), "\(second.errors)")
             #expect(second.errors.contains("see the logs of the coordinators"))
             // The catalog waits for better days.
             _ = try await cluster.postgres.execute(mended)

@@ -85,7 +85,7 @@ import Testing
         #expect(answer["probabilityOfWait"] as? Double == 1)
         let (code, output, _) = try await dray(["queue", "--servers", "2", "--load", "3"])
         #expect(code == 0)
-        #expect(output.contains("the queue grows without end"))
+        #expect(output.contains("the queue grows without limit"))
     }
 
     @Test func aFit() async throws {
@@ -142,7 +142,7 @@ import Testing
         (["queue", "--load", "2", "--target-level", "0.9"], "--within is missing"),
         (
             ["queue", "--load", "2", "--target-level", "0.9", "--servers", "3"],
-            "do not go together"
+            "exclude each other"
         ),
         (["queue", "--load", "-1", "--servers", "3"], "--load is '-1'"),
         (["queue", "--load", "nan", "--servers", "3"], "--load is 'nan'"),

@@ -77,8 +77,8 @@ import Testing
             $0["figure"] as? String ?? ""
         }
         for figure in [
-            "time", "segments a second", "bandwidth", "bytes, by the plan's segments",
-            "tries again",
+            "time", "segments per second", "bandwidth", "bytes, with the plan's segments",
+            "retries",
             "assets failed",
             "p50 until stored", "p99 until stored",
         ] { #expect(figures.contains(figure), "\(figures)") }

@@ -44,7 +44,7 @@ extension EndToEnd {
             #expect(try await other.wait() == .exited(0))
             #expect(
                 other.errors.contains(
-                    "1 asset of this name's last list is no longer in the catalog"),
+                    "1 asset of the previous list of this name is no longer in the catalog"),
                 "\(other.errors)")
         }
 
@@ -56,7 +56,7 @@ extension EndToEnd {
             let home = try await EmbeddedHome(.ordinary)
             let refresh = try home.start(["refresh", "checked"])
             #expect(try await refresh.wait() == .exited(2))
-            #expect(refresh.errors.contains("no private cluster was at "), "\(refresh.errors)")
+            #expect(refresh.errors.contains("no private cluster exists at "), "\(refresh.errors)")
             let prefetch = try home.prefetch("\(origin.url)/one.bin")
             #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
             let status = try home.start(["status"])

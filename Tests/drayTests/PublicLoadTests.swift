@@ -140,15 +140,15 @@ extension EndToEnd {
                 folder.path("page.html"),
             ])
             try await waitUntil(deadlineSeconds: 30, "the wait") {
-                load.errors.contains("it begins in 5 s")
+                load.errors.contains("it starts in 5 s")
             }
             load.signal(SIGINT)
             #expect(try await load.wait() == .exited(130))
             #expect(
                 load.errors == """
                     dray: this load goes to the public Internet: 93.184.216.34 (93.184.216.34); 50 \
-                    requests a second for 1 min 00 s, 1,000 requests at most
-                    dray: it begins in 5 s; Ctrl-C now sends no load, --yes does not wait
+                    requests per second for 1 min 00 s, at most 1,000 requests
+                    dray: it starts in 5 s; press Ctrl-C to send no load, use --yes not to wait
 
                     """)
             // No report is made of what never was, and the cluster has heard of nothing.

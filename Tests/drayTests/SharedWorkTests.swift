@@ -42,7 +42,7 @@ extension EndToEnd {
 
             try await cluster.restartCoordinator(0, by: SIGTERM) {
                 try await waitUntil(deadlineSeconds: 60, "the prefetch's complaint") {
-                    prefetch.errors.contains("coordinator unreachable, trying again")
+                    prefetch.errors.contains("coordinator unreachable, retrying")
                 }
             }
             try await waitUntil(deadlineSeconds: 60, "the end of the complaint") {

@@ -150,7 +150,7 @@ import Testing
         (["queue", "pause"], "NAME is missing"), (["queue", "puase"], "Did you mean pause?"),
         (["catalog"], "dray catalog needs a command"),
         (["catalog", "cancel"], "CATALOG is missing"),
-        (["catalog", "cancel", "all"], "`all` stands for what failed with one code"),
+        (["catalog", "cancel", "all"], "`all` selects what failed with one code"),
         (["catalog", "cancel", "x", "--site", "s3://bucket"], "file:///"),
         (["catalog", "reprioritize", "x"], "Did you mean reprioritise?"),
         (["catalog", "reprioritise", "x"], "--priority is missing"),
@@ -162,7 +162,7 @@ import Testing
         (["origins", "set", "http://h", "--bandwidth", "5Mb/s"], "--bandwidth: '5Mb/s'"),
         (
             ["origins", "default", "--unlimited", "--connections", "2"],
-            "--unlimited beside a limit"
+            "--unlimited cannot be used with a limit"
         ),
         (["site", "set", "x"], "nothing to set"),
         (
@@ -252,7 +252,7 @@ import Testing
         for words in [coordinator, worker] {
             let none = try await dray(words, environment: ["DRAY_TOKEN": ""])
             #expect(none.ending == .exited(2) && none.output.isEmpty)
-            #expect(none.errors.contains("there is no token"), "\(none.errors)")
+            #expect(none.errors.contains("the token is missing"), "\(none.errors)")
             #expect(none.errors.contains("openssl rand -hex 32"), "\(none.errors)")
             let weak = try await dray(words, environment: ["DRAY_TOKEN": "geheim0123456789"])
             #expect(weak.ending == .exited(2) && weak.output.isEmpty)
@@ -386,7 +386,7 @@ import Testing
             "up", "--listen", "127.0.0.1:\(port)", "--state", directory.path("state"),
         ])
         #expect(answer.ending == .exited(3))
-        #expect(answer.errors.contains("127.0.0.1:\(port) is taken by another process"))
+        #expect(answer.errors.contains("127.0.0.1:\(port) is in use by another process"))
         #expect(try names.isEmpty)
     }
 

@@ -70,7 +70,7 @@ extension EndToEnd {
             _ = try await Self.run(cluster, "queue", "resume", queue)
             let all = try await Self.run(cluster, "status")
             #expect(all.contains("waits: the schedule opens at \(day) 00:00 UTC (in 2 d"), "\(all)")
-            try await Self.wait(for: "cannot be met: nothing can begin until", prefetch)
+            try await Self.wait(for: "cannot be met: nothing can start until", prefetch)
             try await Self.wait(for: "waits: the schedule opens at", prefetch)
             _ = try await cluster.postgres.execute(
                 "UPDATE catalog SET deadline = started_at - interval '2 s' WHERE name = 'movies'")

@@ -9,7 +9,7 @@ import Testing
     private static let evening = 1_795_644_000.0
 
     private static let texts: [(CatalogWait, String)] = [
-        (CatalogWait(.notBefore, seconds: 42.4), "it begins in 0:42"),
+        (CatalogWait(.notBefore, seconds: 42.4), "it starts in 0:42"),
         (
             CatalogWait(.schedule, seconds: 11_405, until: evening),
             "the schedule opens at 22:00 UTC (in 3:10:05)"
@@ -23,7 +23,7 @@ import Testing
         (CatalogWait(.noWorker(queue: "q", workers: 0)), "no worker runs"),
         (
             CatalogWait(.noWorker(queue: "q", workers: 1)),
-            "none of 1 worker takes work of queue q"
+            "none of 1 worker takes jobs of queue q"
         ),
         (
             CatalogWait(.retry("origin.http.503"), seconds: 20),
@@ -58,7 +58,7 @@ import Testing
             CatalogWait(.queuePaused(queue: "q")), CatalogWait(.notBefore, seconds: 5),
             CatalogWait(.siteLimit),
         ]
-        #expect(WaitText.line(waits) == "waits: queue q is paused; it begins in 0:05")
+        #expect(WaitText.line(waits) == "waits: queue q is paused; it starts in 0:05")
     }
 
     @Test func whatWasWaitedForIsAddedUp() {
@@ -111,10 +111,10 @@ import Testing
                 == "\(name) cannot be met: at this rate it ends 12 min 05 s after it")
         #expect(
             line(DeadlineOutlook(.blocked, seconds: 3_600))
-                == "\(name) cannot be met: nothing can begin until 1 h 00 min after it")
+                == "\(name) cannot be met: nothing can start until 1 h 00 min after it")
         #expect(
             line(DeadlineOutlook(.blocked))
-                == "\(name) cannot be met: nothing can begin before it")
+                == "\(name) cannot be met: nothing can start before it")
         #expect(line(DeadlineOutlook(.missed, seconds: 4)) == "\(name) passed 4.0 s ago")
         #expect(
             line(DeadlineOutlook(.missed, seconds: 4), .completed)
@@ -147,7 +147,7 @@ import Testing
         let text = CatalogStatusCommand.text(waiting)
         #expect(text.contains("\n  time left: unknown\n"), "\(text)")
         #expect(text.contains("\n  waits: queue q is paused\n"), "\(text)")
-        #expect(text.contains("cannot be met: nothing can begin before it"), "\(text)")
+        #expect(text.contains("cannot be met: nothing can start before it"), "\(text)")
         let cluster = ClusterStatus(
             version: "1", schemaVersion: 1, catalogs: [waiting], queues: [], workers: [])
         #expect(
