@@ -3,7 +3,7 @@ package import LoadTest
 internal import Model
 internal import Runtime
 
-/// What histogram logs hold, tag by tag, added up without loss.
+/// Merges histogram logs tag by tag, without loss.
 package struct HistogramReport: Sendable {
     /// Most tags that are told apart.
     package static let mostTags = 1_000

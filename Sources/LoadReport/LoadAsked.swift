@@ -2,7 +2,7 @@ import LoadTest
 import Model
 import Runtime
 
-/// What a scenario asked for, in JSON: request headers are left out, they may hold secrets.
+/// Encodes a scenario as JSON without request headers, which may contain secrets.
 struct LoadAsked: Encodable {
     struct Stage: Encodable {
         let seconds: Double
@@ -41,7 +41,7 @@ struct LoadAsked: Encodable {
     }
 
     let model: String
-    /// Of the open model.
+    /// Only for the open model.
     let arrivals: String?
     let seed: UInt64
     let stages: [Stage]

@@ -3,7 +3,7 @@ import Planner
 import PlannerText
 import Runtime
 
-/// Of a test that was run with one load after another.
+/// Facts of a test with several loads in turn.
 extension LoadFacts {
     func ladder(_ ladder: LoadLadder) -> Table {
         Table(
@@ -26,7 +26,7 @@ extension LoadFacts {
             }, text: [6], spare: [2, 4])
     }
 
-    /// What follows from all steps, a sentence each.
+    /// Conclusions from all steps, a sentence each.
     static func conclusions(_ ladder: LoadLadder) -> [String] {
         switch ladder.kind {
         case .search: [search(ladder)]

@@ -171,7 +171,7 @@ extension LoadFacts {
             }, text: [0, 1])
     }
 
-    /// Of a test that is spread over several.
+    /// Only for a test on several workers.
     var shares: Table? {
         guard result.shares.count > 1 || result.shares.contains(where: { $0.state != .finished })
         else { return nil }

@@ -3,7 +3,7 @@ import Model
 import PlannerText
 import Runtime
 
-/// What the reports say of a result, as names, values and tables; how it is laid out is theirs.
+/// Collects the facts of a result as names, values and tables; each report lays them out.
 struct LoadFacts {
     struct Row {
         var name: String
@@ -17,7 +17,7 @@ struct LoadFacts {
         var rows: [[String]]
         /// Columns of text; the others are figures.
         var text: Set<Int> = [0]
-        /// What may be left out where there is no room, the last first.
+        /// Columns to omit without space, the last first.
         var spare: [Int] = []
     }
 
@@ -90,7 +90,7 @@ struct LoadFacts {
         return text + (result.hasViewers ? " viewer" : " user") + (value == 1 ? "" : "s")
     }
 
-    /// Of a load that only its caps end.
+    /// Returns whether only caps end the load.
     private func isEndless(_ seconds: Double) -> Bool {
         seconds >= LoadLimits.stageSeconds.upperBound
             && (scenario.caps.requests != nil || scenario.caps.bytes != nil)

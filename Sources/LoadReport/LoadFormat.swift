@@ -64,7 +64,7 @@ enum LoadFormat {
         perSecond.map { "\(Quantity.measured($0))/s" } ?? none
     }
 
-    /// Of a count that was measured: `15.0 MB`.
+    /// Formats a measured count: `15.0 MB`.
     static func bytes(_ count: Int64) -> String { Quantity.bytes(Double(count), isMeasured: true) }
 
     static func bandwidth(_ bitsPerSecond: Double?) -> String {

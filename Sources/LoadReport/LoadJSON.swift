@@ -81,7 +81,7 @@ package enum LoadJSON {
         }
     }
 
-    /// Of the time that counts.
+    /// Rates and ratios of the measured time.
     private struct Figures: Encodable {
         let requestsPerSecond: Double?
         let plannedPerSecond: Double?
@@ -192,7 +192,7 @@ package enum LoadJSON {
         let cores: Double
         let cpuSeconds: Double
         let cpuShare: Double?
-        /// Of the machine that was busiest.
+        /// CPU use of the busiest machine.
         let busiestShare: Double?
         let isLimit: Bool
 

@@ -5,20 +5,20 @@ package import LoadTest
 /// Counts all that was sent since the command began, the warm-up and every step of several, so that no sum
 /// ever falls; what is of now is of the last seconds, or of the step that runs.
 package struct LoadLive: Sendable {
-    /// Of the start, since 1970.
+    /// Start in seconds since 1970.
     package let startedSeconds: Double
     /// CPUs that the generators can use at once, from 1.
     package var cores = 1
     /// How many shares of a cluster's test are in which state; empty for this process.
     package var shares: [LoadShareReport.State: Int] = [:]
 
-    /// Of all steps so far.
+    /// Sums of all steps so far.
     private(set) var total = LoadInterval(second: 0)
     private(set) var scenario: LoadScenario
     /// Counted from 1; 0 before the first.
     private(set) var step = 0
     private(set) var isRunning = false
-    /// Of the step.
+    /// Elapsed time of the step.
     private(set) var elapsedSeconds = 0.0
     /// Judged by what counts so far; those left out that there is nothing to judge by.
     private(set) var verdicts: [LoadVerdict] = []
@@ -67,7 +67,7 @@ package struct LoadLive: Sendable {
 
     var isWarmingUp: Bool { isRunning && elapsedSeconds < scenario.warmUpSeconds }
 
-    /// What the plan wants now: arrivals a second, or users; 0 when nothing runs.
+    /// The planned load now: arrivals per second, or users; 0 if nothing runs.
     var wanted: Double {
         isRunning ? scenario.wanted(atSeconds: elapsedSeconds)?.level ?? 0 : 0
     }
@@ -75,14 +75,14 @@ package struct LoadLive: Sendable {
     /// That the generators have.
     var generatorCores: Double { recent.last?.cores ?? Double(max(cores, 1)) }
 
-    /// Of the generators' cores, 0 to 1; nil where no second was heard of.
+    /// Use of the generators' cores, 0 to 1; nil before the first second.
     var cpuShare: Double? {
         let seconds = recent.reduce(0) { $0 + $1.seconds }
         guard seconds > 0 else { return nil }
         return recent.reduce(0) { $0 + $1.counts.cpuSeconds } / (seconds * generatorCores)
     }
 
-    /// Whether the generator is what limits the test now.
+    /// Whether the generator is the bottleneck now.
     var generatorIsLimit: Bool {
         let sent = recent.reduce(0) { $0 + $1.counts.sent }
         let late = recent.reduce(0) { $0 + $1.counts.lateSends }

@@ -6,7 +6,7 @@ package import Runtime
 ///
 /// Rates and percentiles are those of the last seconds, thresholds are judged by all that counts so far.
 package struct LoadProgress: Sendable {
-    /// What one step of several is called; nil for a test that runs once.
+    /// The name of a step; nil for a test that runs once.
     package var step: String?
 
     private let scenario: LoadScenario

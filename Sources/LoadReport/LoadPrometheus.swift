@@ -15,7 +15,7 @@ package struct LoadPrometheus {
         0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
     ]
 
-    /// What is written when a test has ended.
+    /// Writes the result of an ended test.
     package static func text(_ result: LoadResult) -> String {
         var page = LoadPrometheus(
             result.total, hasViewers: result.hasViewers, name: LoadFacts(result: result).name)

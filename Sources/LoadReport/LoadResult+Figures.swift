@@ -2,7 +2,7 @@ package import LoadTest
 import Model
 import Runtime
 
-/// What follows from a result: rates, the generator's health, and what a reader has to be warned of.
+/// Derives rates, the generator's health and warnings from a result.
 extension LoadResult {
     private func perSecond(_ value: Double) -> Double? {
         measuredSeconds > 0 ? value / measuredSeconds : nil
@@ -26,14 +26,14 @@ extension LoadResult {
         figure.value(in: total, measuredSeconds: measuredSeconds)
     }
 
-    /// Of the cores of the machine that was busiest, 0 to 1; of all where machines are not told apart.
+    /// CPU use of the busiest machine, 0 to 1; of all machines if they are not known separately.
     var busiestShare: Double? {
         guard let machine = total.busiestMachine else { return cpuShare }
         let available = measuredSeconds * machine.cores
         return available > 0 ? machine.cpuSeconds / available : nil
     }
 
-    /// Whether the generator, not what it tested, was what limited the test.
+    /// Whether the generator, not the target, was the bottleneck.
     package var generatorIsLimit: Bool {
         (busiestShare ?? 0) > LoadHealth.mostCPUShare || isLate
     }
@@ -43,7 +43,7 @@ extension LoadResult {
             && (figure(.lateSendRatio) ?? 0) > LoadHealth.mostLateShare
     }
 
-    /// What keeps a step of a search from holding; nil where all thresholds hold with its load, all of which
+    /// Why a step of a search fails; nil if all thresholds pass with its load, all of which
     /// was sent.
     package var limit: LoadLadder.Limit? {
         if ending == .capped { return .cap }
@@ -58,7 +58,7 @@ extension LoadResult {
         return total.counts.viewersStarted + total.counts.viewersEnded > 0
     }
 
-    /// What makes the figures say less than they seem to, a sentence each.
+    /// Limits of the results, a sentence each.
     package var warnings: [String] {
         endingWarnings + notes + openWarnings + generatorWarnings + shareWarnings
             + breakdownWarnings + sampleWarnings
@@ -112,7 +112,7 @@ extension LoadResult {
         return warnings
     }
 
-    /// What was not over when the test was.
+    /// Warnings about requests and viewers that were in progress at the end.
     private var openWarnings: [String] {
         var warnings: [String] = []
         let counts = total.counts

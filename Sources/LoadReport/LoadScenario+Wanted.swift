@@ -1,7 +1,7 @@
 import LoadTest
 
 extension LoadScenario {
-    /// Whether they come by a plan.
+    /// Whether arrivals follow a schedule.
     var isOpen: Bool {
         if case .open = model { return true }
         return false

@@ -18,7 +18,7 @@ struct TimeChart {
     var warmUpSeconds: Double
     /// From when on nothing new was begun; nil for a test that ended with that.
     var drainStartSeconds: Double?
-    /// What a value is shown as.
+    /// The text of a value.
     var format: (Double) -> String
     /// Powers of ten evenly spaced: what is usual stays visible beside a peak.
     var isLogarithmic = false

@@ -32,10 +32,10 @@ package struct ClusterLoadMerge: Sendable {
     /// - Parameter scenario: what its workers were to send; nil leaves out what lost shares did not send.
     package init(_ scenario: LoadScenario? = nil) { self.scenario = scenario }
 
-    /// What to ask for next: of each share the first second that has not come.
+    /// The next seconds to request: the first missing second of each shard.
     package var after: [Int] { shares.map(\.next) }
 
-    /// What became of each share, so far.
+    /// The state of each shard so far.
     package var reports: [LoadShareReport] { shares.map(\.report) }
 
     /// Takes an answer; answers the seconds that are whole now, in order.
@@ -106,7 +106,7 @@ package struct ClusterLoadMerge: Sendable {
         shares[number].report.missingFromSecond = isMissing ? status.nextSecond : nil
     }
 
-    /// What a share's state comes to in a report.
+    /// Maps a shard's state to that of a report.
     package static func state(_ state: LoadShareState) -> LoadShareReport.State {
         switch state {
         case .finished: .finished

@@ -1,4 +1,4 @@
-/// Whether the generator itself was what limited a test.
+/// Limits that show the generator as the bottleneck of a test.
 package enum LoadHealth {
     /// A send is late when it is this long after its time, although a place was free.
     package static let lateSeconds = 0.010

@@ -16,7 +16,7 @@ package struct LoadResult: Sendable {
     package var name = ""
     /// What was asked for.
     package var scenario = LoadScenario()
-    /// Of the start, since 1970.
+    /// Start in seconds since 1970.
     package var startedSeconds = 0.0
     /// Of what is measured: from the end of the warm-up to the end of the load, as
     /// `LoadScenario.measuredSeconds(atSeconds:)` has it.

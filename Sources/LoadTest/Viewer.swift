@@ -20,7 +20,7 @@ package struct Viewer: Sendable {
         case end
     }
 
-    /// What is asked for.
+    /// The targets of the command line.
     enum Request: Sendable, Equatable {
         case manifest
         /// What a segment needs: playlist, initialization section, key, index.

@@ -43,7 +43,7 @@ package struct AccessLog: Sendable {
         }
     }
 
-    /// What the whole log says. Throws when it had no line of a known form.
+    /// Summarizes the whole log. Throws if no line has a known format.
     package mutating func finish() throws(PlannerError) -> AccessLogSummary {
         if !held.isEmpty { try take(held[...]) }
         held = []
@@ -106,7 +106,7 @@ struct AccessLogRequest: Equatable {
     var seconds: Double?
     /// A time whose unit one line does not tell.
     var wholeTime: Double?
-    /// Whether a cache answered; nil where the log does not say.
+    /// Whether a cache answered; nil if the log does not show it.
     var isHit: Bool?
 }
 

@@ -1,4 +1,4 @@
-/// What an access log says of the load.
+/// The load in an access log.
 package struct AccessLogSummary: Sendable {
     package let requests: Int
     /// Lines of no known form.
@@ -8,7 +8,7 @@ package struct AccessLogSummary: Sendable {
     package let lastSecond: Int
     /// Over the span of the log, from its first second to its last.
     package let meanRequestsPerSecond: Double
-    /// Of the minute with the most; of all of a log that is shorter.
+    /// In the peak minute; over all of a shorter log.
     package let peakRequestsPerSecond: Double
     package let meanBytesPerSecond: Double
     package let peakBytesPerSecond: Double
@@ -16,7 +16,7 @@ package struct AccessLogSummary: Sendable {
     /// where the log has no times.
     package let meanConcurrency: Double?
     package let peakConcurrency: Double?
-    /// Of requests that had a time.
+    /// Of requests with a time.
     package let seconds: LogHistogram
     package let bytes: LogHistogram
     /// Requests a second by the hour of the log's own day, on average over its days; nil for an hour
@@ -31,7 +31,7 @@ package struct AccessLogSummary: Sendable {
     /// From the first request's second to the end of the last one's.
     package var spanSeconds: Int { lastSecond - firstSecond + 1 }
 
-    /// Whether every hour of a day is in it.
+    /// Whether the log covers every hour of a day.
     package var holdsADay: Bool { spanSeconds >= 86_400 - 3_600 }
 
     /// Requests a second in each hour of the day; nil of less than one.

@@ -68,7 +68,7 @@ struct Bill {
                 bytes: sizing.demand.egressBytesPerMonth, machines: sizing.machines.edge))
     }
 
-    /// What the origin sends to workers in a month.
+    /// The origin's egress to workers in a month.
     private var originBytes: Double {
         let demand = sizing.demand
         let missesPerMonth = demand.meanMissesPerSecond * 86_400 * Demand.daysPerMonth
@@ -128,7 +128,7 @@ struct Bill {
         return self.machines(count) + storage + egress + originEgress
     }
 
-    /// What getting bytes to the edge costs, over what is got there.
+    /// The cost of bringing bytes to the edge, divided by these bytes.
     var perTerabyte: Money? {
         let bytes = sizing.demand.fillBytesPerDay * Demand.daysPerMonth
         guard bytes > 0 else { return nil }

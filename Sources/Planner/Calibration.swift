@@ -1,15 +1,15 @@
 import FoundationEssentials
 
-/// What measurements say about the inputs of a plan, each with its 95 % interval.
+/// Inputs of a plan from measurements, each with its 95 % interval.
 package struct Calibration: Sendable {
     /// By the input's place in a scenario: `worker.segmentsPerSecond`.
     package private(set) var values: [String: Measured] = [:]
     /// How throughput grows with workers, where that was measured with three numbers of them.
     package private(set) var scalability: ScalabilityFit?
-    /// What was found, a line each: `2 runs of dray benchmark transfer`.
+    /// The sources, a line each: `2 runs of dray benchmark transfer`.
     package private(set) var sources: [String] = []
 
-    /// What a segment takes besides its bytes, where runs do not tell.
+    /// The CPU time of a segment besides its bytes, if runs do not show it.
     private let cpuMicrosecondsPerSegment: Double
 
     package init(cpuMicrosecondsPerSegment: Double = SegmentCPU.assumedMicroseconds) {

@@ -1,10 +1,10 @@
 package import Model
 
-/// What a cluster's own history says about the inputs of a plan.
+/// Inputs of a plan from a cluster's history.
 package struct ClusterHistory: Sendable {
     /// By the input's place in a scenario.
     package private(set) var values: [String: Measured] = [:]
-    /// What it rests on, and what could not be had and why; a sentence each.
+    /// Sources and missing inputs with their reasons, a sentence each.
     package private(set) var notes: [String] = []
 
     /// Catalogs and minutes with fewer say more about their start and end than about workers.

@@ -1,4 +1,4 @@
-/// What users, the catalog and its deadline ask for: rates and volumes, before any machine.
+/// The demand of users, catalog and deadline: rates and volumes, before any machine.
 ///
 /// Users → requests and bytes → misses and the nightly fill, each from the likely or drawn values of a
 /// scenario's inputs. Bandwidths are in bits a second, volumes in bytes.

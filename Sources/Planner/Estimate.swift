@@ -1,4 +1,4 @@
-/// What is known of an input: the least, the likeliest and the most it may be.
+/// An uncertain input: its low, likely and high value.
 ///
 /// A figure that is exactly known has all three alike.
 package struct Estimate: Codable, Hashable, Sendable {

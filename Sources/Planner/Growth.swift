@@ -4,7 +4,7 @@ package struct Growth: Codable, Hashable, Sendable {
     /// The limits in the order in which they bind; those that do not come last.
     package let limits: [Limit]
 
-    /// What a month asks for.
+    /// The demand of a month.
     package struct Month: Codable, Hashable, Sendable {
         package let month: Int
         package let monthlyActiveUsers: Double

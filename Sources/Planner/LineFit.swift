@@ -2,7 +2,7 @@
 struct LineFit {
     /// Where it begins, at 0.
     let start: Measured
-    /// What y gains with each x.
+    /// Increase of y with each x.
     let slope: Measured
     /// The mean of x, and what y is there.
     let middleSize: Double

@@ -1,4 +1,4 @@
-/// What an origin allows all workers together; no number of them gets more.
+/// The limits of an origin for all workers together.
 package struct OriginLimits: Hashable, Sendable {
     private let connections: Double?
     private let requestsPerSecond: Double?

@@ -1,4 +1,4 @@
-/// What is worth knowing of a plan that stands.
+/// Notes on a plan.
 extension Plan {
     /// From which number of workers on an origin's limit is what binds.
     private static func atOrigin(_ values: ScenarioValues, _ sizing: Sizing) -> [String] {

@@ -1,5 +1,5 @@
 extension Plan {
-    /// What stands against a plan, a sentence each.
+    /// Problems of a plan, a sentence each.
     static func problems(
         _ scenario: Scenario, _ values: ScenarioValues, _ sizing: Sizing
     ) -> [String] {

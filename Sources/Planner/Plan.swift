@@ -45,7 +45,7 @@ package struct Plan: Codable, Sendable {
 }
 
 extension Plan {
-    /// What a plan is made with, besides the scenario.
+    /// Options of a plan besides the scenario.
     package struct Options: Sendable {
         package var prices: [PriceBook] = []
         package var months = 36

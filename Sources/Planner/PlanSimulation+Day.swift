@@ -116,7 +116,7 @@ struct DayRun {
     }
 }
 
-/// What a plan says of a day, hour by hour.
+/// A plan's day, hour by hour.
 struct PlannedDay {
     let workers: Int
     /// Transfers that can be under way.

@@ -4,7 +4,7 @@ package struct PlanSimulation: Codable, Hashable, Sendable {
     package let rows: [Row]
     /// The simulated day; empty where none was.
     package let hours: [Hour]
-    /// What was simulated, a sentence each.
+    /// The simulations, a sentence each.
     package let notes: [String]
 
     /// A figure as it was reckoned and as it was simulated; nil for what has no end.

@@ -2,9 +2,9 @@
 package struct PlannerError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The input as the user wrote it: `catalog.assets`, `--load`, `line 3, column X`.
     package let field: String
-    /// What was given, cut to what a line can hold.
+    /// The given value, cut to a line.
     package let given: String
-    /// What would be right, a sentence without its full stop: `use a number from 0 to 1`.
+    /// The allowed values, a sentence without its full stop: `use a number from 0 to 1`.
     package let allowed: String
 
     package init(field: String, given: String, allowed: String) {

@@ -72,7 +72,7 @@ package struct PoolSimulation: Sendable {
     }
 }
 
-/// What a simulation came to.
+/// The result of a simulation.
 package struct SimulationResult: Sendable {
     /// From arrival to the start of the run that ended well, of on-demand jobs without the warm-up, by
     /// the part of the day in which they arrived; one for all when the rate never changes.

@@ -1,4 +1,4 @@
-/// What a provider asks for machines, storage and traffic; read from a price file.
+/// A provider's prices for machines, storage and traffic, from a price file.
 package struct PriceBook: Hashable, Sendable {
     /// `aws`: what `--provider` names.
     package var id: String

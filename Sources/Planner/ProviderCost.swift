@@ -1,4 +1,4 @@
-/// What a plan costs with one provider.
+/// The cost of a plan with one provider.
 package struct ProviderCost: Codable, Hashable, Sendable {
     package let provider: String
     package let name: String
@@ -6,16 +6,16 @@ package struct ProviderCost: Codable, Hashable, Sendable {
     /// A month of the plan, item by item.
     package let items: [Item]
     package let perMonth: Money
-    /// What getting a TB to the edge costs: workers, coordinators, database, and the origin's egress.
+    /// The cost per TB brought to the edge: workers, coordinators, database, and the origin's egress.
     /// Nil when nothing is pre-fetched.
     package let perTerabytePrefetched: Money?
     /// A month, for each monthly active user.
     package let perUser: Money
     /// The same when workers run only while the fill lasts, and as many as the mean load needs else.
     package let perMonthScaled: Money
-    /// Of `perMonth`, what headroom, spare workers and standbys cost.
+    /// The part of `perMonth` for headroom, spare workers and standbys.
     package let overProvisioning: Money
-    /// What twice as many workers and edge servers would cost besides.
+    /// The additional cost of twice as many workers and edge servers.
     package let twiceAsMany: Money
     /// No edge, no workers: devices fetch everything from the origin, and check it themselves.
     package let deviceSide: DeviceSide

@@ -1,7 +1,7 @@
 /// A plan's figures beside those of a real run.
 package struct RunCheck: Codable, Hashable, Sendable {
     package let rows: [Row]
-    /// What the prediction was made with, a sentence each.
+    /// The basis of the prediction, a sentence each.
     package let notes: [String]
 
     package struct Row: Codable, Hashable, Sendable {
@@ -14,7 +14,7 @@ package struct RunCheck: Codable, Hashable, Sendable {
         package let error: Double?
     }
 
-    /// What a run came to: the totals of `dray prefetch --report`.
+    /// The totals of a run, from `dray prefetch --report`.
     package struct Run: Sendable {
         package var segments: Double
         package var bytes: Double

@@ -64,7 +64,7 @@ private struct ScalabilityProblem {
     private let numbers: [Double]
     private let throughputs: [Double]
     private let withCoherency: Bool
-    /// What the three parameters are divided by.
+    /// Scales of the three parameters.
     private let scales: Parameters
     private var count: Int { numbers.count }
 

@@ -18,7 +18,7 @@ extension Scenario {
         }
     }
 
-    /// What is given by the user, and was not measured.
+    /// Inputs of the user, without measured ones.
     private func stated(_ input: ScenarioInput) -> Double? {
         measured[input] == nil ? given[input]?.likely : nil
     }

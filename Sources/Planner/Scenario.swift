@@ -1,4 +1,4 @@
-/// What is known of a project: the input of a plan.
+/// The input of a plan.
 ///
 /// Every input may be missing; `ScenarioInput.table` has what stands in for it then.
 package struct Scenario: Sendable {

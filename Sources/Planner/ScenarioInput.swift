@@ -21,14 +21,14 @@ package enum ScenarioInput: Int, CaseIterable, Sendable {
 
     package var row: Row { Self.table[rawValue] }
 
-    /// What stands in for an input that was not given.
+    /// The default of an input.
     package enum Standard: Hashable, Sendable {
         case value(Estimate)
         /// Nothing: what that means, `no limit` or how it is derived.
         case none(String)
     }
 
-    /// What an input is.
+    /// Describes an input.
     package struct Row: Sendable {
         package let input: ScenarioInput
         /// Where it stands in a scenario: `audience.monthlyActiveUsers`.
@@ -40,7 +40,7 @@ package enum ScenarioInput: Int, CaseIterable, Sendable {
         package let standard: Standard
         /// Where the standard value comes from.
         package let source: String
-        /// What it means, one line.
+        /// Its meaning, one line.
         package let help: String
     }
 

@@ -1,6 +1,6 @@
 import Model
 
-/// What workers, viewers and the database load come to in machines and connections.
+/// Machines and connections for workers, viewers and the database.
 extension Sizing.Database {
     // Measured: 500 idle workers take 4 % of a core (docs/queue.md); a title's segment writes 4 rows in
     // 0.021 transactions of some statements each (docs/planning.md).

@@ -2,7 +2,7 @@ import Glibc
 
 /// How long something takes, by its mean and how it varies.
 package struct TimeDistribution: Sendable, Hashable {
-    /// What a distribution looks like where two moments leave that open.
+    /// The shape of a distribution with given moments.
     package enum Shape: String, Sendable, CaseIterable, Codable {
         /// Fixed, gamma, exponential, or two exponentials of balanced means, as the variation wants.
         case phases

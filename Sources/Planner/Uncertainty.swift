@@ -81,7 +81,7 @@ package struct Uncertainty: Codable, Hashable, Sendable {
     }
 }
 
-/// What was drawn of every input that is not exactly known.
+/// The draws of all uncertain inputs.
 private struct Inputs {
     private let names: [String]
     private var drawn: [[Double]]
@@ -146,7 +146,7 @@ private struct Inputs {
     }
 }
 
-/// What came of each draw.
+/// The results of the draws.
 private struct Figures {
     /// Of the draws in which a pool suffices.
     private(set) var workers: [Double] = []

@@ -1,4 +1,4 @@
-/// What binds a worker's speed.
+/// The bottleneck of a worker.
 package enum WorkerBound: String, Codable, Sendable {
     /// Transfers under way, each of which takes its time: latency and the connection's bandwidth.
     case connections
@@ -16,7 +16,7 @@ package struct WorkerSpeed: Codable, Hashable, Sendable {
     package let transferSeconds: Double
     /// CPU time of a worker for one of them, in seconds.
     package let cpuSeconds: Double
-    /// What one worker alone does.
+    /// The speed of a single worker.
     package let segmentsPerSecond: Double
     package let bound: WorkerBound
 

@@ -8,7 +8,7 @@ struct PlanCharts {
 
     private static let legendStep = 40.0
 
-    /// What is in use of everything that is bought today, month by month.
+    /// Charts the use of the present capacity, month by month.
     var shares: String {
         let months = plan.growth.months
         guard let last = months.last?.month, last > 0 else { return "" }

@@ -99,7 +99,7 @@ extension PlanFacts {
         return text.joined(separator: " ")
     }
 
-    /// What stands beside a provider's cost: device-side work, and a test of the plan.
+    /// Costs beside a provider's: device-side work, and a test of the plan.
     static func besides(_ cost: ProviderCost) -> [String] {
         let (device, test) = (cost.deviceSide, cost.loadTest)
         let limit = device.originShare.map {

@@ -2,7 +2,7 @@ import Model
 import Planner
 import Runtime
 
-/// What a plan says, in sections of rows that every output has alike.
+/// Collects a plan's facts in sections of rows that all outputs share.
 struct PlanFacts {
     struct Row {
         let name: String
@@ -121,7 +121,7 @@ struct PlanFacts {
     /// A count, or that there is none.
     static func number(_ count: Int?) -> String { count.map { HumanFormat.count($0) } ?? "none" }
 
-    /// What the workers are for.
+    /// The goals of the workers.
     private var forWorkers: String {
         let workers = plan.sizing.workers
         func goal(_ count: Int?, _ goal: Sizing.Stop.Goal) -> String {
@@ -160,7 +160,7 @@ struct PlanFacts {
         return outcome.isEnough ? "\(outcome.workers)" : "\(outcome.workers) (too few)"
     }
 
-    /// What is said where a plan has no pool, and so no price.
+    /// The text for a plan without a pool, and so without a cost.
     static let noPool = "No pool suffices, so there is no cost."
 
     /// Of origins' limits: what is used.
@@ -172,7 +172,7 @@ struct PlanFacts {
         ].compactMap { name, share in share.map { (name, $0) } }
     }
 
-    /// What stands in for what was not given; what then is reckoned from others is not among it.
+    /// The assumed inputs, without those that are calculated from others.
     var assumedInputs: [Plan.InputInUse] {
         plan.inputs.filter { input in
             input.isAssumed
@@ -189,7 +189,7 @@ struct PlanFacts {
 
     var givenInputs: [Plan.InputInUse] { plan.inputs.filter { !$0.isAssumed } }
 
-    /// What an input came to, with its unit.
+    /// The value of an input with its unit.
     static func value(_ input: Plan.InputInUse) -> String {
         if let text = input.text {
             return input.unit.isEmpty ? text : "\(text) \(input.unit)"

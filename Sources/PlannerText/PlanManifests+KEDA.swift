@@ -2,14 +2,14 @@ import Model
 import Planner
 import Runtime
 
-/// What KEDA is told, so that it keeps as many workers as the plan has.
+/// Configures KEDA to keep as many workers as the plan has.
 ///
 /// KEDA hands a metric to Kubernetes' autoscaler, which keeps metric / target replicas, between the
 /// least and the most, and changes nothing where that is within 10 % of what there is (`tolerance` of
 /// kube-controller-manager). So a coordinator is asked for a tenth more workers than are needed, of
 /// which KEDA takes as many as the plan has at most.
 struct WorkerScaling {
-    /// Those that are always there.
+    /// The minimum number of workers.
     let least: Int
     let most: Int
     /// What a coordinator takes a worker to do: at the plan's pace of the fill it comes to `most`, and

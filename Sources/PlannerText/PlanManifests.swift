@@ -2,7 +2,7 @@ import Model
 package import Planner
 import Runtime
 
-/// What a plan comes to for those who run it: files and settings to use as they are.
+/// Prints a plan as configuration: files and settings to use directly.
 package enum PlanManifests: String, CaseIterable, Sendable {
     case compose, kubernetes, keda, postgresql
 

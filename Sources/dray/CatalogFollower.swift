@@ -68,7 +68,7 @@ struct CatalogFollower {
                 + "\(trouble.code): \(trouble.message)")
     }
 
-    /// Whose trouble it is that nothing of a catalog goes on.
+    /// The party that keeps a catalog from making progress.
     private enum Fault {
         case site
         case room
@@ -91,7 +91,7 @@ struct CatalogFollower {
         }
     }
 
-    /// What is told of why nothing of a catalog goes on.
+    /// Describes why a catalog makes no progress.
     private static func trouble(of status: CatalogStatus) -> Troubles.Trouble? {
         guard let trouble = status.trouble, status.state == .running else { return nil }
         let message = printable(trouble.message)

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Model
 import Runtime
 
-/// What commands have in common that ask a running cluster and print its answer.
+/// Helps commands that query a running cluster and print its answer.
 enum ClusterCall {
     static let json = CommandOption("json", .flag, help: "Print JSON.")
     /// For the help of such commands.

@@ -8,7 +8,7 @@ import Synchronization
 /// Runs a scenario on the workers of a cluster, and follows it from here.
 final class ClusterLoadRunner: LoadRunner {
     struct Options: Sendable {
-        /// Whose workers; nil for any of the cluster.
+        /// The queue whose workers take part; nil for any.
         var queue: String?
         /// How many; nil for all that are ready when the wait is over.
         var workers: Int?
@@ -34,7 +34,7 @@ final class ClusterLoadRunner: LoadRunner {
     private let options: Options
     private let onStatus: @Sendable (LoadTestStatus) -> Void
     private let state = Mutex(State.idle)
-    /// Of the test that runs, why it was stopped from here.
+    /// Why this process stopped the running test.
     private let asked = Mutex<LoadResult.Ending?>(nil)
 
     /// - Parameter onStatus: told what becomes of the test and its shares, some times a second.

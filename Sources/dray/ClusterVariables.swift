@@ -2,7 +2,7 @@ import Embedded
 import Glibc
 import Model
 
-/// What other processes need in their environment to use a cluster of this machine, as a shell takes it.
+/// Prints the environment that other processes need to use a cluster of this machine, for a shell.
 enum ClusterVariables {
     static func exports(coordinator: String, tokenPath: String?) -> String {
         var lines = "export DRAY_COORDINATOR=\(quoted(coordinator))\n"

@@ -3,7 +3,7 @@ import Model
 import Runtime
 import Synchronization
 
-/// What people read: results on stdout, everything else on stderr.
+/// Writes results to stdout and everything else to stderr.
 enum Console {
     /// The errno value of what stdout did not take; 0 while it has taken everything.
     private static let broken = Atomic<Int32>(0)

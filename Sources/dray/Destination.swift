@@ -25,7 +25,7 @@ struct Destination: Sendable {
         try self.init(directory: try Self.checked(named.path, given: text))
     }
 
-    /// What the workers of a private cluster may write to: this, and nothing else.
+    /// The only directory that the workers of a private cluster may write to.
     var roots: SiteRoots {
         get throws(Failure) { SiteRoots(making: try StorageURL(storageURL)) }
     }

@@ -28,7 +28,7 @@ final class FetchOutput: TransferSink {
     private let mayBlock: Bool
     /// A pipe has got bytes.
     private let hasWritten = Atomic<Bool>(false)
-    /// Of the file that is replaced; nil where there is none.
+    /// The mode of the replaced file; nil without one.
     private let mode: UInt32?
 
     /// The length that the origin has announced.

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Model
 import Runtime
 
-/// What became of one `dray fetch`, as JSON and as people read it.
+/// The result of one `dray fetch`, as JSON and as text.
 struct FetchReport: Encodable, Sendable {
     /// Without user and query, which may be secret; the same for `finalURL`.
     var url: String
@@ -11,9 +11,9 @@ struct FetchReport: Encodable, Sendable {
     /// nil for stdout.
     var file: String?
     var bytes: Int64 = 0
-    /// Of these, what an earlier run had left; nil for nothing.
+    /// Bytes of an earlier run among these; nil for none.
     var resumedBytes: Int64?
-    /// Of a failure: what the next run can go on with; nil for nothing.
+    /// Bytes that the next run can resume from after a failure; nil for none.
     var keptBytes: Int64?
     /// How often it was tried again.
     var retries = 0
@@ -22,7 +22,7 @@ struct FetchReport: Encodable, Sendable {
     var verified = false
     /// From the start of the command's work to the last byte.
     var seconds = 0.0
-    /// Of the last request, from its start; 0 when a connection was there already.
+    /// From the start of the last request; 0 with an existing connection.
     var connectSeconds: Double?
     var firstByteSeconds: Double?
     var bytesPerSecond: Double?

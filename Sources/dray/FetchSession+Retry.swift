@@ -150,6 +150,6 @@ extension FailureCode {
             || rawValue == "origin.http.416"
     }
 
-    /// What lies there is not to be gone on with.
+    /// The kept bytes cannot be resumed.
     var spoilsBody: Bool { isOfTheWhole || rawValue == "origin.protocol" }
 }

@@ -52,7 +52,7 @@ final class FetchSession: DrainableService {
         engine = try TransferEngine(options: plan.engine)
     }
 
-    /// What became of it; nil before the end.
+    /// The result; nil before the end.
     var report: FetchReport? { state.withLock { $0.report } }
 
     func drain() async {
@@ -110,7 +110,7 @@ final class FetchSession: DrainableService {
         }
     }
 
-    /// What an earlier run has left.
+    /// Bytes that an earlier run has kept.
     private func resume() -> PartialBody? {
         plan.output.kept?.take { !self.draining.isDraining }
     }

@@ -79,7 +79,7 @@ enum InspectCommand {
         return Console.fail(failure) == .interrupted ? .interrupted : .someFailed
     }
 
-    /// What a manifest is, where its content does not tell.
+    /// The kind of a manifest whose content does not show it.
     static func kind(of url: WebURL) -> AssetKind {
         ListReader.defaultKind(of: url) == .dash ? .dash : .hls
     }

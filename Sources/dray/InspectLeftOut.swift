@@ -2,7 +2,7 @@ import Catalog
 import Model
 import Runtime
 
-/// What the totals of `dray inspect` do not have in them.
+/// Lists what the totals of `dray inspect` omit.
 struct LeftOut: Encodable {
     /// Tracks that were not chosen.
     var tracks: Int
@@ -16,7 +16,7 @@ struct LeftOut: Encodable {
     var unknownSizes: [String: Int]
     /// Playlists that were read, and the manifest: their own bytes are in no estimate.
     var manifests: Int
-    /// What a live title adds after this reading.
+    /// Segments that a live title adds after this reading.
     var later: Bool
 
     /// Nil where nothing was listed.

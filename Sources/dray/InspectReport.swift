@@ -4,7 +4,7 @@ import Glibc
 import Model
 import Runtime
 
-/// What `dray inspect` prints. Segments are written as they are gone through: there may be a million.
+/// Prints the result of `dray inspect`. Segments are written one by one: there may be a million.
 struct InspectReport {
     private let inspection: Inspection
     private let listsSegments: Bool
@@ -22,7 +22,7 @@ struct InspectReport {
         warnings = inspection.listing?.warnings ?? ManifestWarnings()
     }
 
-    /// Of all that is listed; nil where nothing is known.
+    /// The sum of everything listed; nil if nothing is known.
     private var estimatedBytes: Int64? {
         let known = sums.compactMap(\.estimatedBytes)
         return known.isEmpty ? nil : Int64(min(known.reduce(0) { $0 + Double($1) }, 9e18))

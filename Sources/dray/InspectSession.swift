@@ -29,7 +29,7 @@ final class InspectSession: Service {
         engine = try TransferEngine(options: transfer)
     }
 
-    /// What was found; nil before the end.
+    /// The result; nil before the end.
     var result: Inspection? { found.withLock { $0 } }
 
     func run() async throws {

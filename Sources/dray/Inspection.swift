@@ -1,7 +1,7 @@
 import Catalog
 import Model
 
-/// What was found in a title's manifests.
+/// The contents of a title's manifests.
 struct Inspection: Sendable {
     /// Nil where nothing tells.
     var kind: AssetKind?

@@ -151,7 +151,7 @@ final class KeptFile: Sendable {
     }
 }
 
-/// What a system call said.
+/// The error of a system call.
 struct SystemCallFailure: Error {
     let code: Int32
 }

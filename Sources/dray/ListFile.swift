@@ -8,7 +8,7 @@ import Synchronization
 /// A list's bytes, which are read once or twice, one reading after the other.
 final class ListFile: Sendable {
     private let descriptor: Int32
-    /// What cannot be read twice.
+    /// Input that cannot be read twice.
     private let isStream: Bool
     /// Where that was copied to.
     private let copy = Mutex<UnnamedFile?>(nil)
@@ -161,7 +161,7 @@ final class ListInput {
     private var offset = 0
     private var hasBegun = false
     private var gzip: GzipDecoder?
-    /// What is not decoded yet.
+    /// Bytes that are not decoded yet.
     private var packed: ArraySlice<UInt8> = []
 
     private static let chunkBytes = 256 << 10

@@ -3,7 +3,7 @@ import Gzip
 import Model
 import Runtime
 
-/// What commands have in common that read a list.
+/// Options of commands that read a list.
 enum ListOptions {
     static let format = CommandOption(
         "format", .text(placeholder: "FORMAT"),

@@ -79,7 +79,7 @@ struct ListSource: Sendable {
         return name.isEmpty ? "list" : name
     }
 
-    /// What a reading is for.
+    /// The purpose of a reading.
     enum Purpose {
         /// It is the only one; entries that cannot be used are gathered, up to a number.
         case report(mostFailures: Int)
@@ -89,7 +89,7 @@ struct ListSource: Sendable {
         case submission(SharedKeys)
     }
 
-    /// What a reading found.
+    /// The result of a reading.
     struct Reading: Sendable {
         var format: ListFormat?
         var name: String?

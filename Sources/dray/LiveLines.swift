@@ -14,7 +14,7 @@ final class LiveLines: Sendable {
     }
 
     private struct State {
-        /// What stands on the terminal at present.
+        /// The lines on the terminal.
         var lines: [String] = []
         var isLive = false
         var hasEnded = false

@@ -5,7 +5,7 @@ import LoadTest
 import Runtime
 import Synchronization
 
-/// What Prometheus is told of a load test while it runs. Safe to use from any thread.
+/// Serves the metrics of a running load test. Safe to use from any thread.
 final class LoadMetrics: Sendable {
     private let live: Mutex<LoadLive>
     private let generators: @Sendable () -> LoadGenerators

@@ -17,11 +17,11 @@ protocol LoadPlace: Sendable {
     func close()
 }
 
-/// What sends the load of a test.
+/// The processes that send the load of a test.
 struct LoadGenerators: Sendable, Equatable {
     /// CPUs that they can use at once, from 1.
     var cores = 1
-    /// Of a cluster: how many shares are in which state.
+    /// On a cluster, the number of shards in each state.
     var shares: [LoadShareReport.State: Int] = [:]
 }
 
@@ -71,7 +71,7 @@ struct LocalLoadPlace: LoadPlace {
 
     func close() { transfer.shutdown() }
 
-    /// What a list names.
+    /// The assets of a list.
     static func assets(of path: String) async throws(Failure) -> [AssetSubmission] {
         var assets: [AssetSubmission] = []
         _ = try await ListSource(path).read(.check) { some throws(Failure) in

@@ -3,7 +3,7 @@ import LoadTest
 import Model
 import Runtime
 
-/// What is asked for.
+/// The targets of the command line.
 extension LoadTestOptions {
     /// Reads a scenario's file; `-` is stdin. The files that it names are taken from where it lies.
     static func file(_ path: String) throws -> LoadScenario {

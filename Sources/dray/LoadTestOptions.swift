@@ -2,7 +2,7 @@ import LoadTest
 import Model
 import Runtime
 
-/// What a load test asks for, from the command line: over what a scenario's file says, or without one.
+/// Builds a scenario from the command line, over a scenario file or without one.
 enum LoadTestOptions {
     static let load = [
         CommandOption(

@@ -41,7 +41,7 @@ final class LoadTestService: DrainableService {
         self.told = told
     }
 
-    /// What was measured; nil when it did not come to that.
+    /// The result; nil if the test did not run.
     var outcome: LoadTestSession.Outcome? { found.withLock { $0 } }
 
     func run() async throws {

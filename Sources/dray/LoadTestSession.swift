@@ -19,12 +19,12 @@ final class LoadTestSession: Sendable {
         case scale([Int])
     }
 
-    /// What came of it.
+    /// The result of the test.
     struct Outcome: Sendable {
-        /// Of the one run; of a search the highest load that held, of a scale the last step.
+        /// The result of the run; of a search the highest load that passed, of a scale the last step.
         var result: LoadResult
         var ladder: LoadLadder?
-        /// What ended it before its time; what there was until then is told all the same.
+        /// What ended the test early; the results until then are reported.
         var failure: Failure?
 
         /// What a failure comes to is for whoever tells of it.

@@ -46,7 +46,7 @@ struct MediaProbe: Sendable {
         return MediaProbe(options: options)
     }
 
-    /// Whether an asset is something that plays, by its kind or its name.
+    /// Returns whether an asset is media, by its kind or its name.
     static func isMedia(_ kind: AssetKind, path: String) -> Bool {
         guard kind == .file else { return true }
         let name = path.utf8.split(separator: UInt8(ascii: "/")).last ?? [][...]

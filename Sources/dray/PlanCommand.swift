@@ -150,7 +150,7 @@ enum PlanCommand {
         }
     }
 
-    /// What goes to stdout.
+    /// The text for stdout.
     private enum Output {
         case table, json, markdown
         case manifest(PlanManifests)

@@ -5,7 +5,7 @@ import Planner
 import PlannerText
 import Runtime
 
-/// What `dray plan` takes from measurements, and what it holds a plan against.
+/// Options of `dray plan` that read measurements or compare a plan with a run.
 enum PlanMeasurements {
     static let options = [
         CommandOption(

@@ -70,7 +70,7 @@ enum PlanQueueCommand {
         }
     }
 
-    /// What was asked, but for the number of servers.
+    /// The question without the number of servers.
     struct Question {
         let load: Double
         let serviceSeconds: Double

@@ -16,7 +16,7 @@ final class PrefetchSession: FollowingSession {
 
     struct Plan: Sendable {
         var source: ListSource
-        /// What its first reading found.
+        /// The result of the first reading.
         var sharedKeys: SharedKeys
         /// How many assets `source` holds.
         var assets: Int
@@ -294,7 +294,7 @@ struct SubmissionBatch {
         return isFull ? takeRest() : nil
     }
 
-    /// What has not been sent; nil when there is nothing.
+    /// The batch to send; nil if it is empty.
     mutating func takeRest() -> AssetBatch? {
         guard !assets.isEmpty else { return nil }
         defer { (assets, names, bytes, values) = ([], [], 0, 0) }

@@ -27,7 +27,7 @@ final class ProgressDisplay: Sendable {
         self.style = style
     }
 
-    /// Whether what is under way gets lines of its own.
+    /// Whether current assets have their own lines.
     var showsAssets: Bool { screen.mode == .live }
 
     /// Takes what the coordinator says now, and why nothing goes on, if so.
@@ -44,7 +44,7 @@ final class ProgressDisplay: Sendable {
     /// For how long the catalog waited for what, as far as it was followed.
     var waited: [WaitHistory.Total] { state.withLock { $0.meter.waits.totals } }
 
-    /// What it waits for now.
+    /// What the catalog waits for now.
     var waits: [CatalogWait] { state.withLock { $0.meter.waits.current } }
 
     /// Reports once of each kind that the deadline is not met; a terminal has it among its lines.

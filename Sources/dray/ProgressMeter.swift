@@ -36,7 +36,7 @@ struct ProgressMeter {
         var window = ProgressWindow()
     }
 
-    /// What a line shows.
+    /// The values of a line.
     struct Reading: Equatable {
         /// 0 to 1, nil while nothing tells how much there is.
         var fraction: Double?

@@ -1,7 +1,7 @@
 import Model
 import Runtime
 
-/// What the progress of a catalog looks like. Pure: from a status and its meter to lines.
+/// Formats the progress of a catalog. Pure: from a status and its meter to lines.
 struct ProgressText {
     let status: CatalogStatus
     let meter: ProgressMeter
@@ -124,7 +124,7 @@ struct ProgressText {
         return line
     }
 
-    /// Of one that runs; the summary has the others.
+    /// Only for a running catalog; the summary has the others.
     private var deadline: String? {
         status.state == .running ? DeadlineText.line(status) : nil
     }

@@ -78,7 +78,7 @@ enum QueueCommand {
         }.joined()
     }
 
-    /// What can be done about a site's fault, with the site's name in its commands.
+    /// Returns what to do about a site's failure, with the site's name in its commands.
     static func hint(ofFault fault: Failure, at queue: String) -> String {
         fault.code.row.hint.replacing(" SITE ", with: " \(printable(queue)) ")
     }

@@ -103,7 +103,7 @@ final class RefreshSession: FollowingSession {
         }
     }
 
-    /// What the command prints with `--json`.
+    /// The output with `--json`.
     private struct Outcome: Encodable {
         let catalog: String
         let state: CatalogState

@@ -10,11 +10,11 @@ import Runtime
 struct ReportWriter {
     let path: String
     let client: CoordinatorClient
-    /// What `--check-media` found; nil without it.
+    /// The result of `--check-media`; nil without it.
     var media: MediaCheck.Findings?
-    /// What the catalog waited for while it was followed.
+    /// The reasons that the catalog waited for while this command followed it.
     var waited: [WaitHistory.Total] = []
-    /// What it waited for last; empty for one that has ended.
+    /// The last reasons to wait; empty for an ended catalog.
     var waits: [CatalogWait] = []
 
     /// Throws `input.destination` when no report could be written to `path`; leaves nothing behind.
@@ -125,7 +125,7 @@ struct ReportWriter {
         }
     }
 
-    /// What ffprobe made of an asset.
+    /// The result of ffprobe for an asset.
     private struct Media: Encodable {
         let failure: Failure?
         let reason: String?

@@ -1,19 +1,19 @@
 import Model
 import Runtime
 
-/// What a run came to, as people read it at its end. Pure.
+/// Formats the summary of a run. Pure.
 struct RunSummary {
     let status: CatalogStatus
     let destination: String
-    /// Of the terminal; nil for what is none.
+    /// Columns of the terminal; nil for other output.
     var columns: Int?
-    /// Those that assets do without.
+    /// Optional sidecars that are missing.
     var missingSidecars = 0
     /// Titles whose manifests break rules.
     var titlesWithWarnings = 0
-    /// Of these, the first ones.
+    /// The first of these warnings.
     var warnings = ManifestWarnings()
-    /// What the catalog waited for while it was followed.
+    /// The reasons that the catalog waited for while this command followed it.
     var waited: [WaitHistory.Total] = []
 
     /// Most failed assets that are listed.

@@ -87,7 +87,7 @@ enum Secrets {
         return secret.text
     }
 
-    /// Whether there is one in a URL of libpq, or in its keywords and values.
+    /// Returns whether a libpq URL, or its keywords and values, has a password.
     static func holdsPassword(_ database: String) -> Bool {
         if database.contains("password") { return true }
         guard let scheme = database.firstRange(of: "://") else { return false }
@@ -104,7 +104,7 @@ enum Secrets {
     private struct Secret {
         var text: String
         var source: String
-        /// Of the file it was read from.
+        /// The owner of the file it was read from.
         var owner: UInt32?
 
         /// Makes something of the text; failures name the source.

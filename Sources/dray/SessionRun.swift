@@ -1,7 +1,7 @@
 import Model
 import Runtime
 
-/// What a command does at a cluster while it runs: follows a catalog to its end.
+/// Follows a catalog at a cluster to its end.
 protocol FollowingSession: DrainableService {
     /// True between the start of `run` and its end.
     var isUnderWay: Bool { get }

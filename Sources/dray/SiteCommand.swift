@@ -180,7 +180,7 @@ enum SiteCommand {
 
     private static func bytes(_ count: Int64?) -> String { count.map(HumanFormat.bytes) ?? "–" }
 
-    /// What is in force.
+    /// The limits in force.
     private static func now(_ site: SiteStatus) -> String {
         site.fault != nil ? "paused" : site.isClosed ? "off" : ClusterCall.rate(site.bytesPerSecond)
     }

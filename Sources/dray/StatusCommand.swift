@@ -73,7 +73,7 @@ enum StatusCommand {
         return lines.isEmpty ? "" : "\n" + lines.joined()
     }
 
-    /// What it waits for, and what becomes of its deadline.
+    /// Describes what the catalog waits for, and whether it meets its deadline.
     static func lines(_ catalog: CatalogStatus) -> [String] {
         [WaitText.line(catalog.waits ?? []), DeadlineText.line(catalog)].compactMap(\.self)
     }

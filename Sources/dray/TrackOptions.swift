@@ -42,7 +42,7 @@ enum TrackOptions {
                 "Reject manifests that break rules which players tolerate. Default: warn."),
     ]
 
-    /// What is wanted of titles; nil for all of it.
+    /// The track selection of titles; nil for all tracks.
     static func titles(_ arguments: Arguments) throws(UsageError) -> TitleOptions? {
         var titles = TitleOptions()
         titles.tracks.maximumHeight = arguments.integer("max-height").map { Int64($0) }

@@ -1,9 +1,9 @@
 /// Why nothing of a catalog goes on: what of it is told, once each, and what is told of its end.
 struct Troubles {
-    /// What the coordinator says is the matter.
+    /// A failure that the coordinator reports.
     struct Trouble {
         var text: String
-        /// What is reported when it is over. Troubles that end with the same words are of one kind.
+        /// The message at its end. Failures with the same message are of one kind.
         var relief: String
     }
 
@@ -17,7 +17,7 @@ struct Troubles {
     /// As it last answered.
     private var trouble: Trouble?
 
-    /// What is the matter now.
+    /// The present failure.
     var text: String? { silence ?? trouble?.text }
 
     mutating func noAnswer(_ text: String) -> [Line] {

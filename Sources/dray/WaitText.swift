@@ -1,7 +1,7 @@
 import Model
 import Runtime
 
-/// Says why nothing of a catalog is under way, and what becomes of its deadline. The follower, the summaries and
+/// Describes why a catalog waits, and whether it meets its deadline. The follower, the summaries and
 /// `dray status` all say it in these words.
 enum WaitText {
     /// Reasons that a line names; JSON has them all.
@@ -93,7 +93,7 @@ enum WaitText {
     }
 }
 
-/// Says what becomes of a catalog's deadline.
+/// Describes whether a catalog meets its deadline.
 enum DeadlineText {
     /// Nil while the deadline may be met.
     static func line(_ status: CatalogStatus) -> String? {

@@ -75,8 +75,8 @@ struct OriginSettingsReaderTests {
         (#"{"https://h": {"basic": {"user": "u"}}}"#, "https://h.basic"),
         (#"{"https://h": {"headers": {"X": "SECRET\nY: z"}}}"#, "https://h.headers.X"),
         (#"{"https://h": {"headers": {"X Y": "SECRET"}}}"#, "a header's name"),
-        (#"{"https://h": {"headers": {"Host": "SECRET"}}}"#, "Dray's own"),
-        (#"{"https://h": {"headers": {"Range": "bytes=0-"}}}"#, "Dray's own"),
+        (#"{"https://h": {"headers": {"Host": "SECRET"}}}"#, "set by Dray"),
+        (#"{"https://h": {"headers": {"Range": "bytes=0-"}}}"#, "set by Dray"),
         (#"{"https://h": {"headers": {"X": "1", "x": "2"}}}"#, "names a header twice"),
         (#"{"https://h": {"headers": {"User-Agent": "x"}}}"#, "userAgent"),
         (

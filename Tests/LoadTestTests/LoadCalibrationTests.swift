@@ -115,11 +115,11 @@ import Testing
     /// What was not at its limit says nothing of what workers can do, and says why not.
     @Test func onlyTestsAtTheirLimitAreMeasurements() {
         let changes: [(String, (inout LoadResult) -> Void)] = [
-            ("--users in place of --rate", { $0.scenario.model = .open(.constant) }),
+            ("--users instead of --rate", { $0.scenario.model = .open(.constant) }),
             ("--plain", { $0.scenario.user = .viewers(ViewerSettings()) }),
             ("without --think", { $0.scenario.think = .constant(seconds: 1) }),
-            ("before its time", { $0.ending = .interrupted }),
-            ("before its time", { $0.ending = .aborted }),
+            ("stopped early", { $0.ending = .interrupted }),
+            ("stopped early", { $0.ending = .aborted }),
             (
                 "lost a worker",
                 { $0.shares = [LoadShareReport(index: 0, worker: "a", state: .lost)] }

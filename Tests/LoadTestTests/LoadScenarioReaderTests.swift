@@ -137,7 +137,7 @@ import Testing
         ),
         (
             #"{"arrivals": {"rate": 5, "stages": [{"seconds": 1, "rate": 5}]}}"#,
-            "given stages and what"
+            "given stages and also"
         ),
         (#"{"arrivals": {"stages": [{"rate": 5}]}}"#, "field arrivals.stages[0]: without seconds"),
         (

@@ -21,7 +21,8 @@ import Testing
         #expect(
             PublicNotice.text(edge, scenario, .search(most: 2_000))?
                 .contains(
-                    "; raised until a threshold fails, up to 2000 requests per second, at most 5,000")
+                    "; raised until a threshold fails, up to 2000 requests per second, "
+                        + "at most 5,000")
                 == true)
     }
 

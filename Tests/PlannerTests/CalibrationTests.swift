@@ -140,7 +140,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{}", "without a measurement"), ("[]", "without a measurement"), ("[1]", "line 1"),
+        ("{}", "without a usable measurement"), ("[]", "without a usable measurement"),
+        ("[1]", "line 1"),
         ("{\"objectsPerSecond\": ", "line 1"), ("{\"objectsPerSecond\": 0}", "objectsPerSecond of"),
         ("{\"workers\": -2, \"segmentsPerSecond\": 3}", "workers of measurement 1 is -2"),
         ("{\"workers\": 1, \"segmentsPerSecond\": 1e300}", "segmentsPerSecond of measurement 1"),

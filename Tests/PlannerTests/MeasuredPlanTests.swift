@@ -49,8 +49,8 @@ import Testing
         scenario.given = counted.mapValues { Estimate($0) }
         let plan = try Plan(scenario)
         let users = try #require(plan.inputs.first { $0.path == "audience.monthlyActiveUsers" })
-        #expect(users.value == nil && users.source.contains("requests that were counted"))
-        #expect(plan.notes.contains { $0.hasPrefix("Users are reckoned back") })
+        #expect(users.value == nil && users.source.contains("measured requests"))
+        #expect(plan.notes.contains { $0.hasPrefix("The number of users is calculated") })
         let months = plan.growth.months
         #expect(
             isNear(
@@ -74,7 +74,7 @@ import Testing
         #expect(plan.growth.months.count == 24)
         #expect(plan.notes.contains { $0.hasPrefix("The forecast ends with month 23") })
         options.months = 12
-        #expect(!(try Plan(scenario, options).notes.contains { $0.hasPrefix("Growth ends") }))
+        #expect(!(try Plan(scenario, options).notes.contains { $0.hasPrefix("The forecast ends") }))
     }
 
     @Test func whatWasCountedGrowsWithTheAudience() throws {
@@ -101,7 +101,7 @@ import Testing
         #expect(isNear(try #require(rows["segments per second"]).measured, 200))
         #expect(isNear(try #require(rows["retries"]).predicted, 100))
         #expect(isNear(try #require(rows["bandwidth"]).measured, 1.6e9))
-        #expect(rows["in use"] == nil && check.notes.contains { $0.contains("does not tell") })
+        #expect(rows["in use"] == nil && check.notes.contains { $0.contains("has no waits") })
     }
 
     /// Everything that a report tells stands beside what the plan says of it.
@@ -267,13 +267,13 @@ import Testing
             try ClusterHistory(Self.status([], workers: 3), WorkersHistory(minutes: minutes)).notes
                 .joined(separator: "\n")
         }
-        #expect(try notes([]).contains("none has told of fetches"))
-        #expect(try notes([]).contains("no tries of a segment"))
-        #expect(try notes([Self.minute(workers: 2)]).contains("it had 2 of them whenever"))
+        #expect(try notes([]).contains("no worker reported fetches"))
+        #expect(try notes([]).contains("no attempts per segment"))
+        #expect(try notes([Self.minute(workers: 2)]).contains("it had 2 workers whenever"))
         #expect(try notes([Self.minute(workers: 2, rate: 10)]).contains("at most 10 % of their"))
         #expect(
-            try notes([Self.minute(workers: 2, hasCPU: false)]).contains("share their process"))
-        #expect(try notes([Self.minute(workers: 2)]).contains("less 31 µs for each"))
+            try notes([Self.minute(workers: 2, hasCPU: false)]).contains("share a process"))
+        #expect(try notes([Self.minute(workers: 2)]).contains("subtracting 31 µs per segment"))
         let alone = try ClusterHistory(
             Self.status([], workers: 1), WorkersHistory(minutes: [Self.minute(workers: 2)]))
         #expect(isNear(try #require(alone.values["worker.segmentsPerSecond"]).likely, 100))

@@ -33,7 +33,7 @@ import Testing
         let stop = try #require(plan.sizing.workers.stops.first { $0.goal == goal })
         #expect(stop.limit == "pool.headroom")
         let problem = try #require(
-            plan.problems.first { $0.contains("pool.headroom asks for 30 %") })
+            plan.problems.first { $0.contains("pool.headroom requires 30 %") })
         #expect(!problem.contains("no number of workers"))
         // The rows that reach the goals are not said to be too few.
         #expect(plan.outcomes.contains { $0.isEnough })
@@ -52,7 +52,7 @@ import Testing
     @Test func moreHoursAreOfferedOnlyWhereTheyHelp() throws {
         let full = try Self.plan([.monthlyActiveUsers: 1e9, .deadlineHours: 24])
         let misses = try #require(full.problems.first { $0.contains("nightly fill") })
-        #expect(misses.contains("misses alone take all"))
+        #expect(misses.contains("misses alone use all"))
         #expect(!misses.contains("more hours"))
         let short = try Self.plan([
             .hitRatio: 1, .titles: 30_000, .coherency: 0.01, .contention: 0, .deadlineHours: 1,
@@ -68,7 +68,7 @@ import Testing
         let stop = try #require(plan.sizing.workers.stops.first { $0.goal == .onDemand })
         #expect(stop.limit == "origin.requestsPerSecond")
         let problem = try #require(plan.problems.first { $0.contains("on-demand") })
-        #expect(problem.contains("would be used to 9") && problem.contains("begin within"))
+        #expect(problem.contains("would be used to 9") && problem.contains("start within"))
         let of = try #require(problem.range(of: "An origin.requestsPerSecond of ")?.upperBound)
         let limit = try #require(Double(problem[of...].prefix { $0 != " " }))
         #expect(limit > 3)

@@ -123,14 +123,15 @@ import Testing
             // What stands in counts as well: 99 minutes of half of all users.
             (
                 [.monthlyActiveUsers: 1_440_000, .peakConcurrentUsers: 49_000],
-                "audience.peakConcurrentUsers", "at least 49500: so many of 720000 a day"
+                "audience.peakConcurrentUsers",
+                "at least 49500, the average number of concurrent viewers among 720000"
             ),
             ([.peakShare: 0.05], "audience.peakShare", "at least 0.0688"),
             ([.minutesPerDay: 600], "viewing.minutesPerDay", "at most 475"),
             (
                 [
                     .monthlyActiveUsers: 1_000, .dailyActiveShare: 0.1, .peakConcurrentUsers: 200,
-                ], "audience.peakConcurrentUsers", "at most 100: so many come on a day"
+                ], "audience.peakConcurrentUsers", "at most 100, the daily users"
             ),
             (
                 [

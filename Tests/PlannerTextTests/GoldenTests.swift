@@ -91,10 +91,10 @@ import Testing
         ]
         for text in outputs {
             #expect(text.contains("No pool suffices: no number of workers keeps on-demand fetches"))
-            #expect(text.contains("origin.requestsPerSecond allows 100 fetches a second"))
+            #expect(text.contains("origin.requestsPerSecond allows 100 fetches per second"))
             #expect(!text.contains("1000000") && !text.contains("1,000,000"))
         }
-        for text in outputs.prefix(3) { #expect(text.contains("so there is nothing to price")) }
+        for text in outputs.prefix(3) { #expect(text.contains("so there is no cost")) }
         for kind in PlanManifests.allCases where kind != .postgresql {
             let error = #expect(throws: PlannerError.self) { try kind.text(plan, version: "1") }
             #expect(error?.field == "origin.requestsPerSecond")

@@ -159,7 +159,7 @@ extension EndToEnd {
             #expect(forced.errors.contains("gsts"))
             let url = try home.start(["catalog", "check", "http://h/list.csv", "--format", "csv"])
             #expect(try await url.wait() == .exited(2))
-            #expect(url.errors.contains("--format does not go with a URL"))
+            #expect(url.errors.contains("--format cannot be used with a URL"))
         }
 
         /// A gigabyte without an end of line, each in the form that it looks like.

@@ -170,7 +170,7 @@ import Testing
             .search(stepSeconds: 10, most: 64_000, seconds: 25), runner)
         #expect(outcome.ladder?.steps.map(\.level) == [50, 100])
         #expect(outcome.ladder?.isCapped == true && outcome.ladder?.highest == 100)
-        #expect(outcome.result.warnings.contains { $0.contains("all that its caps allow") })
+        #expect(outcome.result.warnings.contains { $0.contains("a limit of requests or bytes") })
     }
 
     // MARK: Scale

@@ -143,10 +143,10 @@ import Testing
 
     /// What is no scenario is told what to do with it.
     @Test(arguments: [
-        ("http://127.0.0.1:1/a\n", "it is no scenario", "as --list "),
-        ("#EXTM3U\n", "it is no scenario", "as --list "),
-        ("", "it is no scenario", "as --list "),
-        (#"["http://127.0.0.1:1/a"]"#, "it is no scenario", "as --list "),
+        ("http://127.0.0.1:1/a\n", "it is not a scenario", "as --list "),
+        ("#EXTM3U\n", "it is not a scenario", "as --list "),
+        ("", "it is not a scenario", "as --list "),
+        (#"["http://127.0.0.1:1/a"]"#, "it is not a scenario", "as --list "),
         (#"{"assets": ["http://127.0.0.1:1/a"]}"#, "field assets: is of a list", "--list FILE"),
     ])
     func aListIsNoScenario(text: String, message: String, hint: String) async throws {
@@ -164,7 +164,7 @@ import Testing
             #expect(answer.ending == .exited(2))
             #expect(
                 answer.errors.hasPrefix("dray: \(target): No such file")
-                    && answer.errors.contains("begins with http:// or https://"),
+                    && answer.errors.contains("starts with http:// or https://"),
                 "\(answer.errors)")
         }
     }

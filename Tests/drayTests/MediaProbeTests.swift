@@ -25,7 +25,7 @@ import Testing
 
     @Test(arguments: [
         ("packet,0\nstream,0,video\nstream,1,audio\n", "stream 1 (audio) has nothing to play"),
-        ("stream,0,subtitle\npacket,0\n", "neither pictures nor sound"), ("", "neither"),
+        ("stream,0,subtitle\npacket,0\n", "neither video nor audio"), ("", "neither"),
         ("stream,,\nstream,x,video\npacket,\npacket,99999999999999999999\n", "neither"),
     ])
     func whatIsEmptyDoesNotPlay(output: String, reason: String) {

@@ -118,7 +118,7 @@ import Testing
         #expect((answer["requestsPerSecondByHour"] as? [Any])?[12] is NSNull)
         let (code, output, _) = try await dray(["log", path])
         #expect(code == 0)
-        #expect(output.contains("At once") && output.contains("█"))
+        #expect(output.contains("Concurrent") && output.contains("█"))
         #expect(output.contains("in 1 min") && output.contains("not in the log"))
         let (bad, _, errors) = try await dray(["log", try file("nonsense\n")])
         #expect(bad == 2 && errors.contains("data.csv: the access log is 1 line, none"))

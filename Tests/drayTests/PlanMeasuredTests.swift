@@ -46,7 +46,7 @@ import Testing
             coordinators: 1, workers: 2, connections: 8, leaseSeconds: 30)
         let empty = try await refused(["--from-cluster", cluster.urls])
         #expect(
-            empty.contains("nothing to learn from") && empty.contains("Leave --from-cluster out"))
+            empty.contains("no usable history") && empty.contains("Omit --from-cluster"))
         let report = "\(directory.path)/report.json"
         let run = try cluster.start([
             "prefetch", origin.list, "--to", "\(directory.path)/edge", "--report",
@@ -142,7 +142,8 @@ import Testing
             "report.json",
             #"{"totals": {"segments": 0, "fetchedBytes": 0, "seconds": 1, "retries": 0}}"#)
         #expect(try await refused(["--check", empty]).contains("totals.segments"))
-        #expect(try await refused(["--check-workers", "3"]).contains("goes with --check"))
+        #expect(
+            try await refused(["--check-workers", "3"]).contains("--check-workers needs --check"))
         #expect(try await refused(["--from-cluster", "ftp://host"]).contains("http"))
     }
 }

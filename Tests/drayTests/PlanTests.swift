@@ -75,7 +75,7 @@ import Testing
         ),
         (["--ladder", "100,x"], "--ladder is '100,x'", "1100,3000,6000"),
         (["--codec", "mpeg2", "--width", "64", "--height", "64"], "--codec is 'mpeg2'", "hevc"),
-        (["--codec", "hevc"], "media.codec", "give the picture"),
+        (["--codec", "hevc"], "media.codec", "set the picture"),
         (["--correction", "none"], "--correction is 'none'", "kimura or allen-cunneen"),
         (
             ["--ladder", "1000,2000", "--bitrate", "3000"], "media.kilobitsPerSecond: given 3000",
@@ -94,7 +94,7 @@ import Testing
         (["bad.json"], "bad.json: line 2, column", "Did you mean monthlyActiveUsers?"),
         (["--prices", "bad.json"], "bad.json: line 1, column", "provider"),
         (["--prices", "."], "files that end in .json", "1 to 100"),
-        (["--html", "none/plan.html"], "none/plan.html: No such file", "can be written"),
+        (["--html", "none/plan.html"], "none/plan.html: No such file", "is writable"),
     ])
     func badInputSaysWhatIsAllowed(
         arguments: [String], message: String, allowed: String

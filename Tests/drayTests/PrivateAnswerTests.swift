@@ -61,7 +61,7 @@ extension EndToEnd {
             #expect(try await prefetch.wait() == .exited(0), "\(prefetch.errors)")
             let status = try home.start(["status"])
             #expect(try await status.wait() == .exited(3))
-            #expect(status.errors.contains("DRAY_COORDINATOR names no other"))
+            #expect(status.errors.contains("DRAY_COORDINATOR is not set"))
             #expect(status.errors.contains("`dray status --state /"), "\(status.errors)")
             // A URL's host and path name its catalog.
             let name = "127.0.0.1:\(origin.port)/one.bin"
@@ -81,7 +81,7 @@ extension EndToEnd {
             let state = home.path("none")
             let run = try home.start(["assets", "x", "--state", state])
             #expect(try await run.wait() == .exited(2))
-            #expect(run.errors.contains("where no private cluster was"))
+            #expect(run.errors.contains("where no private cluster exists"))
             #expect(try home.everything() == before)
         }
     }

@@ -76,7 +76,7 @@ extension EndToEnd {
                 atPath: home.path("own"), withIntermediateDirectories: true)
             let refresh = try Self.refresh(home)
             #expect(try await refresh.wait() == .exited(2))
-            #expect(refresh.errors.contains("where no private cluster was"), "\(refresh.errors)")
+            #expect(refresh.errors.contains("where no private cluster exists"), "\(refresh.errors)")
             // Nothing is made for it.
             #expect(!FileManager.default.fileExists(atPath: home.path("own/state/dray")))
         }

@@ -112,11 +112,11 @@ extension EndToEnd {
         }
 
         @Test(arguments: [
-            (["--header", "Host: h"], "Dray's own"),
+            (["--header", "Host: h"], "set by Dray"),
             (["--header", "X: a\r\nY: b"], "control character"),
-            (["--header", "Transfer-Encoding: chunked"], "Dray's own"),
+            (["--header", "Transfer-Encoding: chunked"], "set by Dray"),
             (["--header", "X-Key"], "'Name: value'"),
-            (["--header-origin", "http://h"], "--header-origin is for --header"),
+            (["--header-origin", "http://h"], "--header-origin needs --header"),
             (["--header", "X: s3cret", "--header-origin", "http://h/path"], "--header-origin is"),
             (["--header", "X: s3cret", "--header-origin", "http://u:p@h"], "--header-origin is"),
             (tooMany, "at most 50"),

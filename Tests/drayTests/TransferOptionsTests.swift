@@ -47,7 +47,7 @@ import Testing
         let path = try settings(#""bearer": "s3cret""#, mode: 0o640)
         let told = try await fetch(["--origin-settings", path])
         #expect(told.ending == .exited(0))
-        #expect(told.errors.contains("others can read it; chmod 600 it"))
+        #expect(told.errors.contains("other users can read it; run: chmod 600"))
         let open = try settings(#""userAgent": "acme/1""#, mode: 0o644)
         #expect(try await !fetch(["--origin-settings", open]).errors.contains("chmod"))
     }

@@ -231,7 +231,7 @@ import Testing
         ] {
             let answer = try await dray(words, environment: nowhere)
             #expect(answer.ending == .exited(3), "\(answer.errors)")
-            #expect(answer.errors.contains("or set DRAY_COORDINATOR to the URL of one"))
+            #expect(answer.errors.contains("or set DRAY_COORDINATOR to the URL of a running one"))
         }
         let database = "postgresql://127.0.0.1:1/none"
         for words in [
