@@ -132,8 +132,9 @@ extension FailureCode {
                 + "in a cluster on each `dray worker`."),
         row(
             219, "origin.addressNotOfTarget", .never,
-            "Check the host's DNS: since the test's preflight it has changed from a private address to a "
-                + "public one or back, or to one outside the blocks of \"allow\". Run the test again."),
+            "Check the host's DNS: since the test's preflight it has changed from a private address "
+                + "to a public one or back, or to one outside the blocks of \"allow\". Run it again."
+        ),
         row(240, "origin.http.400", .never, "The origin refuses the request; check the URL."),
         row(
             241, "origin.http.401", .never,
