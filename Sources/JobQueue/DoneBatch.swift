@@ -1,7 +1,7 @@
 import Model
 import Postgres
 
-/// Results of fetches out of several reports, as `settle_done.sql` takes them.
+/// Results of fetches out of several reports, as `Reporting.settleDone` takes them.
 struct DoneBatch {
     private struct Entry {
         var job: Int64
@@ -57,7 +57,7 @@ struct DoneBatch {
         entries.sort { ($0.job, $0.report) < ($1.job, $1.report) }
     }
 
-    var values: [PostgresValue] {
+    var values: SQLValues {
         // Of few results only.
         var served: (places: [Int64], names: [String]) = ([], [])
         for (place, entry) in entries.enumerated() {
@@ -67,12 +67,15 @@ struct DoneBatch {
             }
         }
         return [
-            .int64Array(entries.map(\.job)), .int64Array(entries.map { Int64($0.lease) }),
-            .int64Array(entries.map(\.stored.bytes)),
-            .optionalTextArray(entries.map(\.stored.sha256)),
-            .boolArray(entries.map(\.isAdopted)), .uuidArray(leases), .uuidArray(workers),
-            .boolArray(entries.map(\.isVerified)), .int64Array(served.places),
-            .textArray(served.names), .optionalTextArray(entries.map(\.validator)),
+            "jobs": .int64Array(entries.map(\.job)),
+            "lease_numbers": .int64Array(entries.map { Int64($0.lease) }),
+            "bytes": .int64Array(entries.map(\.stored.bytes)),
+            "sha256": .optionalTextArray(entries.map(\.stored.sha256)),
+            "adopted": .boolArray(entries.map(\.isAdopted)), "leases": .uuidArray(leases),
+            "workers": .uuidArray(workers), "verified": .boolArray(entries.map(\.isVerified)),
+            "served_numbers": .int64Array(served.places),
+            "served_origins": .textArray(served.names),
+            "validators": .optionalTextArray(entries.map(\.validator)),
         ]
     }
 

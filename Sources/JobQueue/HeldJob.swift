@@ -1,4 +1,5 @@
 import Model
+import Postgres
 
 /// A job as the fence found it: held by the lease that was named, its row and asset locked.
 struct HeldJob {
@@ -20,4 +21,37 @@ struct HeldJob {
     var isAtMirrors = false
     /// It reads the manifest of a title, whose segments are known, for fresh URLs.
     var isRenewal = false
+}
+
+extension HeldJob {
+    /// Rows of `Reporting.reportedJobs` or `Leasing.lostJobs`, whose columns are looked up once.
+    static func byID(_ result: PostgresResult) throws -> [JobID: HeldJob] {
+        let id = try result.column("id")
+        let lane = try result.column("lane_id")
+        let kind = try result.column("kind")
+        let attempt = try result.column("attempt")
+        let asset = try result.column("asset_id")
+        let segment = try result.column("segment_id")
+        let parent = try result.column("parent_id")
+        let partBytes = try result.column("range_length")
+        let wholeAttempt = try result.column("whole_attempt")
+        let isGivenUp = try result.column("is_given_up")
+        let isAtMirrors = try result.column("is_at_mirrors")
+        let isRenewal = try result.column("is_renewal")
+        var held: [JobID: HeldJob] = [:]
+        held.reserveCapacity(result.rowCount)
+        for row in result.rows {
+            let job = HeldJob(
+                id: JobID(try row.int64(id)), lane: try row.int64(lane),
+                kind: JobKind(rawValue: try row.string(kind)) ?? .fetch,
+                attempt: try row.int(attempt), asset: try row.int64(asset),
+                segment: try row.optionalInt64(segment), parent: try row.optionalInt64(parent),
+                partBytes: try row.optionalInt64(partBytes),
+                wholeAttempt: try row.optionalInt64(wholeAttempt).map { Int($0) },
+                originIsGivenUp: try row.bool(isGivenUp), isAtMirrors: try row.bool(isAtMirrors),
+                isRenewal: try row.bool(isRenewal))
+            held[job.id] = job
+        }
+        return held
+    }
 }

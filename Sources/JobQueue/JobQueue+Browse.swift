@@ -16,17 +16,20 @@ extension JobQueue {
     ) async throws(Failure) -> AssetListing {
         let catalog = try await catalog(query.catalog)
         let place = try Self.place(query)
-        let parameters: [PostgresValue] = [
-            .int(catalog.rawValue), .int(Int64(query.limit)), place.first,
-            query.states.isEmpty ? .null : .textArray(query.states.map(\.rawValue)),
-            .optionalText(query.kind?.rawValue), .optionalText(query.failureCode.map(Self.pattern)),
-            .optionalText(query.name.map(Self.pattern)),
-            .optionalText(query.search.map { "%\(Self.escaped($0))%" }),
-            .optionalInt(query.minimumBytes), .optionalInt(query.maximumBytes),
-            place.second ?? .int(Int64(lookingAt)),
+        let states = query.states.map(\.rawValue)
+        let search = query.search.map { "%\(Self.escaped($0))%" }
+        let filter: SQLValues = [
+            "catalog": .int(catalog.rawValue), "limit": .int(Int64(query.limit)),
+            "states": states.isEmpty ? .null : .textArray(states),
+            "kind": .optionalText(query.kind?.rawValue),
+            "failure_code": .optionalText(query.failureCode.map(Self.pattern)),
+            "name": .optionalText(query.name.map(Self.pattern)), "search": .optionalText(search),
+            "min_bytes": .optionalInt(query.minimumBytes),
+            "max_bytes": .optionalInt(query.maximumBytes),
         ]
-        let statement = SQL.browse(query.order, isDescending: query.isDescending)
+        let statement = SQL.Browsing.assets(by: query.order, isDescending: query.isDescending)
         if query.order == .name {
+            let parameters = filter + place + ["looked_at": .int(Int64(lookingAt))]
             return try await withConnection { connection in
                 try Self.listing(
                     query, of: catalog,
@@ -34,9 +37,10 @@ extension JobQueue {
             }
         }
         return try await transaction { connection in
-            _ = try await connection.query(SQL.planWholeCatalog, [])
+            _ = try await connection.query(SQL.Common.planWholeCatalog)
             return try Self.listing(
-                query, of: catalog, Array(try await connection.query(statement, parameters).rows))
+                query, of: catalog,
+                Array(try await connection.query(statement, filter + place).rows))
         }
     }
 
@@ -72,15 +76,15 @@ extension JobQueue {
     /// Where the page begins: a name, or a value and a number.
     private static func place(
         _ query: AssetQuery
-    ) throws(Failure) -> (first: PostgresValue, second: PostgresValue?) {
-        guard query.order != .name else { return (.optionalText(query.after), nil) }
-        guard let after = query.after else { return (.null, .null) }
+    ) throws(Failure) -> SQLValues {
+        guard query.order != .name else { return ["after": .optionalText(query.after)] }
+        guard let after = query.after else { return ["after_value": .null, "after_asset": .null] }
         let numbers = after.split(separator: ".", omittingEmptySubsequences: false)
             .compactMap { Int64($0) }
         guard numbers.count == 2 else {
             throw Failure("input.field", "after: \(after.prefix(40)) is not from a page's next.")
         }
-        return (.int(numbers[0]), .int(numbers[1]))
+        return ["after_value": .int(numbers[0]), "after_asset": .int(numbers[1])]
     }
 
     /// A pattern for LIKE in which `*` alone means something.

@@ -21,10 +21,10 @@ extension JobQueue {
         var cluster: ClusterID
 
         init(row: PostgresRow) throws {
-            id = try row.int64(0)
-            site = SiteID(try row.int64(1))
-            storageURL = try row.string(2)
-            cluster = try row.string(4)
+            id = try row.int64("id")
+            site = SiteID(try row.int64("site_id"))
+            storageURL = try row.string("storage_url")
+            cluster = try row.string("cluster")
         }
     }
 
@@ -81,13 +81,15 @@ extension JobQueue {
         }
         let found = try await withConnection { connection in
             let all = try await connection.query(
-                SQL.queuesNamed, [.textArray(names), .int(few + 1)]
+                SQL.Leasing.queues, ["names": .textArray(names), "limit": .int(few + 1)]
             ).rows
             let rows =
                 all.count <= few
                 ? all
-                : try await connection.query(SQL.queuesWithWork, [.textArray(names)]).rows
-            return try rows.map { (name: try $0.string(3), place: try QueuePlace(row: $0)) }
+                : try await connection.query(
+                    SQL.Leasing.queuesWithWork, ["names": .textArray(names)]
+                ).rows
+            return try rows.map { (name: try $0.string("name"), place: try QueuePlace(row: $0)) }
         }
         knownQueues.withLock { known in
             for queue in found { known[queue.name] = queue.place }
@@ -123,34 +125,40 @@ extension JobQueue {
         return try await withConnection { connection in
             let results = try await connection.pipeline([
                 PostgresStatement(
-                    SQL.leaseClaim,
+                    SQL.Leasing.claim,
                     [
-                        .int(queue.id), leases, workers,
-                        .int64Array(claims.map { Int64($0.mostJobs) }), .double(seconds),
+                        "queue": .int(queue.id), "leases": leases, "workers": workers,
+                        "max_jobs": .int64Array(claims.map { Int64($0.mostJobs) }),
+                        "seconds": .double(seconds),
                     ] + Self.slowColumns(of: claims)),
-                PostgresStatement(SQL.leasedJobs, [leases, workers, .int(queue.id)]),
-                PostgresStatement(SQL.siteVolume, [.int(queue.site.rawValue)]),
+                PostgresStatement(
+                    SQL.Leasing.leasedJobs,
+                    ["leases": leases, "workers": workers, "queue": .int(queue.id)]),
+                PostgresStatement(SQL.Sites.volume, ["site": .int(queue.site.rawValue)]),
             ])
-            let volume = try results[2].firstRow?.optionalString(0) ?? ""
+            let volume = try results[2].firstRow?.optionalString("volume_id") ?? ""
             let outcome = try results[0].only()
-            guard try outcome.bool(0) else {
+            guard try outcome.bool("is_known") else {
                 self.forgetQueues()
                 return (claims.map { _ in nil }, false)
             }
             var jobs = [[Job]](repeating: [], count: claims.count)
+            let columns = try JobColumns(results[1])
             for row in results[1].rows {
-                jobs[try row.int(0) - 1].append(try Job(row: row, site: queue.site))
+                jobs[try row.int(columns.place) - 1].append(
+                    try Job(row: row, columns, site: queue.site))
             }
             for index in claims.indices { try await Self.addParts(to: &jobs[index], connection) }
-            if jobs.count(where: { !$0.isEmpty }) < (try outcome.int(3)) {
+            if jobs.count(where: { !$0.isEmpty }) < (try outcome.int("granted")) {
                 // What a lease was granted was taken away since: it may be granted anew.
                 for (claim, jobs) in zip(claims, jobs) where jobs.isEmpty {
-                    _ = try await connection.query(SQL.leaseDrop, [.uuid(claim.lease)])
+                    _ = try await connection.query(
+                        SQL.Leasing.dropLease, ["lease": .uuid(claim.lease)])
                 }
             }
-            let isGuarded = try outcome.bool(1)
-            let alone = try outcome.int64Array(4)
-            let awaitsTrial = try outcome.bool(5)
+            let isGuarded = try outcome.bool("is_guarded")
+            let alone = try outcome.int64Array("alone")
+            let awaitsTrial = try outcome.bool("is_isolating")
             self.queuesAwaitingTrial.withLock { waiting in
                 if awaitsTrial { waiting.insert(queue.id) } else { waiting.remove(queue.id) }
             }
@@ -174,12 +182,12 @@ extension JobQueue {
                 }
                 grants.append(grant)
             }
-            return (grants, claims.count > 1 ? try outcome.bool(2) : false)
+            return (grants, claims.count > 1 ? try outcome.bool("is_worth_another") : false)
         }
     }
 
     /// Pairwise the place of a claim and an origin that it takes few jobs of; and by claim how many of all of these.
-    private static func slowColumns(of claims: [Claim]) -> [PostgresValue] {
+    private static func slowColumns(of claims: [Claim]) -> SQLValues {
         var (places, origins): ([Int64], [String]) = ([], [])
         for (place, claim) in zip(1..., claims) {
             for origin in claim.slow?.origins ?? [] {
@@ -188,7 +196,10 @@ extension JobQueue {
             }
         }
         let most = claims.map { Int64($0.slow?.maxJobs ?? 0) }
-        return [.int64Array(places), .textArray(origins), .int64Array(origins.isEmpty ? [] : most)]
+        return [
+            "slow_leases": .int64Array(places), "slow_origins": .textArray(origins),
+            "slow_max_jobs": .int64Array(origins.isEmpty ? [] : most),
+        ]
     }
 
     /// A verification needs to know every part of its file. One whose parts have gone was taken back
@@ -199,7 +210,8 @@ extension JobQueue {
         let verified = jobs.indices.filter { jobs[$0].kind == .verify }
         guard !verified.isEmpty else { return }
         let rows = try await connection.query(
-            SQL.assemblyParts, [.uuidArray(verified.compactMap { jobs[$0].assembly?.id })]
+            SQL.Leasing.parts,
+            ["assemblies": .uuidArray(verified.compactMap { jobs[$0].assembly?.id })]
         ).rows
         var parts: [String: [Assembly.Part]] = [:]
         for row in rows {
@@ -225,43 +237,5 @@ extension LeaseRequest {
         if let refusedSites, refusedSites.contains(queue.site) { return false }
         guard let roots else { return true }
         return roots.contains { StorageURL.isSite(queue.storageURL, within: $0) }
-    }
-}
-
-extension Job {
-    /// A row of `leased_jobs.sql`. Columns by position: this is read for every job there is.
-    init(row: PostgresRow, site: SiteID) throws {
-        let url = try row.optionalString(5) ?? ""
-        let kind = try row.optionalString(9).flatMap(JobKind.init(rawValue:)) ?? .fetch
-        self.init(
-            id: JobID(try row.int64(1)), kind: kind, site: site, asset: AssetID(try row.int64(3)),
-            attempt: Int(try row.int64(2)), url: url,
-            key: try row.optionalString(6) ?? String(keyOf(url)))
-        role = try row.optionalString(4).flatMap(SegmentRole.init(rawValue:))
-        length = try row.optionalInt64(7)
-        sha256 = try row.optionalString(8)
-        offset = try row.optionalInt64(10)
-        if let bytes = try row.optionalInt64(11), let digest = try row.optionalString(12) {
-            known = StoredObject(bytes: bytes, sha256: digest)
-        }
-        knownValidator = try row.optionalString(25)
-        isKnownVerified = try row.optionalBool(26)
-        mirrors = try row.optionalString(17)?.split(separator: "\n").map(String.init)
-        if [.resolve, .refresh, .switchOver].contains(kind) {
-            assetKind = try row.optionalString(13).flatMap(AssetKind.init(rawValue:))
-        }
-        if let id = try row.optionalString(14) {
-            assembly = Assembly(
-                id: id, totalBytes: try row.int64(15), validator: try row.string(16))
-            assembly?.digests = try row.optionalString(20)
-        }
-        digests = try row.optionalString(18)
-        isWhole = try row.optionalBool(19)
-        formerAssembly = kind == .fetch ? try row.optionalString(21) : nil
-        isDocument = try row.optionalBool(22)
-        mirrorOrigin = try row.optionalString(24)
-        titles = try row.optionalString(23).flatMap {
-            try? WireJSON.decode(TitleOptions.self, from: [UInt8]($0.utf8))
-        }
     }
 }

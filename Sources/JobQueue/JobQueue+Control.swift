@@ -8,11 +8,11 @@ extension JobQueue {
     /// Every queue, by name.
     package func queues() async throws(Failure) -> [ClusterStatus.QueueStatus] {
         try await withConnection { connection in
-            try Self.queues(try await connection.query(SQL.queuesStatus))
+            try Self.queues(try await connection.query(SQL.Browsing.queues))
         }
     }
 
-    /// Rows of `queues_status.sql`.
+    /// Rows of `Browsing.queues`.
     static func queues(_ result: PostgresResult) throws -> [ClusterStatus.QueueStatus] {
         try result.rows.map { row in
             ClusterStatus.QueueStatus(
@@ -31,12 +31,12 @@ extension JobQueue {
     ) async throws(Failure) -> ClusterStatus.QueueStatus {
         try await transaction { connection in
             let changed = try await connection.query(
-                SQL.queueSetState, [.text(name), .text(state.rawValue)])
+                SQL.Browsing.setQueueState, ["name": .text(name), "state": .text(state.rawValue)])
             guard !changed.rows.isEmpty else {
                 throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
             }
-            if state != .paused { _ = try await connection.query(SQL.notifyWork, []) }
-            let all = try Self.queues(try await connection.query(SQL.queuesStatus))
+            if state != .paused { _ = try await connection.query(SQL.Common.notifyWork) }
+            let all = try Self.queues(try await connection.query(SQL.Browsing.queues))
             guard let status = all.first(where: { $0.name == name }) else {
                 throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
             }
@@ -49,9 +49,9 @@ extension JobQueue {
     /// Every site, by the name of its queue.
     package func sites() async throws(Failure) -> SiteList {
         try await withConnection { connection in
-            let rows = try await connection.query(SQL.sitesStatus, [.null]).rows
+            let rows = try await connection.query(SQL.Sites.status, ["site": .null]).rows
             var shares: [SiteID: [SiteStatus.Share]] = [:]
-            for row in try await connection.query(SQL.quotasOfSites, []).rows {
+            for row in try await connection.query(SQL.Quotas.ofSites).rows {
                 shares[SiteID(try row.int64("site_id")), default: []].append(
                     SiteStatus.Share(
                         worker: try row.string("worker_id"), name: try row.string("name"),
@@ -75,8 +75,8 @@ extension JobQueue {
         }
         defer { sitesChanged() }
         return try await transaction { connection in
-            let named: [PostgresValue] = [.text(settings.site)]
-            let before = try await connection.query(SQL.sitesStatus, named)
+            let named: SQLValues = ["site": .text(settings.site)]
+            let before = try await connection.query(SQL.Sites.status, named)
             guard let row = before.firstRow else {
                 throw Failure("input.notFound", "There is no site \(settings.site.prefix(100)).")
             }
@@ -91,24 +91,25 @@ extension JobQueue {
             // Before the site's own row is locked, which comes last.
             let resumes = settings.resumes == true || settings.acceptsVolume == true
             if settings.floorBytes != nil || settings.quotaBytes != nil || resumes {
-                _ = try await connection.query(SQL.siteRoom, [.int(site)])
+                _ = try await connection.query(SQL.Sites.tryRoom, ["site": .int(site)])
             }
             _ = try await connection.query(
-                SQL.siteSet,
+                SQL.Sites.set,
                 [
-                    .int(site), .text(text), .optionalInt(maximum), .optionalInt(floor),
-                    .optionalInt(quota),
+                    "site": .int(site), "schedule": .text(text),
+                    "max_bytes_per_second": .optionalInt(maximum),
+                    "floor_bytes": .optionalInt(floor), "quota_bytes": .optionalInt(quota),
                 ])
             if settings.acceptsVolume == true {
-                _ = try await connection.query(SQL.siteVolumeForget, [.int(site)])
+                _ = try await connection.query(SQL.Sites.forgetVolume, ["site": .int(site)])
             }
-            if resumes { _ = try await connection.query(SQL.siteResume, [.int(site)]) }
+            if resumes { _ = try await connection.query(SQL.Sites.resume, ["site": .int(site)]) }
             // A site goes on at once when its quota leaves room again.
-            _ = try await connection.query(SQL.sitesQuota, [.int(site)])
-            _ = try await connection.query(SQL.notifySites, [])
+            _ = try await connection.query(SQL.Sites.checkQuota, ["site": .int(site)])
+            _ = try await connection.query(SQL.Sites.notify)
             try await Self.apply(
                 text, maximum, to: site, now: try row.double("now"), connection)
-            return try SiteStatus(row: try await connection.query(SQL.sitesStatus, named).only())
+            return try SiteStatus(row: try await connection.query(SQL.Sites.status, named).only())
         }
     }
 
@@ -124,7 +125,7 @@ extension JobQueue {
     /// next change has come, or of all. Safe to run on all coordinators at once.
     package func applySchedules(all: Bool) async throws(Failure) {
         try await withConnection { connection in
-            for row in try await connection.query(SQL.sitesDue, [.bool(all)]).rows {
+            for row in try await connection.query(SQL.Sites.due, ["all": .bool(all)]).rows {
                 try await Self.apply(
                     try row.string("schedule"), try row.optionalInt64("max_bytes_per_second"),
                     to: try row.int64("id"), now: try row.double("now"), connection)
@@ -152,18 +153,19 @@ extension JobQueue {
         let inForce = bandwidth.capped(at: maximum)
         let rate = inForce == .off ? nil : inForce.limit
         let changed = try await connection.query(
-            SQL.siteApply,
+            SQL.Sites.apply,
             [
-                .int(site), .text(text), .optionalInt(maximum), .bool(inForce == .off),
-                .optionalInt(rate), .optionalDouble(nextChange),
+                "site": .int(site), "schedule": .text(text),
+                "max_bytes_per_second": .optionalInt(maximum), "closed": .bool(inForce == .off),
+                "bytes_per_second": .optionalInt(rate), "next_change": .optionalDouble(nextChange),
             ])
         guard changed.firstRow != nil else { return }
-        _ = try await connection.query(SQL.notifySites, [])
+        _ = try await connection.query(SQL.Sites.notify)
     }
 }
 
 extension SiteStatus {
-    /// A row of `sites_status.sql`.
+    /// A row of `Sites.status`.
     fileprivate init(row: PostgresRow) throws {
         self.init(
             id: SiteID(try row.int64("id")), queue: try row.string("queue"),
@@ -183,7 +185,7 @@ extension SiteStatus {
 }
 
 extension Failure {
-    /// Of a row of `sites_status.sql` or `queues_status.sql`.
+    /// Of a row of `Sites.status` or `Browsing.queues`.
     fileprivate init?(faultOf row: PostgresRow) throws {
         guard let code = try row.optionalString("fault_code") else { return nil }
         self.init(FailureCode(code), try row.optionalString("fault_message") ?? "")

@@ -7,13 +7,15 @@ extension JobQueue {
     /// Gives back all jobs of a lease that its worker has not heard of, and sees to it that it is not
     /// granted later. Changes nothing for another worker's lease.
     package func release(_ release: LeaseRelease) async throws(Failure) {
-        let values: [PostgresValue] = [.uuid(release.lease), .uuid(release.worker)]
+        let values: SQLValues = [
+            "lease": .uuid(release.lease), "worker": .uuid(release.worker),
+        ]
         let jobs = try await withConnection { connection in
-            guard try await connection.query(SQL.leaseRelease, values).rows.isEmpty else {
+            guard try await connection.query(SQL.Leasing.release, values).rows.isEmpty else {
                 return [JobID]()
             }
-            return try await connection.query(SQL.leaseJobsHeld, values).rows.map {
-                JobID(try $0.int64(0))
+            return try await connection.query(SQL.Leasing.jobsHeld, values).rows.map {
+                JobID(try $0.int64("id"))
             }
         }
         guard !jobs.isEmpty else { return }
@@ -31,15 +33,16 @@ extension JobQueue {
         let busy = Set(
             (heartbeat.origins ?? []).lazy.filter { $0.active + $0.waiting > 0 }.map(\.origin))
         let presence = PostgresStatement(
-            SQL.heartbeatWorker,
+            SQL.Leasing.worker,
             [
-                .uuid(heartbeat.worker), .text(heartbeat.name),
-                .int(Int64(heartbeat.activeTransfers)), .text(progress),
-                .optionalText(heartbeat.trouble?.code.rawValue),
-                .optionalText(heartbeat.trouble?.message),
-                heartbeat.roots.map { PostgresValue.textArray($0) } ?? .null,
-                .int64Array((heartbeat.refusedSites ?? []).map(\.rawValue)),
-                heartbeat.queues.map { PostgresValue.textArray($0) } ?? .null,
+                "worker": .uuid(heartbeat.worker), "name": .text(heartbeat.name),
+                "active_transfers": .int(Int64(heartbeat.activeTransfers)),
+                "progress": .text(progress),
+                "trouble_code": .optionalText(heartbeat.trouble?.code.rawValue),
+                "trouble_message": .optionalText(heartbeat.trouble?.message),
+                "roots": heartbeat.roots.map { PostgresValue.textArray($0) } ?? .null,
+                "refused_sites": .int64Array((heartbeat.refusedSites ?? []).map(\.rawValue)),
+                "queues": heartbeat.queues.map { PostgresValue.textArray($0) } ?? .null,
             ])
         let done = heartbeat.done.map { Self.note($0, of: heartbeat.worker) }
         let isIdle =
@@ -49,17 +52,22 @@ extension JobQueue {
             if isIdle {
                 // Nothing that has to be known after a crash, and nothing to be told of.
                 _ = try await connection.pipeline(
-                    [PostgresStatement(SQL.commitLater, []), presence] + [done].compactMap(\.self))
+                    [PostgresStatement(SQL.Common.commitLater), presence]
+                        + [done].compactMap(\.self))
                 return HeartbeatAnswer(leases: [], seconds: seconds)
             }
             var statements = [
                 presence,
                 PostgresStatement(
-                    SQL.heartbeatLeases,
-                    [.uuid(heartbeat.worker), .uuidArray(heartbeat.leases), .double(seconds)]
+                    SQL.Leasing.extend,
+                    [
+                        "worker": .uuid(heartbeat.worker), "leases": .uuidArray(heartbeat.leases),
+                        "seconds": .double(seconds),
+                    ]
                 ),
                 PostgresStatement(
-                    SQL.cancelledJobs, [.uuidArray(heartbeat.leases), .uuid(heartbeat.worker)]),
+                    SQL.Leasing.cancelledJobs,
+                    ["leases": .uuidArray(heartbeat.leases), "worker": .uuid(heartbeat.worker)]),
             ]
             if let origins = heartbeat.origins, !origins.isEmpty {
                 statements.append(Self.decisions(origins, of: heartbeat.worker))
@@ -68,7 +76,7 @@ extension JobQueue {
             let results = try await connection.pipeline(statements)
             var answer = HeartbeatAnswer(
                 leases: try results[1].rows.map { try $0.string("id") }, seconds: seconds)
-            let cancelled = try results[2].rows.map { JobID(try $0.int64(0)) }
+            let cancelled = try results[2].rows.map { JobID(try $0.int64("job_id")) }
             answer.cancelled = cancelled.isEmpty ? nil : cancelled
             let uses = (heartbeat.originShares ?? [], heartbeat.siteShares ?? [])
             if self.areLimitsSet.load(ordering: .relaxed) || !uses.0.isEmpty || !uses.1.isEmpty {
@@ -86,13 +94,13 @@ extension JobQueue {
         _ origins: [OriginReport], of worker: WorkerID
     ) -> PostgresStatement {
         PostgresStatement(
-            SQL.workerDecisions,
+            SQL.Origins.decide,
             [
-                .uuid(worker), .optionalTextArray(origins.map(\.origin)),
-                .int64Array(origins.map { Int64($0.concurrency) }),
-                .int64Array(origins.map(\.bytesPerSecond)),
-                .optionalTextArray(origins.map(\.decision)),
-                .optionalTextArray(origins.map(\.reason)),
+                "worker": .uuid(worker), "origins": .optionalTextArray(origins.map(\.origin)),
+                "concurrency": .int64Array(origins.map { Int64($0.concurrency) }),
+                "bytes_per_second": .int64Array(origins.map(\.bytesPerSecond)),
+                "decisions": .optionalTextArray(origins.map(\.decision)),
+                "reasons": .optionalTextArray(origins.map(\.reason)),
             ])
     }
 
@@ -109,7 +117,7 @@ extension JobQueue {
     /// Origins that nothing may be asked of now; at most 1,000.
     package func coolingOrigins() async throws(Failure) -> [CoolingOrigin] {
         try await withConnection { connection in
-            try await connection.query(SQL.originsCooling, []).rows.map { row in
+            try await connection.query(SQL.Origins.cooling).rows.map { row in
                 CoolingOrigin(
                     origin: try row.string("url"), seconds: try row.double("seconds"),
                     until: try row.int64("until"), isTried: try row.bool("is_tried"))
@@ -130,7 +138,8 @@ extension JobQueue {
     /// Whether some queue has a job that can be leased now.
     package func hasWork() async throws(Failure) -> Bool {
         try await withConnection { connection in
-            try await !connection.query(SQL.queuesWithWork, [.textArray([])]).rows.isEmpty
+            try await !connection.query(SQL.Leasing.queuesWithWork, ["names": .textArray([])]).rows
+                .isEmpty
         }
     }
 }

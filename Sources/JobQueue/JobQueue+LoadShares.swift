@@ -8,13 +8,13 @@ extension JobQueue {
     package func join(
         _ id: LoadTestID, _ join: LoadTestJoin
     ) async throws(Failure) -> LoadTestPlace {
-        let values: [PostgresValue] = [.uuid(id), .uuid(join.worker)]
+        let values: SQLValues = ["test": .uuid(id), "worker": .uuid(join.worker)]
         return try await transaction { connection in
             guard let test = try await self.lockLoadTest(id, connection),
                 LoadTestState(rawValue: try test.string("state")) == .waiting
             else { return LoadTestPlace(scenario: nil) }
             let place = LoadTestPlace(scenario: try test.string("scenario"))
-            if let row = try await connection.query(SQL.loadShareLock, values).firstRow {
+            if let row = try await connection.query(SQL.LoadTests.lockShare, values).firstRow {
                 let state = LoadShareState(rawValue: try row.string("state"))
                 return state == .joined ? place : LoadTestPlace(scenario: nil)
             }
@@ -23,7 +23,7 @@ extension JobQueue {
             guard try !test.bool("is_wait_over"), shares.underWay < Int(most) else {
                 return LoadTestPlace(scenario: nil)
             }
-            _ = try await connection.query(SQL.loadShareJoin, values + [.text(join.name)])
+            _ = try await connection.query(SQL.LoadTests.join, values + ["name": .text(join.name)])
             return place
         }
     }
@@ -46,8 +46,10 @@ extension JobQueue {
         of id: LoadTestID, worker: WorkerID
     ) async throws(Failure) -> LoadTestOrder {
         try await withConnection { connection in
-            let row = try await connection.query(SQL.loadOrder, [.uuid(id), .uuid(worker)])
-                .firstRow
+            let row = try await connection.query(
+                SQL.LoadTests.order, ["test": .uuid(id), "worker": .uuid(worker)]
+            )
+            .firstRow
             guard let row, let test = LoadTestState(rawValue: try row.string("test")),
                 let share = LoadShareState(rawValue: try row.string("share"))
             else { return LoadTestOrder(.leave) }
@@ -69,8 +71,8 @@ extension JobQueue {
     private static func take(
         _ report: LoadTestReport, of id: LoadTestID, _ connection: PostgresConnection
     ) async throws -> Bool {
-        let place: [PostgresValue] = [.uuid(id), .uuid(report.worker)]
-        guard let row = try await connection.query(SQL.loadShareLock, place).firstRow,
+        let place: SQLValues = ["test": .uuid(id), "worker": .uuid(report.worker)]
+        guard let row = try await connection.query(SQL.LoadTests.lockShare, place).firstRow,
             let state = LoadShareState(rawValue: try row.string("state")),
             !LoadShareState.machine.terminal.contains(state)
         else { return false }
@@ -85,27 +87,28 @@ extension JobQueue {
             if !fresh.isEmpty {
                 statements.append(
                     PostgresStatement(
-                        SQL.loadIntervalsStore,
+                        SQL.LoadTests.storeIntervals,
                         [
-                            .uuid(id), .int(number), .int64Array(fresh.map { Int64($0.second) }),
-                            .textArray(fresh.map(\.data)),
+                            "test": .uuid(id), "share": .int(number),
+                            "seconds": .int64Array(fresh.map { Int64($0.second) }),
+                            "data": .textArray(fresh.map(\.data)),
                         ]))
             }
         }
         let isFailure = next == .failed
         statements.append(
             PostgresStatement(
-                SQL.loadShareReport,
+                SQL.LoadTests.report,
                 place + [
-                    .text((next ?? state).rawValue), .int(nextSecond),
-                    .optionalInt(report.cores.map { Int64($0) }),
-                    .optionalText(next == nil ? nil : report.breakdown),
-                    .optionalText(isFailure ? report.failure?.code.rawValue : nil),
-                    .optionalText(isFailure ? report.failure?.message : nil),
+                    "state": .text((next ?? state).rawValue), "next_second": .int(nextSecond),
+                    "cores": .optionalInt(report.cores.map { Int64($0) }),
+                    "breakdown": .optionalText(next == nil ? nil : report.breakdown),
+                    "failure_code": .optionalText(isFailure ? report.failure?.code.rawValue : nil),
+                    "failure_message": .optionalText(isFailure ? report.failure?.message : nil),
                 ]))
         // That it was heard of need not be known after a crash.
         if next == nil, statements.count == 1 {
-            statements.insert(PostgresStatement(SQL.commitLater, []), at: 0)
+            statements.insert(PostgresStatement(SQL.Common.commitLater), at: 0)
         }
         _ = try await connection.pipeline(statements)
         return next != nil

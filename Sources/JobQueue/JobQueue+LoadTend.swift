@@ -34,7 +34,7 @@ extension JobQueue {
     /// all coordinators at once.
     package func tendLoadTests() async throws(Failure) -> [LoadTestCall] {
         let open = try await withConnection { connection in
-            try await connection.query(SQL.loadTestsOpen, []).rows.map { try $0.string(0) }
+            try await connection.query(SQL.LoadTests.open).rows.map { try $0.string("id") }
         }
         guard !open.isEmpty else { return [] }
         for id in open { try await tendLoadTest(id) }
@@ -45,8 +45,10 @@ extension JobQueue {
     package func calledLoadTests() async throws(Failure) -> [LoadTestCall] {
         try await withConnection { connection in
             try await connection.query(
-                SQL.loadTestsCalled, [.int(WireLimits.loadWorkers)]
-            ).rows.map { LoadTestCall(id: try $0.string(0), queue: try $0.optionalString(1)) }
+                SQL.LoadTests.called, ["max_shares": .int(WireLimits.loadWorkers)]
+            ).rows.map {
+                LoadTestCall(id: try $0.string("id"), queue: try $0.optionalString("queue"))
+            }
         }
     }
 
@@ -60,13 +62,14 @@ extension JobQueue {
             let silent = Failure(
                 "worker.lost", "It was not heard of for \(Int(times.silentSeconds)) s.")
             _ = try await connection.query(
-                SQL.loadSharesSilent,
-                [.uuid(id), .double(times.silentSeconds)] + Self.columns(silent))
+                SQL.LoadTests.loseSilent,
+                ["test": .uuid(id), "seconds": .double(times.silentSeconds)] + Self.columns(silent))
             if state == .stopping {
                 let overdue = Failure("worker.lost", "It did not stop when it was told to.")
                 _ = try await connection.query(
-                    SQL.loadSharesOverdue,
-                    [.uuid(id), .double(times.stoppingSeconds)] + Self.columns(overdue))
+                    SQL.LoadTests.loseOverdue,
+                    ["test": .uuid(id), "seconds": .double(times.stoppingSeconds)]
+                        + Self.columns(overdue))
             }
             let shares = try await Self.shares(of: id, connection)
             if state == .waiting {
@@ -99,11 +102,12 @@ extension JobQueue {
             return try await Self.end(id, failure, connection)
         }
         _ = try await connection.pipeline([
-            PostgresStatement(SQL.loadSharesBegin, [.uuid(id)]),
-            PostgresStatement(SQL.loadSharesDismiss, [.uuid(id)]),
+            PostgresStatement(SQL.LoadTests.beginShares, ["test": .uuid(id)]),
+            PostgresStatement(SQL.LoadTests.dismissShares, ["test": .uuid(id)]),
             PostgresStatement(
-                SQL.loadTestStart, [.uuid(id), .double(settings.loadTests.leadSeconds)]),
-            PostgresStatement(SQL.notifyLoadTests, []),
+                SQL.LoadTests.start,
+                ["test": .uuid(id), "lead_seconds": .double(settings.loadTests.leadSeconds)]),
+            PostgresStatement(SQL.LoadTests.notify),
         ])
     }
 
@@ -119,8 +123,8 @@ extension JobQueue {
         guard isAbandoned || isOverdue else { return }
         let failure = isAbandoned ? abandoned : nil
         _ = try await connection.pipeline([
-            PostgresStatement(SQL.loadTestStop, [.uuid(id)] + columns(failure)),
-            PostgresStatement(SQL.notifyLoadTests, []),
+            PostgresStatement(SQL.LoadTests.stop, ["test": .uuid(id)] + columns(failure)),
+            PostgresStatement(SQL.LoadTests.notify),
         ])
     }
 
@@ -132,9 +136,9 @@ extension JobQueue {
         _ id: LoadTestID, _ failure: Failure?, _ connection: PostgresConnection
     ) async throws {
         _ = try await connection.pipeline([
-            PostgresStatement(SQL.loadSharesDismiss, [.uuid(id)]),
-            PostgresStatement(SQL.loadTestEnd, [.uuid(id)] + columns(failure)),
-            PostgresStatement(SQL.notifyLoadTests, []),
+            PostgresStatement(SQL.LoadTests.dismissShares, ["test": .uuid(id)]),
+            PostgresStatement(SQL.LoadTests.end, ["test": .uuid(id)] + columns(failure)),
+            PostgresStatement(SQL.LoadTests.notify),
         ])
     }
 
@@ -144,8 +148,11 @@ extension JobQueue {
     ) async throws -> PostgresRow? {
         let times = settings.loadTests
         return try await connection.query(
-            SQL.loadTestLock,
-            [.uuid(id), .double(times.followedSeconds), .double(times.overtimeSeconds)]
+            SQL.LoadTests.lock,
+            [
+                "test": .uuid(id), "followed_seconds": .double(times.followedSeconds),
+                "overtime_seconds": .double(times.overtimeSeconds),
+            ]
         ).firstRow
     }
 
@@ -153,7 +160,7 @@ extension JobQueue {
         of id: LoadTestID, _ connection: PostgresConnection
     ) async throws -> ShareCounts {
         var counts = ShareCounts()
-        for row in try await connection.query(SQL.loadSharesCount, [.uuid(id)]).rows {
+        for row in try await connection.query(SQL.LoadTests.countShares, ["test": .uuid(id)]).rows {
             let count = Int(try row.int64("shares"))
             switch LoadShareState(rawValue: try row.string("state")) {
             case .joined: counts.joined = count
@@ -162,14 +169,17 @@ extension JobQueue {
             case .failed:
                 counts.failure = Failure(
                     FailureCode(try row.optionalString("code") ?? "worker.internal"),
-                    try row.optionalString("message") ?? "")
+                    "\(try row.string("worker")): \(try row.optionalString("message") ?? "")")
             default: break
             }
         }
         return counts
     }
 
-    private static func columns(_ failure: Failure?) -> [PostgresValue] {
-        [.optionalText(failure?.code.rawValue), .optionalText(failure?.message)]
+    private static func columns(_ failure: Failure?) -> SQLValues {
+        [
+            "failure_code": .optionalText(failure?.code.rawValue),
+            "failure_message": .optionalText(failure?.message),
+        ]
     }
 }

@@ -11,20 +11,22 @@ extension JobQueue {
         try await transaction { connection in
             if let name = test.queue {
                 let known = try await connection.query(
-                    SQL.queuesNamed, [.textArray([name]), .int(1)])
+                    SQL.Leasing.queues, ["names": .textArray([name]), "limit": .int(1)])
                 guard known.firstRow != nil else {
                     throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
                 }
             }
             let created = try await connection.query(
-                SQL.loadTestCreate,
+                SQL.LoadTests.create,
                 [
-                    .uuid(test.id), .optionalText(test.queue), .text(test.name),
-                    .text(test.scenario), .optionalInt(test.workers.map { Int64($0) }),
-                    .int(test.atLeast), .double(test.waitSeconds), .double(test.durationSeconds),
+                    "test": .uuid(test.id), "queue": .optionalText(test.queue),
+                    "name": .text(test.name), "scenario": .text(test.scenario),
+                    "workers": .optionalInt(test.workers.map { Int64($0) }),
+                    "at_least": .int(test.atLeast), "wait_seconds": .double(test.waitSeconds),
+                    "duration_seconds": .double(test.durationSeconds),
                 ])
             if created.firstRow != nil {
-                _ = try await connection.query(SQL.notifyLoadTests, [])
+                _ = try await connection.query(SQL.LoadTests.notify)
             }
             guard let status = try await Self.loadTests(test.id, connection).first else {
                 let place = test.queue.map { "queue \($0.prefix(100))" } ?? "the cluster"
@@ -59,20 +61,24 @@ extension JobQueue {
         let most = WireLimits.intervalsPerAnswer
         return try await transaction { connection in
             let results = try await connection.pipeline([
-                PostgresStatement(SQL.loadTestFollowed, [.uuid(id)]),
-                PostgresStatement(SQL.loadIntervalsTaken, [.uuid(id), numbers, seconds]),
+                PostgresStatement(SQL.LoadTests.followed, ["test": .uuid(id)]),
+                PostgresStatement(
+                    SQL.LoadTests.takeIntervals,
+                    ["test": .uuid(id), "shares": numbers, "seconds": seconds]),
             ])
             guard results[0].firstRow != nil else { throw Self.noLoadTest(id) }
             // Before the seconds: of a share that has ended there are no more than these.
             let status = try await Self.loadTest(id, connection)
             let rows = try await connection.query(
-                SQL.loadIntervalsPage, [.uuid(id), numbers, seconds, .int(most + 1)]
+                SQL.LoadTests.intervals,
+                ["test": .uuid(id), "shares": numbers, "seconds": seconds, "limit": .int(most + 1)]
             ).rows
             return LoadTestNews(
                 test: status,
                 intervals: try rows.prefix(most).map { row in
                     LoadTestNews.Interval(
-                        share: try row.int(0), second: try row.int(1), data: try row.string(2))
+                        share: try row.int("number"), second: try row.int("second"),
+                        data: try row.string("data"))
                 }, hasMore: rows.count > most)
         }
     }
@@ -82,12 +88,14 @@ extension JobQueue {
         of id: LoadTestID, share: Int
     ) async throws(Failure) -> LoadTestBreakdown {
         try await withConnection { connection in
-            let row = try await connection.query(SQL.loadBreakdown, [.uuid(id), .int(share)])
-                .firstRow
+            let row = try await connection.query(
+                SQL.LoadTests.breakdown, ["test": .uuid(id), "share": .int(share)]
+            )
+            .firstRow
             guard let row else {
                 throw Failure("input.notFound", "There is no share \(share) of load test \(id).")
             }
-            return LoadTestBreakdown(data: try row.optionalString(0))
+            return LoadTestBreakdown(data: try row.optionalString("breakdown"))
         }
     }
 
@@ -100,8 +108,10 @@ extension JobQueue {
             if LoadTestState(rawValue: try row.string("state")) == .waiting {
                 try await Self.end(id, nil, connection)
             } else {
-                _ = try await connection.query(SQL.loadTestStop, [.uuid(id), .null, .null])
-                _ = try await connection.query(SQL.notifyLoadTests, [])
+                _ = try await connection.query(
+                    SQL.LoadTests.stop,
+                    ["test": .uuid(id), "failure_code": .null, "failure_message": .null])
+                _ = try await connection.query(SQL.LoadTests.notify)
             }
             return try await Self.loadTest(id, connection)
         }
@@ -122,11 +132,12 @@ extension JobQueue {
     static func loadTests(
         _ id: LoadTestID?, _ connection: PostgresConnection
     ) async throws -> [LoadTestStatus] {
-        let rows = try await connection.query(SQL.loadTestsStatus, [.optionalText(id)]).rows
+        let rows = try await connection.query(SQL.LoadTests.status, ["test": .optionalText(id)])
+            .rows
         var tests = try rows.map { try LoadTestStatus(row: $0) }
         guard !tests.isEmpty else { return [] }
         let shares = try await connection.query(
-            SQL.loadSharesStatus, [.uuidArray(tests.map(\.id))])
+            SQL.LoadTests.shares, ["tests": .uuidArray(tests.map(\.id))])
         var byTest: [LoadTestID: [LoadTestStatus.Share]] = [:]
         for row in shares.rows {
             byTest[try row.string("test_id"), default: []].append(
@@ -138,7 +149,7 @@ extension JobQueue {
 }
 
 extension LoadTestStatus {
-    /// A row of `load_tests_status.sql`.
+    /// A row of `LoadTests.status`.
     fileprivate init(row: PostgresRow) throws {
         self.init(
             id: try row.string("id"), name: try row.string("name"),
@@ -153,7 +164,7 @@ extension LoadTestStatus {
 }
 
 extension LoadTestStatus.Share {
-    /// A row of `load_shares_status.sql`.
+    /// A row of `LoadTests.shares`.
     fileprivate init(row: PostgresRow) throws {
         self.init(
             worker: try row.string("worker_id"), name: try row.string("worker_name"),

@@ -69,8 +69,8 @@ extension JobQueue {
         let last = mirrorSearch.withLock { $0.lastLane }
         let lanes = try await withConnection { connection in
             try await connection.query(
-                SQL.mirrorsLanes, [.int(last), .int(Self.lanesPerPass)]
-            ).rows.map { try $0.int64(0) }
+                SQL.Mirrors.lanes, ["after": .int(last), "limit": .int(Self.lanesPerPass)]
+            ).rows.map { try $0.int64("id") }
         }
         mirrorSearch.withLock { search in
             search.lastLane = lanes.count < Self.lanesPerPass ? 0 : lanes.last ?? 0
@@ -83,21 +83,24 @@ extension JobQueue {
         let places = mirrorSearch.withLock { search in lanes.map { search.place(in: $0) } }
         return try await withConnection { connection in
             let rows = try await connection.query(
-                SQL.mirrorsJobs,
-                [.int64Array(lanes), .int64Array(places), .int(Int64(most))]
+                SQL.Mirrors.jobs,
+                [
+                    "lanes": .int64Array(lanes), "after": .int64Array(places),
+                    "limit": .int(Int64(most)),
+                ]
             ).rows
             let names = try rows.map { row in
-                try row.optionalString(2)?.split(separator: "\n").compactMap {
+                try row.optionalString("origins")?.split(separator: "\n").compactMap {
                     originName(of: String($0))
                 } ?? []
             }
             let unwell = Set(
                 try await connection.query(
-                    SQL.mirrorsUnwell, [.textArray(Set(names.joined()).sorted())]
-                ).rows.map { try $0.string(0) })
+                    SQL.Mirrors.unwell, ["origins": .textArray(Set(names.joined()).sorted())]
+                ).rows.map { try $0.string("url") })
             return try zip(rows, names).map { row, names in
                 Waiting(
-                    lane: try row.int64(0), job: try row.int64(1),
+                    lane: try row.int64("lane"), job: try row.int64("id"),
                     origin: names.first { !unwell.contains($0) })
             }
         }
@@ -119,20 +122,24 @@ extension JobQueue {
         do {
             return try await pool.withConnection { connection in
                 // By itself: whoever locks origins has locked the lanes and jobs before.
-                _ = try await connection.query(SQL.originsListed, [listed])
+                _ = try await connection.query(SQL.Origins.list, ["origins": listed])
                 return try await connection.transaction { connection in
-                    _ = try await connection.query(SQL.lockBriefly, [])
-                    _ = try await connection.query(SQL.mirrorsMakeLanes, [lanes, origins])
+                    _ = try await connection.query(SQL.Common.lockBriefly)
+                    _ = try await connection.query(
+                        SQL.Mirrors.makeLanes, ["lanes": lanes, "origins": origins])
                     let locked = try await connection.query(
-                        SQL.mirrorsLockLanes, [lanes, origins]
-                    ).rows.map { try $0.int64(0) }
+                        SQL.Mirrors.lockLanes, ["lanes": lanes, "origins": origins]
+                    ).rows.map { try $0.int64("id") }
                     let rooms = try await connection.query(
-                        SQL.mirrorsRoom,
-                        [lanes, origins, .int64Array(locked), .int(Self.jobsPerLane)]
+                        SQL.Mirrors.room,
+                        [
+                            "lanes": lanes, "origins": origins, "locked": .int64Array(locked),
+                            "jobs_per_lane": .int(Self.jobsPerLane),
+                        ]
                     ).rows.map { row in
                         (
-                            Way(lane: try row.int64(0), origin: try row.string(1)),
-                            Room(target: try row.int64(2), jobs: try row.int64(3))
+                            Way(lane: try row.int64("lane"), origin: try row.string("url")),
+                            Room(target: try row.int64("target"), jobs: try row.int64("room"))
                         )
                     }
                     return try await Self.move(
@@ -177,16 +184,16 @@ extension JobQueue {
         }
         guard !chosen.isEmpty else { return [] }
         let moved = try await connection.query(
-            SQL.mirrorsMove,
+            SQL.Mirrors.move,
             [
-                .int64Array(chosen.map(\.lane)), .int64Array(chosen.map(\.job)),
-                .int64Array(chosen.map(\.target)),
+                "lanes": .int64Array(chosen.map(\.lane)), "jobs": .int64Array(chosen.map(\.job)),
+                "targets": .int64Array(chosen.map(\.target)),
             ]
-        ).rows.map { try $0.int64(0) }
+        ).rows.map { try $0.int64("id") }
         guard !moved.isEmpty else { return [] }
         _ = try await connection.query(
-            SQL.mirrorsEmptied, [.int64Array(Set(chosen.map(\.lane)).sorted())])
-        _ = try await connection.query(SQL.notifyWork, [])
+            SQL.Mirrors.emptied, ["lanes": .int64Array(Set(chosen.map(\.lane)).sorted())])
+        _ = try await connection.query(SQL.Common.notifyWork)
         return Set(moved)
     }
 }

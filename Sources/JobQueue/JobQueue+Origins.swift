@@ -1,5 +1,6 @@
 package import Model
 import Postgres
+import Runtime
 
 /// Limits of origins, and what was decided about them.
 extension JobQueue {
@@ -14,32 +15,36 @@ extension JobQueue {
     /// Forgets origins that no list names, and about which there is nothing to remember any more.
     func forgetOrigins() async throws(Failure) {
         try await withConnection { connection in
-            _ = try await connection.query(SQL.originsForget, [.double(Self.unlistedSeconds)])
+            _ = try await connection.query(
+                SQL.Housekeeping.origins, ["seconds": .double(Self.unlistedSeconds)])
         }
     }
 
     /// Sets or clears limits. Throws `input.notFound` for an origin to clear that is not known.
     package func setLimits(_ change: OriginLimitsChange) async throws(Failure) {
         let limits = change.limits ?? OriginLimits()
-        let values: [PostgresValue] = [
-            .optionalInt(limits.connections.map { Int64($0) }),
-            .optionalDouble(limits.requestsPerSecond), .optionalInt(limits.bytesPerSecond),
+        let values: SQLValues = [
+            "connections": .optionalInt(limits.connections.map { Int64($0) }),
+            "requests_per_second": .optionalDouble(limits.requestsPerSecond),
+            "bytes_per_second": .optionalInt(limits.bytesPerSecond),
         ]
         defer { sitesChanged() }
         try await transaction { connection in
             switch (change.origin, change.limits) {
             case (nil, _):
-                _ = try await connection.query(SQL.originLimitsDefault, values)
+                _ = try await connection.query(SQL.Origins.setDefaults, values)
             case (let origin?, .some):
-                _ = try await connection.query(SQL.originLimitsSet, [.text(origin)] + values)
+                _ = try await connection.query(
+                    SQL.Origins.setLimits, ["origin": .text(origin)] + values)
             case (let origin?, nil):
-                let cleared = try await connection.query(SQL.originLimitsClear, [.text(origin)])
+                let cleared = try await connection.query(
+                    SQL.Origins.clearLimits, ["origin": .text(origin)])
                 guard !cleared.rows.isEmpty else {
                     throw Failure("input.notFound", "There is no origin \(origin.prefix(100)).")
                 }
             }
             // There may be more to hand out now, and limits to divide.
-            _ = try await connection.query(SQL.notifySites, [])
+            _ = try await connection.query(SQL.Sites.notify)
         }
     }
 
@@ -54,34 +59,43 @@ extension JobQueue {
         let named = Set(met.compactMap(\.self)).sorted()
         if !named.isEmpty {
             _ = try await connection.query(
-                SQL.originsMet,
+                SQL.Origins.note,
                 [
-                    .textArray(named), .int(Int64(settings.mostUnlistedOrigins)),
-                    .int(Self.mostMetAtOnce),
+                    "origins": .textArray(named),
+                    "max_unlisted": .int(Int64(settings.mostUnlistedOrigins)),
+                    "limit": .int(Self.mostMetAtOnce),
                 ])
         }
-        let wells: [PostgresValue] = [.int64Array(well.lanes), .optionalTextArray(well.names)]
+        let wells: SQLValues = [
+            "well_lanes": .int64Array(well.lanes), "well_names": .optionalTextArray(well.names),
+        ]
         _ = try await connection.query(
-            SQL.originsLock,
-            [.int64Array(failed.lanes + cooling.lanes), .optionalTextArray(met)] + wells)
-        if !well.lanes.isEmpty { _ = try await connection.query(SQL.originsWell, wells) }
+            SQL.Origins.lock,
+            [
+                "lanes": .int64Array(failed.lanes + cooling.lanes),
+                "names": .optionalTextArray(met),
+            ] + wells)
+        if !well.lanes.isEmpty { _ = try await connection.query(SQL.Origins.succeed, wells) }
         if !failed.lanes.isEmpty {
             let breaker = settings.breaker
             _ = try await connection.query(
-                SQL.originsFailed,
+                SQL.Origins.fail,
                 [
-                    .int64Array(failed.lanes), .optionalTextArray(failed.codes),
-                    .int(Int64(breaker.failures)), .double(breaker.firstSeconds),
-                    .double(breaker.longestSeconds), .int(Int64(breaker.openings)),
-                    .optionalTextArray(failed.names),
+                    "lanes": .int64Array(failed.lanes), "codes": .optionalTextArray(failed.codes),
+                    "failures": .int(Int64(breaker.failures)),
+                    "first_seconds": .double(breaker.firstSeconds),
+                    "max_seconds": .double(breaker.longestSeconds),
+                    "openings": .int(Int64(breaker.openings)),
+                    "names": .optionalTextArray(failed.names),
                 ])
         }
         if !cooling.lanes.isEmpty {
             _ = try await connection.query(
-                SQL.originsCooldown,
+                SQL.Origins.coolDown,
                 [
-                    .int64Array(cooling.lanes), .optionalTextArray(cooling.names),
-                    .doubleArray(cooling.seconds), .optionalTextArray(cooling.codes),
+                    "lanes": .int64Array(cooling.lanes), "names": .optionalTextArray(cooling.names),
+                    "seconds": .doubleArray(cooling.seconds),
+                    "reasons": .optionalTextArray(cooling.codes),
                 ])
         }
     }
@@ -90,15 +104,17 @@ extension JobQueue {
     package func origins(after: String?, limit: Int) async throws(Failure) -> OriginPage {
         let most = min(limit, Self.originsPerPage)
         return try await transaction { connection in
-            _ = try await connection.query(SQL.planInBulk, [])
-            let base = try await connection.query(SQL.originsDefault, []).only()
+            _ = try await connection.query(SQL.Common.planInBulk)
+            let base = try await connection.query(SQL.Origins.defaults).only()
             let rows = try await connection.query(
-                SQL.originsPage, [.text(after ?? ""), .int(most)]
+                SQL.Origins.page, ["after": .text(after ?? ""), "limit": .int(most)]
             ).rows
             let ids = try rows.map { try $0.int64("id") }
             var origins = try rows.map { try OriginStatus(row: $0) }
             let places = Dictionary(uniqueKeysWithValues: zip(ids, origins.indices))
-            for row in try await connection.query(SQL.originDecisions, [.int64Array(ids)]).rows {
+            for row in try await connection.query(
+                SQL.Origins.decisions, ["origins": .int64Array(ids)]
+            ).rows {
                 guard let place = places[try row.int64("origin_id")] else { continue }
                 try origins[place].add(decision: row)
             }
@@ -120,7 +136,7 @@ extension OriginLimits {
 }
 
 extension OriginStatus {
-    /// A row of `origins_page.sql`.
+    /// A row of `Origins.page`.
     fileprivate init(row: PostgresRow) throws {
         self.init(
             origin: try row.string("url"), limits: try OriginLimits(row: row),
@@ -134,14 +150,31 @@ extension OriginStatus {
             waiting: Int(try row.int64("waiting")), leased: Int(try row.int64("leased")))
     }
 
-    /// Adds a row of `origin_decisions.sql`.
+    /// Why the cluster decided so.
+    private static func reason(of decision: String, _ row: PostgresRow) throws -> String {
+        let code = try row.optionalString("code") ?? ""
+        let cooldown = HumanFormat.duration(seconds: try row.optionalDouble("seconds") ?? 0)
+        let failures = try row.optionalInt64("failures") ?? 0
+        let openings = try row.optionalInt64("openings") ?? 0
+        return switch decision {
+        case "closed": "a job succeeded"
+        case "halfOpen": "one job tries it after its cooldown"
+        case "cooldown": "\(code); the origin asked for a cooldown of \(cooldown)"
+        case "open": "\(failures) failures in a row, the last \(code); cooldown of \(cooldown)"
+        default:
+            "still \(code) after \(openings) cooldowns; jobs are tried once, until one succeeds"
+        }
+    }
+
+    /// Adds a row of `Origins.decisions`.
     fileprivate mutating func add(decision row: PostgresRow) throws {
         let at = try row.double("decided_at")
         let decision = try row.string("decision")
-        let reason = try row.string("reason")
         guard let worker = try row.optionalString("worker_id") else {
+            let reason = try Self.reason(of: decision, row)
             return decisions.append(Decision(at: at, decision: decision, reason: reason))
         }
+        let reason = try row.string("reason")
         workers.append(
             WorkerDecision(
                 worker: worker, name: try row.optionalString("name") ?? "",

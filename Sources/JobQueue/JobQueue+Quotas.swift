@@ -22,10 +22,10 @@ extension JobQueue {
         sites: [SiteShareUse] = [], busy: Set<String> = [], _ connection: PostgresConnection
     ) async throws -> Quotas {
         let resources = try await connection.query(
-            SQL.quotasOfWorker,
+            SQL.Quotas.concerned,
             [
-                .uuid(worker), .textArray(origins.map(\.origin)),
-                .int64Array(sites.map(\.site.rawValue)),
+                "worker": .uuid(worker), "origins": .textArray(origins.map(\.origin)),
+                "sites": .int64Array(sites.map(\.site.rawValue)),
             ]
         ).rows.map { try QuotaResource(row: $0) }
         guard !resources.isEmpty else { return Quotas() }
@@ -34,13 +34,14 @@ extension JobQueue {
         }
         return try await connection.transaction { connection in
             let results = try await connection.pipeline([
-                PostgresStatement(SQL.quotasLockOrigins, [ids(.origin)]),
-                PostgresStatement(SQL.quotasLockSites, [ids(.site)]),
+                PostgresStatement(SQL.Quotas.lockOrigins, ["origins": ids(.origin)]),
+                PostgresStatement(SQL.Quotas.lockSites, ["sites": ids(.site)]),
                 PostgresStatement(
-                    SQL.quotasRead,
+                    SQL.Quotas.read,
                     [
-                        .uuid(worker), .textArray(resources.map(\.kind.rawValue)),
-                        .int64Array(resources.map(\.id)),
+                        "worker": .uuid(worker),
+                        "kinds": .textArray(resources.map(\.kind.rawValue)),
+                        "resources": .int64Array(resources.map(\.id)),
                     ]),
             ])
             let held = Set(resources.filter(\.isHeld).map { QuotaResource.Place($0.kind, $0.id) })
@@ -61,7 +62,7 @@ extension JobQueue {
     package func endQuotas() async throws(Failure) -> Bool {
         guard areLimitsSet.load(ordering: .relaxed) else { return false }
         return try await withConnection { connection in
-            try await connection.query(SQL.quotasEnd, []).only().int64("ended") > 0
+            try await connection.query(SQL.Quotas.end).only().int64("ended") > 0
         }
     }
 }
@@ -89,7 +90,7 @@ private struct QuotaResource {
     }
 }
 
-/// A row of `quotas_read.sql`: a resource with the worker's quota of it.
+/// A row of `Quotas.read`: a resource with the worker's quota of it.
 private struct QuotaEntry {
     let place: QuotaResource.Place
     /// Of an origin.
@@ -253,29 +254,32 @@ private struct QuotaDivision {
             }
             statements.append(
                 PostgresStatement(
-                    SQL.quotasStore,
+                    SQL.Quotas.store,
                     [
-                        .uuid(worker), .textArray(changes.map(\.place.kind.rawValue)),
-                        .int64Array(changes.map(\.place.id)),
-                        .int64Array(changes.map(\.quota.number)),
-                        .int64Array(changes.map(\.quota.since)),
-                        amounts(\.granted.connections), amounts(\.granted.requests),
-                        amounts(\.granted.bytes), amounts(\.held.connections),
-                        amounts(\.held.requests), amounts(\.held.bytes),
-                        .optionalIntArray(changes.map(\.active)),
-                        .doubleArray(changes.map(\.seconds)),
+                        "worker": .uuid(worker),
+                        "kinds": .textArray(changes.map(\.place.kind.rawValue)),
+                        "resources": .int64Array(changes.map(\.place.id)),
+                        "numbers": .int64Array(changes.map(\.quota.number)),
+                        "since": .int64Array(changes.map(\.quota.since)),
+                        "connections": amounts(\.granted.connections),
+                        "requests": amounts(\.granted.requests), "bytes": amounts(\.granted.bytes),
+                        "held_connections": amounts(\.held.connections),
+                        "held_requests": amounts(\.held.requests),
+                        "held_bytes": amounts(\.held.bytes),
+                        "active": .optionalIntArray(changes.map(\.active)),
+                        "seconds": .doubleArray(changes.map(\.seconds)),
                     ]))
         }
         if !dropped.isEmpty {
             statements.append(
                 PostgresStatement(
-                    SQL.quotasDrop,
+                    SQL.Quotas.drop,
                     [
-                        .uuid(worker), .textArray(dropped.map(\.kind.rawValue)),
-                        .int64Array(dropped.map(\.id)),
+                        "worker": .uuid(worker), "kinds": .textArray(dropped.map(\.kind.rawValue)),
+                        "resources": .int64Array(dropped.map(\.id)),
                     ]))
         }
-        if isPlaceFree { statements.append(PostgresStatement(SQL.notifyWork, [])) }
+        if isPlaceFree { statements.append(PostgresStatement(SQL.Common.notifyWork)) }
         return statements
     }
 }

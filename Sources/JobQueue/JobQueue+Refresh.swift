@@ -10,33 +10,36 @@ extension JobQueue {
         _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
         let generation = try row.int64("generation")
-        let both: [PostgresValue] = [.int(catalog.rawValue), .int(generation)]
+        let both: SQLValues = [
+            "catalog": .int(catalog.rawValue), "generation": .int(generation),
+        ]
         guard try row.int64("opened_generation") == generation else {
             throw Failure(
                 "input.field",
                 "catalog: \(catalog) is just being submitted again, which checks what is stored.")
         }
-        if try await connection.query(SQL.refreshLacking, both).only().bool(0) {
+        if try await connection.query(SQL.Refreshing.isLacking, both).only().bool("is_lacking") {
             throw Failure(
                 "input.field",
                 "catalog: \(catalog) was interrupted, or has assets that are not started yet: submit it "
                     + "again, then refresh it.")
         }
         _ = try await lockWork(both, connection)
-        _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
-        _ = try await connection.query(SQL.refreshDeadline, [.int(catalog.rawValue)])
+        let number: SQLValues = ["catalog": .int(catalog.rawValue)]
+        _ = try await connection.query(SQL.Catalogs.fold, number)
+        _ = try await connection.query(SQL.Refreshing.dropDeadline, number)
         _ = try await connection.query(
-            SQL.refreshLanes, both + [.int(try row.int64("queue_id"))])
-        _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])
+            SQL.Refreshing.lanes, both + ["queue": .int(try row.int64("queue_id"))])
+        _ = try await connection.query(SQL.Starting.lockLanes, ["catalog": .int(catalog.rawValue)])
         let jobs = try await connection.query(
-            SQL.refreshJobs, both + [assets.map { .int64Array($0) } ?? .null]
+            SQL.Refreshing.jobs, both + ["assets": assets.map { .int64Array($0) } ?? .null]
         ).only()
-        _ = try await connection.query(SQL.startIsolate, [.int(catalog.rawValue)])
+        _ = try await connection.query(SQL.Starting.isolate, ["catalog": .int(catalog.rawValue)])
         var answer = SelectionAnswer(
             assets: Int(try jobs.int64("assets")), jobs: Int(try jobs.int64("jobs")))
         answer.catalog = catalog
-        _ = try await connection.query(SQL.startTotals, both)
-        _ = try await connection.query(SQL.notifyWork, [])
+        _ = try await connection.query(SQL.Starting.totals, both)
+        _ = try await connection.query(SQL.Common.notifyWork)
         return answer
     }
 
@@ -53,15 +56,17 @@ extension JobQueue {
             }
             if request.after == nil, job.kind == .refresh {
                 _ = try await connection.query(
-                    SQL.refreshForget, [.int(job.asset), .int(job.id.rawValue)])
+                    SQL.Refreshing.forget, ["asset": .int(job.asset), "job": .int(job.id.rawValue)])
             }
-            let values: [PostgresValue] = [
-                .int(job.asset), .int(Int64(request.after ?? -1)), .int(Int64(WireLimits.pageRows)),
+            let values: SQLValues = [
+                "asset": .int(job.asset), "after": .int(Int64(request.after ?? -1)),
+                "limit": .int(Int64(WireLimits.pageRows)),
             ]
             if job.kind == .switchOver {
-                return try Self.staged(try await connection.query(SQL.switchFiles, values).rows)
+                return try Self.staged(
+                    try await connection.query(SQL.Refreshing.stagedFiles, values).rows)
             }
-            let rows = try await connection.query(SQL.refreshFiles, values).rows
+            let rows = try await connection.query(SQL.Refreshing.files, values).rows
             return Self.page(try rows.map { try RefreshFile(row: $0) })
         }
     }
@@ -75,7 +80,7 @@ extension JobQueue {
             staging: staging)
     }
 
-    /// Rows of `switch_files.sql`: one at least, which names no file where there are no more.
+    /// Rows of `Refreshing.stagedFiles`: one at least, which names no file where there are no more.
     private static func staged(_ rows: PostgresRows) throws -> RefreshFilesPage {
         guard let first = rows.first else {
             throw Failure("worker.leaseLost", "The asset is not in the midst of a switch.")
@@ -116,45 +121,48 @@ extension JobQueue {
             if job.kind == .switchOver, batch.switchOver != nil {
                 // Asked once more: the answer was lost.
                 let granted = try await connection.query(
-                    SQL.switchGranted, [.int(job.asset), .uuid(batch.lease)]
-                ).only().bool(0)
+                    SQL.Refreshing.isGranted,
+                    ["asset": .int(job.asset), "lease": .uuid(batch.lease)]
+                ).only().bool("is_granted")
                 return granted ? .accepted : .rejected
             }
             guard job.kind == .refresh, files.allSatisfy(\.stored.isPlausible) else {
                 return .rejected
             }
             _ = try await connection.query(
-                SQL.originsListed, [.textArray(Set(origins).sorted())])
+                SQL.Origins.list, ["origins": .textArray(Set(origins).sorted())])
             _ = try await connection.query(
-                SQL.refreshedStore,
+                SQL.Refreshing.store,
                 [
-                    .int(job.asset), .int(job.id.rawValue),
-                    .int64Array(files.map { Int64($0.segment.ordinal) }),
-                    .textArray(origins), .textArray(files.map(\.segment.url)),
-                    .textArray(files.map(\.segment.key)),
-                    .textArray(files.map(\.segment.role.rawValue)),
-                    .optionalIntArray(files.map(\.segment.bytes)),
-                    .optionalTextArray(files.map(\.segment.sha256)),
-                    .optionalTextArray(files.map(\.segment.content)),
-                    .int64Array(files.map(\.stored.bytes)),
-                    .textArray(files.map(\.stored.sha256)),
-                    .optionalTextArray(files.map(\.validator)),
-                    .boolArray(files.map { $0.verified ?? false }),
-                    .optionalIntArray(files.map { $0.staged.map(Int64.init) }),
-                    .optionalTextArray(files.map { $0.segment.mirrors?.joined(separator: "\n") }),
-                    .optionalTextArray(files.map(\.segment.servedSHA256)),
+                    "asset": .int(job.asset), "job": .int(job.id.rawValue),
+                    "ordinals": .int64Array(files.map { Int64($0.segment.ordinal) }),
+                    "origins": .textArray(origins), "urls": .textArray(files.map(\.segment.url)),
+                    "keys": .textArray(files.map(\.segment.key)),
+                    "roles": .textArray(files.map(\.segment.role.rawValue)),
+                    "expected_bytes": .optionalIntArray(files.map(\.segment.bytes)),
+                    "expected_sha256": .optionalTextArray(files.map(\.segment.sha256)),
+                    "contents": .optionalTextArray(files.map(\.segment.content)),
+                    "bytes": .int64Array(files.map(\.stored.bytes)),
+                    "sha256": .textArray(files.map(\.stored.sha256)),
+                    "validators": .optionalTextArray(files.map(\.validator)),
+                    "verified": .boolArray(files.map { $0.verified ?? false }),
+                    "staged": .optionalIntArray(files.map { $0.staged.map(Int64.init) }),
+                    "mirrors": .optionalTextArray(
+                        files.map { $0.segment.mirrors?.joined(separator: "\n") }),
+                    "served_sha256": .optionalTextArray(files.map(\.segment.servedSHA256)),
                 ])
             if let warnings = batch.warnings {
                 try await Self.store(warnings, of: job.asset, connection)
             }
             guard let wanted = batch.switchOver else { return .accepted }
             let granted = try await connection.query(
-                SQL.switchGrant,
+                SQL.Refreshing.grantSwitch,
                 [
-                    .int(job.asset), .int(job.lane), .int(job.id.rawValue), .uuid(batch.lease),
-                    .optionalInt(wanted.segments.map(Int64.init)),
+                    "asset": .int(job.asset), "lane": .int(job.lane), "job": .int(job.id.rawValue),
+                    "lease": .uuid(batch.lease),
+                    "segments": .optionalInt(wanted.segments.map(Int64.init)),
                 ]
-            ).only().bool(0)
+            ).only().bool("is_granted")
             return granted ? .accepted : .rejected
         }
     }
@@ -165,7 +173,7 @@ extension JobQueue {
     ) async throws {
         var relisted = Set(refreshes.found.filter { $0.segments != nil }.map(\.job.id.rawValue))
         let handedIn = try await connection.query(
-            SQL.refreshedFound, [.int64Array(refreshes.found.map(\.job.asset))]
+            SQL.Refreshing.found, ["assets": .int64Array(refreshes.found.map(\.job.asset))]
         ).rows
         for (refresh, row) in zip(refreshes.found, handedIn) {
             let job = refresh.job
@@ -176,13 +184,15 @@ extension JobQueue {
             let asset = PostgresValue.int(job.asset)
             if let segments {
                 relisted.insert(job.id.rawValue)
-                _ = try await connection.query(SQL.resolvedTrim, [asset, .int(segments)])
+                _ = try await connection.query(
+                    SQL.Resolving.trim, ["asset": asset, "segments": .int(segments)])
             }
-            _ = try await connection.query(SQL.refreshedSegments, [asset])
+            _ = try await connection.query(SQL.Refreshing.segments, ["asset": asset])
             _ = try await connection.query(
-                SQL.refreshedResults, [asset, .int(Int64(job.attempt))])
+                SQL.Refreshing.results, ["asset": asset, "attempt": .int(Int64(job.attempt))])
             guard let segments else { continue }
-            let origins = try await connection.query(SQL.resolvedOrigins, [asset]).rows
+            let origins = try await connection.query(SQL.Resolving.segmentOrigins, ["asset": asset])
+                .rows
             let stored = try origins.reduce(0) { $0 + (try $1.int64("segments")) }
             guard stored == segments else {
                 throw Failure(
@@ -191,28 +201,29 @@ extension JobQueue {
             }
         }
         _ = try await connection.query(
-            SQL.refreshSettle,
+            SQL.Refreshing.settle,
             [
-                .int64Array(refreshes.lanes), .int64Array(refreshes.jobs),
-                .textArray(refreshes.outcomes.map(\.rawValue)),
-                .optionalTextArray(refreshes.codes), .optionalTextArray(refreshes.messages),
-                .boolArray(refreshes.jobs.map { relisted.contains($0) }),
+                "lanes": .int64Array(refreshes.lanes), "jobs": .int64Array(refreshes.jobs),
+                "outcomes": .textArray(refreshes.outcomes.map(\.rawValue)),
+                "codes": .optionalTextArray(refreshes.codes),
+                "messages": .optionalTextArray(refreshes.messages),
+                "relisted": .boolArray(refreshes.jobs.map { relisted.contains($0) }),
             ])
     }
 
     /// What the last refresh of a catalog came to, so far. Throws `input.notFound`.
     package func refreshSummary(of catalog: CatalogID) async throws(Failure) -> RefreshSummary {
         try await withConnection { connection in
-            let id: [PostgresValue] = [.int(catalog.rawValue)]
-            guard try await !connection.query(SQL.catalogRead, id).rows.isEmpty else {
+            let id: SQLValues = ["catalog": .int(catalog.rawValue)]
+            guard try await !connection.query(SQL.Catalogs.read, id).rows.isEmpty else {
                 throw Self.unknown(catalog)
             }
-            let counts = try await connection.query(SQL.refreshSummary, id).only()
+            let counts = try await connection.query(SQL.Refreshing.summary, id).only()
             let failed = Int(try counts.int64("failed"))
             let failures =
                 try failed == 0
                 ? []
-                : await connection.query(SQL.refreshFailures, id).rows.map {
+                : await connection.query(SQL.Refreshing.failures, id).rows.map {
                     try AssetStatus(row: $0)
                 }
             return RefreshSummary(
@@ -224,7 +235,7 @@ extension JobQueue {
 }
 
 extension RefreshFile {
-    /// A row of `refresh_files.sql`.
+    /// A row of `Refreshing.files`.
     fileprivate init(row: PostgresRow) throws {
         var segment = ResolvedSegment(
             ordinal: Int(try row.int64("ordinal")), url: try row.string("url"),

@@ -16,10 +16,11 @@ extension JobQueue {
         }
         guard !jobs.isEmpty else { return [:] }
         let rows = try await connection.query(
-            SQL.refusedJobs,
+            SQL.Resolving.refusedJobs,
             [
-                .int64Array(jobs.map(\.id.rawValue)), .optionalIntArray(jobs.map(\.segment)),
-                .int64Array(jobs.map(\.asset)),
+                "jobs": .int64Array(jobs.map(\.id.rawValue)),
+                "segments": .optionalIntArray(jobs.map(\.segment)),
+                "assets": .int64Array(jobs.map(\.asset)),
             ]
         ).rows
         var refusals: [JobID: ReportPlan.Refusal] = [:]
@@ -43,10 +44,10 @@ extension JobQueue {
         _ renewals: ReportPlan.Renewals, _ connection: PostgresConnection
     ) async throws {
         _ = try await connection.query(
-            SQL.renewalsQueue,
+            SQL.Resolving.queueReads,
             [
-                .int64Array(renewals.assets), .int64Array(renewals.counts),
-                .int64Array(renewals.stored),
+                "assets": .int64Array(renewals.assets), "renewals": .int64Array(renewals.counts),
+                "stored": .int64Array(renewals.stored),
             ])
     }
 
@@ -56,10 +57,10 @@ extension JobQueue {
         _ connection: PostgresConnection
     ) async throws {
         try await Self.stage(segments, origins, connection)
-        _ = try await connection.query(SQL.planInBulk, [])
-        let row = try await connection.query(SQL.renewalUrls, [.int(asset)]).only()
-        if try row.int64("released") > 0 { _ = try await connection.query(SQL.notifyWork, []) }
-        let unchanged = try row.optionalInt64Array(1) ?? []
+        _ = try await connection.query(SQL.Common.planInBulk)
+        let row = try await connection.query(SQL.Resolving.renewURLs, ["asset": .int(asset)]).only()
+        if try row.int64("released") > 0 { _ = try await connection.query(SQL.Common.notifyWork) }
+        let unchanged = try row.optionalInt64Array("unchanged") ?? []
         guard !unchanged.isEmpty else { return }
         try await failRefused(of: asset, unchanged, nil, connection)
     }
@@ -70,7 +71,8 @@ extension JobQueue {
         _ job: HeldJob, _ failure: Failure?, _ connection: PostgresConnection
     ) async throws -> Bool {
         let ended = try await connection.query(
-            SQL.renewalEnded, [.int(job.asset), .int(job.lane), .int(job.id.rawValue)])
+            SQL.Resolving.endRead,
+            ["asset": .int(job.asset), "lane": .int(job.lane), "job": .int(job.id.rawValue)])
         try await failRefused(
             of: job.asset, nil,
             failure
@@ -88,10 +90,11 @@ extension JobQueue {
         of asset: Int64, _ segments: [Int64]?, _ failure: Failure?, _ connection: PostgresConnection
     ) async throws {
         let wholes = try await connection.query(
-            SQL.refusedFail,
+            SQL.Resolving.failRefused,
             [
-                .int(asset), segments.map { .int64Array($0) } ?? .null,
-                .optionalText(failure?.code.rawValue), .optionalText(failure?.message),
+                "asset": .int(asset), "segments": segments.map { .int64Array($0) } ?? .null,
+                "code": .optionalText(failure?.code.rawValue),
+                "message": .optionalText(failure?.message),
             ]
         ).rows
         for row in wholes {

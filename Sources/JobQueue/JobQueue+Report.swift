@@ -114,19 +114,20 @@ extension JobQueue {
     /// Nearly all segments have no result yet, and a plain insert costs a sixth less than one that
     /// asks. Where one is refused nothing was written; segments that are done again come in runs.
     private func settleDone(
-        _ values: [PostgresValue], _ connection: PostgresConnection
+        _ values: SQLValues, _ connection: PostgresConnection
     ) async throws -> [Int64]? {
         if replacingCalls.load(ordering: .relaxed) <= 0 {
             do throws(PostgresError) {
-                return try await connection.query(SQL.settleDone, values).only()
-                    .optionalInt64Array(1)
+                return try await connection.query(SQL.Reporting.settleDone, values).only()
+                    .optionalInt64Array("places")
             } catch {
                 guard error.sqlState == "23505" else { throw error }
                 replacingCalls.store(Self.replacingRun, ordering: .relaxed)
             }
         }
         replacingCalls.subtract(1, ordering: .relaxed)
-        return try await connection.query(SQL.settleDoneAgain, values).only().optionalInt64Array(1)
+        return try await connection.query(SQL.Reporting.settleDoneAgain, values).only()
+            .optionalInt64Array("places")
     }
 
     private static let replacingRun = 100
@@ -161,33 +162,17 @@ extension JobQueue {
     static func held(
         _ jobs: [JobID], _ leases: [LeaseID], _ worker: WorkerID, _ connection: PostgresConnection
     ) async throws -> [JobID: HeldJob] {
-        let values: [PostgresValue] = [
-            .int64Array(jobs.map(\.rawValue)), .uuidArray(leases), .uuid(worker),
+        let values: SQLValues = [
+            "jobs": .int64Array(jobs.map(\.rawValue)), "leases": .uuidArray(leases),
+            "worker": .uuid(worker),
         ]
-        var rows = try await connection.query(SQL.reportedJobs, values).rows
+        var result = try await connection.query(SQL.Reporting.reportedJobs, values)
         // A split that came first is seen by the next statement, under the locks of this one.
-        if try rows.contains(where: { try $0.bool("is_unseen") }) {
-            rows = try await connection.query(SQL.reportedJobs, values).rows
+        let isUnseen = try result.column("is_unseen")
+        if try result.rows.contains(where: { try $0.bool(isUnseen) }) {
+            result = try await connection.query(SQL.Reporting.reportedJobs, values)
         }
-        return try heldJobs(rows)
-    }
-
-    static func heldJobs(_ rows: PostgresRows) throws -> [JobID: HeldJob] {
-        var held: [JobID: HeldJob] = [:]
-        held.reserveCapacity(rows.count)
-        for row in rows {
-            let job = HeldJob(
-                id: JobID(try row.int64(0)), lane: try row.int64(5),
-                kind: JobKind(rawValue: try row.string(1)) ?? .fetch,
-                attempt: Int(try row.int64(2)), asset: try row.int64(3),
-                segment: try row.optionalInt64(4), parent: try row.optionalInt64(6),
-                partBytes: try row.optionalInt64(7),
-                wholeAttempt: try row.optionalInt64(8).map { Int($0) },
-                originIsGivenUp: try row.bool(10), isAtMirrors: try row.bool(11),
-                isRenewal: try row.bool(12))
-            held[job.id] = job
-        }
-        return held
+        return try HeldJob.byID(result)
     }
 
     /// Writes a plan; the jobs in it are locked by this transaction.
@@ -196,36 +181,42 @@ extension JobQueue {
         if !plan.settled.jobs.isEmpty {
             let settled = plan.settled
             _ = try await connection.query(
-                SQL.settleFetches,
+                SQL.Reporting.settleFetches,
                 [
-                    .int64Array(settled.lanes), .int64Array(settled.jobs),
-                    .boolArray(settled.done), .optionalIntArray(settled.bytes),
-                    .optionalTextArray(settled.digests), .boolArray(settled.adopted),
-                    .optionalTextArray(settled.codes), .optionalTextArray(settled.messages),
-                    .boolArray(settled.verified), .optionalTextArray(settled.validators),
+                    "lanes": .int64Array(settled.lanes), "jobs": .int64Array(settled.jobs),
+                    "done": .boolArray(settled.done), "bytes": .optionalIntArray(settled.bytes),
+                    "sha256": .optionalTextArray(settled.digests),
+                    "adopted": .boolArray(settled.adopted),
+                    "codes": .optionalTextArray(settled.codes),
+                    "messages": .optionalTextArray(settled.messages),
+                    "verified": .boolArray(settled.verified),
+                    "validators": .optionalTextArray(settled.validators),
                 ])
         }
         if !plan.refreshes.jobs.isEmpty { try await Self.settle(plan.refreshes, connection) }
         let retried = plan.retried
         if !plan.sums.jobs.isEmpty {
             _ = try await connection.query(
-                SQL.settleSums,
+                SQL.ChecksumFiles.settle,
                 [
-                    .int64Array(plan.sums.lanes), .int64Array(plan.sums.jobs),
-                    .int64Array(plan.sums.failed),
+                    "lanes": .int64Array(plan.sums.lanes), "jobs": .int64Array(plan.sums.jobs),
+                    "failed": .int64Array(plan.sums.failed),
                 ])
         }
         if !retried.jobs.isEmpty {
             _ = try await connection.query(
-                SQL.jobsRetry,
+                SQL.Reporting.retry,
                 [
-                    .int64Array(retried.lanes), .int64Array(retried.jobs),
-                    .doubleArray(retried.seconds), .int64Array(retried.attempts),
-                    .boolArray(retried.counts), .optionalTextArray(retried.codes),
-                    .optionalTextArray(retried.messages), .boolArray(retried.awaitOwnOrigins),
-                    .boolArray(retried.isolate), .optionalTextArray(retried.reasons),
-                    .optionalTextArray(retried.refusedCodes),
-                    .optionalTextArray(retried.refusedMessages),
+                    "lanes": .int64Array(retried.lanes), "jobs": .int64Array(retried.jobs),
+                    "seconds": .doubleArray(retried.seconds),
+                    "attempts": .int64Array(retried.attempts), "counts": .boolArray(retried.counts),
+                    "codes": .optionalTextArray(retried.codes),
+                    "messages": .optionalTextArray(retried.messages),
+                    "await_own_origins": .boolArray(retried.awaitOwnOrigins),
+                    "isolate": .boolArray(retried.isolate),
+                    "reasons": .optionalTextArray(retried.reasons),
+                    "refused_codes": .optionalTextArray(retried.refusedCodes),
+                    "refused_messages": .optionalTextArray(retried.refusedMessages),
                 ])
             wakes = retried.seconds.contains { $0 <= 0 }
         }
@@ -234,7 +225,7 @@ extension JobQueue {
         for step in plan.steps {
             if try await carryOut(step, connection) { wakes = true }
         }
-        if wakes { _ = try await connection.query(SQL.notifyWork, []) }
+        if wakes { _ = try await connection.query(SQL.Common.notifyWork) }
         if !plan.siteFailures.lanes.isEmpty { try await fail(plan.siteFailures, connection) }
     }
 
@@ -251,12 +242,13 @@ extension JobQueue {
             return try await resolved(job, segments: segments, connection)
         case .resolveFailed(let job, let failure):
             _ = try await connection.query(
-                SQL.jobDelete, [.int(job.lane), .int(job.id.rawValue)])
+                SQL.Reporting.deleteJob, ["lane": .int(job.lane), "job": .int(job.id.rawValue)])
             try await settleAsset(job.asset, failure, resolveFailed: true, connection)
             return false
         case .partDone(let whole, let bytes, let stated):
             return try await connection.query(
-                SQL.partDone, [.int(whole), .text(stated), .int(bytes)]
+                SQL.Multipart.partDone,
+                ["whole": .int(whole), "digests": .text(stated), "bytes": .int(bytes)]
             ).affectedRowCount > 0
         case .partFailed(let whole, let asset, let failure):
             try await failPart(of: whole, asset, failure, connection)
@@ -264,37 +256,42 @@ extension JobQueue {
         case .reset(let whole, let seconds, let counts, let isDivisible):
             // The job that reports it is one of them, so this runs twice at least.
             while try await connection.query(
-                SQL.assemblyJobs, [.int(whole)]
+                SQL.Multipart.deleteJobs, ["whole": .int(whole)]
             ).only().int64("jobs") > 0 {}
             _ = try await connection.query(
-                SQL.assemblyReset,
-                [.int(whole), .double(seconds), .int(counts ? 0 : 1), .bool(!isDivisible)])
+                SQL.Multipart.reset,
+                [
+                    "whole": .int(whole), "seconds": .double(seconds),
+                    "uncounted": .int(counts ? 0 : 1), "is_whole": .bool(!isDivisible),
+                ])
             return false
         case .verified(let job, let stored, let isCompared):
             _ = try await connection.query(
-                SQL.verified,
+                SQL.Multipart.verified,
                 [
-                    .int(job.id.rawValue), .int(job.segment ?? 0), .int(stored.bytes),
-                    .text(stored.sha256), .int(Int64(job.attempt)), .int(job.lane),
-                    .bool(isCompared),
+                    "job": .int(job.id.rawValue), "segment": .int(job.segment ?? 0),
+                    "bytes": .int(stored.bytes), "sha256": .text(stored.sha256),
+                    "attempts": .int(Int64(job.attempt)), "lane": .int(job.lane),
+                    "verified": .bool(isCompared),
                 ])
             try await settleAsset(job.asset, nil, verifiesDone: 1, connection)
             return false
         case .verifyFailed(let job, let failure):
             _ = try await connection.query(
-                SQL.verifyFailed,
+                SQL.Multipart.verifyFailed,
                 [
-                    .int(job.id.rawValue), .int(job.segment ?? 0), .text(failure.code.rawValue),
-                    .text(failure.message), .int(Int64(job.attempt)), .int(job.lane),
+                    "job": .int(job.id.rawValue), "segment": .int(job.segment ?? 0),
+                    "code": .text(failure.code.rawValue), "message": .text(failure.message),
+                    "attempts": .int(Int64(job.attempt)), "lane": .int(job.lane),
                 ])
             try await settleAsset(job.asset, failure, verifiesFailed: 1, connection)
             return false
         case .switchFailed(let job, let failure):
             _ = try await connection.query(
-                SQL.switchFailed,
+                SQL.Refreshing.failSwitch,
                 [
-                    .int(job.lane), .int(job.id.rawValue), .text(failure.code.rawValue),
-                    .text(failure.message),
+                    "lane": .int(job.lane), "job": .int(job.id.rawValue),
+                    "code": .text(failure.code.rawValue), "message": .text(failure.message),
                 ])
             return false
         }
@@ -304,7 +301,8 @@ extension JobQueue {
     func failPart(
         of whole: Int64, _ asset: Int64, _ failure: Failure, _ connection: PostgresConnection
     ) async throws {
-        let first = try await !connection.query(SQL.partFailed, [.int(whole)]).rows.isEmpty
+        let first = try await !connection.query(SQL.Multipart.partFailed, ["whole": .int(whole)])
+            .rows.isEmpty
         guard first else { return }
         try await settleAsset(asset, failure, verifiesFailed: 1, connection)
     }
@@ -314,11 +312,13 @@ extension JobQueue {
         resolveFailed: Bool = false, _ connection: PostgresConnection
     ) async throws {
         _ = try await connection.query(
-            SQL.settleAsset,
+            SQL.Reporting.settleAsset,
             [
-                .int(asset), .int(verifiesDone), .int(verifiesFailed),
-                failure.map { .text($0.code.rawValue) } ?? .null,
-                failure.map { .text($0.message) } ?? .null, .bool(resolveFailed),
+                "asset": .int(asset), "verifies_done": .int(verifiesDone),
+                "verifies_failed": .int(verifiesFailed),
+                "failure_code": failure.map { .text($0.code.rawValue) } ?? .null,
+                "failure_message": failure.map { .text($0.message) } ?? .null,
+                "resolve_failed": .bool(resolveFailed),
             ])
     }
 }

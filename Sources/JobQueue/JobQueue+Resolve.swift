@@ -26,8 +26,9 @@ extension JobQueue {
             guard let first = ordinals.min(), let last = ordinals.max() else { return .accepted }
             // The job is locked: nobody else lists segments of its asset.
             let isKnown = try await connection.query(
-                SQL.segmentsAreKnown, [.int(job.asset), .int(first), .int(last)]
-            ).only().bool(0)
+                SQL.Resolving.areKnown,
+                ["asset": .int(job.asset), "first": .int(first), "last": .int(last)]
+            ).only().bool("is_known")
             if isKnown {
                 try await Self.merge(batch.segments, origins, into: job.asset, connection)
             } else {
@@ -41,11 +42,12 @@ extension JobQueue {
                 isKnown ? batch.segments : batch.segments.filter { $0.content != nil }
             if !documents.isEmpty {
                 _ = try await connection.query(
-                    SQL.documentsStore,
+                    SQL.Resolving.storeDocuments,
                     [
-                        .int(job.asset), .int64Array(documents.map { Int64($0.ordinal) }),
-                        .textArray(documents.map(\.content)),
-                        .optionalTextArray(documents.map(\.servedSHA256)),
+                        "asset": .int(job.asset),
+                        "ordinals": .int64Array(documents.map { Int64($0.ordinal) }),
+                        "contents": .textArray(documents.map(\.content)),
+                        "digests": .optionalTextArray(documents.map(\.servedSHA256)),
                     ])
             }
             return .accepted
@@ -58,8 +60,11 @@ extension JobQueue {
     ) async throws {
         let text = try warnings.flatMap { try $0.isEmpty ? nil : WireJSON.encode($0) }
         _ = try await connection.query(
-            SQL.assetWarnings,
-            [.int(asset), .optionalText(text.map { String(decoding: $0, as: UTF8.self) })])
+            SQL.Resolving.warnings,
+            [
+                "asset": .int(asset),
+                "warnings": .optionalText(text.map { String(decoding: $0, as: UTF8.self) }),
+            ])
     }
 
     /// Stores segments none of which was there before.
@@ -70,11 +75,11 @@ extension JobQueue {
         let urls = PostgresValue.textArray(Set(origins).sorted())
         // The second statement sees those that somebody else has just made.
         let results = try await connection.pipeline([
-            PostgresStatement(SQL.originsListed, [urls]),
-            PostgresStatement(SQL.originsNamed, [urls]),
+            PostgresStatement(SQL.Origins.list, ["origins": urls]),
+            PostgresStatement(SQL.Origins.named, ["origins": urls]),
         ])
         var ids: [String: Int64] = [:]
-        for row in results[1].rows { ids[try row.string(1)] = try row.int64(0) }
+        for row in results[1].rows { ids[try row.string("url")] = try row.int64("id") }
         let rows = try zip(segments, origins).map { segment, origin in
             guard let id = ids[origin] else {
                 throw Failure("worker.internal", "The origin \(origin) is gone.")
@@ -82,7 +87,7 @@ extension JobQueue {
             return (segment, id)
         }
         try await connection.copyIn(
-            SQL.segmentsCopy,
+            SQL.Resolving.copySegments.text,
             rows: rows.lazy.map { columns(of: $0) + [.int(asset), .int($1)] })
     }
 
@@ -92,19 +97,19 @@ extension JobQueue {
         _ connection: PostgresConnection
     ) async throws {
         try await stage(segments, origins, connection)
-        _ = try await connection.query(SQL.segmentsMerge, [.int(asset)])
-        _ = try await connection.query(SQL.segmentsMirrors, [.int(asset)])
+        _ = try await connection.query(SQL.Resolving.mergeSegments, ["asset": .int(asset)])
+        _ = try await connection.query(SQL.Resolving.mergeMirrors, ["asset": .int(asset)])
     }
 
     /// Puts segments where statements find them, and makes the origins that they name.
     static func stage(
         _ segments: [ResolvedSegment], _ origins: [String], _ connection: PostgresConnection
     ) async throws {
-        _ = try await connection.simple(SQL.segmentsStage)
+        _ = try await connection.simple(SQL.Resolving.stageSegments.text)
         try await connection.copyIn(
-            SQL.segmentsStageCopy,
+            SQL.Resolving.copyStaged.text,
             rows: zip(segments, origins).lazy.map { columns(of: $0) + [.text($1)] })
-        _ = try await connection.query(SQL.originsFromSegments, [])
+        _ = try await connection.query(SQL.Resolving.origins)
     }
 
     private static func columns(of segment: ResolvedSegment) -> [PostgresValue] {
@@ -120,12 +125,12 @@ extension JobQueue {
     func resolved(
         _ job: HeldJob, segments: Int, _ connection: PostgresConnection
     ) async throws -> Bool {
-        let asset: [PostgresValue] = [.int(job.asset)]
+        let asset: SQLValues = ["asset": .int(job.asset)]
         let found = try await connection.pipeline([
-            PostgresStatement(SQL.resolvedTrim, asset + [.int(Int64(segments))]),
-            PostgresStatement(SQL.resolvedSidecars, asset),
-            PostgresStatement(SQL.resolvedOrigins, asset),
-            PostgresStatement(SQL.resolvedSources, asset),
+            PostgresStatement(SQL.Resolving.trim, asset + ["segments": .int(Int64(segments))]),
+            PostgresStatement(SQL.Resolving.sidecars, asset),
+            PostgresStatement(SQL.Resolving.segmentOrigins, asset),
+            PostgresStatement(SQL.KnownFiles.sources, asset),
         ])
         let origins = found[2].rows
         let stored = try origins.reduce(0) { $0 + (try $1.int64("segments")) }
@@ -134,25 +139,26 @@ extension JobQueue {
                 "cluster.protocol",
                 "A resolve job reported \(segments) segments; \(stored) had arrived.")
         }
-        if let taken = try await connection.query(SQL.resolvedKeyHolders, asset).firstRow {
+        if let taken = try await connection.query(SQL.KeyConflicts.resolvedHolder, asset).firstRow {
             return try await refuse(job, taken, connection)
         }
-        let sources = try found[3].rows.map { try $0.int64(0) }
+        let sources = try found[3].rows.map { try $0.int64("id") }
         if !sources.isEmpty { try await Self.noteKnown(job.asset, from: sources, connection) }
-        let lanes: [PostgresValue] = [
-            .int(job.lane), .int(job.asset),
-            .int64Array(try origins.map { try $0.int64("origin_id") }),
+        let lanes: SQLValues = [
+            "lane": .int(job.lane), "asset": .int(job.asset),
+            "origins": .int64Array(try origins.map { try $0.int64("origin_id") }),
         ]
         _ = try await connection.pipeline([
-            PostgresStatement(SQL.resolvedLanes, lanes),
-            PostgresStatement(SQL.resolvedLockLanes, lanes),
+            PostgresStatement(SQL.Resolving.lanes, lanes),
+            PostgresStatement(SQL.Resolving.lockLanes, lanes),
             PostgresStatement(
-                SQL.resolvedJobs, [.int(job.lane), .int(job.id.rawValue), .int(job.asset)]),
+                SQL.Resolving.jobs,
+                ["lane": .int(job.lane), "job": .int(job.id.rawValue), "asset": .int(job.asset)]),
         ])
         return true
     }
 
-    /// Ends a title one of whose keys holds another object, a row of `resolved_key_holders.sql`.
+    /// Ends a title one of whose keys holds another object, a row of `KeyConflicts.resolvedHolder`.
     private func refuse(
         _ job: HeldJob, _ taken: PostgresRow, _ connection: PostgresConnection
     ) async throws -> Bool {
@@ -165,7 +171,8 @@ extension JobQueue {
             "storage.pathConflict",
             "\(SignedQuery.redacted(key: try taken.string("key")).prefix(300)): \(holder) of catalog \(catalog) is stored there"
                 + remedy)
-        _ = try await connection.query(SQL.jobDelete, [.int(job.lane), .int(job.id.rawValue)])
+        _ = try await connection.query(
+            SQL.Reporting.deleteJob, ["lane": .int(job.lane), "job": .int(job.id.rawValue)])
         try await settleAsset(job.asset, failure, resolveFailed: true, connection)
         return false
     }
@@ -176,13 +183,15 @@ extension JobQueue {
         _ asset: Int64, from sources: [Int64], _ connection: PostgresConnection
     ) async throws {
         let isBegun = try await connection.query(
-            SQL.segmentsHaveResults, [.int(asset)]
-        ).only().bool(0)
+            SQL.KnownFiles.haveResults, ["asset": .int(asset)]
+        ).only().bool("have_results")
         guard !isBegun else { return }
-        _ = try await connection.simple(SQL.toldStage)
+        _ = try await connection.simple(SQL.KnownFiles.stage.text)
         _ = try await connection.pipeline([
-            PostgresStatement(SQL.toldByTitles, [.int(asset), .int64Array(sources)]),
-            PostgresStatement(SQL.resolvedKnown, [.int(asset)]),
+            PostgresStatement(
+                SQL.KnownFiles.storedByTitles,
+                ["asset": .int(asset), "sources": .int64Array(sources)]),
+            PostgresStatement(SQL.KnownFiles.noteTitle, ["asset": .int(asset)]),
         ])
     }
 
@@ -193,7 +202,8 @@ extension JobQueue {
             let job = try await Self.held(
                 [request.job], [request.lease], request.worker, connection)[request.job]
             guard let segment = job?.segment else { return Document(content: nil) }
-            let row = try await connection.query(SQL.documentRead, [.int(segment)]).firstRow
+            let row = try await connection.query(SQL.Resolving.document, ["segment": .int(segment)])
+                .firstRow
             return Document(content: try row?.string("content"))
         }
     }
@@ -216,30 +226,33 @@ extension JobQueue {
             }
             if job.parent == nil {
                 _ = try await connection.query(
-                    SQL.splitAssembly,
+                    SQL.Multipart.divide,
                     [
-                        .uuid(request.assembly), .int(segment), .int(request.totalBytes),
-                        .text(request.validator), .int(parts), .int(job.attempt),
-                        .text(request.digests ?? ""),
+                        "assembly": .uuid(request.assembly), "segment": .int(segment),
+                        "total_bytes": .int(request.totalBytes),
+                        "validator": .text(request.validator), "parts": .int(parts),
+                        "attempt": .int(job.attempt), "digests": .text(request.digests ?? ""),
                     ])
                 _ = try await connection.query(
-                    SQL.splitParts,
+                    SQL.Multipart.makeParts,
                     [
-                        .int(segment), .int(request.partBytes), .int(request.totalBytes),
-                        .int(parts), .int(job.lane), .int(job.id.rawValue),
+                        "segment": .int(segment), "part_bytes": .int(request.partBytes),
+                        "total_bytes": .int(request.totalBytes), "parts": .int(parts),
+                        "lane": .int(job.lane), "job": .int(job.id.rawValue),
                     ])
-                _ = try await connection.query(SQL.notifyWork, [])
+                _ = try await connection.query(SQL.Common.notifyWork)
             }
-            let place = try await connection.query(SQL.laneSite, [.int(job.lane)]).only()
-            let site = SiteID(try place.int64(1))
-            let rows = try await connection.query(
-                SQL.leasedJobs,
+            let place = try await connection.query(SQL.Multipart.laneSite, ["lane": .int(job.lane)])
+                .only()
+            let site = SiteID(try place.int64("site_id"))
+            let leased = try await connection.query(
+                SQL.Leasing.leasedJobs,
                 [
-                    .uuidArray([request.lease]), .uuidArray([request.worker]),
-                    .int(try place.int64(0)),
-                ]
-            ).rows
-            let jobs = try rows.map { try Job(row: $0, site: site) }
+                    "leases": .uuidArray([request.lease]), "workers": .uuidArray([request.worker]),
+                    "queue": .int(try place.int64("id")),
+                ])
+            let columns = try JobColumns(leased)
+            let jobs = try leased.rows.map { try Job(row: $0, columns, site: site) }
             guard let first = jobs.first(where: { $0.id == request.job }), first.offset == 0 else {
                 return SplitAnswer(verdict: .rejected)
             }

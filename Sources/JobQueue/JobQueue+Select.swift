@@ -69,11 +69,12 @@ extension JobQueue {
     ) async throws(Failure) -> [CatalogID] {
         try await withConnection { connection in
             try await connection.query(
-                SQL.catalogsSelected,
+                SQL.Catalogs.select,
                 [
-                    .optionalInt(reference?.id?.rawValue), .optionalText(reference?.name),
-                    .optionalText(reference?.storageURL),
-                    .optionalText(failureCode?.rawValue),
+                    "catalog": .optionalInt(reference?.id?.rawValue),
+                    "name": .optionalText(reference?.name),
+                    "storage_url": .optionalText(reference?.storageURL),
+                    "failure_code": .optionalText(failureCode?.rawValue),
                 ]
             ).rows.map { CatalogID(try $0.int64("id")) }
         }
@@ -86,26 +87,27 @@ extension JobQueue {
             // What reports left to be counted may have ended assets. In a transaction of its own,
             // because it locks assets, and reports lock their jobs first.
             try await transaction { connection in
-                let id: [PostgresValue] = [.int(catalog.rawValue)]
-                _ = try await connection.query(SQL.catalogLock, id)
+                let id: SQLValues = ["catalog": .int(catalog.rawValue)]
+                _ = try await connection.query(SQL.Catalogs.lock, id)
                 try await self.takeTime(connection)
-                _ = try await connection.query(SQL.catalogFold, id)
+                _ = try await connection.query(SQL.Catalogs.fold, id)
             }
         }
         return try await transaction { connection in
-            let id = PostgresValue.int(catalog.rawValue)
-            _ = try await connection.query(SQL.catalogLock, [id])
-            guard let row = try await connection.query(SQL.catalogRead, [id]).firstRow else {
+            let id: SQLValues = ["catalog": .int(catalog.rawValue)]
+            _ = try await connection.query(SQL.Catalogs.lock, id)
+            guard let row = try await connection.query(SQL.Catalogs.read, id).firstRow else {
                 throw Self.unknown(catalog)
             }
             let state = CatalogState(rawValue: try row.string("state")) ?? .open
             try await self.takeTime(connection)
-            _ = try await connection.query(SQL.planInBulk, [])
+            _ = try await connection.query(SQL.Common.planInBulk)
             let isWhole = action.asset == nil && action.failureCode == nil
             if action.action == .reprioritise, isWhole {
                 return try Self.answer(
                     try await connection.query(
-                        SQL.reprioritiseCatalog, [id, .int(action.priority ?? 5)]))
+                        SQL.Selecting.reprioritiseCatalog,
+                        id + ["priority": .int(action.priority ?? 5)]))
             }
             if action.action == .refresh, isWhole {
                 return try await Self.refresh(nil, of: catalog, row, connection)
@@ -114,8 +116,11 @@ extension JobQueue {
                 return try await Self.reschedule(catalog, action, connection)
             }
             let assets = try await connection.query(
-                SQL.assetsSelected,
-                [id, .optionalText(action.asset), .optionalText(action.failureCode?.rawValue)]
+                SQL.Selecting.assets,
+                id + [
+                    "name": .optionalText(action.asset),
+                    "failure_code": .optionalText(action.failureCode?.rawValue),
+                ]
             ).rows.map {
                 (id: try $0.int64("id"), state: AssetState(rawValue: try $0.string("state")))
             }
@@ -149,12 +154,12 @@ extension JobQueue {
                 }
                 return try await Self.retry(failed, of: catalog, row, connection)
             case .reprioritise:
-                let both = [id, PostgresValue.int64Array(assets.map(\.id))]
-                _ = try await connection.query(SQL.reprioritiseLock, both)
-                _ = try await connection.query(SQL.lanesLock, [id])
+                let both = id + ["assets": .int64Array(assets.map(\.id))]
+                _ = try await connection.query(SQL.Selecting.lockReprioritised, both)
+                _ = try await connection.query(SQL.Selecting.lockLanes, id)
                 let moved = try await connection.query(
-                    SQL.reprioritiseAssets, both + [.int(action.priority ?? 5)])
-                _ = try await connection.query(SQL.notifyWork, [])
+                    SQL.Selecting.reprioritise, both + ["priority": .int(action.priority ?? 5)])
+                _ = try await connection.query(SQL.Common.notifyWork)
                 return try Self.answer(moved)
             case .refresh:
                 let whole = assets.filter { $0.state == .completed }.map(\.id)
@@ -168,16 +173,16 @@ extension JobQueue {
         _ catalog: CatalogID, _ action: SelectionAction, _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
         let changed = try await connection.query(
-            SQL.rescheduleCatalog,
+            SQL.Selecting.reschedule,
             [
-                .int(catalog.rawValue), .optionalDouble(action.notBefore),
-                .optionalDouble(action.deadline),
+                "catalog": .int(catalog.rawValue), "not_before": .optionalDouble(action.notBefore),
+                "deadline": .optionalDouble(action.deadline),
             ])
         guard !changed.rows.isEmpty else {
             throw Failure(
                 "input.field", "deadline: it would come before catalog \(catalog) may begin.")
         }
-        _ = try await connection.query(SQL.notifyWork, [])
+        _ = try await connection.query(SQL.Common.notifyWork)
         return try answer(changed)
     }
 
@@ -191,28 +196,33 @@ extension JobQueue {
         _ assets: [Int64], of catalog: CatalogID, endsIt: Bool, _ connection: PostgresConnection
     ) async throws -> SelectionAnswer {
         guard !assets.isEmpty || endsIt else { return SelectionAnswer(assets: 0, jobs: 0) }
-        let both: [PostgresValue] = [.int(catalog.rawValue), .int64Array(assets)]
-        _ = try await connection.query(SQL.cancelLock, both)
+        let both: SQLValues = ["catalog": .int(catalog.rawValue), "assets": .int64Array(assets)]
+        _ = try await connection.query(SQL.Selecting.lockCancelled, both)
         // What is granted from here on would not be told to its worker.
-        _ = try await connection.query(SQL.lanesLock, [.int(catalog.rawValue)])
+        _ = try await connection.query(SQL.Selecting.lockLanes, ["catalog": .int(catalog.rawValue)])
         var jobs = 0
         // A report that was under way may have left jobs that the first statement did not see.
         while true {
-            let gone = try await connection.query(SQL.cancelJobs, both).only().int64("jobs")
+            let gone = try await connection.query(SQL.Selecting.cancelJobs, both).only().int64(
+                "jobs")
             jobs += Int(gone)
             if gone == 0 { break }
         }
         // What was done of them counts.
-        _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
+        _ = try await connection.query(SQL.Catalogs.fold, ["catalog": .int(catalog.rawValue)])
         let settled = try await connection.query(
-            SQL.cancelAssets,
-            [.int64Array(assets), .text("worker.cancelled"), .text("Cancelled by an operator.")])
+            SQL.Selecting.cancelAssets,
+            [
+                "assets": .int64Array(assets), "code": .text("worker.cancelled"),
+                "message": .text("Cancelled by an operator."),
+            ])
         let answer = SelectionAnswer(
             assets: Int(try settled.only().int64("assets")), jobs: jobs)
         guard endsIt else { return answer }
         // Its end waits for nothing, as it may be held: by its time, its queue, its site or its origins.
-        _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
-        _ = try await connection.query(SQL.cancelCatalog, [.int(catalog.rawValue)])
+        _ = try await connection.query(SQL.Catalogs.fold, ["catalog": .int(catalog.rawValue)])
+        _ = try await connection.query(
+            SQL.Selecting.cancelCatalog, ["catalog": .int(catalog.rawValue)])
         return answer
     }
 
@@ -227,43 +237,46 @@ extension JobQueue {
                 "input.field",
                 "catalog: \(catalog) is just being submitted again, which tries again what failed.")
         }
-        let both: [PostgresValue] = [.int(catalog.rawValue), .int(generation)]
-        _ = try await connection.query(SQL.startLockKeys, [.int(catalog.rawValue)])
+        let both: SQLValues = [
+            "catalog": .int(catalog.rawValue), "generation": .int(generation),
+        ]
+        _ = try await connection.query(SQL.KeyConflicts.lock, ["catalog": .int(catalog.rawValue)])
         try checkSwitches(try await lockWork(both, connection))
-        _ = try await connection.query(SQL.catalogFold, [.int(catalog.rawValue)])
+        _ = try await connection.query(SQL.Catalogs.fold, ["catalog": .int(catalog.rawValue)])
         // Now that no report of a list of digests is under way.
         let lacksSums =
             try await connection.query(
-                SQL.catalogRead, [.int(catalog.rawValue)]
+                SQL.Catalogs.read, ["catalog": .int(catalog.rawValue)]
             ).only().int64("sums_failed") > 0
-        _ = try await connection.query(SQL.startEndRenewals, [.int(catalog.rawValue)])
+        _ = try await connection.query(
+            SQL.Starting.endRenewals, ["catalog": .int(catalog.rawValue)])
         // One that was named anew since starts from nothing.
-        _ = try await connection.query(SQL.startForget, both)
-        _ = try await connection.query(SQL.startRenew, both)
-        let interrupted = try await connection.query(SQL.assetsInterrupted, both).rows.map {
+        _ = try await connection.query(SQL.Starting.forget, both)
+        _ = try await connection.query(SQL.Starting.renew, both)
+        let interrupted = try await connection.query(SQL.Starting.interruptedAssets, both).rows.map
+        {
             try $0.int64("id")
         }
-        _ = try await connection.query(SQL.startLanes, both + [.int(try row.int64("queue_id"))])
-        _ = try await connection.query(SQL.startLockLanes, [.int(catalog.rawValue)])
+        _ = try await connection.query(
+            SQL.Starting.lanes, both + ["queue": .int(try row.int64("queue_id"))])
+        _ = try await connection.query(SQL.Starting.lockLanes, ["catalog": .int(catalog.rawValue)])
         let chosen = PostgresValue.int64Array(failed + interrupted)
-        for (statement, values) in keyConflicts(both + [chosen], hasHolders: true) {
-            _ = try await connection.query(statement, values)
-        }
-        _ = try await connection.query(SQL.startFileSegments, both)
-        _ = try await connection.query(SQL.startDropSidecars, both)
-        _ = try await connection.query(SQL.startSidecars, both)
+        _ = try await connection.pipeline(keyConflicts(both, chosen, hasHolders: true))
+        _ = try await connection.query(SQL.Starting.fileSegments, both)
+        _ = try await connection.query(SQL.Starting.dropSidecars, both)
+        _ = try await connection.query(SQL.Starting.sidecars, both)
         let started = try await connection.query(
-            SQL.startJobs, both + [chosen])
-        _ = try await connection.query(SQL.startIsolate, [.int(catalog.rawValue)])
-        _ = try await connection.query(SQL.startTotals, both)
+            SQL.Starting.jobs, both + ["assets": chosen])
+        _ = try await connection.query(SQL.Starting.isolate, ["catalog": .int(catalog.rawValue)])
+        _ = try await connection.query(SQL.Starting.totals, both)
         var changed = try answer(started)
         if lacksSums {
             changed.jobs += Int(
                 try await connection.query(
-                    SQL.retrySums, [.int(catalog.rawValue)]
+                    SQL.ChecksumFiles.retry, ["catalog": .int(catalog.rawValue)]
                 ).only().int64("jobs"))
         }
-        _ = try await connection.query(SQL.notifyWork, [])
+        _ = try await connection.query(SQL.Common.notifyWork)
         return changed
     }
 }

@@ -9,8 +9,8 @@ extension JobQueue {
     package func readSiteBounds() async throws(Failure) {
         let version = siteChanges.load(ordering: .sequentiallyConsistent)
         let (isLimited, isNarrow) = try await withConnection { connection in
-            let row = try await connection.query(SQL.sitesBounded, []).only()
-            return (try row.bool(0), try row.bool(1))
+            let row = try await connection.query(SQL.Sites.bounded).only()
+            return (try row.bool("is_limited"), try row.bool("is_narrow"))
         }
         areLimitsSet.store(isLimited, ordering: .sequentiallyConsistent)
         areSitesNarrow.store(isNarrow, ordering: .sequentiallyConsistent)

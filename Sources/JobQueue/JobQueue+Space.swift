@@ -9,12 +9,13 @@ extension JobQueue {
     package func watchSites() async throws(Failure) {
         guard areSitesNarrow.load(ordering: .relaxed) else { return }
         try await withConnection { connection in
-            let tried = try await connection.query(SQL.sitesRetry, []).rows.count
-            _ = try await connection.query(SQL.sitesUnderWay, [])
-            let changed = try await connection.query(SQL.sitesQuota, [.null]).rows.count
+            let tried = try await connection.query(SQL.Sites.retry).rows.count
+            _ = try await connection.query(SQL.Sites.noteUnderWay)
+            let changed = try await connection.query(SQL.Sites.checkQuota, ["site": .null]).rows
+                .count
             guard tried + changed > 0 else { return }
             self.sitesChanged()
-            _ = try await connection.query(SQL.notifySites, [])
+            _ = try await connection.query(SQL.Sites.notify)
         }
     }
 
@@ -23,16 +24,19 @@ extension JobQueue {
         of site: SiteID, for worker: WorkerID, _ connection: PostgresConnection
     ) async throws -> [SiteSpace]? {
         guard areSitesNarrow.load(ordering: .relaxed) else { return nil }
-        let row = try await connection.query(SQL.siteBounds, [.int(site.rawValue), .uuid(worker)])
-            .only()
+        let row = try await connection.query(
+            SQL.Sites.bounds, ["site": .int(site.rawValue), "worker": .uuid(worker)]
+        )
+        .only()
         var space = SiteSpace(
-            site: site, floorBytes: try row.int64(0), quotaLeftBytes: try row.optionalInt64(1),
-            isTried: try row.bool(2))
-        if try row.bool(3) {
+            site: site, floorBytes: try row.int64("floor_bytes"),
+            quotaLeftBytes: try row.optionalInt64("quota_left"),
+            isTried: try row.bool("is_tried"))
+        if try row.bool("is_littered") {
             let rows = try await connection.query(
-                SQL.assembliesAbandoned, [.int(site.rawValue)]
+                SQL.Multipart.abandoned, ["site": .int(site.rawValue)]
             ).rows
-            space.abandoned = try rows.map { try $0.string(0) }
+            space.abandoned = try rows.map { try $0.string("id") }
         }
         let isWide =
             space.floorBytes == 0 && space.quotaLeftBytes == nil && !space.isTried
@@ -46,30 +50,30 @@ extension JobQueue {
     /// Throws `input.notFound`, and `worker.leaseLost` where the request's lease has no job of the site.
     package func volume(_ request: SiteVolumeRequest) async throws(Failure) -> SiteVolumeAnswer {
         try await withConnection { connection in
-            let site = PostgresValue.int(request.site.rawValue)
+            let site: SQLValues = ["site": .int(request.site.rawValue)]
             guard let volume = request.volume, let lease = request.lease else {
-                return try await self.recordedVolume(of: request.site, connection)
+                return try await self.recordedVolume(site, connection)
             }
-            let values = [
-                site, .uuid(request.worker), .uuid(lease), .uuid(volume),
-                .optionalText(request.fileSystem),
+            let values: SQLValues = [
+                "worker": .uuid(request.worker), "lease": .uuid(lease), "volume": .uuid(volume),
+                "file_system": .optionalText(request.fileSystem),
             ]
             guard
-                let row = try await connection.query(SQL.siteVolumeRecord, values).firstRow
+                let row = try await connection.query(SQL.Sites.recordVolume, site + values).firstRow
             else {
                 throw Failure("worker.leaseLost", "The lease has no job of site \(request.site).")
             }
             return SiteVolumeAnswer(
-                volume: try row.optionalString(0), fileSystem: try row.optionalString(1))
+                volume: try row.optionalString("volume_id"),
+                fileSystem: try row.optionalString("volume_file_system"))
         }
     }
 
     private func recordedVolume(
-        of site: SiteID, _ connection: PostgresConnection
+        _ site: SQLValues, _ connection: PostgresConnection
     ) async throws -> SiteVolumeAnswer {
-        let number = [PostgresValue.int(site.rawValue)]
-        guard let row = try await connection.query(SQL.siteVolume, number).firstRow else {
-            throw Failure("input.notFound", "There is no site \(site).")
+        guard let row = try await connection.query(SQL.Sites.volume, site).firstRow else {
+            throw Failure("input.notFound", "There is no such site.")
         }
         var answer = SiteVolumeAnswer(
             volume: try row.optionalString("volume_id"),
@@ -82,15 +86,16 @@ extension JobQueue {
     func note(_ seen: [SiteSighting], _ connection: PostgresConnection) async throws {
         guard !seen.isEmpty else { return }
         let healed = try await connection.query(
-            SQL.sitesSeen,
+            SQL.Sites.seen,
             [
-                .int64Array(seen.map(\.site.rawValue)),
-                .optionalIntArray(seen.map(\.availableBytes)), .boolArray(seen.map(\.isSound)),
+                "sites": .int64Array(seen.map(\.site.rawValue)),
+                "available": .optionalIntArray(seen.map(\.availableBytes)),
+                "is_sound": .boolArray(seen.map(\.isSound)),
             ]
         ).rows
         guard !healed.isEmpty else { return }
         sitesChanged()
-        _ = try await connection.query(SQL.notifySites, [])
+        _ = try await connection.query(SQL.Sites.notify)
     }
 
     /// Pauses sites that cannot be written.
@@ -98,14 +103,14 @@ extension JobQueue {
         _ failures: ReportPlan.SiteFailures, _ connection: PostgresConnection
     ) async throws {
         let paused = try await connection.query(
-            SQL.sitesFailed,
+            SQL.Sites.fail,
             [
-                .int64Array(failures.lanes), .optionalTextArray(failures.codes),
-                .optionalTextArray(failures.messages),
+                "lanes": .int64Array(failures.lanes), "codes": .optionalTextArray(failures.codes),
+                "messages": .optionalTextArray(failures.messages),
             ]
         ).rows
         guard !paused.isEmpty else { return }
         sitesChanged()
-        _ = try await connection.query(SQL.notifySites, [])
+        _ = try await connection.query(SQL.Sites.notify)
     }
 }

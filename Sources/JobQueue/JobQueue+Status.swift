@@ -10,9 +10,11 @@ extension JobQueue {
         try await withConnection { connection in
             let id = PostgresValue.int(catalog.rawValue)
             var statements = [
-                PostgresStatement(SQL.catalogStatus, [id]), self.waitsStatement(id),
+                PostgresStatement(SQL.Browsing.status, ["catalog": id]), self.waitsStatement(id),
             ]
-            if withActive { statements.append(PostgresStatement(SQL.assetsActive, [id])) }
+            if withActive {
+                statements.append(PostgresStatement(SQL.Browsing.active, ["catalog": id]))
+            }
             let results = try await connection.pipeline(statements)
             guard let row = results[0].firstRow else { throw Self.unknown(catalog) }
             return try CatalogStatus(
@@ -25,7 +27,9 @@ extension JobQueue {
 
     /// - Parameter catalog: its number, or null for the 100 most recent ones.
     private func waitsStatement(_ catalog: PostgresValue) -> PostgresStatement {
-        PostgresStatement(SQL.catalogWaits, [catalog, .double(settings.leaseSeconds)])
+        PostgresStatement(
+            SQL.Waiting.waits,
+            ["catalog": catalog, "lease_seconds": .double(settings.leaseSeconds)])
     }
 
     /// Why nothing of a catalog is under way.
@@ -51,10 +55,10 @@ extension JobQueue {
     ) async throws(Failure) -> AssetPage {
         try await withConnection { connection in
             let rows = try await connection.query(
-                SQL.assetsPage,
+                SQL.Browsing.assets,
                 [
-                    .int(catalog.rawValue), .int(after.rawValue), .int(Int64(limit)),
-                    .optionalText(state?.rawValue),
+                    "catalog": .int(catalog.rawValue), "after": .int(after.rawValue),
+                    "limit": .int(Int64(limit)), "state": .optionalText(state?.rawValue),
                 ]
             ).rows
             var assets = try rows.map { row in
@@ -79,7 +83,7 @@ extension JobQueue {
         to assets: inout [AssetStatus], _ accompanied: [Int64], _ connection: PostgresConnection
     ) async throws {
         let rows = try await connection.query(
-            SQL.sidecarsMissing, [.int64Array(accompanied)]
+            SQL.Browsing.missingSidecars, ["assets": .int64Array(accompanied)]
         ).rows
         var missing: [AssetID: [AssetStatus.MissingSidecar]] = [:]
         for row in rows {
@@ -100,10 +104,10 @@ extension JobQueue {
         let place = try PagePlace(after, first: [0, -1])
         return try await withConnection { connection in
             let rows = try await connection.query(
-                SQL.filesPage,
+                SQL.Browsing.files,
                 [
-                    .int(catalog.rawValue), .int(place[0]), .int(place[1]),
-                    .int(Int64(limit)),
+                    "catalog": .int(catalog.rawValue), "after_asset": .int(place[0]),
+                    "after_ordinal": .int(place[1]), "limit": .int(Int64(limit)),
                 ]
             ).rows
             let files = try rows.map { row in
@@ -128,8 +132,9 @@ extension JobQueue {
     package func clusterStatus() async throws(Failure) -> ClusterStatus {
         try await withConnection { connection in
             let results = try await connection.pipeline([
-                PostgresStatement(SQL.catalogStatus, [.null]), PostgresStatement(SQL.queuesStatus),
-                PostgresStatement(SQL.workersSeen), self.waitsStatement(.null),
+                PostgresStatement(SQL.Browsing.status, ["catalog": .null]),
+                PostgresStatement(SQL.Browsing.queues),
+                PostgresStatement(SQL.Workers.seen), self.waitsStatement(.null),
             ])
             let waits = try Self.waits(results[3])
             var status = ClusterStatus(
@@ -156,7 +161,7 @@ extension JobQueue {
 }
 
 extension CatalogStatus {
-    /// A row of `catalog_status.sql`.
+    /// A row of `Browsing.status`.
     fileprivate init(
         row: PostgresRow, waits: JobQueue.Waits, active: [AssetStatus]
     ) throws {
@@ -181,7 +186,7 @@ extension CatalogStatus {
             state: CatalogState(rawValue: try row.string("state")) ?? .open,
             generation: Int(try row.int64("generation")), totals: totals, active: active)
         priority = Int(try row.int64("priority"))
-        trouble = try Failure(troubleOf: row)
+        trouble = try Failure(catalogOf: row)
         troubleSeconds = try row.optionalDouble("trouble_seconds")
         notBefore = try row.optionalDouble("not_before")
         deadline = try row.optionalDouble("deadline")
@@ -200,7 +205,7 @@ extension CatalogStatus {
 }
 
 extension CatalogWait {
-    /// A row of `catalog_waits.sql`.
+    /// A row of `Waiting.waits`.
     fileprivate init(row: PostgresRow) throws {
         let subject = try row.optionalString("subject")
         let code = try row.optionalString("code").map { FailureCode($0) }
@@ -238,7 +243,24 @@ extension PostgresRow {
 }
 
 extension Failure {
-    /// Of a row of `catalog_status.sql` or `workers_seen.sql`.
+    /// What keeps a catalog from going on, of a row of `Browsing.status`.
+    fileprivate init?(catalogOf row: PostgresRow) throws {
+        guard let code = try row.optionalString("trouble_code") else { return nil }
+        let subject = try row.optionalString("trouble_subject") ?? ""
+        let number = try row.optionalInt64("trouble_number") ?? 0
+        let message =
+            switch try row.optionalString("trouble_kind") {
+            case "roots":
+                "\(try row.string("storage_url")) lies outside of the roots of all workers: "
+                    + outsideRootsText(subject, hasSymlink: try row.bool("has_symlink"))
+            case "room" where number > 1: "\(number) wait for room; one of them: \(subject)"
+            case "origins" where number > 1: "\(number) origins, one of them \(subject)"
+            default: subject
+            }
+        self.init(FailureCode(code), message)
+    }
+
+    /// Of a row of `Workers.seen`.
     fileprivate init?(troubleOf row: PostgresRow) throws {
         guard let code = try row.optionalString("trouble_code") else { return nil }
         self.init(FailureCode(code), try row.optionalString("trouble_message") ?? "")
@@ -246,7 +268,7 @@ extension Failure {
 }
 
 extension AssetStatus {
-    /// A row of `assets_page.sql` or `assets_active.sql`.
+    /// A row of `Browsing.assets` or `Browsing.active`.
     init(row: PostgresRow) throws {
         self.init(
             id: AssetID(try row.int64("id")), name: try row.string("name"),
@@ -262,4 +284,9 @@ extension AssetStatus {
                 FailureCode(code), try row.optionalString("failure_message") ?? "")
         }
     }
+}
+
+/// The roots of the workers, as a message names them.
+func outsideRootsText(_ roots: String, hasSymlink: Bool) -> String {
+    hasSymlink ? roots + "; a symlink on the way leads out of them" : roots
 }

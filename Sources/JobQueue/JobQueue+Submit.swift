@@ -8,28 +8,31 @@ extension JobQueue {
     package func open(_ submission: CatalogSubmission) async throws(Failure) -> CatalogHandle {
         try await transaction { connection in
             let site = try await connection.query(
-                SQL.siteUpsert, [.text(submission.storageURL)]
+                SQL.Submitting.site, ["storage_url": .text(submission.storageURL)]
             ).only().int64("id")
             let name = Self.queueName(of: submission.storageURL)
             let queue = try await connection.query(
-                SQL.queueUpsert, [.int(site), .text(name), .text("\(name)-\(site)")]
+                SQL.Submitting.queue,
+                ["site": .int(site), "name": .text(name), "other_name": .text("\(name)-\(site)")]
             ).only()
             try Self.checkOpen(try queue.string("name"), state: try queue.string("state"))
             try await Self.checkRoots(site, submission.storageURL, connection)
             let catalog = try await connection.query(
-                SQL.catalogOpen,
+                SQL.Submitting.openCatalog,
                 [
-                    .int(site), .int(try queue.int64("id")), .text(submission.name),
-                    .int(Int64(submission.priority)), .optionalDouble(submission.notBefore),
-                    .optionalDouble(submission.deadline),
+                    "site": .int(site), "queue": .int(try queue.int64("id")),
+                    "name": .text(submission.name), "priority": .int(Int64(submission.priority)),
+                    "not_before": .optionalDouble(submission.notBefore),
+                    "deadline": .optionalDouble(submission.deadline),
                 ]
             ).only()
             let titles = submission.titles.flatMap { $0.isDefault ? nil : $0 }
             _ = try await connection.query(
-                SQL.titlesRedefine,
+                SQL.Submitting.redefineTitles,
                 [
-                    .int(try catalog.int64("id")), .optionalText(try titles.map(Self.text(of:))),
-                    .optionalText(try SQL.keyQueries(titles?.keyQueries)),
+                    "catalog": .int(try catalog.int64("id")),
+                    "title_options": .optionalText(try titles.map(Self.text(of:))),
+                    "key_queries": .optionalText(try SQLObjects.keyQueries(titles?.keyQueries)),
                 ])
             return CatalogHandle(
                 id: CatalogID(try catalog.int64("id")), queue: try queue.string("name"),
@@ -42,8 +45,10 @@ extension JobQueue {
     private static func checkRoots(
         _ site: Int64, _ url: String, _ connection: PostgresConnection
     ) async throws {
-        let outside = try await connection.query(SQL.siteOutsideRoots, [.int(site)]).only()
-        guard let roots = try outside.optionalString(0) else { return }
+        let outside = try await connection.query(SQL.Submitting.outsideRoots, ["site": .int(site)])
+        guard let row = outside.firstRow else { return }
+        let roots = outsideRootsText(
+            try row.string("roots"), hasSymlink: try row.bool("has_symlink"))
         throw Failure(
             "storage.outsideRoots",
             "storageURL: \(url.prefix(120)) was given; allowed, by the roots of all workers: \(roots)."
@@ -53,7 +58,7 @@ extension JobQueue {
     /// Forgets what workers may write to, which have all gone: a private cluster does it before it starts.
     package func forgetRoots() async throws(Failure) {
         try await withConnection { connection in
-            _ = try await connection.query(SQL.workersForgetRoots, [])
+            _ = try await connection.query(SQL.Workers.forgetRoots)
         }
     }
 
@@ -91,8 +96,8 @@ extension JobQueue {
         }
         try await transaction { connection in
             let (row, _) = try await Self.lock(catalog, generation: generation, connection)
-            _ = try await connection.query(SQL.planInBulk, [])
-            _ = try await connection.simple(SQL.assetsStage)
+            _ = try await connection.query(SQL.Common.planInBulk)
+            _ = try await connection.simple(SQL.Submitting.stageAssets.text)
             let values = rows.lazy.enumerated().map { position, row in
                 [
                     .int(position), .text(row.0.name), .text(row.0.url),
@@ -103,14 +108,17 @@ extension JobQueue {
                     .optionalText(row.2),
                 ] as [PostgresValue]
             }
-            try await connection.copyIn(SQL.assetsCopy, rows: values)
-            _ = try await connection.query(SQL.originsFromAssets, [])
+            try await connection.copyIn(SQL.Submitting.copyAssets.text, rows: values)
+            _ = try await connection.query(SQL.Submitting.origins)
             _ = try await connection.query(
-                SQL.directoriesFromAssets, [.int(catalog.rawValue), .int(row.siteID)])
+                SQL.Submitting.directories,
+                ["catalog": .int(catalog.rawValue), "site": .int(row.siteID)])
             _ = try await connection.query(
-                SQL.assetsMerge, [.int(catalog.rawValue), .int(Int64(generation))])
+                SQL.Submitting.mergeAssets,
+                ["catalog": .int(catalog.rawValue), "generation": .int(Int64(generation))])
             guard row.hasMirrors || assets.contains(where: { $0.mirrors != nil }) else { return }
-            _ = try await connection.query(SQL.mirrorsMerge, [.int(catalog.rawValue)])
+            _ = try await connection.query(
+                SQL.Submitting.mergeMirrors, ["catalog": .int(catalog.rawValue)])
         }
     }
 
@@ -149,84 +157,100 @@ extension JobQueue {
             // It has time from then on: see `takeTime`.
             let time = try await connection.statementTimeout(
                 seconds: self.settings.catalogStatementSeconds)
-            let neighbours = PostgresStatement(SQL.startNeighbours, [.int(catalog.rawValue)])
+            let neighbours = PostgresStatement(
+                SQL.Starting.hasNeighbours, ["catalog": .int(catalog.rawValue)])
             let (row, found) = try await Self.lock(
                 catalog, generation: generation, connection,
                 [
-                    time, PostgresStatement(SQL.startLockKeys, [.int(catalog.rawValue)]),
+                    time,
+                    PostgresStatement(SQL.KeyConflicts.lock, ["catalog": .int(catalog.rawValue)]),
                     neighbours,
                 ])
-            let hasNeighbours = try found.last?.only().bool(0) ?? false
+            let hasNeighbours = try found.last?.only().bool("has_neighbours") ?? false
             if row.generation == generation && row.state != .interrupted {
                 return CatalogStarted()
             }
             try Self.checkOpen("of catalog \(catalog)", state: row.queueState)
-            let both: [PostgresValue] = [.int(catalog.rawValue), .int(Int64(generation))]
+            let id: SQLValues = ["catalog": .int(catalog.rawValue)]
+            let both = id + ["generation": .int(Int64(generation))]
             try Self.checkSwitches(try await Self.lockWork(both, connection))
-            if hasNeighbours { _ = try await connection.simple(SQL.toldStage) }
+            if hasNeighbours { _ = try await connection.simple(SQL.KnownFiles.stage.text) }
             // One round trip: idle workers wait for the end of it.
-            var statements: [(String, [PostgresValue])] = [
+            var statements = [
                 // What was reported of assets that are started anew is in them then.
-                (SQL.catalogFold, [.int(catalog.rawValue)]),
-                (SQL.startEndRenewals, [.int(catalog.rawValue)]),
-                (SQL.startForget, both), (SQL.startRenew, both),
-                (SQL.startLanes, both + [.int(row.queueID)]),
-                // Its reports go on meanwhile; they take no lane's lock.
-                (SQL.startLockLanes, [.int(catalog.rawValue)]),
+                PostgresStatement(SQL.Catalogs.fold, id),
+                PostgresStatement(SQL.Starting.endRenewals, id),
+                PostgresStatement(SQL.Starting.forget, both),
+                PostgresStatement(SQL.Starting.renew, both),
+                PostgresStatement(SQL.Starting.lanes, both + ["queue": .int(row.queueID)]),
+                // Reports continue meanwhile; they take no lane's lock.
+                PostgresStatement(SQL.Starting.lockLanes, id),
             ]
             statements += Self.keyConflicts(
-                both + [.null], hasHolders: hasNeighbours || row.generation > 0)
+                both, .null, hasHolders: hasNeighbours || row.generation > 0)
             statements += [
-                (SQL.startNewFiles, both), (SQL.startFileSegments, both),
-                (SQL.startDropSidecars, both), (SQL.startSidecars, both),
+                PostgresStatement(SQL.Starting.newFiles, both),
+                PostgresStatement(SQL.Starting.fileSegments, both),
+                PostgresStatement(SQL.Starting.dropSidecars, both),
+                PostgresStatement(SQL.Starting.sidecars, both),
             ]
             if hasNeighbours { statements += Self.knownFiles(both) }
+            // One that is begun again after an interruption has left none behind.
+            let before: SQLValues = ["generation": .int(Int64(row.generation))]
             statements += [
-                (SQL.startDropParts, both), (SQL.startJobs, both + [.null]),
-                (SQL.startIsolate, [.int(catalog.rawValue)]),
-                (SQL.startTotals, both), (SQL.notifyWork, []),
-                // One that is begun again after an interruption has left none behind.
-                (SQL.startLeft, [.int(catalog.rawValue), .int(Int64(row.generation))]),
+                PostgresStatement(SQL.Starting.dropParts, both),
+                PostgresStatement(SQL.Starting.jobs, both + ["assets": .null]),
+                PostgresStatement(SQL.Starting.isolate, id),
+                PostgresStatement(SQL.Starting.totals, both),
+                PostgresStatement(SQL.Common.notifyWork),
+                PostgresStatement(SQL.Starting.left, id + before),
             ]
-            let results = try await connection.pipeline(
-                statements.map { PostgresStatement($0.0, $0.1) })
+            let results = try await connection.pipeline(statements)
             let left = try results.last?.only().int64("assets") ?? 0
             return CatalogStarted(left: row.generation == generation ? 0 : Int(left))
         }
     }
 
-    /// Statements that refuse assets whose keys hold other objects; `values` are a catalog, a generation, and its
-    /// assets that are started, null for all.
+    /// Statements that refuse assets whose keys hold other objects.
+    ///
+    /// - Parameters:
+    ///   - both: a catalog and its generation.
+    ///   - assets: those that are started, null for all.
     static func keyConflicts(
-        _ values: [PostgresValue], hasHolders: Bool
-    ) -> [(String, [PostgresValue])] {
+        _ both: SQLValues, _ assets: PostgresValue, hasHolders: Bool
+    ) -> [PostgresStatement] {
+        let values = both + ["assets": assets]
         let holders = [
-            (SQL.planByIndex, []), (SQL.startKeyHolders, values), (SQL.planInBulk, []),
+            PostgresStatement(SQL.Common.planByIndex),
+            PostgresStatement(SQL.KeyConflicts.refuseHeld, values),
+            PostgresStatement(SQL.Common.planInBulk),
         ]
-        return [(SQL.startKeysFree, Array(values.prefix(2)))] + (hasHolders ? holders : [])
-            + [(SQL.startKeyRivals, values)]
+        return [PostgresStatement(SQL.KeyConflicts.free, both)] + (hasHolders ? holders : [])
+            + [PostgresStatement(SQL.KeyConflicts.refuseRivals, values)]
     }
 
     /// Statements that note what other catalogs of the site have stored; `both` are a catalog and its generation.
-    private static func knownFiles(_ both: [PostgresValue]) -> [(String, [PostgresValue])] {
+    private static func knownFiles(_ both: SQLValues) -> [PostgresStatement] {
         [
-            // What was staged is looked up, however little the planner takes it for.
-            (SQL.planByIndex, []), (SQL.toldByFiles, both),
-            (SQL.startKnownFiles, both), (SQL.planInBulk, []),
+            // What was staged is looked up, however few rows the planner expects.
+            PostgresStatement(SQL.Common.planByIndex),
+            PostgresStatement(SQL.KnownFiles.storedByFiles, both),
+            PostgresStatement(SQL.KnownFiles.noteFiles, both),
+            PostgresStatement(SQL.Common.planInBulk),
         ]
     }
 
     /// Locks what a start takes away from workers, and answers what of it is in the midst of a switch, by
-    /// `switch_awaited.sql`; `values` are a catalog and its generation.
+    /// `Starting.awaitedSwitch`; `values` are a catalog and its generation.
     static func lockWork(
-        _ values: [PostgresValue], _ connection: PostgresConnection
+        _ values: SQLValues, _ connection: PostgresConnection
     ) async throws -> PostgresResult? {
         let lock = [
-            PostgresStatement(SQL.startLockWork, values),
-            PostgresStatement(SQL.switchAwaited, values),
+            PostgresStatement(SQL.Starting.lockWork, values),
+            PostgresStatement(SQL.Starting.awaitedSwitch, values),
         ]
         var results = try await connection.pipeline(
-            [PostgresStatement(SQL.planInBulk, []), lock[0]] + lock)
+            [PostgresStatement(SQL.Common.planInBulk), lock[0]] + lock)
         while let row = try results.dropLast().last?.only(),
             try row.int64("found") != row.int64("locked")
         {
@@ -235,7 +259,7 @@ extension JobQueue {
         return results.last
     }
 
-    /// Throws `cluster.busy` for an answer of `switch_awaited.sql` that names an asset: what a start would take away
+    /// Throws `cluster.busy` for an answer of `Starting.awaitedSwitch` that names an asset: what a start would take away
     /// from its switch comes after it.
     static func checkSwitches(_ awaited: PostgresResult?) throws {
         guard let asset = try awaited?.firstRow?.string("name") else { return }
@@ -249,10 +273,10 @@ extension JobQueue {
     /// goes on from there.
     package func interrupt(_ catalog: CatalogID) async throws(Failure) {
         try await transaction { connection in
-            _ = try await connection.query(SQL.catalogLock, [.int(catalog.rawValue)])
+            _ = try await connection.query(SQL.Catalogs.lock, ["catalog": .int(catalog.rawValue)])
             guard
                 try await !connection.query(
-                    SQL.catalogRead, [.int(catalog.rawValue)]
+                    SQL.Catalogs.read, ["catalog": .int(catalog.rawValue)]
                 ).rows.isEmpty
             else { throw Self.unknown(catalog) }
             try await self.takeTime(connection)
@@ -263,29 +287,30 @@ extension JobQueue {
     /// As `interrupt`, for every running catalog; a private cluster does it before it starts.
     package func interruptAll() async throws(Failure) {
         try await transaction { connection in
-            let running = try await connection.query(SQL.catalogsRunning, [])
+            let running = try await connection.query(SQL.Catalogs.running)
             let ids = try running.rows.map { try $0.int64("id") }
             guard !ids.isEmpty else { return }
-            for id in ids { _ = try await connection.query(SQL.catalogLock, [.int(id)]) }
+            for id in ids {
+                _ = try await connection.query(SQL.Catalogs.lock, ["catalog": .int(id)])
+            }
             try await self.takeTime(connection)
             try await Self.interrupt(ids, connection)
         }
     }
 
     private static func interrupt(_ ids: [Int64], _ connection: PostgresConnection) async throws {
-        _ = try await connection.query(SQL.planInBulk, [])
-        let catalogs: [PostgresValue] = [.int64Array(ids)]
+        _ = try await connection.query(SQL.Common.planInBulk)
+        let catalogs: SQLValues = ["catalogs": .int64Array(ids)]
         // A report that was under way may leave jobs that a statement begun before it ended cannot
         // see. Without any job there is no report under way, and nothing makes new ones.
         repeat {
-            _ = try await connection.query(SQL.interruptJobs, catalogs)
-        } while try await connection.query(SQL.catalogsHaveJobs, catalogs).only().bool("have_jobs")
+            _ = try await connection.query(SQL.Catalogs.interruptJobs, catalogs)
+        } while try await connection.query(SQL.Catalogs.haveJobs, catalogs).only().bool("have_jobs")
         // What was done of them counts, and what that begins goes too.
-        for id in ids { _ = try await connection.query(SQL.catalogFold, [.int(id)]) }
-        _ = try await connection.query(SQL.interruptJobs, catalogs)
-        for statement in [SQL.interruptAssets, SQL.interruptCatalogs] {
-            _ = try await connection.query(statement, catalogs)
-        }
+        for id in ids { _ = try await connection.query(SQL.Catalogs.fold, ["catalog": .int(id)]) }
+        _ = try await connection.query(SQL.Catalogs.interruptJobs, catalogs)
+        _ = try await connection.query(SQL.Catalogs.interruptAssets, catalogs)
+        _ = try await connection.query(SQL.Catalogs.interrupt, catalogs)
     }
 
     private struct CatalogRow {
@@ -303,10 +328,10 @@ extension JobQueue {
         _ catalog: CatalogID, generation: Int, _ connection: PostgresConnection,
         _ next: [PostgresStatement] = []
     ) async throws -> (CatalogRow, [PostgresResult]) {
-        let id: [PostgresValue] = [.int(catalog.rawValue)]
+        let id: SQLValues = ["catalog": .int(catalog.rawValue)]
         let results = try await connection.pipeline(
-            [PostgresStatement(SQL.catalogLock, id)] + next
-                + [PostgresStatement(SQL.catalogRead, id)])
+            [PostgresStatement(SQL.Catalogs.lock, id)] + next
+                + [PostgresStatement(SQL.Catalogs.read, id)])
         guard let row = results.last?.firstRow else { throw unknown(catalog) }
         let opened = Int(try row.int64("opened_generation"))
         guard opened == generation else {

@@ -13,9 +13,10 @@ extension JobQueue {
         var turns: [JobID: SumsTurns.Turn] = [:]
         let rows = try await withConnection { connection in
             try await connection.query(
-                SQL.sumsBegin,
+                SQL.ChecksumFiles.begin,
                 [
-                    .uuid(request.lease), .uuid(request.worker), .int64Array(jobs.map(\.rawValue)),
+                    "lease": .uuid(request.lease), "worker": .uuid(request.worker),
+                    "jobs": .int64Array(jobs.map(\.rawValue)),
                 ]
             ).rows.map {
                 (
@@ -38,13 +39,14 @@ extension JobQueue {
 
     /// Whether a job whose directory has a writer takes the turn over.
     private func takesOver(_ job: JobID, _ lease: LeaseID) async throws(Failure) -> Bool {
-        let values: [PostgresValue] = [.int(job.rawValue), .uuid(lease)]
+        let values: SQLValues = ["job": .int(job.rawValue), "lease": .uuid(lease)]
         return try await transaction { connection in
             // Who is granted a lease while this waits for the lock is seen by the next statement alone.
-            guard try await !connection.query(SQL.sumsWriterLock, values).rows.isEmpty else {
+            guard try await !connection.query(SQL.ChecksumFiles.lockWriter, values).rows.isEmpty
+            else {
                 return false
             }
-            return try await !connection.query(SQL.sumsTakeOver, values).rows.isEmpty
+            return try await !connection.query(SQL.ChecksumFiles.takeOver, values).rows.isEmpty
         }
     }
 
@@ -55,10 +57,11 @@ extension JobQueue {
         let place = try PagePlace(after, first: [0, 0, -1])
         return try await withConnection { connection in
             let rows = try await connection.query(
-                SQL.sumsPage,
+                SQL.ChecksumFiles.page,
                 [
-                    .int(site.rawValue), .text(directory), .int(place[0]), .int(place[1]),
-                    .int(place[2]), .int(Int64(limit)),
+                    "site": .int(site.rawValue), "path": .text(directory),
+                    "after_directory": .int(place[0]), "after_asset": .int(place[1]),
+                    "after_ordinal": .int(place[2]), "limit": .int(Int64(limit)),
                 ]
             ).rows
             let entries = try rows.map { row in

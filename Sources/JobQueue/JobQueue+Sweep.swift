@@ -11,8 +11,11 @@ extension JobQueue {
     package func sweep() async throws(Failure) -> Int {
         try await withConnection { connection in
             _ = try await connection.query(
-                SQL.clusterServed,
-                [.double(self.settings.leaseSeconds / 2), .optionalText(self.settings.machine)])
+                SQL.Leasing.served,
+                [
+                    "pause_seconds": .double(self.settings.leaseSeconds / 2),
+                    "machine": .optionalText(self.settings.machine),
+                ])
         }
         var jobs = 0
         while true {
@@ -28,21 +31,25 @@ extension JobQueue {
     private func sweepSome() async throws(Failure) -> (leases: Int, jobs: Int) {
         try await transaction { connection in
             let ended = try await connection.query(
-                SQL.leasesSweep,
-                [.int(Int64(Self.leasesPerSweep)), .double(self.settings.leaseSeconds)]
+                SQL.Leasing.sweep,
+                [
+                    "limit": .int(Int64(Self.leasesPerSweep)),
+                    "lease_seconds": .double(self.settings.leaseSeconds),
+                ]
             ).rows
             guard !ended.isEmpty else { return (0, 0) }
             let leases = try ended.map { try $0.string("id") }
-            let jobs = try await connection.query(SQL.jobsOfLeases, [.uuidArray(leases)]).rows
+            let jobs = try await connection.query(
+                SQL.Leasing.jobsOfLeases, ["leases": .uuidArray(leases)]
+            ).rows
             guard !jobs.isEmpty else { return (leases.count, 0) }
-            let held = try Self.heldJobs(
+            let held = try HeldJob.byID(
                 try await connection.query(
-                    SQL.heldJobs,
+                    SQL.Leasing.lostJobs,
                     [
-                        .int64Array(try jobs.map { try $0.int64("lane_id") }),
-                        .int64Array(try jobs.map { try $0.int64("id") }),
-                    ]
-                ).rows)
+                        "lanes": .int64Array(try jobs.map { try $0.int64("lane_id") }),
+                        "jobs": .int64Array(try jobs.map { try $0.int64("id") }),
+                    ]))
             var plan = ReportPlan(mostAttemptsAtMirrors: self.settings.mostAttemptsAtMirrors)
             let lost = Failure("worker.lost", "The worker's lease ran out.")
             let deaths = try await Self.record(ended, jobs, connection)
@@ -55,7 +62,7 @@ extension JobQueue {
                 plan.died(with: job, lost, deaths)
             }
             try await self.carryOut(plan, connection)
-            _ = try await connection.query(SQL.notifyWork, [])
+            _ = try await connection.query(SQL.Common.notifyWork)
             return (leases.count, jobs.count)
         }
     }
@@ -85,15 +92,19 @@ extension JobQueue {
         guard !numbers.isEmpty else { return [:] }
         var deaths: [JobID: WorkerDeaths] = [:]
         let rows = try await connection.query(
-            SQL.lossesRecord,
+            SQL.Leasing.recordLosses,
             [
-                .int64Array(lanes), .int64Array(numbers), .uuidArray(workers),
-                .optionalTextArray(names),
+                "lanes": .int64Array(lanes), "jobs": .int64Array(numbers),
+                "workers": .uuidArray(workers), "names": .optionalTextArray(names),
             ]
         ).rows
         for row in rows {
             deaths[JobID(try row.int64("id"))] = WorkerDeaths(
-                count: Int(try row.int64("deaths")), workers: try row.string("workers"))
+                count: Int(try row.int64("deaths")),
+                latest: zip(
+                    try row.textArray("workers").compactMap(\.self),
+                    try row.int64Array("lost_seconds")
+                ).map { (worker: $0, seconds: $1) })
         }
         return deaths
     }
@@ -102,18 +113,19 @@ extension JobQueue {
     package func tidy() async throws(Failure) {
         forgetQueues()
         try await withConnection { connection in
-            _ = try await connection.query(SQL.leasesForget, [])
-            for statement in [
-                SQL.sumsWritersForget, SQL.spansForget, SQL.lanesForget, SQL.cancelledForget,
+            _ = try await connection.query(SQL.Housekeeping.leases)
+            let chores: [SQL.Housekeeping] = [
+                .checksumWriters, .spans, .lanes, .cancelled,
                 // Before the workers: one that came back did not die with what it had.
-                SQL.lossesForget, SQL.workersForget,
-                SQL.originsTidy, SQL.documentsForget, SQL.assembliesForget,
-                SQL.loadTestsForget,
-            ] {
-                _ = try await connection.query(statement, [])
+                .losses, .workers,
+                .tidyOrigins, .documents, .assemblies, .loadTests,
+            ]
+            for statement in chores {
+                _ = try await connection.query(statement)
             }
             _ = try await connection.query(
-                SQL.workerMinutesForget, [.double(Double(WorkersHistory.keptSeconds))])
+                SQL.Housekeeping.workerMinutes,
+                ["seconds": .double(Double(WorkersHistory.keptSeconds))])
         }
         try await forgetOrigins()
         try await giveUpAssemblies()
@@ -124,7 +136,7 @@ extension JobQueue {
     private func giveUpAssemblies() async throws(Failure) {
         let catalogs = try await withConnection { connection in
             try await connection.query(
-                SQL.assembliesGivenUp, [.double(Self.keptAssemblySeconds)]
+                SQL.Multipart.givenUp, ["seconds": .double(Self.keptAssemblySeconds)]
             ).rows.map { try $0.int64("id") }
         }
         for catalog in catalogs {
@@ -132,12 +144,13 @@ extension JobQueue {
                 // Nobody starts its assets meanwhile.
                 guard
                     try await connection.query(
-                        SQL.catalogTryLock, [.int(catalog)]
+                        SQL.Catalogs.tryLock, ["catalog": .int(catalog)]
                     ).only().bool("locked")
                 else { return }
-                _ = try await connection.query(SQL.catalogFold, [.int(catalog)])
+                _ = try await connection.query(SQL.Catalogs.fold, ["catalog": .int(catalog)])
                 _ = try await connection.query(
-                    SQL.assembliesRelease, [.int(catalog), .double(Self.keptAssemblySeconds)])
+                    SQL.Multipart.release,
+                    ["catalog": .int(catalog), "seconds": .double(Self.keptAssemblySeconds)])
             }
         }
     }
@@ -152,9 +165,10 @@ extension JobQueue {
         -> Int
     {
         let old = try await withConnection { connection in
-            try await connection.query(SQL.catalogsOld, [.int(Int64(days))]).rows.map {
-                try $0.int64("id")
-            }
+            try await connection.query(SQL.Housekeeping.oldCatalogs, ["days": .int(Int64(days))])
+                .rows.map {
+                    try $0.int64("id")
+                }
         }
         var left = transactions
         var forgotten = 0
@@ -173,24 +187,24 @@ extension JobQueue {
     /// False when there is nothing more to forget, or somebody else is at work on the catalog.
     private func forgetSome(of catalog: Int64, _ days: Int) async throws(Failure) -> Bool {
         try await transaction { connection in
-            let id: [PostgresValue] = [.int(catalog)]
-            guard try await connection.query(SQL.catalogTryLock, id).only().bool("locked") else {
+            let id: SQLValues = ["catalog": .int(catalog)]
+            guard try await connection.query(SQL.Catalogs.tryLock, id).only().bool("locked") else {
                 return false
             }
             return try await connection.query(
-                SQL.catalogForgetAssets, id + [.int(Int64(days))]
+                SQL.Housekeeping.forgetAssets, id + ["days": .int(Int64(days))]
             ).only().int64("assets") > 0
         }
     }
 
     private func forget(_ catalog: Int64, _ days: Int) async throws(Failure) -> Bool {
         try await transaction { connection in
-            let id: [PostgresValue] = [.int(catalog)]
-            guard try await connection.query(SQL.catalogTryLock, id).only().bool("locked") else {
+            let id: SQLValues = ["catalog": .int(catalog)]
+            guard try await connection.query(SQL.Catalogs.tryLock, id).only().bool("locked") else {
                 return false
             }
             return try await connection.query(
-                SQL.catalogForget, id + [.int(Int64(days))]
+                SQL.Housekeeping.forgetCatalog, id + ["days": .int(Int64(days))]
             ).only().int64("catalogs") > 0
         }
     }
@@ -202,7 +216,7 @@ extension JobQueue {
     @discardableResult
     package func fold() async throws(Failure) -> Bool {
         let catalogs = try await withConnection { connection in
-            try await connection.query(SQL.catalogsTallied, []).rows.map { try $0.int64("id") }
+            try await connection.query(SQL.Catalogs.tallied).rows.map { try $0.int64("id") }
         }
         var isPending = false
         for catalog in catalogs {
@@ -213,12 +227,12 @@ extension JobQueue {
 
     private func fold(_ catalog: Int64) async throws(Failure) -> Bool {
         try await transaction { connection in
-            let id: [PostgresValue] = [.int(catalog)]
-            guard try await connection.query(SQL.catalogTryLock, id).only().bool("locked") else {
+            let id: SQLValues = ["catalog": .int(catalog)]
+            guard try await connection.query(SQL.Catalogs.tryLock, id).only().bool("locked") else {
                 return false
             }
-            let sums = try await connection.query(SQL.catalogFold, id).only().int64("sums_jobs")
-            if sums > 0 { _ = try await connection.query(SQL.notifyWork, []) }
+            let sums = try await connection.query(SQL.Catalogs.fold, id).only().int64("sums_jobs")
+            if sums > 0 { _ = try await connection.query(SQL.Common.notifyWork) }
             return true
         }
     }

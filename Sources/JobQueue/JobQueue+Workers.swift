@@ -56,10 +56,11 @@ extension JobQueue {
     package func poolLoad(ofQueue name: String?) async throws(Failure) -> PoolLoad {
         try await withConnection { connection in
             let results = try await connection.pipeline([
-                PostgresStatement(SQL.workersBacklog, [.optionalText(name)]),
-                PostgresStatement(SQL.workersBusy, [.optionalText(name)]),
-                PostgresStatement(SQL.queuesWithWork, [.textArray(name.map { [$0] } ?? [])]),
-                PostgresStatement(SQL.queuesStatus),
+                PostgresStatement(SQL.Workers.backlog, ["queue": .optionalText(name)]),
+                PostgresStatement(SQL.Workers.busy, ["queue": .optionalText(name)]),
+                PostgresStatement(
+                    SQL.Leasing.queuesWithWork, ["names": .textArray(name.map { [$0] } ?? [])]),
+                PostgresStatement(SQL.Browsing.queues),
             ])
             if let name, !(try Self.queues(results[3]).contains { $0.name == name }) {
                 throw Failure("input.notFound", "There is no queue \(name.prefix(100)).")
@@ -88,12 +89,14 @@ extension JobQueue {
 extension JobQueue {
     static func note(_ done: WorkDone, of worker: WorkerID) -> PostgresStatement {
         PostgresStatement(
-            SQL.workerMinuteNote,
+            SQL.Workers.noteMinute,
             [
-                .uuid(worker), .int(Int64(done.fetches)), .int(done.bytes),
-                .double(done.busySeconds), .double(done.seconds), .double(done.seconds2),
-                .double(done.seconds3), .double(done.seconds4), .optionalDouble(done.cpuSeconds),
-                .int(Int64(done.connections)), .int(Int64(done.cores)),
+                "worker": .uuid(worker), "fetches": .int(Int64(done.fetches)),
+                "bytes": .int(done.bytes), "busy_seconds": .double(done.busySeconds),
+                "seconds": .double(done.seconds), "seconds2": .double(done.seconds2),
+                "seconds3": .double(done.seconds3), "seconds4": .double(done.seconds4),
+                "cpu_seconds": .optionalDouble(done.cpuSeconds),
+                "connections": .int(Int64(done.connections)), "cores": .int(Int64(done.cores)),
             ])
     }
 
@@ -101,8 +104,11 @@ extension JobQueue {
     package func workersHistory(seconds: Int) async throws(Failure) -> WorkersHistory {
         try await withConnection { connection in
             let minutes = try await connection.query(
-                SQL.workersHistory,
-                [.double(Double(seconds)), .int(Int64(WorkersHistory.mostMinutes))]
+                SQL.Workers.history,
+                [
+                    "seconds": .double(Double(seconds)),
+                    "limit": .int(Int64(WorkersHistory.mostMinutes)),
+                ]
             ).rows.map { row in
                 var done = WorkDone(
                     connections: Int(try row.int64("connections")),

@@ -24,9 +24,6 @@ package enum Migrations {
     /// The version that this binary works with.
     package static var currentVersion: Int { steps.last?.version ?? 0 }
 
-    private static let edited = SQL.text(PackageResources.schema_edited_sql)
-    private static let record = SQL.text(PackageResources.schema_record_sql)
-
     /// Brings the database to this binary's version and returns the version it was at.
     ///
     /// Safe to run from many processes at once: they wait for each other. With `role`, that role is granted what a
@@ -51,7 +48,8 @@ package enum Migrations {
                         for step in steps where step.version > version {
                             try await connection.simple(step.text)
                             _ = try await connection.query(
-                                record, [.int(Int64(step.version)), .text(step.text)])
+                                SQL.Schema.record,
+                                ["version": .int(Int64(step.version)), "text": .text(step.text)])
                         }
                         try await schema.pinFunctions(connection)
                     }
@@ -71,7 +69,11 @@ package enum Migrations {
     /// The database's version; 0 for a new one.
     private static func version(_ connection: PostgresConnection) async throws -> Int {
         let row = try await connection.query(
-            edited, [.int64Array(steps.map { Int64($0.version) }), .textArray(steps.map(\.text))]
+            SQL.Schema.edited,
+            [
+                "versions": .int64Array(steps.map { Int64($0.version) }),
+                "texts": .textArray(steps.map(\.text)),
+            ]
         ).only()
         let version = Int(try row.int64("version"))
         guard version <= currentVersion else {

@@ -26,11 +26,6 @@ struct Schema: Sendable {
     /// This session's role owns it, or one that could do to this role's session what it likes in any case.
     let isTrusted: Bool
 
-    private static let lock = SQL.text(PackageResources.schema_lock_sql)
-    private static let state = SQL.text(PackageResources.schema_state_sql)
-    private static let create = SQL.text(PackageResources.schema_create_sql)
-    private static let pin = SQL.text(PackageResources.schema_pin_sql)
-
     /// Makes the schema where there is none, and keeps others from doing the same until the transaction ends. Changes
     /// nothing of a schema that has a version.
     ///
@@ -40,13 +35,13 @@ struct Schema: Sendable {
         _ connection: PostgresConnection, lockSeconds: Double
     ) async throws -> Schema {
         // Until its owner is known, nothing is called that lies in the schema, whose names come first.
-        let path = try await connection.query("SHOW search_path").only().string(0)
+        let path = try await connection.query("SHOW search_path").only().string("search_path")
         let name = path.prefix { $0 != "," }
         try await connection.simple("SET LOCAL search_path TO pg_catalog, pg_temp")
         _ = try await connection.query(
             "SELECT set_config('dray.schema', $1, true)", [.text(String(name))])
         try await takeLock(connection, seconds: lockSeconds)
-        guard let row = try await connection.query(Self.state, []).firstRow else {
+        guard let row = try await connection.query(SQL.Schema.state).firstRow else {
             throw Failure("worker.internal", "PostgreSQL does not say which schema this is.")
         }
         let schema = Schema(
@@ -62,7 +57,7 @@ struct Schema: Sendable {
         }
         guard !(try row.bool("has_version")) else { return schema }
         try schema.requireOwner(version: 0)
-        try await connection.simple(create)
+        try await connection.simple(SQL.Schema.create.text)
         return schema
     }
 
@@ -71,11 +66,11 @@ struct Schema: Sendable {
     ) async throws {
         let milliseconds = "\(max(1, Int64(seconds * 1_000)))ms"
         let before = try await connection.query(
-            "SELECT current_setting('lock_timeout'), set_config('lock_timeout', $1, true)",
+            "SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $1, true)",
             [.text(milliseconds)]
-        ).only().string(0)
+        ).only().string("before")
         do {
-            try await connection.simple(lock)
+            try await connection.simple(SQL.Schema.lock.text)
         } catch {
             guard error.isLockTimeout else { throw error }
             throw Failure(
@@ -110,7 +105,7 @@ struct Schema: Sendable {
     }
 
     func pinFunctions(_ connection: PostgresConnection) async throws {
-        try await connection.simple(Self.pin)
+        try await connection.simple(SQL.Schema.pin.text)
     }
 
     /// Grants `role` what a coordinator needs of this schema, now and of what its owner makes later.
@@ -122,7 +117,9 @@ struct Schema: Sendable {
         }
         do {
             try await connection.simple(
-                SQL.grant(schema: name, role: try PostgresEscaping.identifier(role)))
+                SQL.Schema.grant(
+                    schema: name, role: try PostgresEscaping.identifier(role)
+                ).text)
         } catch {
             guard error.isUndefinedObject else { throw error }
             throw Failure(

@@ -29,6 +29,16 @@ package struct PostgresResult: Sendable {
     /// The command tag: `INSERT 0 5`, `COMMIT`, `ROLLBACK`.
     package var commandTag: String { String(cString: PQcmdStatus(storage.pointer)) }
 
+    /// Where the column of this name is: to be looked up once for all rows.
+    package func column(_ name: String) throws(PostgresError) -> PostgresColumn {
+        let count = columnCount
+        for index in 0..<count where name == String(cString: PQfname(storage.pointer, Int32(index)))
+        {
+            return .index(index)
+        }
+        throw PostgresError(.decoding, "no column named \(name)")
+    }
+
     package var rows: PostgresRows { PostgresRows(result: self) }
 
     /// The first row, or nil when there is none.

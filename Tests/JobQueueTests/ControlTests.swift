@@ -218,8 +218,8 @@ import Testing
                 """, [.uuid(fixture.worker), .uuid(F.newID())])
             try await fixture.pool.query(
                 """
-                INSERT INTO origin_decision (origin_id, decision, reason)
-                SELECT o.id, 'opened', 'failure ' || n FROM origin o, generate_series(1, 30) AS n
+                INSERT INTO origin_decision (origin_id, decision, code, failures, seconds)
+                SELECT o.id, 'open', 'origin.connect', n, 2.5 FROM origin o, generate_series(1, 30) AS n
                 WHERE o.url = 'http://o1' ORDER BY n
                 """)
             try await fixture.pool.query(
@@ -249,7 +249,11 @@ import Testing
             #expect(first.workers.map(\.reason) == ["try 3"])
             #expect(first.workers.map(\.name) == ["here-1"])
             #expect(first.workers.map(\.concurrency) == [3])
-            #expect(first.decisions.map(\.reason) == (11...30).reversed().map { "failure \($0)" })
+            #expect(
+                first.decisions.map(\.reason)
+                    == (11...30).reversed().map {
+                        "\($0) failures in a row, the last origin.connect; cooldown of 2.5 s"
+                    })
             #expect(first.inUse == OriginStatus.InUse(connections: 9, requestsPerSecond: 9))
             let second = page.origins[1]
             #expect(second.breaker == .open && second.reason == "origin.http.429")

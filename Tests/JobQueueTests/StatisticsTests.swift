@@ -9,41 +9,25 @@ import Testing
 @Suite struct StatisticsTests {
     typealias F = QueueFixture
 
-    /// What takes jobs out by their numbers, with as many parameters as it has.
-    private static let statements: [(name: String, text: String, values: [PostgresValue])] = [
-        (
-            "done", SQL.settleDone,
-            [
-                .int64Array([]), .int64Array([]), .int64Array([]), .textArray([]), .boolArray([]),
-                .uuidArray([]), .uuidArray([]), .boolArray([]), .int64Array([]), .textArray([]),
-                .optionalTextArray([]),
-            ]
-        ),
-        (
-            "fetches", SQL.settleFetches,
-            [
-                .int64Array([]), .int64Array([]), .boolArray([]), .int64Array([]), .textArray([]),
-                .boolArray([]), .textArray([]), .textArray([]), .boolArray([]), .textArray([]),
-            ]
-        ),
-        (
-            "retry", SQL.jobsRetry,
-            [
-                .int64Array([]), .int64Array([]), .doubleArray([]), .int64Array([]), .boolArray([]),
-                .textArray([]), .textArray([]), .boolArray([]), .boolArray([]), .textArray([]),
-                .textArray([]), .textArray([]),
-            ]
-        ),
-        ("sums", SQL.settleSums, [.int64Array([]), .int64Array([]), .int64Array([])]),
-        (
-            "refresh", SQL.refreshSettle,
-            [
-                .int64Array([]), .int64Array([]), .textArray([]), .textArray([]), .textArray([]),
-                .boolArray([]),
-            ]
-        ),
-        ("mirrors", SQL.mirrorsMove, [.int64Array([]), .int64Array([]), .int64Array([])]),
+    /// What takes jobs out by their numbers.
+    private static let statements: [(name: String, statement: SQLStatement)] = [
+        ("done", SQL.Reporting.settleDone.statement),
+        ("fetches", SQL.Reporting.settleFetches.statement),
+        ("retry", SQL.Reporting.retry.statement),
+        ("sums", SQL.ChecksumFiles.settle.statement),
+        ("refresh", SQL.Refreshing.settle.statement),
+        ("mirrors", SQL.Mirrors.move.statement),
     ]
+
+    /// The plan of a statement, whose parameters are `known`, or else empty arrays.
+    private static func plan(
+        of statement: SQLStatement, _ known: [String: PostgresValue], _ fixture: QueueFixture
+    ) async throws -> [String] {
+        let values = statement.parameters.map { known[$0] ?? .textArray([]) }
+        return try await fixture.pool.query("EXPLAIN " + statement.text, values).rows.map {
+            try $0.string(0)
+        }
+    }
 
     @Test func jobsAreFoundByTheirNumbersWhateverTheStatisticsSay() async throws {
         try await F.with("statistics") { fixture in
@@ -54,21 +38,18 @@ import Testing
                 _ = try await connection.simple("ANALYZE job")
             }
             try await fixture.submit(files, catalog: "second", site: "file:///srv/other")
-            for statement in Self.statements {
-                let plan = try await fixture.pool.withConnection { connection in
-                    try await connection.query("EXPLAIN " + statement.text, statement.values).rows
-                        .map { try $0.string(0) }
-                }
+            for (name, statement) in Self.statements {
+                let plan = try await Self.plan(of: statement, [:], fixture)
                 let text = plan.joined(separator: "\n")
-                #expect(text.contains("Tid Scan on job"), "\(statement.name): \(text)")
+                #expect(text.contains("Tid Scan on job"), "\(name): \(text)")
                 let isByNumber = plan.contains {
                     $0.contains("Index Cond: ((lane_id = ") && $0.contains("(id = ")
                 }
-                #expect(isByNumber, "\(statement.name): \(text)")
-                #expect(!text.contains("Seq Scan on job"), "\(statement.name): \(text)")
+                #expect(isByNumber, "\(name): \(text)")
+                #expect(!text.contains("Seq Scan on job"), "\(name): \(text)")
                 // Others lock jobs in the order of their numbers, and so does this.
                 #expect(
-                    statement.name != "done" || text.contains("TID Cond: (ctid = f.tid)"), "\(text)"
+                    name != "done" || text.contains("TID Cond: (ctid = f.tid)"), "\(text)"
                 )
             }
         }
@@ -76,19 +57,14 @@ import Testing
 
     /// What is done with a choice of assets looks at each job once, and not at each asset for each.
     @Test func assetsAreNotLookedThroughForEachJob() async throws {
-        let both: [PostgresValue] = [.int(1), .int64Array([])]
-        let statements: [(String, String, [PostgresValue])] = [
-            ("cancel_lock", SQL.cancelLock, both), ("cancel_jobs", SQL.cancelJobs, both),
-            ("reprioritise_lock", SQL.reprioritiseLock, both),
-            ("reprioritise_assets", SQL.reprioritiseAssets, both + [.int(5)]),
+        let known: [String: PostgresValue] = ["catalog": .int(1), "priority": .int(5)]
+        let statements: [(String, SQL.Selecting)] = [
+            ("cancel_lock", .lockCancelled), ("cancel_jobs", .cancelJobs),
+            ("reprioritise_lock", .lockReprioritised), ("reprioritise_assets", .reprioritise),
         ]
         try await F.with("choice") { fixture in
-            for (name, text, values) in statements {
-                let plan = try await fixture.pool.withConnection { connection in
-                    try await connection.query("EXPLAIN " + text, values).rows.map {
-                        try $0.string(0)
-                    }
-                }
+            for (name, statement) in statements {
+                let plan = try await Self.plan(of: statement.statement, known, fixture)
                 let whole = plan.joined(separator: "\n")
                 #expect(!whole.contains("Join Filter"), "\(name): \(whole)")
                 #expect(whole.contains("hashed SubPlan"), "\(name): \(whole)")

@@ -123,9 +123,17 @@ CREATE TABLE origin_decision (
     worker_id uuid,
     decided_at timestamptz NOT NULL DEFAULT now(),
     decision text NOT NULL,
-    reason text NOT NULL,
+    -- What a worker says; of the cluster's own decisions clients say it, by the numbers below.
+    reason text,
     concurrency int,
-    bytes_per_second bigint
+    bytes_per_second bigint,
+    -- Of the failure that led to it, how many there were in a row, after how many openings of the circuit breaker, and
+    -- how long a cooldown lasts.
+    code text,
+    failures int,
+    openings int,
+    seconds float8,
+    CHECK ((worker_id IS NULL) = (reason IS NULL))
 );
 CREATE INDEX origin_decision_of ON origin_decision (origin_id, id);
 
@@ -726,6 +734,19 @@ CREATE TABLE load_interval (
     PRIMARY KEY (test_id, number, second)
 );
 
+-- MARK: Settling
+
+-- The state of an asset that is under way, by its counts. Whatever ends segments and verifications asks this: reports,
+-- the fold of tallies, and failures that are rarer. In plain SQL, so that it is inlined.
+CREATE FUNCTION settled_state(segments bigint, segments_done bigint, segments_failed bigint,
+                              verifies bigint, verifies_done bigint, verifies_failed bigint)
+RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN segments_done + segments_failed < segments THEN 'inProgress'
+                WHEN verifies_done + verifies_failed < verifies THEN 'verifying'
+                WHEN segments_failed + verifies_failed > 0 THEN 'failed'
+                ELSE 'completed' END
+$$;
+
 -- MARK: Claiming
 --
 -- Functions because one claim is many statements, which would be as many round trips.
@@ -925,8 +946,7 @@ BEGIN
         UPDATE origin SET breaker = 'halfOpen',
             cooldown_until = now() + make_interval(secs => seconds)
         WHERE id = of_origin;
-        INSERT INTO origin_decision (origin_id, decision, reason)
-        VALUES (of_origin, 'halfOpen', 'one job tries it after its cooldown');
+        INSERT INTO origin_decision (origin_id, decision) VALUES (of_origin, 'halfOpen');
         RETURN 1;
     END IF;
     IF NOT is_limited THEN RETURN 1000; END IF;
@@ -1206,11 +1226,11 @@ BEGIN
     END LOOP;
 END $$;
 
--- The roots of the workers that are heard of, when none of these may write to the site; null when one may, or there is
--- none. A site is within a root as `StorageURL.isSite` has it.
-CREATE FUNCTION outside_roots(of_site bigint) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT left(string_agg(DISTINCT array_to_string(w.roots, ', '), ', '), 250)
-           || CASE WHEN bool_or(n.is_within) THEN '; a symlink on the way leads out of them' ELSE '' END
+-- The roots of the workers that are alive, when none of these may write to the site, and whether a symlink leads out of
+-- them; no row when one may, or there is none. A site is within a root as `StorageURL.isSite` has it.
+CREATE FUNCTION outside_roots(of_site bigint) RETURNS TABLE (roots text, has_symlink boolean)
+LANGUAGE sql STABLE AS $$
+    SELECT left(string_agg(DISTINCT array_to_string(w.roots, ', '), ', '), 250), bool_or(n.is_within)
     FROM site t
     JOIN worker w ON w.last_seen > now() - interval '60 seconds'
     CROSS JOIN LATERAL (

@@ -1,0 +1,157 @@
+/// The statements of the files of `SQL/`: a case each, so that a name that is not there does not compile.
+extension SQL {
+    enum Submitting: String, SQLSubject {
+        case site, queue, outsideRoots, openCatalog, redefineTitles, stageAssets, copyAssets
+        case origins, directories, mergeAssets, mergeMirrors
+
+        static let file = SQL.file(PackageResources.submitting_sql)
+    }
+
+    enum Catalogs: String, SQLSubject {
+        case lock, tryLock, read, select, running, tallied, fold, interruptJobs, haveJobs
+        case interruptAssets, interrupt
+
+        static let file = SQL.file(PackageResources.catalogs_sql)
+    }
+
+    enum Starting: String, SQLSubject {
+        case hasNeighbours, lockWork, awaitedSwitch, endRenewals, forget, renew, lanes, lockLanes
+        case newFiles, fileSegments, dropSidecars, sidecars, dropParts, jobs, isolate, totals
+        case left, interruptedAssets
+
+        static let file = SQL.file(PackageResources.starting_sql)
+    }
+
+    enum KeyConflicts: String, SQLSubject {
+        case lock, free, refuseHeld, refuseRivals, resolvedHolder
+
+        static let file = SQL.file(PackageResources.key_conflicts_sql)
+    }
+
+    enum KnownFiles: String, SQLSubject {
+        case stage, storedByFiles, noteFiles, sources, haveResults, storedByTitles, noteTitle
+
+        static let file = SQL.file(PackageResources.known_files_sql)
+    }
+
+    enum Leasing: String, SQLSubject {
+        case queues, queuesWithWork, claim, leasedJobs, parts, dropLease, release, jobsHeld
+        case worker, extend, cancelledJobs, served, sweep, jobsOfLeases, lostJobs, recordLosses
+
+        static let file = SQL.file(PackageResources.leasing_sql)
+    }
+
+    enum Reporting: String, SQLSubject {
+        case settleDone, settleDoneAgain, reportedJobs, settleFetches, retry, deleteJob
+        case settleAsset
+
+        static let file = SQL.file(PackageResources.reporting_sql)
+    }
+
+    enum Multipart: String, SQLSubject {
+        case divide, makeParts, laneSite, partDone, partFailed, deleteJobs, reset, verified
+        case verifyFailed, abandoned, givenUp, release
+
+        static let file = SQL.file(PackageResources.multipart_sql)
+    }
+
+    enum Resolving: String, SQLSubject {
+        case areKnown, copySegments, stageSegments, copyStaged, origins, mergeSegments
+        case mergeMirrors, storeDocuments, document, warnings, trim, sidecars, segmentOrigins
+        case lanes, lockLanes, jobs, refusedJobs, queueReads, renewURLs, endRead, failRefused
+
+        static let file = SQL.file(PackageResources.resolving_sql)
+    }
+
+    enum Refreshing: String, SQLSubject {
+        case isLacking, lanes, jobs, forget, files, stagedFiles, store, grantSwitch, isGranted
+        case found, segments, results, settle, failSwitch, summary, failures, dropDeadline
+
+        static let file = SQL.file(PackageResources.refreshing_sql)
+    }
+
+    enum ChecksumFiles: String, SQLSubject {
+        case begin, lockWriter, takeOver, page, settle, retry
+
+        static let file = SQL.file(PackageResources.checksum_files_sql)
+    }
+
+    enum Origins: String, SQLSubject {
+        case list, named, note, lock, succeed, fail, coolDown, cooling, defaults, setDefaults
+        case setLimits, clearLimits, page, decisions, decide
+
+        static let file = SQL.file(PackageResources.origins_sql)
+    }
+
+    enum Mirrors: String, SQLSubject {
+        case lanes, jobs, unwell, makeLanes, lockLanes, room, move, emptied
+
+        static let file = SQL.file(PackageResources.mirrors_sql)
+    }
+
+    enum Quotas: String, SQLSubject {
+        case concerned, lockOrigins, lockSites, read, store, drop, end, ofSites
+
+        static let file = SQL.file(PackageResources.quotas_sql)
+    }
+
+    enum Sites: String, SQLSubject {
+        case status, bounded, set, apply, due, tryRoom, resume, bounds, retry, noteUnderWay
+        case checkQuota, seen, fail, volume, recordVolume, forgetVolume, notify
+
+        static let file = SQL.file(PackageResources.sites_sql)
+    }
+
+    enum Selecting: String, SQLSubject {
+        case assets, lockLanes, lockCancelled, cancelJobs, cancelAssets, cancelCatalog
+        case lockReprioritised, reprioritise, reprioritiseCatalog, reschedule
+
+        static let file = SQL.file(PackageResources.selecting_sql)
+    }
+
+    enum Workers: String, SQLSubject {
+        case seen, backlog, busy, noteMinute, history, forgetRoots
+
+        static let file = SQL.file(PackageResources.workers_sql)
+    }
+
+    enum LoadTests: String, SQLSubject {
+        case create, open, called, lock, start, stop, end, followed, status, countShares, shares
+        case join, lockShare, order, report, beginShares, dismissShares, loseSilent, loseOverdue
+        case storeIntervals, intervals, takeIntervals, breakdown, notify
+
+        static let file = SQL.file(PackageResources.load_tests_sql)
+    }
+
+    enum Browsing: String, SQLSubject {
+        case status, active, assets, missingSidecars, files, queues, setQueueState
+
+        static let file = SQL.file(PackageResources.browsing_sql)
+    }
+
+    enum Waiting: String, SQLSubject {
+        case waits
+
+        static let file = SQL.file(PackageResources.waiting_sql)
+    }
+
+    enum Housekeeping: String, SQLSubject {
+        case leases, spans, lanes, cancelled, checksumWriters, losses, workers, workerMinutes
+        case tidyOrigins, origins, documents, assemblies, loadTests, oldCatalogs, forgetAssets
+        case forgetCatalog
+
+        static let file = SQL.file(PackageResources.housekeeping_sql)
+    }
+
+    enum Common: String, SQLSubject {
+        case notifyWork, commitLater, lockBriefly, planByIndex, planInBulk, planWholeCatalog
+
+        static let file = SQL.common
+    }
+
+    enum Schema: String, SQLSubject {
+        case lock, state, create, edited, record, pin
+
+        static let file = SQL.file(PackageResources.schema_sql)
+    }
+}

@@ -1,0 +1,193 @@
+-- Catalogs as a whole: their locks, their fold, their interruption.
+
+-- name: lock
+-- Submissions to a catalog, its start and its interruption come one at a time. An advisory lock,
+-- not the row's: reports lock jobs, assets and the catalog in this order.
+SELECT pg_advisory_xact_lock(hashtextextended('dray.catalog.' || current_schema(),
+                                              @catalog::bigint))
+
+-- name: tryLock
+-- As `lock`, without waiting; false when another session has it. For a fold, which a crash of the
+-- server takes back as a whole: the next one does it again, and nobody waits for the disk.
+SELECT pg_try_advisory_xact_lock(hashtextextended('dray.catalog.' || current_schema(),
+                                                  @catalog::bigint)) AS locked,
+       set_config('synchronous_commit', 'off', true)
+
+-- name: read
+SELECT site_id, queue_id, has_mirrors, priority, opened_generation, generation, state,
+       (SELECT state FROM queue WHERE queue.id = catalog.queue_id) AS queue_state,
+       sums_failed + (SELECT coalesce(sum(t.sums_failed), 0)
+                      FROM tally t WHERE t.catalog_id = catalog.id) AS sums_failed
+FROM catalog
+WHERE id = @catalog::bigint
+
+-- name: select
+-- The catalog of that number, else those of that name, at a site or at all, else those with a
+-- failure of that code.
+SELECT c.id FROM catalog c JOIN site t ON t.id = c.site_id
+WHERE CASE WHEN @catalog::bigint IS NOT NULL THEN c.id = @catalog
+           WHEN @name::text IS NOT NULL
+               THEN c.name = @name AND (@storage_url::text IS NULL OR t.storage_url = @storage_url)
+           ELSE EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id
+                        AND (a.generation = c.generation OR a.state IN ({{assetUnsettled}}))
+                        AND a.failure_code = @failure_code::text) END
+ORDER BY c.id
+
+-- name: running
+SELECT id FROM catalog WHERE state = 'running' ORDER BY id
+
+-- name: tallied
+-- Catalogs that have tallies, by a loose index scan.
+WITH RECURSIVE tallied AS (
+    (SELECT catalog_id FROM tally ORDER BY catalog_id LIMIT 1)
+    UNION ALL
+    SELECT n.catalog_id FROM tallied t CROSS JOIN LATERAL (
+        SELECT catalog_id FROM tally WHERE catalog_id > t.catalog_id ORDER BY catalog_id LIMIT 1
+    ) AS n
+)
+SELECT catalog_id AS id FROM tallied
+
+-- name: fold
+-- The catalog's lock is held. Adds what reports left in tallies to the counts of its assets, its
+-- directories and itself. A directory without unsettled assets gets its SHA256SUMS written; after
+-- the last of them the catalog has ended.
+WITH gone AS MATERIALIZED (
+    DELETE FROM tally WHERE catalog_id = @catalog::bigint RETURNING *
+), assets AS (
+    UPDATE asset a SET
+        segments_done = a.segments_done + t.done,
+        bytes = a.bytes + t.bytes,
+        adopted_bytes = a.adopted_bytes + t.adopted_bytes,
+        state = CASE WHEN a.state NOT IN ({{assetUnderWay}}) THEN a.state
+                     ELSE settled_state(a.segments, a.segments_done + t.done, a.segments_failed,
+                                        a.verifies, a.verifies_done, a.verifies_failed) END,
+        changed_at = now()
+    FROM (
+        SELECT asset_id, sum(segments_done) AS done, sum(bytes) AS bytes,
+               sum(adopted_bytes) AS adopted_bytes
+        FROM gone WHERE asset_id IS NOT NULL GROUP BY asset_id ORDER BY asset_id
+    ) AS t
+    WHERE a.id = t.asset_id
+    RETURNING a.directory_id, a.state, a.state IN ({{assetEnded}}) AS has_ended
+), ended AS (
+    SELECT directory_id, sum(assets_completed) AS completed, sum(assets_failed) AS failed,
+           sum(assets_cancelled) AS cancelled
+    FROM (
+        SELECT directory_id, assets_completed, assets_failed, assets_cancelled FROM gone
+        WHERE directory_id IS NOT NULL
+        UNION ALL
+        SELECT directory_id, (state = 'completed')::int, (state = 'failed')::int, 0 FROM assets
+        WHERE has_ended
+    ) AS e
+    GROUP BY directory_id
+), directories AS (
+    UPDATE directory d SET unsettled = d.unsettled - (e.completed + e.failed + e.cancelled),
+        sums = CASE WHEN d.unsettled = e.completed + e.failed + e.cancelled THEN 'due' ELSE d.sums
+            END
+    FROM ended e
+    WHERE d.id = e.directory_id AND e.completed + e.failed + e.cancelled > 0 AND d.unsettled > 0
+    RETURNING d.id, d.unsettled
+), sums AS (
+    INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
+                             directory_id, kind)
+    SELECT c.queue_id, c.id, 0, 0, -1, 0, d.id, 'sums'
+    FROM directories d, catalog c WHERE d.unsettled = 0 AND c.id = @catalog::bigint
+    RETURNING 1
+), added AS (
+    SELECT count(*) AS rows, coalesce((SELECT sum(completed) FROM ended), 0) AS completed,
+           coalesce((SELECT sum(failed) FROM ended), 0) AS failed,
+           coalesce((SELECT sum(cancelled) FROM ended), 0) AS cancelled,
+           sum(segments) AS segments, sum(segments_done) AS segments_done,
+           sum(segments_failed) AS segments_failed, sum(bytes) AS bytes,
+           sum(adopted_bytes) AS adopted_bytes, sum(retries) AS retries,
+           sum(sums_ended) AS sums_ended, sum(sums_failed) AS sums_failed
+    FROM gone
+), reckoned AS (
+    SELECT t.*,
+           c.state = 'running' AND c.sums_outstanding - t.sums_ended <= 0
+               AND c.assets_completed + c.assets_failed + c.assets_cancelled
+                   + t.completed + t.failed + t.cancelled >= c.assets
+               AS ends,
+           c.assets_failed + t.failed + c.sums_failed + t.sums_failed > 0 AS fails,
+           c.assets_cancelled + t.cancelled > 0 AS is_cancelled
+    FROM added t, catalog c WHERE t.rows > 0 AND c.id = @catalog::bigint
+), counted AS (
+    UPDATE catalog c SET
+        assets_completed = c.assets_completed + t.completed,
+        assets_failed = c.assets_failed + t.failed,
+        assets_cancelled = c.assets_cancelled + t.cancelled,
+        segments = c.segments + t.segments,
+        segments_done = c.segments_done + t.segments_done,
+        segments_failed = c.segments_failed + t.segments_failed,
+        bytes = c.bytes + t.bytes,
+        adopted_bytes = c.adopted_bytes + t.adopted_bytes,
+        retries = c.retries + t.retries,
+        sums_outstanding = greatest(c.sums_outstanding - t.sums_ended, 0),
+        sums_failed = c.sums_failed + t.sums_failed,
+        state = CASE WHEN NOT t.ends THEN c.state WHEN t.fails THEN 'failed'
+                     WHEN t.is_cancelled THEN 'cancelled' ELSE 'completed' END,
+        ended_at = CASE WHEN t.ends THEN now() ELSE c.ended_at END,
+        -- Samples of its rate, reset after a start and after two minutes without a fold.
+        pace = CASE WHEN c.pace IS NULL OR c.pace[4] < extract(epoch FROM c.started_at)
+                         OR s.seconds - c.pace[4] > 120
+                    THEN ARRAY[s.seconds, s.segments, s.bytes, s.seconds, s.segments, s.bytes]
+                    WHEN s.seconds - c.pace[4] >= 30
+                    THEN ARRAY[c.pace[4], c.pace[5], c.pace[6], s.seconds, s.segments, s.bytes]
+                    ELSE c.pace END
+    FROM reckoned t CROSS JOIN LATERAL (
+        SELECT extract(epoch FROM clock_timestamp())::float8 AS seconds,
+               (b.segments_done + b.segments_failed + t.segments_done + t.segments_failed)::float8
+                   AS segments,
+               (b.bytes - b.adopted_bytes + t.bytes - t.adopted_bytes)::float8 AS bytes
+        FROM catalog b WHERE b.id = @catalog::bigint
+    ) AS s
+    WHERE c.id = @catalog::bigint
+)
+SELECT count(*) AS sums_jobs FROM sums
+
+-- name: interruptJobs
+-- Deletes jobs, except switches, which are carried through. What workers still hold of them becomes
+-- stale. Workers that write a checksum file are notified at their next heartbeat: another one may
+-- begin.
+WITH delayed AS (
+    DELETE FROM delayed_job WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind <> 'switch'
+), gone AS (
+    DELETE FROM job
+    WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = ANY(@catalogs::bigint[])))
+        AND kind <> 'switch'
+    RETURNING lane_id, id, directory_id
+)
+INSERT INTO cancelled_job (lease_id, job_id)
+SELECT e.id, g.id
+FROM gone g
+JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
+JOIN lease e ON e.id = p.lease_id
+WHERE g.directory_id IS NOT NULL
+ON CONFLICT DO NOTHING
+
+-- name: haveJobs
+-- True when a report that was under way has left new jobs.
+SELECT EXISTS (SELECT FROM delayed_job
+               WHERE catalog_id = ANY(@catalogs::bigint[]) AND kind <> 'switch')
+    OR EXISTS (SELECT FROM lane l JOIN job j ON j.lane_id = l.id
+               WHERE l.catalog_id = ANY(@catalogs::bigint[]) AND j.kind <> 'switch') AS have_jobs
+
+-- name: interruptAssets
+-- A refreshed asset is whole, as it was before; a switch continues.
+WITH interrupted AS (
+    UPDATE asset SET state = CASE WHEN state = 'refreshing' THEN 'completed' ELSE 'interrupted' END,
+        changed_at = now()
+    WHERE catalog_id = ANY(@catalogs::bigint[]) AND state IN ({{assetInterruptible}})
+    RETURNING catalog_id, state
+)
+UPDATE catalog c SET assets_completed = c.assets_completed + i.n
+FROM (SELECT catalog_id, count(*) AS n FROM interrupted WHERE state = 'completed'
+      GROUP BY catalog_id) AS i
+WHERE c.id = i.catalog_id
+
+-- name: interrupt
+WITH directories AS (
+    UPDATE directory SET unsettled = 0 WHERE catalog_id = ANY(@catalogs::bigint[]) AND unsettled > 0
+)
+UPDATE catalog SET state = 'interrupted', ended_at = now(), sums_outstanding = 0
+WHERE id = ANY(@catalogs::bigint[]) AND state = 'running'

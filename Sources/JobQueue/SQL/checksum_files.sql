@@ -1,0 +1,161 @@
+-- SHA256SUMS: one a directory of a site.
+
+-- name: begin
+-- @jobs in the order of their numbers. Those that the lease of this worker holds, and whether the
+-- part of their directory's SHA256SUMS that is theirs is written already, or this worker's turn
+-- begins: it then lists what every catalog has in the directory up to now.
+WITH held AS MATERIALIZED (
+    SELECT r.job, p.lane_id
+    FROM (SELECT FROM lease WHERE id = @lease::uuid AND worker_id = @worker::uuid OFFSET 0) AS l
+    CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = @lease::uuid OFFSET 0) AS p
+    JOIN unnest(@jobs::bigint[]) AS r(job) ON r.job BETWEEN p.first_id AND p.last_id
+), mine AS MATERIALIZED (
+    SELECT h.job, h.lane_id, d.id, d.site_id, d.path, d.sums IS NOT DISTINCT
+        FROM 'written' AS is_written
+    FROM held h
+    CROSS JOIN LATERAL (
+        SELECT directory_id FROM job WHERE lane_id = h.lane_id AND id = h.job
+            AND kind = 'sums' OFFSET 0
+    ) AS j
+    JOIN directory d ON d.id = j.directory_id
+), begun AS (
+    INSERT INTO sums_writer (site_id, path, lane_id, job_id, lease_id)
+    SELECT site_id, path, lane_id, job, @lease::uuid FROM mine WHERE NOT is_written
+        ORDER BY site_id, path
+    ON CONFLICT (site_id, path) DO NOTHING
+    RETURNING job_id, site_id, path
+), read AS (
+    UPDATE directory d SET sums = 'read' FROM begun b
+    WHERE d.site_id = b.site_id AND d.path = b.path AND d.sums = 'due'
+)
+SELECT m.job, m.is_written, b.job_id IS NOT NULL AS begins
+FROM mine m LEFT JOIN begun b ON b.job_id = m.job
+
+-- name: lockWriter
+-- @job waits for its turn. Locks whose turn it is, if anybody's.
+SELECT w.job_id FROM job j JOIN directory d ON d.id = j.directory_id
+JOIN sums_writer w ON w.site_id = d.site_id AND w.path = d.path
+WHERE j.lane_id IN (SELECT lane_id FROM span WHERE lease_id = @lease::uuid) AND j.id = @job::bigint
+FOR UPDATE OF w
+
+-- name: takeOver
+-- @job waits for its turn; the turn in its directory is locked. One row when the turn begins: it
+-- was this job's already, its writer's lease has ended, or the writer's job was taken back and its
+-- worker, which holds the lease for other jobs, has sent heartbeats since: their answers report
+-- that.
+WITH turn AS MATERIALIZED (
+    SELECT j.lane_id, w.site_id, w.path, w.lost_at, w.job_id = j.id
+        AND w.lease_id = @lease::uuid AS is_own,
+           EXISTS (SELECT FROM lease WHERE id = w.lease_id) AS stands,
+           EXISTS (SELECT FROM job WHERE lane_id = w.lane_id AND id = w.job_id) AS has_job,
+           w.lost_at < now() - interval '30 seconds' AND EXISTS (
+               SELECT FROM lease l JOIN worker r ON r.id = l.worker_id
+               WHERE l.id = w.lease_id
+                   AND r.last_seen > w.lost_at + interval '20 seconds') AS is_known
+    FROM job j JOIN directory d ON d.id = j.directory_id
+    JOIN sums_writer w ON w.site_id = d.site_id AND w.path = d.path
+    WHERE j.lane_id IN (SELECT lane_id FROM span WHERE lease_id = @lease::uuid)
+        AND j.id = @job::bigint
+), lost AS (
+    UPDATE sums_writer w SET lost_at = now() FROM turn t
+    WHERE w.site_id = t.site_id AND w.path = t.path
+      AND t.stands AND NOT t.has_job AND NOT t.is_own AND t.lost_at IS NULL
+), taken AS (
+    UPDATE sums_writer w SET lane_id = t.lane_id, job_id = @job::bigint, lease_id = @lease::uuid,
+        lost_at = NULL, begun_at = now()
+    FROM turn t
+    WHERE w.site_id = t.site_id AND w.path = t.path
+      AND (t.is_own OR NOT t.stands OR NOT t.has_job AND t.is_known)
+    RETURNING w.site_id, w.path
+), read AS (
+    UPDATE directory d SET sums = 'read' FROM taken t
+    WHERE d.site_id = t.site_id AND d.path = t.path AND d.sums = 'due'
+)
+SELECT FROM taken
+
+-- name: page
+-- A page of the segments of whole assets in a directory of the site, catalog by catalog. The assets
+-- come first, in order, so that a page reads of no more of them than it shows, however many
+-- catalogs have the directory.
+SELECT p.key, p.sha256, p.recorded_seconds, b.directory, b.id, p.ordinal
+FROM (
+    SELECT d.id AS directory, a.id
+    FROM (
+        SELECT id FROM directory WHERE site_id = @site::bigint AND path = @path
+            AND id >= @after_directory::bigint
+        ORDER BY id OFFSET 0
+    ) AS d
+    CROSS JOIN LATERAL (
+        -- Bounds of both columns, and not one directory: the planner could look for that along all
+        -- assets' numbers.
+        SELECT id FROM asset
+        WHERE (directory_id, id) >= (d.id, CASE WHEN d.id = @after_directory::bigint
+                                     THEN @after_asset::bigint ELSE 0 END)
+          AND directory_id <= d.id AND state IN ({{assetWhole}})
+        ORDER BY directory_id, id LIMIT @limit::int + 1
+    ) AS a
+    -- One is not new, where the page before ended within it.
+    ORDER BY d.id, a.id LIMIT @limit::int + 1
+) AS b
+CROSS JOIN LATERAL (
+    SELECT s.key, r.sha256, extract(epoch FROM r.recorded_at)::float8 AS recorded_seconds, s.ordinal
+    FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
+    WHERE s.asset_id = b.id AND s.part = 0 AND (b.id > @after_asset::bigint
+                                                OR b.directory > @after_directory::bigint
+                                                OR s.ordinal > @after_ordinal::int)
+    ORDER BY s.ordinal LIMIT @limit::int
+) AS p
+ORDER BY b.directory, b.id, p.ordinal LIMIT @limit::int
+
+-- name: settle
+-- Pairwise; @failed is 0 or 1. Directories whose SHA256SUMS is written, or was given up. Those that
+-- were listed with them need no list of their own.
+WITH ended AS MATERIALIZED (
+    SELECT j.tid, j.lane_id, j.id, j.directory_id, r.failed
+    FROM unnest(@lanes::bigint[], @jobs::bigint[], @failed::int[]) AS r(lane, job, failed)
+    {{jobOfEach}}
+), gone AS (
+    DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT tid FROM ended))
+), turns AS (
+    DELETE FROM sums_writer w USING ended e JOIN directory d ON d.id = e.directory_id
+    WHERE w.site_id = d.site_id AND w.path = d.path AND w.lane_id = e.lane_id AND w.job_id = e.id
+    RETURNING w.site_id, w.path, e.failed
+), written AS (
+    UPDATE directory d SET sums = 'written' FROM turns t
+    WHERE t.failed = 0 AND d.site_id = t.site_id AND d.path = t.path AND d.sums = 'read'
+)
+INSERT INTO tally (catalog_id, sums_ended, sums_failed)
+SELECT l.catalog_id, count(*), sum(e.failed)
+FROM ended e JOIN lane l ON l.id = e.lane_id GROUP BY l.catalog_id
+
+-- name: retry
+-- Some of its checksum files could not be written. Which is not known: every directory with nothing
+-- under way gets its file written anew, and the catalog runs until then.
+WITH lacking AS MATERIALIZED (
+    SELECT d.id FROM directory d
+    WHERE d.catalog_id = @catalog::bigint AND d.unsettled = 0
+      AND EXISTS (SELECT FROM asset a JOIN catalog c ON c.id = a.catalog_id
+                  WHERE a.directory_id = d.id AND a.generation = c.generation)
+      AND NOT EXISTS (SELECT FROM delayed_job j
+                      WHERE j.catalog_id = d.catalog_id AND j.directory_id = d.id)
+      AND NOT EXISTS (SELECT FROM lane l JOIN job j ON j.lane_id = l.id
+                      WHERE l.catalog_id = d.catalog_id AND l.rank IN (0, 1, 4)
+                          AND j.directory_id = d.id)
+), made AS (
+    INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
+                             directory_id, kind)
+    SELECT c.queue_id, c.id, 0,
+           CASE WHEN EXISTS (SELECT FROM job_loss x WHERE x.kind = 'sums' AND x.target_id = d.id)
+                THEN 4 ELSE 0 END,
+           -1, 0, d.id, 'sums'
+    FROM lacking d JOIN catalog c ON c.id = @catalog::bigint RETURNING 1
+), due AS (
+    UPDATE directory d SET sums = 'due' FROM lacking WHERE d.id = lacking.id
+), n AS (
+    SELECT count(*) AS jobs FROM made
+), counted AS (
+    UPDATE catalog SET state = 'running', ended_at = NULL,
+        sums_outstanding = sums_outstanding + n.jobs
+    FROM n WHERE id = @catalog::bigint AND n.jobs > 0
+)
+SELECT jobs FROM n

@@ -1,0 +1,143 @@
+-- Settings of a transaction, notifications, and fragments of statements of several files.
+
+-- fragment: sidecars
+-- Inserts the segments of sidecars of assets a, behind those of their assets.
+INSERT INTO segment (asset_id, origin_id, ordinal, role, url, key, expected_bytes, expected_sha256,
+                     expected_digests, is_whole, optional)
+SELECT a.id, o.id, {{firstSidecar}} + s.place - 1, s.role, s.url, s.key, s.bytes, s.sha256,
+       s.digests, true, NOT s.required
+FROM asset a
+CROSS JOIN LATERAL ROWS FROM (
+    jsonb_to_recordset(a.sidecars)
+        AS (url text, key text, origin text, role text, required boolean, bytes bigint, sha256 text,
+            digests text)
+) WITH ORDINALITY AS s(url, key, origin, role, required, bytes, sha256, digests, place)
+JOIN origin o ON o.url = s.origin
+
+-- fragment: manifestServed
+-- The SHA-256 of a manifest of the title as it was served, of a segment s and its document d; null
+-- for all else.
+CASE WHEN s.role = 'playlist' AND s.ordinal < {{firstSidecar}}
+     THEN CASE WHEN d.segment_id IS NULL THEN s.expected_sha256 ELSE d.served_sha256 END END
+
+-- fragment: settledFetches
+-- Records fetches that ended, of the rows `settled`, and counts them for their assets.
+recorded AS (
+    INSERT INTO result (segment_id, done, bytes, sha256, failure_code, failure_message, attempts,
+                        verified, validator)
+    SELECT segment_id, done, bytes, sha256, code, message, attempt + 1, verified, validator
+    FROM settled
+    ORDER BY segment_id
+    ON CONFLICT (segment_id) DO UPDATE SET done = excluded.done, bytes = excluded.bytes,
+        sha256 = excluded.sha256, failure_code = excluded.failure_code,
+        verified = excluded.verified OR result.verified AND result.sha256 = excluded.sha256,
+        -- What was asked for again said nothing, or nothing was asked: it is what it was.
+        validator = coalesce(excluded.validator,
+                             CASE WHEN result.sha256 = excluded.sha256 THEN result.validator END),
+        failure_message = excluded.failure_message, attempts = excluded.attempts,
+        recorded_at = excluded.recorded_at
+), counts AS (
+    SELECT asset_id, count(*) FILTER (WHERE done) AS done,
+           count(*) FILTER (WHERE NOT done AND NOT spared) AS failed,
+           -- Sidecars that the asset does without.
+           count(*) FILTER (WHERE spared) AS spared,
+           coalesce(sum(bytes) FILTER (WHERE done), 0) AS bytes,
+           coalesce(sum(bytes) FILTER (WHERE done AND adopted), 0) AS adopted_bytes,
+           bool_or(code = 'manifest.changed') AS changed,
+           (array_agg(code) FILTER (WHERE NOT done AND NOT spared))[1] AS code,
+           (array_agg(message) FILTER (WHERE NOT done AND NOT spared))[1] AS message
+    FROM (
+        SELECT *, CASE WHEN done THEN false ELSE coalesce(
+            (SELECT g.optional FROM segment g WHERE g.id = settled.segment_id), false)
+            END AS spared
+        FROM settled
+    ) AS settled
+    GROUP BY asset_id ORDER BY asset_id
+), rolled AS (
+    UPDATE asset a SET
+        segments = a.segments - t.spared,
+        segments_done = a.segments_done + t.done,
+        segments_failed = a.segments_failed + t.failed,
+        bytes = a.bytes + t.bytes,
+        adopted_bytes = a.adopted_bytes + t.adopted_bytes,
+        -- What the manifest said no longer holds: the next start reads it anew.
+        resolved = a.resolved AND t.changed IS NOT TRUE,
+        failure_code = coalesce(a.failure_code, t.code),
+        failure_message = CASE WHEN a.failure_code IS NULL
+                               THEN t.message ELSE a.failure_message END,
+        state = settled_state(a.segments - t.spared, a.segments_done + t.done,
+                              a.segments_failed + t.failed, a.verifies, a.verifies_done,
+                              a.verifies_failed),
+        changed_at = now()
+    FROM counts t WHERE a.id = t.asset_id
+    RETURNING a.catalog_id, a.directory_id, a.state, t.done, t.failed, t.spared,
+              t.bytes, t.adopted_bytes
+), tallied AS (
+    INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_failed, segments,
+                       segments_done, segments_failed, bytes, adopted_bytes)
+    SELECT catalog_id, directory_id, count(*) FILTER (WHERE state = 'completed'),
+           count(*) FILTER (WHERE state = 'failed'), -sum(spared), sum(done), sum(failed),
+               sum(bytes),
+           sum(adopted_bytes)
+    FROM rolled GROUP BY catalog_id, directory_id
+)
+
+-- fragment: jobOfEach
+-- Of rows r the job of each, which is locked: by its index, one by one. Where statistics are those
+-- of a queue that was empty, a join looks through all jobs for each.
+CROSS JOIN LATERAL (
+    SELECT ctid AS tid, * FROM job WHERE lane_id = r.lane AND id = r.job OFFSET 0
+) AS j
+
+-- fragment: heldJobs
+-- What is to be known of jobs that `held` has locked, after `locked` has locked their assets.
+SELECT h.id, h.kind, h.attempt + 1 AS attempt, h.asset_id, h.segment_id, h.lane_id,
+       CASE WHEN h.kind = 'fetch' THEN h.whole_id END AS parent_id, s.range_length,
+       y.attempt AS whole_attempt, h.kind = 'fetch' AND s.id IS NULL AS is_unseen,
+       o.breaker = 'failing' AS is_given_up,
+       h.whole_id IS NULL AND coalesce(s.origin_id <> l.origin_id, false) AS is_at_mirrors,
+       h.kind = 'resolve' AND (SELECT renewing_since FROM asset
+                               WHERE id = h.asset_id) IS NOT NULL AS is_renewal
+FROM held h
+JOIN lane l ON l.id = h.lane_id
+JOIN origin o ON o.id = l.origin_id
+LEFT JOIN segment s ON s.id = h.segment_id AND h.kind = 'fetch'
+LEFT JOIN assembly y ON y.segment_id = h.whole_id
+WHERE (SELECT count(*) FROM locked) >= 0
+
+-- fragment: assetColumns
+-- Columns of an asset as clients see it.
+a.id, a.name, a.url, a.key, a.kind, a.state, a.failure_code, a.failure_message, a.segments,
+       a.segments_done, a.bytes, a.expected_bytes, a.retries, a.refreshed, a.warnings,
+       (extract(epoch FROM a.changed_at) * 1000000)::bigint AS changed_microseconds
+
+-- name: notifyWork
+-- One notification a transaction, whatever the number of jobs.
+SELECT pg_notify('dray_work', '')
+
+-- name: commitLater
+-- The rest of this transaction does not wait for the disk.
+SELECT set_config('synchronous_commit', 'off', true)
+
+-- name: lockBriefly
+-- Nothing else of this transaction waits for a lock for long.
+SELECT set_config('lock_timeout', '500ms', true)
+
+-- name: planByIndex
+-- For the rest of this transaction: what `planInBulk` changed is as sessions have it.
+SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+       set_config('enable_material', 'off', true), set_config('enable_memoize', 'off', true),
+       set_config('enable_seqscan', 'off', true)
+
+-- name: planInBulk
+-- For the rest of this transaction: joins of whole catalogs, not of a batch of rows.
+SELECT set_config('enable_hashjoin', 'on', true), set_config('enable_mergejoin', 'on', true),
+       set_config('enable_material', 'on', true), set_config('enable_memoize', 'on', true),
+       set_config('enable_seqscan', 'on', true)
+
+-- name: planWholeCatalog
+-- For the rest of this transaction: a catalog is read as a whole, by several processes where it is
+-- large, and each time planned for what is asked.
+SELECT set_config('enable_seqscan', 'on', true), set_config('max_parallel_workers_per_gather', '2',
+                                                            true),
+       set_config('plan_cache_mode', 'force_custom_plan', true)

@@ -1,0 +1,168 @@
+-- Rows that are no longer needed.
+
+-- name: leases
+-- Leases that hold nothing any more. A young one may still be getting its jobs; one whose jobs were
+-- cancelled reports that until its worker has let go of it; and one that was released unseen keeps
+-- its id from being granted while that may still be asked for.
+DELETE FROM lease l WHERE l.granted_at < now() - interval '10 seconds'
+  AND (l.expires_at < now() OR EXISTS (SELECT FROM span WHERE lease_id = l.id))
+  AND NOT EXISTS (
+      SELECT FROM span p CROSS JOIN LATERAL (
+          SELECT FROM job
+          WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id LIMIT 1
+      ) AS j
+      WHERE p.lease_id = l.id)
+  AND NOT EXISTS (SELECT FROM cancelled_job x WHERE x.lease_id = l.id)
+
+-- name: spans
+-- Spans whose lease is over, except the last of each lane, where the next claim begins.
+DELETE FROM span p WHERE NOT EXISTS (SELECT FROM lease l WHERE l.id = p.lease_id)
+  AND (EXISTS (SELECT FROM span n WHERE n.lane_id = p.lane_id AND n.last_id > p.last_id)
+       OR NOT EXISTS (SELECT FROM lane l WHERE l.id = p.lane_id))
+
+-- name: lanes
+-- Lanes of catalogs that ended some time ago, unless one is being started again.
+WITH ended AS MATERIALIZED (
+    SELECT DISTINCT c.id FROM catalog c JOIN lane l ON l.catalog_id = c.id
+    WHERE c.state IN ({{catalogEnded}})
+      AND c.ended_at < now() - interval '10 minutes' LIMIT 100
+), locked AS MATERIALIZED (
+    SELECT id FROM ended
+    WHERE pg_try_advisory_xact_lock(hashtextextended('dray.catalog.' || current_schema(), id))
+)
+DELETE FROM lane l USING locked WHERE l.catalog_id = locked.id AND l.ready_since IS NULL
+  AND NOT EXISTS (SELECT FROM job j WHERE j.lane_id = l.id)
+
+-- name: cancelled
+DELETE FROM cancelled_job x WHERE NOT EXISTS (SELECT FROM lease l WHERE l.id = x.lease_id)
+
+-- name: checksumWriters
+-- Turns whose lease is over and that nobody has taken over. Who takes one over meanwhile makes it
+-- young.
+DELETE FROM sums_writer w WHERE w.begun_at < now() - interval '1 hour'
+  AND NOT EXISTS (SELECT FROM lease l WHERE l.id = w.lease_id)
+
+-- name: losses
+-- Losses that no longer matter: of workers that were seen since, of jobs that were done since, of
+-- what is gone.
+DELETE FROM job_loss x
+WHERE EXISTS (SELECT FROM worker w WHERE w.id = x.worker_id AND w.last_seen > x.lost_at)
+   OR NOT EXISTS (SELECT FROM catalog c WHERE c.id = x.catalog_id)
+   OR CASE
+       WHEN x.kind IN ('fetch', 'verify') THEN
+           NOT EXISTS (SELECT FROM segment s WHERE s.id = x.target_id)
+           OR EXISTS (SELECT FROM result r WHERE r.segment_id = x.target_id AND r.done
+                      AND r.recorded_at > x.lost_at)
+       WHEN x.kind = 'sums' THEN
+           NOT EXISTS (SELECT FROM directory d WHERE d.id = x.target_id)
+           OR EXISTS (SELECT FROM catalog c WHERE c.id = x.catalog_id AND c.state = 'completed')
+       ELSE NOT EXISTS (SELECT FROM asset a WHERE a.id = x.target_id)
+           OR EXISTS (SELECT FROM asset a WHERE a.id = x.target_id AND a.state = 'completed'
+                      AND a.changed_at > x.lost_at)
+      END
+
+-- name: workers
+DELETE FROM worker WHERE last_seen < now() - interval '1 day'
+
+-- name: workerMinutes
+DELETE FROM worker_minute WHERE minute < now() - make_interval(secs => @seconds::float8)
+
+-- name: tidyOrigins
+-- What is over: cooldowns, quotas, and decisions beyond the latest of each origin and worker.
+WITH cooled AS (
+    UPDATE origin SET cooldown_until = NULL
+    WHERE cooldown_until < now() - interval '1 minute' AND breaker = 'closed'
+), quotas AS (
+    DELETE FROM quota WHERE ends_at < now() - interval '1 hour'
+)
+DELETE FROM origin_decision d USING (
+    SELECT id, row_number() OVER (PARTITION BY origin_id, worker_id ORDER BY id DESC) AS place,
+           decided_at
+    FROM origin_decision
+) AS n
+WHERE d.id = n.id
+  AND (n.place > CASE WHEN d.worker_id IS NULL THEN 20 ELSE 1 END
+       OR n.decided_at < now() - interval '30 days')
+
+-- name: origins
+-- Origins that no list names, without a cooldown, that did nothing to remember for so long.
+WITH over AS MATERIALIZED (
+    SELECT id FROM origin
+    WHERE NOT is_listed AND NOT has_own_limits AND id <> 0
+      AND noted_at < now() - make_interval(secs => @seconds::float8)
+      AND (cooldown_until IS NULL OR cooldown_until < now())
+    ORDER BY id FOR UPDATE SKIP LOCKED
+), decisions AS (
+    DELETE FROM origin_decision d USING over WHERE d.origin_id = over.id
+)
+DELETE FROM origin o USING over WHERE o.id = over.id
+
+-- name: documents
+-- Those whose segments are gone.
+DELETE FROM document d WHERE NOT EXISTS (SELECT FROM segment s WHERE s.id = d.segment_id)
+
+-- name: assemblies
+-- Where nobody has worked for a week: the next sweep there removes what is as old.
+DELETE FROM abandoned_assembly WHERE noted_at < now() - interval '7 days'
+
+-- name: loadTests
+WITH gone AS (
+    DELETE FROM load_test WHERE state = 'ended' AND ended_at < now() - interval '1 day' RETURNING id
+)
+DELETE FROM load_interval i USING gone WHERE i.test_id = gone.id
+
+-- name: oldCatalogs
+-- Catalogs that ended, or were never started, and that nothing was submitted to for so long.
+SELECT id FROM catalog
+WHERE state <> 'running'
+    AND greatest(ended_at, opened_at) < now() - make_interval(days => @days::int)
+ORDER BY id LIMIT 100
+
+-- name: forgetAssets
+-- The catalog's lock is held. Forgets some of its assets with all that is known of them, a bounded
+-- number of segments at a time, while it is as old as that. Answers how many.
+WITH chosen AS MATERIALIZED (
+    SELECT id FROM (
+        SELECT a.id, sum(a.segments + 1) OVER (ORDER BY a.id) - a.segments - 1 AS before
+        FROM (
+            SELECT id, segments FROM asset
+            WHERE catalog_id = (
+                SELECT id FROM catalog
+                WHERE id = @catalog::bigint AND state <> 'running'
+                  AND greatest(ended_at, opened_at) < now() - make_interval(days => @days::int))
+              AND state <> 'switching'
+            ORDER BY id LIMIT 5000
+        ) AS a
+    ) AS b WHERE before < 20000
+), assets AS (
+    DELETE FROM asset USING chosen WHERE asset.id = chosen.id RETURNING 1
+), mirrors AS (
+    DELETE FROM mirror USING chosen WHERE mirror.asset_id = chosen.id
+), refreshed AS (
+    DELETE FROM refreshed_file f USING chosen WHERE f.asset_id = chosen.id
+), former AS (
+    DELETE FROM former_file f USING chosen WHERE f.asset_id = chosen.id
+), segments AS (
+    DELETE FROM segment USING chosen WHERE segment.asset_id = chosen.id RETURNING segment.id
+), results AS (
+    DELETE FROM result USING segments WHERE result.segment_id = segments.id
+), assemblies AS (
+    DELETE FROM assembly USING segments WHERE assembly.segment_id = segments.id
+)
+SELECT count(*) AS assets FROM assets
+
+-- name: forgetCatalog
+-- The catalog's lock is held. Forgets it, when it has no assets any more and is as old as that; its
+-- directories go with it. A submission that is opened meanwhile keeps it, or makes it anew.
+WITH old AS (
+    DELETE FROM catalog c
+    WHERE c.id = @catalog::bigint AND c.state <> 'running'
+      AND greatest(c.ended_at, c.opened_at) < now() - make_interval(days => @days::int)
+      AND NOT EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id)
+    RETURNING c.id
+), lanes AS (
+    DELETE FROM lane l USING old WHERE l.catalog_id = old.id
+), tallies AS (
+    DELETE FROM tally t USING old WHERE t.catalog_id = old.id
+)
+SELECT count(*) AS catalogs FROM old

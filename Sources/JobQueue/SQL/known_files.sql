@@ -1,0 +1,148 @@
+-- Files that other assets, or the same one, have stored under the same keys.
+
+-- name: stage
+-- Where files are put that others have stored, before they are looked up by key; one table a
+-- connection.
+CREATE TEMPORARY TABLE IF NOT EXISTS known_file (
+    source bigint, key text, url text, expected_digests text, manifest_sha256 text, bytes bigint,
+    sha256 text, verified boolean, validator text, stored_at timestamptz
+) ON COMMIT DELETE ROWS;
+CREATE INDEX IF NOT EXISTS known_file_key ON known_file (hashtextextended(key, 0));
+
+-- name: storedByFiles
+-- What others of its site have stored as files: in each directory with files that are started for
+-- the first time the last four that have it, of each as many as are looked through soon enough.
+-- OFFSET 0 keeps the order of the steps.
+INSERT INTO known_file (key, url, expected_digests, bytes, sha256, verified, validator, stored_at)
+SELECT t.key, t.url, t.expected_digests, r.bytes, r.sha256, r.verified, r.validator, r.recorded_at
+FROM directory d
+CROSS JOIN LATERAL (
+    SELECT id FROM directory e
+    WHERE e.site_id = d.site_id AND e.path = d.path AND e.catalog_id <> d.catalog_id
+    ORDER BY id DESC LIMIT 4
+) AS o
+CROSS JOIN LATERAL (
+    SELECT id FROM asset WHERE directory_id = o.id AND kind = 'file' LIMIT 100000
+) AS b
+CROSS JOIN LATERAL (SELECT * FROM segment WHERE asset_id = b.id AND part = 0 OFFSET 0) AS t
+CROSS JOIN LATERAL (
+    -- The origin is asked whether it is still that.
+    SELECT * FROM result WHERE segment_id = t.id AND done AND validator IS NOT NULL OFFSET 0
+) AS r
+WHERE d.catalog_id = @catalog::bigint
+  AND EXISTS (
+      SELECT FROM asset WHERE directory_id = d.id AND generation = @generation::int
+          AND kind = 'file'
+        AND (state = 'new' OR state = 'ready' AND changed_at = now()))
+
+-- name: noteFiles
+-- What others have stored as files is staged. Notes with the segments of files that are started for
+-- the first time what was stored under their keys from their URLs; the jobs look whether it is
+-- there.
+WITH known AS MATERIALIZED (
+    SELECT DISTINCT ON (s.id) s.id, t.bytes, t.sha256, t.verified, t.validator
+    FROM directory d
+    -- OFFSET 0 keeps the order of the steps.
+    CROSS JOIN LATERAL (
+        SELECT id FROM asset
+        WHERE directory_id = d.id AND generation = @generation::int AND kind = 'file'
+          -- Those without sidecars have their jobs by now.
+          AND (state = 'new' OR state = 'ready' AND changed_at = now())
+        OFFSET 0
+    ) AS a
+    CROSS JOIN LATERAL (SELECT * FROM segment WHERE asset_id = a.id AND part = 0 OFFSET 0) AS s
+    CROSS JOIN LATERAL (
+        SELECT * FROM known_file
+        WHERE hashtextextended(key, 0) = hashtextextended(s.key, 0) AND key = s.key
+          AND url = s.url
+          -- What is to be compared now was compared then.
+          AND (s.expected_bytes IS NULL OR s.expected_bytes = bytes)
+          AND (s.expected_sha256 IS NULL OR s.expected_sha256 = sha256)
+          AND (s.expected_digests IS NULL OR s.expected_digests = expected_digests)
+        OFFSET 0
+    ) AS t
+    WHERE d.catalog_id = @catalog::bigint AND EXISTS (SELECT FROM known_file)
+    ORDER BY s.id, t.stored_at DESC
+)
+UPDATE segment s SET known_bytes = k.bytes, known_sha256 = k.sha256, known_verified = k.verified,
+    known_validator = k.validator
+FROM known k WHERE s.id = k.id
+
+-- name: sources
+-- Assets that may know a title's files: itself, of what was put aside, and other titles of its site
+-- with its manifest, the last ones that changed.
+SELECT @asset::bigint AS id WHERE EXISTS (SELECT FROM former_file WHERE asset_id = @asset::bigint)
+UNION ALL
+(SELECT b.id
+FROM asset a
+JOIN catalog c ON c.id = a.catalog_id
+JOIN asset b ON hashtextextended(b.key, 0) = hashtextextended(a.key, 0) AND b.kind <> 'file'
+JOIN catalog e ON e.id = b.catalog_id
+WHERE a.id = @asset::bigint AND b.id <> a.id AND b.key = a.key AND b.url = a.url
+  AND e.site_id = c.site_id
+  AND EXISTS (
+      SELECT FROM segment s JOIN result r ON r.segment_id = s.id AND r.done
+      WHERE s.asset_id = b.id)
+ORDER BY b.changed_at DESC LIMIT 4)
+
+-- name: haveResults
+-- Whether anything was ever reported of its segments.
+SELECT EXISTS (
+    SELECT FROM segment s JOIN result r ON r.segment_id = s.id WHERE s.asset_id = @asset::bigint
+) AS have_results
+
+-- name: storedByTitles
+-- What @sources have stored, with their manifests as they were served; of @asset itself what was
+-- put aside.
+INSERT INTO known_file (source, key, url, expected_digests, manifest_sha256, bytes, sha256, verified,
+                       validator, stored_at)
+SELECT s.asset_id, s.key, s.url, s.expected_digests, {{manifestServed}}, r.bytes, r.sha256,
+       r.verified, r.validator, r.recorded_at
+FROM segment s
+LEFT JOIN result r ON r.segment_id = s.id AND r.done
+LEFT JOIN document d ON d.segment_id = s.id AND s.role = 'playlist'
+WHERE s.asset_id = ANY(@sources::bigint[]) AND s.asset_id <> @asset::bigint AND s.part = 0
+UNION ALL
+SELECT asset_id, key, url, expected_digests, manifest_sha256, bytes, sha256, verified, validator,
+       stored_at
+FROM former_file WHERE asset_id = ANY(@sources::bigint[])
+
+-- name: noteTitle
+-- A title all of whose segments are there and none of which was ever reported; what others and
+-- itself have stored is staged. Notes with each segment what was stored under its key from its URL.
+-- Of another title, or another choice of tracks, only where the manifests that both have are the
+-- same: media may be packaged anew under the same URLs. What was put aside of a title that is
+-- another one by now is forgotten.
+WITH listed AS MATERIALIZED (
+    SELECT s.id, s.key, s.url, s.expected_bytes, s.expected_sha256, s.expected_digests,
+           {{manifestServed}} AS manifest_sha256
+    FROM segment s LEFT JOIN document d ON d.segment_id = s.id AND s.role = 'playlist'
+    WHERE s.asset_id = @asset::bigint AND s.part = 0
+), sources AS MATERIALIZED (
+    SELECT t.source, bool_and(coalesce(t.manifest_sha256 = n.manifest_sha256, false)) AS is_same
+    FROM listed n
+    JOIN known_file t ON hashtextextended(t.key, 0) = hashtextextended(n.key, 0) AND t.key = n.key
+        AND t.url = n.url
+    WHERE n.manifest_sha256 IS NOT NULL
+    GROUP BY t.source
+), gone AS (
+    DELETE FROM former_file f
+    WHERE f.asset_id = @asset::bigint
+      AND NOT EXISTS (SELECT FROM sources o WHERE o.source = @asset::bigint AND o.is_same)
+), known AS MATERIALIZED (
+    SELECT DISTINCT ON (n.id) n.id, t.bytes, t.sha256, t.verified, t.validator
+    FROM listed n
+    JOIN known_file t ON hashtextextended(t.key, 0) = hashtextextended(n.key, 0) AND t.key = n.key
+        AND t.url = n.url
+    JOIN sources o ON o.source = t.source AND o.is_same
+    -- The origin is asked whether it is still that.
+    WHERE t.validator IS NOT NULL
+      -- What is to be compared now was compared then.
+      AND (n.expected_bytes IS NULL OR n.expected_bytes = t.bytes)
+      AND (n.expected_sha256 IS NULL OR n.expected_sha256 = t.sha256)
+      AND (n.expected_digests IS NULL OR n.expected_digests = t.expected_digests)
+    ORDER BY n.id, t.stored_at DESC
+)
+UPDATE segment s SET known_bytes = k.bytes, known_sha256 = k.sha256, known_verified = k.verified,
+    known_validator = k.validator
+FROM known k WHERE s.id = k.id

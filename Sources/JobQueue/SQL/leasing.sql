@@ -1,0 +1,259 @@
+-- Leases: claims, heartbeats, releases, and the sweep of those whose time is over.
+
+-- name: queues
+-- @names is empty for all.
+SELECT q.id, q.site_id, t.storage_url, q.name, (SELECT id FROM cluster) AS cluster
+FROM queue q JOIN site t ON t.id = q.site_id
+WHERE cardinality(@names::text[]) = 0 OR q.name = ANY(@names::text[]) LIMIT @limit::int
+
+-- name: queuesWithWork
+-- Queues that have a job to lease now; @names is empty for all.
+SELECT q.id, q.site_id, t.storage_url, q.name, (SELECT id FROM cluster) AS cluster
+FROM queue q JOIN site t ON t.id = q.site_id
+WHERE (cardinality(@names::text[]) = 0 OR q.name = ANY(@names::text[]))
+  AND q.state <> 'paused' AND NOT t.closed
+  AND (EXISTS (SELECT FROM delayed_job d WHERE d.queue_id = q.id AND d.available_at <= now())
+       OR EXISTS (SELECT FROM claim_order(q.id)) OR EXISTS (SELECT FROM isolated_lanes(q.id)))
+
+-- name: claim
+-- Claims a batch under each new lease: pairwise @leases, @workers and @max_jobs. Pairwise
+-- @slow_leases, numbers of leases from 1, and @slow_origins; @slow_max_jobs has the most jobs of
+-- these by lease.
+SELECT is_known, is_guarded, is_worth_another, granted, alone,
+       coalesce(is_isolating, false) AS is_isolating
+FROM claim_jobs(@queue::bigint, @leases::uuid[], @workers::uuid[], @max_jobs::int[],
+                @seconds::float8,
+    @slow_leases::int[], @slow_origins::text[], @slow_max_jobs::int[])
+
+-- name: leasedJobs
+-- What the jobs of that queue need to be done that these leases hold, of the workers that name them
+-- (pairwise), with the number of each one's lease. Null is what nearly all jobs have: the kind
+-- fetch, a key that is the URL without its scheme.
+WITH held AS (
+    -- OFFSET 0 keeps the way by index, whatever the statistics say: of a span its jobs, of a job
+    -- what it lacks.
+    SELECT n.place, l.catalog_id, l.origin_id, j.*
+    FROM unnest(@leases::uuid[], @workers::uuid[]) WITH ORDINALITY AS n(lease, worker, place)
+    CROSS JOIN LATERAL (
+        SELECT FROM lease WHERE id = n.lease AND worker_id = n.worker OFFSET 0
+    ) AS e
+    CROSS JOIN LATERAL (SELECT * FROM span WHERE lease_id = n.lease OFFSET 0) AS p
+    CROSS JOIN LATERAL (
+        SELECT catalog_id, origin_id FROM lane WHERE id = p.lane_id
+            AND queue_id = @queue::bigint OFFSET 0
+    ) AS l
+    CROSS JOIN LATERAL (
+        SELECT * FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
+    ) AS j
+)
+SELECT j.place, j.id, j.attempt + 1 AS attempt, j.asset_id, s.role, coalesce(s.url, o.url) AS url,
+       CASE WHEN s.url IN ('http://' || s.key, 'https://' || s.key) THEN NULL
+            ELSE coalesce(o.path, s.key, o.key) END AS key,
+       coalesce(s.range_length, s.expected_bytes) AS length, s.expected_sha256 AS sha256,
+       nullif(j.kind, 'fetch') AS kind,
+       s.range_offset, coalesce(r.bytes, s.known_bytes) AS known_bytes,
+       coalesce(r.sha256, s.known_sha256) AS known_sha256, o.kind AS asset_kind, o.assembly,
+       o.total_bytes, o.validator,
+       coalesce(m.urls, CASE WHEN j.kind = 'fetch' THEN s.mirrors END) AS mirrors,
+       s.expected_digests AS digests, s.is_whole, o.stated, s.former_assembly,
+       t.is_stored AS has_document,
+       CASE WHEN j.kind IN ('resolve', 'refresh') THEN c.title_options END AS title_options,
+       -- In whose lane it stands, its own origin being in a cooldown.
+       CASE WHEN j.origin_id <> s.origin_id AND j.kind = 'fetch' AND j.whole_id IS NULL
+            THEN (SELECT url FROM origin WHERE id = j.origin_id) END AS mirror_origin,
+       CASE WHEN r.sha256 IS NULL THEN s.known_validator END AS known_validator,
+       CASE WHEN r.sha256 IS NULL THEN nullif(s.known_verified, false) END AS known_verified
+FROM held j
+CROSS JOIN LATERAL (SELECT starts, has_mirrors, title_options FROM catalog
+                    WHERE id = j.catalog_id OFFSET 0) AS c
+LEFT JOIN LATERAL (SELECT * FROM segment WHERE id = j.segment_id OFFSET 0) AS s ON true
+-- Of a catalog that was started once, nothing was stored before.
+LEFT JOIN LATERAL (
+    SELECT bytes, sha256 FROM result WHERE c.starts > 1 AND segment_id = j.segment_id AND done
+    OFFSET 0
+) AS r ON true
+-- Parts of a file come from where its first part came from.
+LEFT JOIN LATERAL (
+    SELECT array_to_string(urls, E'\n') AS urls FROM mirror
+    WHERE c.has_mirrors AND asset_id = j.asset_id AND j.kind = 'fetch' AND j.whole_id IS NULL
+      -- Those of its sidecars are elsewhere.
+      AND s.ordinal = 0
+    OFFSET 0
+) AS m ON true
+-- What plain fetches have none of: the filter answers without a look.
+LEFT JOIN LATERAL (
+    SELECT a.kind, a.url, a.key, d.path, y.id AS assembly, y.total_bytes, y.validator,
+           CASE WHEN j.kind = 'verify' THEN nullif(array_to_string(y.digests, ','), '')
+               END AS stated
+    FROM (SELECT) AS nothing
+    LEFT JOIN asset a ON a.id = j.asset_id AND j.kind IN ('resolve', 'refresh', 'switch')
+    LEFT JOIN directory d ON d.id = j.directory_id
+    LEFT JOIN assembly y ON y.segment_id = j.whole_id
+    WHERE j.kind <> 'fetch' OR j.whole_id IS NOT NULL OFFSET 0
+) AS o ON true
+LEFT JOIN LATERAL (
+    SELECT true AS is_stored FROM document WHERE s.role = 'playlist' AND segment_id = j.segment_id
+    OFFSET 0
+) AS t ON true
+
+-- name: parts
+-- Parts of files as they were recorded, in order.
+SELECT y.id AS assembly, s.range_offset, s.range_length, r.sha256
+FROM assembly y
+JOIN segment s ON s.parent_id = y.segment_id
+JOIN result r ON r.segment_id = s.id AND r.done
+WHERE y.id = ANY(@assemblies::uuid[])
+ORDER BY y.id, s.part
+
+-- name: dropLease
+-- A lease that a claim left with nothing, because its jobs were taken away while it ran. It has
+-- spans, which one that was released before it was granted has not. One that still holds a job runs
+-- out.
+DELETE FROM lease WHERE id = @lease::uuid AND EXISTS (SELECT FROM span
+                                                      WHERE lease_id = @lease::uuid)
+  AND NOT EXISTS (
+      SELECT FROM span p CROSS JOIN LATERAL (
+          SELECT FROM job
+          WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id LIMIT 1
+      ) AS j
+      WHERE p.lease_id = @lease::uuid)
+
+-- name: release
+-- Takes the id of a lease that is not granted yet, so that it never is; one row when it was free.
+-- Waits for a grant of it that is under way.
+INSERT INTO lease (id, worker_id, expires_at)
+VALUES (@lease::uuid, @worker::uuid, now() + interval '1 minute')
+ON CONFLICT (id) DO NOTHING
+RETURNING id
+
+-- name: jobsHeld
+SELECT j.id
+FROM lease e
+JOIN span p ON p.lease_id = e.id
+CROSS JOIN LATERAL (
+    SELECT id FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
+) AS j
+WHERE e.id = @lease::uuid AND e.worker_id = @worker::uuid
+
+-- name: worker
+-- @progress is by asset. @trouble_code is what keeps the worker from getting work, or null; @roots
+-- are the storage URLs that it may write to, or null for all; @queues is null for all.
+INSERT INTO worker (id, name, active_transfers, progress, trouble_code, trouble_message,
+                    trouble_since, roots, refused_sites, queues)
+VALUES (@worker::uuid, @name, @active_transfers::int, @progress::jsonb, @trouble_code::text,
+        @trouble_message::text, CASE WHEN @trouble_code::text IS NOT NULL THEN now() END,
+        @roots::text[], @refused_sites::bigint[], @queues::text[])
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, active_transfers = excluded.active_transfers,
+    progress = excluded.progress, last_seen = now(), trouble_code = excluded.trouble_code,
+    trouble_message = excluded.trouble_message, roots = excluded.roots,
+    refused_sites = excluded.refused_sites, queues = excluded.queues,
+    trouble_since = CASE WHEN excluded.trouble_code IS NOT NULL
+                         THEN coalesce(worker.trouble_since, now()) END
+
+-- name: extend
+-- One row a lease; a lease that is gone is not in the answer.
+UPDATE lease SET expires_at = now() + make_interval(secs => @seconds::float8)
+WHERE id = ANY(@leases::uuid[]) AND worker_id = @worker::uuid
+RETURNING id
+
+-- name: cancelledJobs
+-- Jobs that were cancelled while these leases held them.
+SELECT x.job_id FROM lease l JOIN cancelled_job x ON x.lease_id = l.id
+WHERE l.id = ANY(@leases::uuid[]) AND l.worker_id = @worker::uuid
+ORDER BY x.job_id LIMIT 10000
+
+-- name: served
+-- Records that a coordinator serves. A pause of @pause_seconds begins a new period of service. In a
+-- private cluster, which has a @machine, a pause on a machine that did not restart is a crash, and
+-- the period continues.
+UPDATE cluster SET
+    served_since = CASE WHEN served_at > now() - make_interval(secs => @pause_seconds::float8)
+        OR machine = @machine::text
+                        THEN served_since ELSE now() END,
+    served_at = now(),
+    machine = @machine::text
+WHERE served_at IS NULL OR served_at NOT BETWEEN now() - interval '1 s' AND now()
+   OR machine IS DISTINCT FROM @machine::text
+
+-- name: sweep
+-- Ends up to @limit leases whose time is over; a heartbeat that came first wins the row. Of each,
+-- its worker, and whether that is thought dead: not seen when it was to extend the lease, nor
+-- since, while coordinators served all that time. A job that is tried alone is kept @lease_seconds
+-- longer, so that a worker that only lost its connection is seen before its job is held against it.
+DELETE FROM lease e WHERE id IN (
+    SELECT id FROM lease
+    WHERE expires_at < now()
+      AND (NOT isolated OR expires_at < now() - make_interval(secs => @lease_seconds::float8))
+    ORDER BY id LIMIT @limit::int FOR UPDATE SKIP LOCKED
+)
+RETURNING id, worker_id, (SELECT name FROM worker w WHERE w.id = e.worker_id) AS worker_name,
+    NOT EXISTS (SELECT FROM worker w WHERE w.id = e.worker_id
+                AND w.last_seen > e.expires_at - make_interval(secs => @lease_seconds::float8 / 2))
+    AND (SELECT served_since <= e.expires_at - make_interval(secs => @lease_seconds::float8)
+         FROM cluster) AS is_dead
+
+-- name: jobsOfLeases
+-- Every job that these leases hold, locked.
+SELECT p.lane_id, j.id, p.lease_id
+FROM (
+    SELECT lane_id, first_id, last_id, lease_id FROM span WHERE lease_id = ANY(@leases::uuid[])
+    ORDER BY lane_id, last_id
+) AS p
+CROSS JOIN LATERAL (
+    SELECT id FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id
+    ORDER BY id FOR UPDATE
+) AS j
+
+-- name: lostJobs
+-- Pairwise @lanes and @jobs. As `reportedJobs` of reporting.sql, for jobs whose lease ran out (the
+-- sweep has ended the lease itself).
+WITH held AS MATERIALIZED (
+    SELECT j.*
+    FROM unnest(@lanes::bigint[], @jobs::bigint[]) AS r(lane, job)
+    CROSS JOIN LATERAL (
+        SELECT * FROM job WHERE lane_id = r.lane AND id = r.job FOR UPDATE
+    ) AS j
+), locked AS MATERIALIZED (
+    SELECT id FROM asset WHERE id = ANY(ARRAY(SELECT asset_id FROM held))
+    ORDER BY id FOR NO KEY UPDATE
+)
+{{heldJobs}}
+
+-- name: recordLosses
+-- Pairwise lanes and jobs, which are locked, workers that died with them and their names. Notes the
+-- losses. Of each job how many workers have died with it by now, and the latest of them with their
+-- times; of a part those count that died with the whole file. A worker that was seen since has not
+-- died.
+WITH lost AS MATERIALIZED (
+    SELECT j.id, j.kind, coalesce(j.segment_id, j.directory_id, j.asset_id) AS target_id,
+           CASE WHEN j.kind = 'fetch' THEN j.whole_id END AS whole_id, l.catalog_id,
+           r.worker, r.name
+    FROM unnest(@lanes::bigint[], @jobs::bigint[], @workers::uuid[], @names::text[]) AS r(lane, job,
+            worker, name)
+    {{jobOfEach}}
+    JOIN lane l ON l.id = r.lane
+), recorded AS (
+    INSERT INTO job_loss (kind, target_id, worker_id, worker_name, catalog_id)
+    SELECT DISTINCT ON (kind, target_id, worker) kind, target_id, worker, name, catalog_id FROM lost
+    ON CONFLICT (kind, target_id, worker_id) DO UPDATE SET lost_at = now()
+)
+SELECT t.id, d.deaths, d.workers, d.lost_seconds
+FROM lost t
+CROSS JOIN LATERAL (
+    SELECT count(*) AS deaths,
+           array_agg(coalesce(x.worker_name, x.worker_id::text) ORDER BY x.lost_at)
+               FILTER (WHERE x.place <= 4) AS workers,
+           array_agg(extract(epoch FROM x.lost_at)::bigint ORDER BY x.lost_at)
+               FILTER (WHERE x.place <= 4) AS lost_seconds
+    FROM (
+        SELECT y.*, row_number() OVER (ORDER BY y.lost_at DESC) AS place FROM (
+            SELECT t.worker AS worker_id, t.name AS worker_name, now() AS lost_at
+            UNION ALL
+            SELECT z.worker_id, z.worker_name, z.lost_at FROM job_loss z
+            WHERE z.kind = t.kind AND z.target_id IN (t.target_id, t.whole_id)
+              AND z.worker_id <> t.worker
+              AND NOT EXISTS (SELECT FROM worker w
+                              WHERE w.id = z.worker_id AND w.last_seen > z.lost_at)
+        ) AS y
+    ) AS x
+) AS d

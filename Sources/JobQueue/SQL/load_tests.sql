@@ -1,0 +1,169 @@
+-- Load tests on workers.
+
+-- name: create
+-- @queue and @workers may be null. No row where the test, or another one that has not ended, is
+-- there.
+INSERT INTO load_test (id, queue_id, name, scenario, workers, at_least, join_until,
+                       duration_seconds)
+VALUES (@test::uuid, (SELECT id FROM queue WHERE name = @queue), @name, @scenario, @workers::int,
+        @at_least::int, now() + make_interval(secs => @wait_seconds::float8),
+        @duration_seconds::float8)
+ON CONFLICT DO NOTHING
+RETURNING id
+
+-- name: open
+-- Tests that have not ended, in the order in which they are locked.
+SELECT id FROM load_test WHERE state <> 'ended' ORDER BY id
+
+-- name: called
+-- Tests that want workers and have a free share.
+SELECT t.id, q.name AS queue
+FROM load_test t LEFT JOIN queue q ON q.id = t.queue_id
+WHERE t.state = 'waiting' AND t.join_until > clock_timestamp()
+  AND (SELECT count(*) FROM load_share s WHERE s.test_id = t.id
+       AND s.state IN ({{loadShareUnderWay}}))
+      < coalesce(t.workers, @max_shares::int)
+ORDER BY t.created_at LIMIT 100
+
+-- name: lock
+-- What decides the test's fate, under its lock: @followed_seconds without a follower,
+-- @overtime_seconds beyond its duration.
+SELECT t.state, t.scenario, t.workers, t.at_least, t.join_until < clock_timestamp() AS is_wait_over,
+       t.followed_at < clock_timestamp() - make_interval(secs => @followed_seconds::float8)
+           AS is_abandoned,
+       coalesce(t.start_at < clock_timestamp()
+                - make_interval(secs => t.duration_seconds + @overtime_seconds::float8),
+                    false) AS is_overdue
+FROM load_test t WHERE t.id = @test::uuid FOR UPDATE
+
+-- name: start
+UPDATE load_test SET state = 'running',
+    start_at = clock_timestamp() + make_interval(secs => @lead_seconds::float8)
+WHERE id = @test::uuid AND state IN ({{loadTestStartable}})
+
+-- name: stop
+-- The failure is null where it was asked for.
+UPDATE load_test SET state = 'stopping', stopped_at = clock_timestamp(),
+    failure_code = @failure_code, failure_message = @failure_message
+WHERE id = @test::uuid AND state IN ({{loadTestStoppable}})
+
+-- name: end
+-- The failure is null where the test ran.
+UPDATE load_test SET state = 'ended', ended_at = clock_timestamp(), scenario = '',
+    failure_code = coalesce(failure_code, @failure_code),
+        failure_message = coalesce(failure_message, @failure_message)
+WHERE id = @test::uuid AND state IN ({{loadTestEndable}})
+
+-- name: followed
+-- Somebody wants it. No row where there is no such test.
+UPDATE load_test SET followed_at = clock_timestamp() WHERE id = @test::uuid RETURNING id
+
+-- name: status
+-- @test is null for all, latest first, 100 at most.
+SELECT t.id, t.name, q.name AS queue, t.state, t.workers, t.at_least,
+       extract(epoch FROM t.created_at)::float8 AS created,
+       extract(epoch FROM t.join_until)::float8 AS join_until,
+       extract(epoch FROM t.start_at)::float8 AS started,
+       extract(epoch FROM t.ended_at)::float8 AS ended,
+       t.failure_code, t.failure_message, extract(epoch FROM clock_timestamp())::float8 AS now
+FROM load_test t LEFT JOIN queue q ON q.id = t.queue_id
+WHERE @test::uuid IS NULL OR t.id = @test::uuid
+ORDER BY t.created_at DESC, t.id LIMIT 100
+
+-- name: countShares
+-- Its shares by state, and the first one that failed.
+SELECT state, count(*) AS shares,
+       (array_agg(worker_name ORDER BY worker_name))[1] AS worker,
+       (array_agg(failure_message ORDER BY worker_name))[1] AS message,
+       (array_agg(failure_code ORDER BY worker_name))[1] AS code
+FROM load_share WHERE test_id = @test::uuid GROUP BY state
+
+-- name: shares
+-- Those with a number first.
+SELECT test_id, worker_id, worker_name, number, state, next_second, cores, failure_code,
+       failure_message
+FROM load_share WHERE test_id = ANY(@tests::uuid[])
+ORDER BY test_id, number NULLS LAST, joined_at, worker_id
+
+-- name: join
+-- Under the test's lock. No row where it has its share already.
+INSERT INTO load_share (test_id, worker_id, worker_name) VALUES (@test::uuid, @worker::uuid, @name)
+ON CONFLICT DO NOTHING RETURNING state
+
+-- name: lockShare
+SELECT state, number, next_second FROM load_share
+WHERE test_id = @test::uuid AND worker_id = @worker::uuid FOR UPDATE
+
+-- name: order
+-- What the worker is to do follows from it.
+SELECT t.state AS test, s.state AS share, s.number,
+       extract(epoch FROM t.start_at - clock_timestamp())::float8 AS starts_in_seconds,
+       (SELECT count(*) FROM load_share o WHERE o.test_id = t.id AND o.number IS NOT NULL) AS shares
+FROM load_share s JOIN load_test t ON t.id = s.test_id
+WHERE s.test_id = @test::uuid AND s.worker_id = @worker::uuid
+
+-- name: report
+-- Under the share's lock. @next_second is the first one that was not reported; @cores, @breakdown
+-- and the failure may be null. The report counts as a heartbeat of its worker, which sends none
+-- while it has a share and nothing to fetch.
+WITH seen AS (UPDATE worker SET last_seen = clock_timestamp() WHERE id = @worker::uuid)
+UPDATE load_share SET state = @state, heard_at = clock_timestamp(), next_second = @next_second::int,
+    cores = coalesce(@cores::int, cores), breakdown = @breakdown, failure_code = @failure_code,
+        failure_message = @failure_message
+WHERE test_id = @test::uuid AND worker_id = @worker::uuid
+
+-- name: beginShares
+-- Those that are ready get their numbers, in the order in which they joined.
+UPDATE load_share s SET state = 'running', number = n.number, heard_at = clock_timestamp()
+FROM (SELECT worker_id, row_number() OVER (ORDER BY joined_at, worker_id) - 1 AS number
+      FROM load_share WHERE test_id = @test::uuid AND state = 'ready') AS n
+WHERE s.test_id = @test::uuid AND s.worker_id = n.worker_id
+
+-- name: dismissShares
+-- The test begins, or ends, without those that are not part of it.
+UPDATE load_share SET state = 'dismissed'
+WHERE test_id = @test::uuid AND state IN ({{loadShareDismissible}})
+
+-- name: loseSilent
+-- Shares that were silent for @seconds: before the start another worker may join instead.
+UPDATE load_share SET
+    state = CASE WHEN state = 'running' THEN 'lost' ELSE 'dismissed' END,
+    failure_code = @failure_code, failure_message = @failure_message
+WHERE test_id = @test::uuid AND state IN ({{loadShareUnderWay}})
+  AND heard_at < clock_timestamp() - make_interval(secs => @seconds::float8)
+RETURNING worker_name, state
+
+-- name: loseOverdue
+-- Shares that still run @seconds after the test was stopped.
+UPDATE load_share s SET state = 'lost', failure_code = @failure_code,
+    failure_message = @failure_message
+FROM load_test t
+WHERE t.id = @test::uuid AND s.test_id = t.id AND s.state = 'running'
+  AND t.stopped_at < clock_timestamp() - make_interval(secs => @seconds::float8)
+RETURNING s.worker_name, s.state
+
+-- name: storeIntervals
+-- Pairwise seconds and what was measured in each.
+INSERT INTO load_interval (test_id, number, second, data)
+SELECT @test::uuid, @share::int, i.second, i.data FROM unnest(@seconds::int[],
+        @data::text[]) AS i(second, data)
+
+-- name: intervals
+-- @shares and the first @seconds that are wanted of them, all of them of those that are not named.
+SELECT i.number, i.second, i.data
+FROM load_interval i LEFT JOIN unnest(@shares::int[], @seconds::int[]) AS a(number,
+        second) ON a.number = i.number
+WHERE i.test_id = @test::uuid AND i.second >= coalesce(a.second, 0)
+ORDER BY i.second, i.number LIMIT @limit::int
+
+-- name: takeIntervals
+-- @shares and the first @seconds that are still wanted of them.
+DELETE FROM load_interval i USING unnest(@shares::int[], @seconds::int[]) AS a(number, second)
+WHERE i.test_id = @test::uuid AND i.number = a.number AND i.second < a.second
+
+-- name: breakdown
+SELECT breakdown FROM load_share WHERE test_id = @test::uuid AND number = @share::int
+
+-- name: notify
+-- Notifies coordinators that a load test wants workers, or that these are to do something else.
+SELECT pg_notify('dray_work', 'load tests')

@@ -1,1 +1,0 @@
-SELECT id FROM catalog WHERE state = 'running' ORDER BY id

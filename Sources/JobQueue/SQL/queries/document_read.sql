@@ -1,2 +1,0 @@
--- $1 segment.
-SELECT content FROM document WHERE segment_id = $1::bigint

@@ -1,2 +1,0 @@
--- One wake-up a transaction, whatever the number of jobs.
-SELECT pg_notify('dray_work', '')

@@ -1,1 +1,0 @@
-COPY staged_segment FROM STDIN

@@ -1,1 +1,0 @@
-DELETE FROM worker WHERE last_seen < now() - interval '1 day'

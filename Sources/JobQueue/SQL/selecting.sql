@@ -1,0 +1,220 @@
+-- Selections: cancelled, and put before or after other work.
+
+-- name: assets
+-- @name and @failure_code may be null. Assets of the present generation, and those that have not
+-- ended although a submission that is not started yet has named them.
+SELECT a.id, a.state FROM asset a JOIN catalog c ON c.id = a.catalog_id
+WHERE c.id = @catalog::bigint AND (a.generation = c.generation OR a.state IN ({{assetUnsettled}}))
+  AND (@name::text IS NULL OR a.name = @name) AND (@failure_code::text IS NULL
+                                                   OR a.failure_code = @failure_code)
+ORDER BY a.id
+
+-- name: lockLanes
+-- No claim takes from its lanes until the end of the transaction.
+SELECT count(*) AS lanes FROM (SELECT id FROM lane WHERE catalog_id = @catalog
+                               ORDER BY id FOR UPDATE) AS l
+
+-- name: lockCancelled
+-- Locks the jobs of assets and then these, as reports do: from here on no report adds jobs or parts
+-- to them.
+WITH chosen AS MATERIALIZED (
+    SELECT DISTINCT id FROM unnest(@assets::bigint[]) AS u(id)
+), delayed AS MATERIALIZED (
+    -- No joins: with a number of assets that is not known they look through all of them for each
+    -- job.
+    SELECT id FROM delayed_job WHERE catalog_id = @catalog
+        AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
+    ORDER BY id FOR UPDATE
+), jobs AS MATERIALIZED (
+    SELECT id FROM job
+    WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = @catalog))
+      AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
+    ORDER BY id FOR UPDATE
+), assets AS MATERIALIZED (
+    SELECT a.id FROM asset a JOIN chosen c ON c.id = a.id
+    WHERE (SELECT count(*) FROM jobs) >= 0 AND (SELECT count(*) FROM delayed) >= 0
+    ORDER BY a.id FOR UPDATE OF a
+)
+SELECT count(*) AS assets FROM assets
+
+-- name: cancelJobs
+-- The catalog's lanes are locked. Jobs of these assets go, except switches; the workers that hold
+-- some of them are notified at their next heartbeat, and what they report is stale.
+WITH chosen AS MATERIALIZED (
+    SELECT DISTINCT id FROM unnest(@assets::bigint[]) AS u(id)
+), delayed AS (
+    -- No joins: with a number of assets that is not known they look through all of them for each
+    -- job.
+    DELETE FROM delayed_job
+    WHERE catalog_id = @catalog AND kind <> 'switch'
+        AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
+    RETURNING 1
+), gone AS (
+    DELETE FROM job
+    WHERE lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = @catalog)) AND kind <> 'switch'
+      AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
+    RETURNING lane_id, id
+), notified AS (
+    INSERT INTO cancelled_job (lease_id, job_id)
+    SELECT e.id, g.id
+    FROM gone g
+    JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
+    JOIN lease e ON e.id = p.lease_id
+    ON CONFLICT DO NOTHING
+)
+SELECT (SELECT count(*) FROM delayed) + (SELECT count(*) FROM gone) AS jobs
+
+-- name: cancelAssets
+-- Those still under way are cancelled: what they lack counts as failed. Of one that is refreshed,
+-- the refresh has failed.
+WITH chosen AS MATERIALIZED (
+    SELECT id, segments_failed, state = 'refreshing' AS is_whole FROM asset
+    WHERE id IN (SELECT unnest(@assets::bigint[])) AND state IN ({{assetStarted}})
+    ORDER BY id FOR UPDATE
+), settled AS (
+    UPDATE asset a SET
+        state = CASE WHEN c.is_whole THEN 'completed' ELSE 'cancelled' END,
+        refreshed = CASE WHEN c.is_whole THEN 'failed' ELSE a.refreshed END,
+        segments_failed = a.segments - a.segments_done,
+        verifies_failed = a.verifies - a.verifies_done,
+        failure_code = coalesce(a.failure_code, @code),
+        failure_message = CASE WHEN a.failure_code IS NULL THEN @message
+                               ELSE a.failure_message END,
+        changed_at = now()
+    FROM chosen c WHERE a.id = c.id
+    RETURNING a.catalog_id, a.directory_id, a.state,
+              a.segments_failed - c.segments_failed AS failed
+), tallied AS (
+    INSERT INTO tally (catalog_id, directory_id, assets_completed, assets_cancelled,
+                       segments_failed)
+    SELECT catalog_id, directory_id, count(*) FILTER (WHERE state = 'completed'),
+           count(*) FILTER (WHERE state = 'cancelled'), sum(failed)
+    FROM settled GROUP BY catalog_id, directory_id
+)
+SELECT count(*) AS assets FROM settled
+
+-- name: cancelCatalog
+-- The catalog's lock is held and its lanes are locked. Ends it, once nothing of it is under way but
+-- switches of refreshes, which are carried through and change nothing about that: checksum files
+-- that are still to be written go, and count as failed, so that a retry writes them. The workers
+-- that hold some of these jobs are notified at their next heartbeat.
+WITH over AS MATERIALIZED (
+    SELECT c.id FROM catalog c
+    WHERE c.id = @catalog::bigint AND c.state = 'running'
+      -- What was named since its start is not part of what runs, unless it ran by then.
+      AND NOT EXISTS (SELECT FROM asset a WHERE a.catalog_id = c.id
+                      AND a.state IN ({{assetStarted}}))
+), delayed AS (
+    DELETE FROM delayed_job d USING over
+    WHERE d.catalog_id = over.id AND d.directory_id IS NOT NULL
+    RETURNING 1
+), gone AS (
+    DELETE FROM job USING over
+    WHERE job.lane_id = ANY(ARRAY(SELECT id FROM lane WHERE catalog_id = @catalog::bigint
+                                  AND rank IN (0, 1, 4)))
+      AND job.directory_id IS NOT NULL
+    RETURNING job.lane_id, job.id
+), notified AS (
+    INSERT INTO cancelled_job (lease_id, job_id)
+    SELECT e.id, g.id
+    FROM gone g
+    JOIN span p ON p.lane_id = g.lane_id AND g.id BETWEEN p.first_id AND p.last_id
+    JOIN lease e ON e.id = p.lease_id
+    ON CONFLICT DO NOTHING
+), lists AS (
+    SELECT (SELECT count(*) FROM delayed) + (SELECT count(*) FROM gone) AS jobs
+), ended AS (
+    UPDATE catalog c SET state = 'cancelled', ended_at = now(), sums_outstanding = 0,
+        sums_failed = c.sums_failed + lists.jobs
+    FROM over, lists WHERE c.id = over.id
+)
+SELECT jobs FROM lists
+
+-- name: lockReprioritised
+-- Locks what of them is on its way to a lane, as claims do before they lock lanes, and then them: a
+-- report that is under way ends first, and the next one sees their priority. No joins of jobs: with
+-- a number of assets that is not known they look through all of them for each.
+WITH chosen AS MATERIALIZED (
+    SELECT DISTINCT id FROM unnest(@assets::bigint[]) AS u(id)
+), delayed AS MATERIALIZED (
+    SELECT id FROM delayed_job
+    WHERE catalog_id = @catalog AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
+    ORDER BY id FOR UPDATE
+)
+SELECT count(*) AS assets FROM (
+    SELECT id FROM asset
+    WHERE id IN (SELECT id FROM chosen) AND (SELECT count(*) FROM delayed) >= 0
+    ORDER BY id FOR UPDATE
+) AS a
+
+-- name: reprioritise
+-- The catalog's lanes are locked. What waits moves to lanes of that priority; what workers hold
+-- stays in its lane.
+WITH chosen AS MATERIALIZED (
+    SELECT DISTINCT id FROM unnest(@assets::bigint[]) AS u(id)
+), assets AS (
+    UPDATE asset a SET priority = @priority::smallint FROM chosen c
+    WHERE a.id = c.id AND a.priority IS DISTINCT FROM @priority::smallint RETURNING a.id
+), places AS MATERIALIZED (
+    SELECT l.*, coalesce((SELECT last_id FROM span WHERE lane_id = l.id
+                          ORDER BY last_id DESC LIMIT 1), 0) AS last_id
+    FROM lane l WHERE l.catalog_id = @catalog AND l.own_priority <> @priority::smallint
+), waiting AS (
+    -- No join with the assets: with statistics of a queue that was empty it looks through all for
+    -- each job.
+    DELETE FROM job j USING places p
+    WHERE j.lane_id = p.id AND j.id > p.last_id AND (j.asset_id IN (SELECT id FROM chosen)) IS TRUE
+    RETURNING p.queue_id, p.origin_id, p.rank, j.id, j.asset_id, j.segment_id, j.whole_id,
+              j.directory_id, j.kind, j.attempt
+), moved AS (
+    INSERT INTO delayed_job (queue_id, catalog_id, origin_id, rank, own_priority, asset_id,
+                             segment_id, whole_id, directory_id, kind, attempt)
+    SELECT queue_id, @catalog, origin_id, rank, @priority::smallint, asset_id, segment_id, whole_id,
+           directory_id, kind, attempt
+    FROM waiting ORDER BY id RETURNING 1
+), delayed AS (
+    UPDATE delayed_job SET own_priority = @priority::smallint
+    WHERE catalog_id = @catalog AND (asset_id IN (SELECT id FROM chosen)) IS TRUE
+      AND own_priority <> @priority::smallint
+    RETURNING 1
+)
+SELECT (SELECT count(*) FROM assets) AS assets,
+       (SELECT count(*) FROM moved) + (SELECT count(*) FROM delayed) AS jobs
+
+-- name: reprioritiseCatalog
+-- Answers how much of it is under way, which is not written: its lanes take the priority of their
+-- catalog.
+UPDATE catalog c SET priority = @priority::smallint WHERE id = @catalog::bigint
+RETURNING CASE WHEN state = 'running'
+    THEN assets - assets_completed - assets_failed - assets_cancelled ELSE 0 END
+              AS assets,
+          CASE WHEN state = 'running' THEN segments - segments_done - segments_failed ELSE 0 END
+              AS jobs
+
+-- name: reschedule
+-- Times are in seconds since 1970: 0 for none, null to keep it. Answers how much of the catalog is
+-- under way, which is not written. No row when the deadline of the latest submission would come
+-- first. A deadline holds for what was started and for what was only opened.
+WITH next AS (
+    SELECT id, opened_generation > generation AS is_opened,
+           CASE WHEN @not_before::float8 IS NULL THEN not_before
+                WHEN @not_before::float8 > 0 THEN to_timestamp(@not_before::float8)
+                    END AS not_before,
+           CASE WHEN @deadline::float8 IS NULL THEN deadline
+                WHEN @deadline::float8 > 0 THEN to_timestamp(@deadline::float8) END AS deadline,
+           CASE WHEN @deadline::float8 IS NULL THEN opened_deadline
+                WHEN @deadline::float8 > 0 THEN to_timestamp(@deadline::float8)
+                    END AS opened_deadline
+    FROM catalog WHERE id = @catalog::bigint
+)
+UPDATE catalog c SET not_before = n.not_before, deadline = n.deadline,
+    opened_deadline = n.opened_deadline
+FROM next n
+WHERE c.id = n.id
+  AND (CASE WHEN n.is_opened THEN n.opened_deadline ELSE n.deadline END > n.not_before)
+      IS NOT FALSE
+RETURNING CASE WHEN c.state = 'running'
+    THEN c.assets - c.assets_completed - c.assets_failed - c.assets_cancelled
+               ELSE 0 END AS assets,
+          CASE WHEN c.state = 'running' THEN c.segments - c.segments_done - c.segments_failed
+               ELSE 0 END AS jobs

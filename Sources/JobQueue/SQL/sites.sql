@@ -1,0 +1,252 @@
+-- Sites: schedules, limits, room, faults and volumes.
+
+-- name: status
+-- @site is a queue's name or a storage URL, or null for all.
+SELECT t.id, q.name AS queue, t.storage_url, t.schedule, t.max_bytes_per_second,
+       t.schedule_closed AS closed,
+       t.bytes_per_second, extract(epoch FROM t.next_change)::float8 AS next_change,
+       t.floor_bytes, t.quota_bytes, t.available_bytes, t.volume_id,
+       t.fault_code, t.fault_message,
+       CASE WHEN t.fault_code IS NOT NULL
+            THEN extract(epoch FROM t.fault_since)::float8 END AS fault_since,
+       (SELECT coalesce(sum(c.bytes + coalesce(
+                   (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)
+        FROM catalog c WHERE c.site_id = t.id)::bigint AS used_bytes,
+       extract(epoch FROM clock_timestamp())::float8 AS now
+FROM site t JOIN queue q ON q.site_id = t.id
+WHERE @site::text IS NULL OR q.name = @site OR t.storage_url = @site
+ORDER BY q.name
+
+-- name: bounded
+-- Whether any site has a bandwidth in force or any origin a limit, and whether any site has a bound
+-- to its room, cannot be written or has something that is to be removed.
+SELECT coalesce(bool_or(bytes_per_second IS NOT NULL), false)
+           OR EXISTS (SELECT FROM origin WHERE max_connections IS NOT NULL
+                      OR requests_per_second IS NOT NULL
+                          OR bytes_per_second IS NOT NULL) AS is_limited,
+       coalesce(bool_or(floor_bytes IS NOT NULL OR quota_bytes IS NOT NULL
+                        OR fault_code IS NOT NULL), false)
+           OR EXISTS (SELECT FROM abandoned_assembly) AS is_narrow
+FROM site
+
+-- name: set
+UPDATE site SET schedule = @schedule, max_bytes_per_second = @max_bytes_per_second::bigint,
+    floor_bytes = @floor_bytes::bigint, quota_bytes = @quota_bytes::bigint
+WHERE id = @site::bigint
+
+-- name: apply
+-- @schedule and @max_bytes_per_second are as they were when the rest was calculated from them;
+-- @next_change is in seconds since 1970. One row when that is new.
+UPDATE site t SET schedule_closed = @closed::bool, bytes_per_second = @bytes_per_second::bigint,
+    next_change = to_timestamp(@next_change::float8)
+WHERE t.id = @site::bigint AND t.schedule = @schedule
+  AND t.max_bytes_per_second IS NOT DISTINCT FROM @max_bytes_per_second::bigint
+  AND (t.schedule_closed, t.bytes_per_second, t.next_change)
+      IS DISTINCT FROM (@closed::bool, @bytes_per_second::bigint,
+                        to_timestamp(@next_change::float8))
+RETURNING t.id
+
+-- name: due
+-- Sites whose schedule changes now; with @all, all that have a schedule.
+SELECT id, schedule, max_bytes_per_second, extract(epoch FROM clock_timestamp())::float8 AS now
+FROM site WHERE schedule <> '' AND (@all::bool OR next_change <= clock_timestamp())
+
+-- name: tryRoom
+-- There may be room for what waits for some: it is tried now.
+UPDATE delayed_job d SET available_at = now()
+FROM queue q
+WHERE q.site_id = @site::bigint AND d.queue_id = q.id AND d.failure_code IS NOT NULL
+  AND d.available_at > now()
+
+-- name: resume
+-- Clears its fault.
+UPDATE site SET fault_code = NULL, fault_message = NULL, fault_retry_at = NULL, fault_tries = 0,
+    fault_ended_at = NULL, resumed_at = clock_timestamp()
+WHERE id = @site::bigint
+
+-- name: bounds
+-- Bytes of its volume that stay free, what its quota leaves besides what others have under way and
+-- what files in parts still need, whether it is to be tried before anything is fetched (also where
+-- another worker's try has failed since the claim), and whether something is to be removed.
+SELECT coalesce(t.floor_bytes, 0) AS floor_bytes,
+       CASE WHEN t.quota_bytes IS NOT NULL
+           THEN greatest(t.quota_bytes - greatest(t.under_way_bytes - (
+           SELECT coalesce(sum((e.value->>'expectedBytes')::bigint
+                               - coalesce((e.value->>'partBytes')::bigint, 0)), 0)
+           FROM worker w, jsonb_each(w.progress) AS e
+           CROSS JOIN LATERAL (SELECT catalog_id FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
+           JOIN catalog c ON c.id = a.catalog_id
+           WHERE w.id = @worker::uuid AND c.site_id = t.id), 0) - (
+           SELECT coalesce(sum(c.bytes + coalesce(
+                      (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)
+           FROM catalog c WHERE c.site_id = t.id) - (
+           SELECT coalesce(sum(y.total_bytes - y.bytes_done), 0)
+           FROM assembly y JOIN segment s ON s.id = y.segment_id JOIN asset a ON a.id = s.asset_id
+           JOIN catalog c ON c.id = a.catalog_id
+           WHERE c.site_id = t.id AND a.state IN ({{assetUnsettled}})), 0)::bigint
+               END AS quota_left,
+       t.fault_code IS NOT NULL AS is_tried,
+       EXISTS (SELECT FROM abandoned_assembly WHERE site_id = t.id) AS is_littered
+FROM site t WHERE t.id = @site::bigint
+
+-- name: retry
+-- Lets workers try again to write the sites whose time has come. One row a site.
+WITH locked AS MATERIALIZED (
+    SELECT id FROM site WHERE fault_code IS NOT NULL AND fault_retry_at <= clock_timestamp()
+    ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE site t SET fault_retry_at = NULL FROM locked l WHERE t.id = l.id
+RETURNING t.id
+
+-- name: noteUnderWay
+-- Notes what is under way at sites that have a quota, by what workers that are alive have reported:
+-- without the parts of files, which count with all of them.
+WITH under_way AS MATERIALIZED (
+    SELECT c.site_id, least(sum((e.value->>'expectedBytes')::bigint
+                                - coalesce((e.value->>'partBytes')::bigint, 0)),
+                                    9e18)::bigint AS bytes
+    FROM worker w, jsonb_each(w.progress) AS e
+    CROSS JOIN LATERAL (SELECT catalog_id FROM asset WHERE id = e.key::bigint OFFSET 0) AS a
+    CROSS JOIN LATERAL (SELECT site_id FROM catalog WHERE id = a.catalog_id OFFSET 0) AS c
+    WHERE w.last_seen > now() - interval '15 seconds'
+      AND EXISTS (SELECT FROM lease l WHERE l.worker_id = w.id AND l.expires_at > now())
+      AND EXISTS (SELECT FROM site WHERE quota_bytes IS NOT NULL)
+    GROUP BY c.site_id
+), locked AS MATERIALIZED (
+    SELECT t.id, coalesce(u.bytes, 0) AS bytes
+    FROM site t LEFT JOIN under_way u ON u.site_id = t.id
+    WHERE t.quota_bytes IS NOT NULL AND t.under_way_bytes <> coalesce(u.bytes, 0)
+    ORDER BY t.id FOR NO KEY UPDATE OF t
+)
+UPDATE site t SET under_way_bytes = l.bytes FROM locked l WHERE t.id = l.id
+
+-- name: checkQuota
+-- @site is null for all. Pauses those whose quota is used up, and resumes those of which that is no
+-- longer true: where it is used up to the byte, not before the files in parts are put together. One
+-- row a site that changed.
+WITH looked AS MATERIALIZED (
+    SELECT s.id, n.used, n.used > s.quota_bytes OR n.used = s.quota_bytes AND NOT EXISTS (
+               SELECT FROM assembly y JOIN segment g ON g.id = y.segment_id
+               JOIN asset a ON a.id = g.asset_id JOIN catalog c ON c.id = a.catalog_id
+               WHERE c.site_id = s.id AND a.state IN ({{assetUnsettled}})) AS is_over
+    FROM site s
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(c.bytes + coalesce(
+                   (SELECT sum(y.bytes) FROM tally y WHERE y.catalog_id = c.id), 0)), 0)::bigint
+                   AS used
+        FROM catalog c WHERE c.site_id = s.id AND s.quota_bytes IS NOT NULL
+    ) AS n
+    WHERE (@site::bigint IS NULL OR s.id = @site)
+      AND (s.quota_bytes IS NOT NULL OR s.fault_retry_at = 'infinity')
+), locked AS MATERIALIZED (
+    SELECT t.id FROM site t
+    WHERE t.id = ANY(ARRAY(
+        SELECT u.id FROM looked u
+        WHERE CASE WHEN u.is_over THEN t.fault_code IS NULL OR t.fault_retry_at <> 'infinity'
+                                       OR t.fault_retry_at IS NULL
+                   ELSE t.fault_retry_at = 'infinity' END))
+    ORDER BY t.id FOR NO KEY UPDATE
+)
+UPDATE site t SET fault_code = CASE WHEN u.is_over THEN 'storage.quota' END,
+    fault_message = CASE WHEN u.is_over THEN
+        format('%s of %s bytes of the quota are used', u.used, t.quota_bytes) END,
+    fault_since = CASE WHEN u.is_over THEN clock_timestamp() ELSE t.fault_since END,
+    -- Nobody has to try: it is seen here.
+    fault_retry_at = CASE WHEN u.is_over THEN 'infinity'::timestamptz END,
+    fault_ended_at = CASE WHEN u.is_over THEN t.fault_ended_at ELSE clock_timestamp() END
+FROM locked l JOIN looked u ON u.id = l.id
+WHERE t.id = l.id
+RETURNING t.id
+
+-- name: seen
+-- Pairwise what a worker saw: sites, their free bytes or null, and whether it has just written
+-- there. A site that was being tried then resumes; one that a worker could not use, at once. Free
+-- bytes are noted every few seconds, whatever the number of workers. One row a site that resumes.
+WITH seen AS (
+    SELECT * FROM unnest(@sites::bigint[], @available::bigint[], @is_sound::bool[]) AS u(id,
+            available, is_sound)
+), locked AS MATERIALIZED (
+    SELECT t.id, coalesce(t.fault_code IS NOT NULL AND t.fault_retry_at IS NULL
+               OR t.fault_code IN ('storage.otherVolume', 'storage.sitePermission'),
+               false) AS is_tried
+    FROM site t
+    WHERE t.id = ANY(@sites::bigint[])
+      AND (coalesce(t.seen_at < clock_timestamp() - interval '5 seconds', true)
+           OR t.fault_code IS NOT NULL
+              AND (t.fault_retry_at IS NULL
+                   OR t.fault_code IN ('storage.otherVolume', 'storage.sitePermission'))
+              AND t.id = ANY(ARRAY(SELECT id FROM seen WHERE is_sound)))
+    ORDER BY t.id FOR NO KEY UPDATE
+), noted AS (
+    UPDATE site t SET
+        fault_code = CASE WHEN l.is_tried AND u.is_sound THEN NULL ELSE t.fault_code END,
+        fault_message = CASE WHEN l.is_tried AND u.is_sound THEN NULL ELSE t.fault_message END,
+        fault_ended_at = CASE WHEN l.is_tried AND u.is_sound THEN clock_timestamp()
+                              ELSE t.fault_ended_at END,
+        fault_retry_at = CASE WHEN l.is_tried AND u.is_sound THEN NULL ELSE t.fault_retry_at END,
+        available_bytes = u.available, seen_at = clock_timestamp()
+    FROM locked l JOIN seen u ON u.id = l.id
+    WHERE t.id = l.id
+    RETURNING t.id, l.is_tried AND u.is_sound AS goes_on
+)
+SELECT id FROM noted WHERE goes_on
+
+-- name: fail
+-- Pairwise. The sites of these lanes cannot be written and are paused, unless they are already; for
+-- 5 seconds, and for twice as long each time that it happens again within a minute, up to a minute.
+-- One row a site that is new.
+WITH failed AS MATERIALIZED (
+    SELECT DISTINCT ON (q.site_id) q.site_id, u.code, u.message
+    FROM unnest(@lanes::bigint[], @codes::text[], @messages::text[]) AS u(lane, code, message)
+    JOIN lane l ON l.id = u.lane
+    JOIN queue q ON q.id = l.queue_id
+    ORDER BY q.site_id, u.lane
+), locked AS MATERIALIZED (
+    SELECT s.id, s.fault_code IS NULL AS is_new,
+           -- A worker that cannot use the site reports so now and then: that grows no pause of the
+           -- others.
+           CASE WHEN f.code IN ('storage.otherVolume', 'storage.sitePermission') THEN 1
+                WHEN s.fault_code IS NOT NULL
+                     OR s.fault_ended_at > clock_timestamp() - interval '1 minute'
+                THEN least(s.fault_tries + 1, 10) ELSE 1 END AS tries
+    FROM site s JOIN failed f ON f.site_id = s.id
+    WHERE s.id = ANY(ARRAY(SELECT site_id FROM failed))
+      AND (s.fault_code IS NULL OR s.fault_retry_at IS NULL)
+    ORDER BY s.id FOR NO KEY UPDATE OF s
+)
+UPDATE site t SET fault_code = f.code, fault_message = f.message,
+    fault_since = CASE WHEN n.is_new THEN clock_timestamp() ELSE t.fault_since END,
+    fault_tries = n.tries,
+    fault_retry_at = clock_timestamp() + make_interval(secs => least(5 * 2 ^ (n.tries - 1), 60))
+FROM locked n JOIN failed f ON f.site_id = n.id
+WHERE t.id = n.id
+RETURNING t.id
+
+-- name: volume
+-- The volume that it is on, null while none is recorded; the file system that this was last found
+-- on; and seconds since an operator resumed the site.
+SELECT volume_id, volume_file_system,
+       extract(epoch FROM clock_timestamp() - resumed_at)::float8 AS resumed_seconds
+FROM site WHERE id = @site::bigint
+
+-- name: recordVolume
+-- Records the volume that a site is on, unless one is recorded, and the file system of the recorded
+-- one, for a worker whose lease holds jobs of the site. What is recorded then; no row where it holds
+-- none.
+UPDATE site t SET volume_id = coalesce(t.volume_id, @volume::uuid),
+    volume_file_system = CASE WHEN coalesce(t.volume_id, @volume::uuid) = @volume::uuid
+                              THEN @file_system::text ELSE t.volume_file_system END
+WHERE t.id = @site::bigint
+  AND EXISTS (SELECT FROM lease WHERE id = @lease::uuid AND worker_id = @worker::uuid)
+  AND EXISTS (SELECT FROM span p JOIN lane n ON n.id = p.lane_id JOIN queue q ON q.id = n.queue_id
+              JOIN job j ON j.lane_id = p.lane_id AND j.id BETWEEN p.first_id AND p.last_id
+              WHERE p.lease_id = @lease::uuid AND q.site_id = @site::bigint)
+RETURNING volume_id, volume_file_system
+
+-- name: forgetVolume
+-- What a worker finds there next is its volume.
+UPDATE site SET volume_id = NULL, volume_file_system = NULL WHERE id = @site::bigint
+
+-- name: notify
+-- Notifies coordinators that something else is in force at a site, which may be work for the idle.
+SELECT pg_notify('dray_work', 'sites')

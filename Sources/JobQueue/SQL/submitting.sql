@@ -1,0 +1,139 @@
+-- Submissions: sites, queues, catalogs and their assets.
+
+-- name: site
+-- The site's number, made on first use.
+INSERT INTO site (storage_url) VALUES (@storage_url)
+ON CONFLICT (storage_url) DO UPDATE SET storage_url = excluded.storage_url
+RETURNING id
+
+-- name: queue
+-- The site's queue. It is named @other_name where @name belongs to another site.
+INSERT INTO queue (site_id, name)
+VALUES (@site, CASE WHEN EXISTS (SELECT FROM queue WHERE name = @name AND site_id <> @site)
+                 THEN @other_name ELSE @name END)
+ON CONFLICT (site_id) DO UPDATE SET name = queue.name
+RETURNING id, name, state
+
+-- name: outsideRoots
+-- The roots of the workers that are alive, when none of these may write to the site; no row
+-- when one may.
+SELECT roots, has_symlink FROM outside_roots(@site::bigint)
+
+-- name: openCatalog
+-- Times are in seconds since 1970, or null. Each opening is a submission of its own. What runs
+-- keeps its deadline until the new submission is started.
+INSERT INTO catalog (site_id, queue_id, name, priority, not_before, deadline, opened_deadline)
+VALUES (@site, @queue, @name, @priority, to_timestamp(@not_before::float8),
+        to_timestamp(@deadline::float8), to_timestamp(@deadline::float8))
+ON CONFLICT (site_id, name) DO UPDATE
+SET opened_generation = catalog.opened_generation + 1, priority = excluded.priority,
+    not_before = excluded.not_before, opened_deadline = excluded.opened_deadline,
+    opened_at = now(),
+    deadline = CASE WHEN catalog.generation = 0 THEN excluded.deadline ELSE catalog.deadline END
+RETURNING id, opened_generation
+
+-- name: redefineTitles
+-- Titles are resolved anew at the next start where the options differ from before, those too that
+-- are just being resolved. @key_queries are part of the options.
+WITH changed AS (
+    UPDATE catalog SET title_options = @title_options::text, key_queries = @key_queries::jsonb
+    WHERE id = @catalog::bigint AND title_options IS DISTINCT FROM @title_options::text
+    RETURNING id
+), titles AS MATERIALIZED (
+    SELECT a.id FROM asset a JOIN changed c ON c.id = a.catalog_id WHERE a.kind <> 'file'
+    ORDER BY a.id FOR UPDATE OF a
+)
+UPDATE asset a SET redefined = true FROM titles t WHERE a.id = t.id
+
+-- name: stageAssets
+-- Where COPY puts a batch of assets before they are merged; one a connection, empty after COMMIT.
+CREATE TEMPORARY TABLE IF NOT EXISTS staged_asset (
+    position int, name text, url text, kind text, key text, expected_bytes bigint,
+        expected_sha256 text,
+    expected_digests text, origin text, directory text,
+    -- A URL a line.
+    mirrors text,
+    sidecars jsonb
+) ON COMMIT DELETE ROWS
+
+-- name: copyAssets
+-- Rows in the order of the columns.
+COPY staged_asset FROM STDIN
+
+-- name: origins
+-- The origins of the staged assets, as `list` of origins.sql.
+INSERT INTO origin (url, is_listed)
+SELECT n.url, true FROM (
+    SELECT origin AS url FROM staged_asset
+    UNION
+    SELECT s.origin FROM staged_asset a, jsonb_to_recordset(a.sidecars) AS s(origin text)
+) AS n
+WHERE NOT EXISTS (SELECT FROM origin o WHERE o.url = n.url AND o.is_listed)
+ORDER BY 1
+ON CONFLICT (url) DO UPDATE SET is_listed = true
+
+-- name: directories
+-- The directories of the staged assets.
+INSERT INTO directory (catalog_id, site_id, path)
+SELECT DISTINCT @catalog::bigint, @site::bigint, directory FROM staged_asset ORDER BY 3
+ON CONFLICT (catalog_id, path) DO NOTHING
+
+-- name: mergeAssets
+-- An asset that is named as before keeps what is known of it.
+WITH merged AS (
+    INSERT INTO asset AS a (catalog_id, directory_id, origin_id, generation, name, url, kind, key,
+                            expected_bytes, expected_sha256, expected_digests, sidecars)
+    SELECT @catalog::bigint, d.id, o.id, @generation::int, s.name, s.url, s.kind, s.key,
+           s.expected_bytes, s.expected_sha256, s.expected_digests, s.sidecars
+    FROM staged_asset s
+    JOIN origin o ON o.url = s.origin
+    JOIN directory d ON d.catalog_id = @catalog AND d.path = s.directory
+    ORDER BY s.position
+    ON CONFLICT (catalog_id, name) DO UPDATE SET
+        generation = excluded.generation,
+        -- Its directory changes at the start: that of before still waits for what is under way.
+        origin_id = excluded.origin_id,
+        url = excluded.url,
+        kind = excluded.kind,
+        url_changed = a.url_changed OR a.url <> excluded.url,
+        key = excluded.key,
+        expected_bytes = excluded.expected_bytes,
+        expected_sha256 = excluded.expected_sha256,
+        expected_digests = excluded.expected_digests,
+        sidecars = excluded.sidecars,
+        sidecars_changed = a.sidecars_changed OR a.sidecars IS DISTINCT FROM excluded.sidecars,
+        -- What the list said of the length stands with the segment, once there is one: the asset's
+        -- may have been learned from the origin.
+        redefined = a.redefined OR (a.kind, a.key, a.expected_sha256, a.expected_digests)
+            IS DISTINCT FROM (excluded.kind, excluded.key, excluded.expected_sha256,
+                              excluded.expected_digests)
+            -- Another signature makes no other object, and another token no other title.
+            OR CASE WHEN a.url = excluded.url THEN false
+                    WHEN excluded.kind = 'file' THEN {{objectOfA}} <> {{objectOfExcluded}}
+                    ELSE {{titleOfA}} <> {{titleOfExcluded}} END
+            OR excluded.kind = 'file' AND (
+                SELECT CASE WHEN s.id IS NULL THEN a.expected_bytes ELSE s.expected_bytes END
+                FROM (SELECT) AS one
+                LEFT JOIN segment s ON s.asset_id = a.id AND s.ordinal = 0 AND s.part = 0
+            ) IS DISTINCT FROM excluded.expected_bytes
+    RETURNING 1
+)
+SELECT count(*) AS merged FROM merged
+
+-- name: mergeMirrors
+-- The mirrors of the assets that are staged, in place of those that they had.
+WITH given AS (
+    SELECT a.id, string_to_array(s.mirrors, E'\n') AS urls
+    FROM staged_asset s
+    JOIN asset a ON a.catalog_id = @catalog::bigint AND a.name = s.name
+), gone AS (
+    DELETE FROM mirror m USING given g WHERE m.asset_id = g.id AND g.urls IS NULL
+), kept AS (
+    INSERT INTO mirror AS m (asset_id, urls)
+    SELECT id, urls FROM given WHERE urls IS NOT NULL ORDER BY id
+    ON CONFLICT (asset_id) DO UPDATE SET urls = excluded.urls
+        WHERE m.urls IS DISTINCT FROM excluded.urls
+)
+UPDATE catalog SET has_mirrors = true
+WHERE id = @catalog AND NOT has_mirrors AND EXISTS (SELECT FROM staged_asset
+                                                    WHERE mirrors IS NOT NULL)

@@ -1,0 +1,103 @@
+-- Workers, and what there is to do for them.
+
+-- name: seen
+-- Workers seen in the last minute.
+SELECT id, name, active_transfers, extract(epoch FROM now() - last_seen)::float8 AS silent_seconds,
+       trouble_code, trouble_message
+FROM worker WHERE last_seen > now() - interval '60 seconds' ORDER BY name, id
+
+-- name: backlog
+-- @queue is a name, or null for all. What each running catalog lacks, leased or not: segments, and
+-- of titles that are not resolved yet at least one each.
+SELECT q.state <> 'paused' AND NOT t.schedule_closed AS is_open,
+       t.fault_code IS NOT NULL OR EXISTS (SELECT FROM outside_roots(t.id)) AS is_faulty,
+       greatest(c.segments - c.segments_done - c.segments_failed + n.segments,
+                c.assets - c.assets_completed - c.assets_failed - c.assets_cancelled + n.assets,
+                    0)::bigint AS jobs,
+       extract(epoch FROM c.deadline - now())::float8 AS deadline_seconds,
+       coalesce(extract(epoch FROM c.not_before - now()), 0)::float8 AS begins_seconds,
+       coalesce(extract(epoch FROM now() - greatest(c.started_at, c.not_before)), 0)::float8
+           AS running_seconds
+FROM catalog c
+JOIN queue q ON q.id = c.queue_id
+JOIN site t ON t.id = c.site_id
+-- What reports have not yet had folded into it.
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(y.segments - y.segments_done - y.segments_failed), 0) AS segments,
+           coalesce(sum(-y.assets_completed - y.assets_failed - y.assets_cancelled), 0) AS assets
+    FROM tally y WHERE y.catalog_id = c.id
+) AS n
+WHERE c.state = 'running' AND (@queue::text IS NULL OR q.name = @queue)
+
+-- name: busy
+-- @queue is a name, or null for all. Jobs that are leased, workers that hold them or have a share
+-- of a load test, and workers that are alive: idle ones report every 30 seconds.
+SELECT count(*) AS leased,
+       count(DISTINCT e.worker_id)
+       + (SELECT count(*) FROM load_share s
+          JOIN load_test t ON t.id = s.test_id
+          LEFT JOIN queue o ON o.id = t.queue_id
+          WHERE s.state IN ({{loadShareUnderWay}})
+              AND (t.queue_id IS NULL OR @queue::text IS NULL OR o.name = @queue)
+            AND NOT EXISTS (SELECT FROM lease h WHERE h.worker_id = s.worker_id)) AS busy,
+       (SELECT count(*) FROM worker WHERE last_seen > now() - interval '40 seconds') AS workers
+FROM lease e
+JOIN span p ON p.lease_id = e.id
+JOIN lane l ON l.id = p.lane_id
+JOIN queue q ON q.id = l.queue_id
+CROSS JOIN LATERAL (
+    SELECT FROM job WHERE lane_id = p.lane_id AND id BETWEEN p.first_id AND p.last_id OFFSET 0
+) AS j
+WHERE @queue::text IS NULL OR q.name = @queue
+
+-- name: noteMinute
+-- What a worker has done since it began. @seconds to @seconds4 are sums of powers of a fetch's
+-- seconds; @cpu_seconds may be null.
+INSERT INTO worker_minute AS m (minute, worker_id, fetches, bytes, busy_seconds, seconds, seconds2,
+                                seconds3, seconds4, cpu_seconds, connections, cores)
+VALUES (date_trunc('minute', now()), @worker::uuid, @fetches::bigint, @bytes::bigint,
+        @busy_seconds::float8, @seconds::float8, @seconds2::float8, @seconds3::float8,
+        @seconds4::float8, @cpu_seconds::float8, @connections::int, @cores::int)
+ON CONFLICT (minute, worker_id) DO UPDATE SET fetches = excluded.fetches, bytes = excluded.bytes,
+    busy_seconds = excluded.busy_seconds, seconds = excluded.seconds, seconds2 = excluded.seconds2,
+    seconds3 = excluded.seconds3, seconds4 = excluded.seconds4, cpu_seconds = excluded.cpu_seconds,
+    connections = excluded.connections, cores = excluded.cores
+-- One that comes late tells nothing new.
+WHERE m.fetches < excluded.fetches
+
+-- name: history
+-- What all workers did, by minute, newest first: the difference of what each had done to what it
+-- had done before. What it did before the first row that is read is not known, unless that is
+-- little: then it had just begun.
+WITH row AS (
+    SELECT * FROM worker_minute
+    WHERE minute >= date_trunc('minute', now()) - make_interval(secs => @seconds::float8)
+), step AS (
+    SELECT minute, connections, cores,
+           lag(minute) OVER w IS NOT NULL OR busy_seconds <= 120 AS is_known,
+           fetches - coalesce(lag(fetches) OVER w, 0) AS fetches,
+           bytes - coalesce(lag(bytes) OVER w, 0) AS bytes,
+           busy_seconds - coalesce(lag(busy_seconds) OVER w, 0) AS busy_seconds,
+           seconds - coalesce(lag(seconds) OVER w, 0) AS seconds,
+           seconds2 - coalesce(lag(seconds2) OVER w, 0) AS seconds2,
+           seconds3 - coalesce(lag(seconds3) OVER w, 0) AS seconds3,
+           seconds4 - coalesce(lag(seconds4) OVER w, 0) AS seconds4,
+           cpu_seconds - coalesce(lag(cpu_seconds) OVER w, 0) AS cpu_seconds
+    FROM row
+    WINDOW w AS (PARTITION BY worker_id ORDER BY minute)
+)
+SELECT extract(epoch FROM minute)::float8 AS start, count(*) AS workers,
+       max(busy_seconds) AS longest, sum(connections * busy_seconds) AS slot_seconds,
+       sum(fetches)::bigint AS fetches, sum(bytes)::bigint AS bytes,
+       sum(busy_seconds) AS busy_seconds, sum(seconds) AS seconds, sum(seconds2) AS seconds2,
+       sum(seconds3) AS seconds3, sum(seconds4) AS seconds4,
+       CASE WHEN bool_and(cpu_seconds IS NOT NULL) THEN sum(cpu_seconds) END AS cpu_seconds,
+       sum(connections)::bigint AS connections, sum(cores)::bigint AS cores
+FROM step
+WHERE is_known AND fetches > 0 AND busy_seconds > 0
+GROUP BY minute ORDER BY minute DESC LIMIT @limit::int
+
+-- name: forgetRoots
+-- What workers that have gone may have written to no longer counts.
+UPDATE worker SET roots = NULL, refused_sites = '{}', queues = NULL
+WHERE roots IS NOT NULL OR refused_sites <> '{}' OR queues IS NOT NULL

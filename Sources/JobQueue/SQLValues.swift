@@ -1,0 +1,73 @@
+import Postgres
+
+/// The parameters of a statement by name: `["lane": .int(1), "jobs": .int64Array(jobs)]`.
+struct SQLValues: Sendable, ExpressibleByDictionaryLiteral {
+    private var pairs: [(name: String, value: PostgresValue)]
+
+    init(dictionaryLiteral elements: (String, PostgresValue)...) {
+        pairs = elements.map { ($0.0, $0.1) }
+    }
+
+    static func + (left: SQLValues, right: SQLValues) -> SQLValues {
+        var sum = left
+        sum.pairs += right.pairs
+        return sum
+    }
+
+    /// The values in the order of the statement's parameters, which they have to be, no fewer and no more.
+    func bound(to statement: SQLStatement) -> [PostgresValue] {
+        let values = statement.parameters.map { name in
+            guard let pair = pairs.first(where: { $0.name == name }) else {
+                preconditionFailure("\(statement.name): no value for @\(name)")
+            }
+            return pair.value
+        }
+        precondition(
+            pairs.count == values.count,
+            "\(statement.name): a value too many among \(pairs.map(\.name))")
+        return values
+    }
+}
+
+/// The statements of one file of `SQL/`, a case each.
+protocol SQLSubject: RawRepresentable<String>, CaseIterable, Sendable {
+    static var file: SQLFile { get }
+}
+
+extension SQLSubject {
+    var statement: SQLStatement {
+        guard let statement = Self.file.statements[rawValue] else {
+            preconditionFailure("no statement \(Self.self).\(rawValue)")
+        }
+        return statement
+    }
+
+    var text: String { statement.text }
+}
+
+extension PostgresStatement {
+    init(_ subject: some SQLSubject, _ values: SQLValues = [:]) {
+        self.init(subject.statement, values)
+    }
+
+    init(_ statement: SQLStatement, _ values: SQLValues) {
+        self.init(statement.text, values.bound(to: statement))
+    }
+}
+
+extension PostgresConnection {
+    /// Runs one statement, prepared on its first use.
+    @discardableResult
+    func query(
+        _ subject: some SQLSubject, _ values: SQLValues = [:]
+    ) async throws(PostgresError) -> PostgresResult {
+        try await query(subject.statement, values)
+    }
+
+    @discardableResult
+    func query(
+        _ statement: SQLStatement, _ values: SQLValues
+    ) async throws(PostgresError) -> PostgresResult {
+        try await query(statement.text, values.bound(to: statement))
+    }
+}
