@@ -89,7 +89,7 @@ import Testing
                     let blocked = try await fixture.execute(
                         """
                         SELECT count(*) FROM pg_stat_activity WHERE \(pid) = ANY(pg_blocking_pids(pid))
-                        AND query LIKE '%100 most recent%'
+                        AND query LIKE '%AS queue, t.storage_url, c.state%'
                         """)
                     return blocked != "0\n"
                 }

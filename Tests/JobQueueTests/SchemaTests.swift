@@ -1,10 +1,11 @@
 import EventLoop
 import Foundation
-import JobQueue
 import Model
 import Postgres
 import TestSupport
 import Testing
+
+@testable import JobQueue
 
 /// A database of its own: whose names are found in it, and by which roles.
 @Suite("The schema and its roles")
@@ -180,13 +181,16 @@ struct SchemaTests {
         "a schema dray with a version that a third role made is refused before any of it is called")
     func foreignVersion() async throws {
         let (stranger, owner) = (role("stranger"), role("owner"))
+        let step = try #require(Migrations.steps.last)
         try await server.execute("CREATE ROLE \(stranger); CREATE ROLE \(owner) LOGIN")
         try await server.execute(
             """
             CREATE SCHEMA dray AUTHORIZATION \(stranger);
             SET ROLE \(stranger);
             CREATE TABLE dray.schema_migration (version int PRIMARY KEY, checksum text);
-            INSERT INTO dray.schema_migration VALUES (\(Migrations.currentVersion), '');
+            INSERT INTO dray.schema_migration VALUES (
+                \(step.version),
+                encode(sha256(convert_to($migration$\(step.text)$migration$, 'UTF8')), 'hex'));
             CREATE FUNCTION dray.hashtextextended(text, int) RETURNS bigint LANGUAGE plpgsql AS
                 $$ BEGIN RAISE 'called'; END $$;
             CREATE FUNCTION dray.current_setting(text) RETURNS text LANGUAGE plpgsql AS
