@@ -96,7 +96,7 @@ import Transfer
         let message = try await refusal(try scenario(origin.url("/r"), kind))
         #expect(message.contains("targets[0] (\(origin.url("/r"))): origin.redirected: "))
         #expect(
-            message.contains("a redirect to \(elsewhere)?…. A load test follows no redirects"),
+            message.contains("a redirect to \(elsewhere)?…. A load test does not follow redirects"),
             "\(message)")
         #expect(other.requests.isEmpty)
     }

@@ -128,7 +128,7 @@ import Testing
         #expect(result.generatorCores == 4 && result.generatorIsLimit)
         #expect(result.warnings.first?.contains("on host-a used 90") == true)
         #expect(
-            result.warnings.first?.contains("of its 2 cores: it was the limit") == true,
+            result.warnings.first?.contains("of its 2 cores: it was the bottleneck") == true,
             "\(result.warnings)")
         let text = LoadSummary(result, usesUnicode: true).text
         #expect(text.contains("of 4 cores of 2 machines; the busiest, host-a, 90"))

@@ -117,16 +117,6 @@ final class Cluster {
         Set(workers.flatMap { $0.service.volumes.withLock { $0.unusable() } }).count
     }
 
-    /// Leaves sites as a version that recorded no volumes left them, and starts the workers anew.
-    func forgetVolumes() async throws {
-        let count = workers.count
-        for worker in workers { try await worker.drain() }
-        workers = []
-        try await PostgresServer.shared().execute(
-            "UPDATE site SET volume_id = NULL, volume_file_system = NULL", database: database)
-        for _ in 0..<count { try startWorker() }
-    }
-
     // MARK: Submitting
 
     func file(

@@ -144,38 +144,6 @@ import Testing
         }
     }
 
-    /// Stored by a version that recorded no volumes.
-    @Test func aSiteWithoutARecordIsKnownByItsFiles() async throws {
-        try await Cluster.with { cluster in
-            for name in ["/a", "/b", "/c"] { cluster.origin.serve(name, [1]) }
-            _ = try await cluster.run([try cluster.file("/a")], catalog: "one")
-            try await cluster.forgetVolumes()
-            try FileManager.default.removeItem(atPath: cluster.edge.path(".dray"))
-            // It holds what is stored by the record.
-            let other = try await cluster.run([try cluster.file("/b")], catalog: "two")
-            #expect(other["/b"]?.state == .completed)
-            #expect(try await Self.site(cluster).volume == cluster.edge.volumeMarks().first)
-            // It does not, and may be a mount point.
-            try await cluster.forgetVolumes()
-            let away = cluster.edge.path + "-away"
-            defer { try? FileManager.default.removeItem(atPath: away) }
-            try FileManager.default.moveItem(atPath: cluster.edge.path, toPath: away)
-            mkdir(cluster.edge.path, 0o755)
-            let catalog = try await cluster.submit([try cluster.file("/c")], catalog: "three")
-            try await Self.waitForFault(cluster)
-            await Self.check(cluster)
-            #expect(cluster.unusableSites == 1)
-            #expect(
-                try FileManager.default.contentsOfDirectory(atPath: cluster.edge.path).isEmpty)
-            var settings = SiteSettings(site: "file://\(cluster.edge.path)")
-            settings.acceptsVolume = true
-            _ = try await cluster.client.configure(settings)
-            await Self.check(cluster)
-            #expect(
-                try await cluster.end(of: catalog, deadlineSeconds: 30)["/c"]?.state == .completed)
-        }
-    }
-
     /// Two clusters that store to one directory know it by the same mark.
     @Test func twoClustersShareADirectory() async throws {
         try await Cluster.with { one in

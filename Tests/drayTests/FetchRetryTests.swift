@@ -146,7 +146,7 @@ import Testing
         }
         let process = try start(["-o", "f", origin.url("/f")])
         try await waitUntil(deadlineSeconds: 60, "the wait") {
-            process.errors.contains("429 (origin.http.429); trying")
+            process.errors.contains("429 (origin.http.429); retrying")
         }
         process.signal(SIGINT)
         #expect(try await process.wait() == .exited(130))

@@ -32,7 +32,7 @@ import Testing
     @Test func nothingHasToBeKnown() async throws {
         let answer = try await dray([])
         #expect(answer.ending == .exited(0))
-        #expect(answer.output.hasPrefix("plan: 1,000 monthly active users (assumed), 500 a day"))
+        #expect(answer.output.hasPrefix("plan: 1,000 monthly active users (assumed), 500 daily"))
         #expect(answer.output.contains("Assumed inputs"))
         #expect(answer.errors.isEmpty)
     }
