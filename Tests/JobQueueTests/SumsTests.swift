@@ -84,7 +84,7 @@ import Testing
                     if turn == .write { writes.append((worker, grant, job)) }
                     guard turn == .wait else { continue }
                     var report = Self.back(job, grant)
-                    report.retryAfterSeconds = 1
+                    report.retryAfterSeconds = 30
                     #expect(try await fixture.report([report], as: worker) == [.accepted])
                 }
             }
@@ -95,7 +95,7 @@ import Testing
             #expect(try await Self.listed(fixture, job.site, rows: 7).count == 100)
             _ = try await fixture.report([F.done(job, grant)], as: worker)
 
-            // Those that had waited for a turn are not leased before their second is over.
+            // Those that had waited for a turn are not leased before their time is over.
             var rest = try await fixture.lease()
             #expect(rest.jobs.count == 20)
             var left = 99
