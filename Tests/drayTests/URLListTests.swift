@@ -50,8 +50,8 @@ extension EndToEnd {
             #expect(try await offer.wait() == .exited(0), "\(offer.errors)")
             #expect(
                 offer.errors.contains(
-                    "/sitemap.xml?… is a list (sitemap), and is fetched as one file; to fetch what it "
-                        + "names, add --format sitemap"), "\(offer.errors)")
+                    "/sitemap.xml?… is a list (sitemap), and is fetched as one file; to fetch its "
+                        + "entries, add --format sitemap"), "\(offer.errors)")
             #expect(!offer.errors.contains("s3cret"))
             #expect(!place.isStored("a"))
 
