@@ -179,8 +179,16 @@ private final class CoordinatorRunner: Service {
             running.withLock { $0 = Running(coordinator: coordinator, port: port) }
         } catch {
             await coordinator.stop()
-            throw error
+            throw inStateDirectory(error)
         }
+    }
+
+    /// A failure of the database's schema, with the state directory that holds the database.
+    private func inStateDirectory(_ failure: Failure) -> Failure {
+        guard failure.code.rawValue.hasPrefix("cluster.schema") else { return failure }
+        return Failure(
+            failure.code,
+            "\(failure.message) The database is in the state directory \(configuration.statePath).")
     }
 
     /// Requests are served on the coordinator's own threads; this only lasts.

@@ -85,7 +85,7 @@ package enum Migrations {
         if let edited = try row.optionalInt64("edited") {
             throw Failure(
                 "cluster.schemaEdited",
-                "The database was made by another text of schema version \(edited) than this binary's."
+                "The database was created by another text of schema version \(edited) than this binary has."
             )
         }
         return version

@@ -52,7 +52,7 @@ struct Schema: Sendable {
         guard !(try row.bool("is_unreleased")) else {
             throw Failure(
                 "cluster.schemaUnreleased",
-                "The schema \(schema.name) is of a Dray before its first release, which no release can read."
+                "A pre-release version of Dray created the schema \(schema.name); this version cannot read it."
             )
         }
         guard !(try row.bool("has_version")) else { return schema }

@@ -314,11 +314,13 @@ extension FailureCode {
         ),
         row(
             717, "cluster.schemaUnreleased", .never,
-            "Drop that schema, or use another database; of a private cluster, remove its --state directory. Then submit catalogs again: stored files are checked and kept."
+            "Drop the schema or use another database; for a private cluster, remove its state directory. "
+                + "Then submit the catalogs again: their files are fetched again."
         ),
         row(
             718, "cluster.schemaEdited", .never,
-            "Use the release that made the database, or one after it; a released migration never changes."
+            "Use the release that created the database, or a later one; a released migration never "
+                + "changes."
         ),
     ]
 

@@ -59,8 +59,8 @@ import Testing
     @Test func assetsAreNotLookedThroughForEachJob() async throws {
         let known: [String: PostgresValue] = ["catalog": .int(1), "priority": .int(5)]
         let statements: [(String, SQL.Selecting)] = [
-            ("cancel_lock", .lockCancelled), ("cancel_jobs", .cancelJobs),
-            ("reprioritise_lock", .lockReprioritised), ("reprioritise_assets", .reprioritise),
+            ("lockCancelled", .lockCancelled), ("cancelJobs", .cancelJobs),
+            ("lockReprioritised", .lockReprioritised), ("reprioritise", .reprioritise),
         ]
         try await F.with("choice") { fixture in
             for (name, statement) in statements {

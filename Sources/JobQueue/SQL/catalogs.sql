@@ -8,7 +8,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('dray.catalog.' || current_schema(
 
 -- name: tryLock
 -- As `lock`, without waiting; false when another session has it. For a fold, which a crash of the
--- server takes back as a whole: the next one does it again, and nobody waits for the disk.
+-- server takes back as a whole: the next one does it again, and no transaction waits for the disk.
 SELECT pg_try_advisory_xact_lock(hashtextextended('dray.catalog.' || current_schema(),
                                                   @catalog::bigint)) AS locked,
        set_config('synchronous_commit', 'off', true)

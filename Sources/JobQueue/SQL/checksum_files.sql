@@ -108,7 +108,7 @@ CROSS JOIN LATERAL (
 ORDER BY b.directory, b.id, p.ordinal LIMIT @limit::int
 
 -- name: settle
--- Pairwise; @failed is 0 or 1. Directories whose SHA256SUMS is written, or was given up. Those that
+-- Pairwise; @failed is 0 or 1. Directories whose SHA256SUMS is written, or has failed. Those that
 -- were listed with them need no list of their own.
 WITH ended AS MATERIALIZED (
     SELECT j.tid, j.lane_id, j.id, j.directory_id, r.failed
@@ -130,7 +130,7 @@ FROM ended e JOIN lane l ON l.id = e.lane_id GROUP BY l.catalog_id
 
 -- name: retry
 -- Some of its checksum files could not be written. Which is not known: every directory with nothing
--- under way gets its file written anew, and the catalog runs until then.
+-- under way gets its file written again, and the catalog runs until then.
 WITH lacking AS MATERIALIZED (
     SELECT d.id FROM directory d
     WHERE d.catalog_id = @catalog::bigint AND d.unsettled = 0

@@ -60,7 +60,7 @@ recorded AS (
         segments_failed = a.segments_failed + t.failed,
         bytes = a.bytes + t.bytes,
         adopted_bytes = a.adopted_bytes + t.adopted_bytes,
-        -- What the manifest said no longer holds: the next start reads it anew.
+        -- What the manifest said no longer holds: the next start reads it again.
         resolved = a.resolved AND t.changed IS NOT TRUE,
         failure_code = coalesce(a.failure_code, t.code),
         failure_message = CASE WHEN a.failure_code IS NULL

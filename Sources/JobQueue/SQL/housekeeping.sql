@@ -37,7 +37,7 @@ DELETE FROM lane l USING locked WHERE l.catalog_id = locked.id AND l.ready_since
 DELETE FROM cancelled_job x WHERE NOT EXISTS (SELECT FROM lease l WHERE l.id = x.lease_id)
 
 -- name: checksumWriters
--- Turns whose lease is over and that nobody has taken over. Who takes one over meanwhile makes it
+-- Turns whose lease is over and that no worker has taken over. A worker that takes one over meanwhile makes it
 -- young.
 DELETE FROM sums_writer w WHERE w.begun_at < now() - interval '1 hour'
   AND NOT EXISTS (SELECT FROM lease l WHERE l.id = w.lease_id)
@@ -102,7 +102,7 @@ DELETE FROM origin o USING over WHERE o.id = over.id
 DELETE FROM document d WHERE NOT EXISTS (SELECT FROM segment s WHERE s.id = d.segment_id)
 
 -- name: assemblies
--- Where nobody has worked for a week: the next sweep there removes what is as old.
+-- Sites at which no worker has worked for a week: the next sweep there removes what is as old.
 DELETE FROM abandoned_assembly WHERE noted_at < now() - interval '7 days'
 
 -- name: loadTests
@@ -153,7 +153,7 @@ SELECT count(*) AS assets FROM assets
 
 -- name: forgetCatalog
 -- The catalog's lock is held. Forgets it, when it has no assets any more and is as old as that; its
--- directories go with it. A submission that is opened meanwhile keeps it, or makes it anew.
+-- directories go with it. A submission that is opened meanwhile keeps it, or makes it again.
 WITH old AS (
     DELETE FROM catalog c
     WHERE c.id = @catalog::bigint AND c.state <> 'running'

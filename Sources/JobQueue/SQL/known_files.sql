@@ -111,7 +111,7 @@ FROM former_file WHERE asset_id = ANY(@sources::bigint[])
 -- A title all of whose segments are there and none of which was ever reported; what others and
 -- itself have stored is staged. Notes with each segment what was stored under its key from its URL.
 -- Of another title, or another choice of tracks, only where the manifests that both have are the
--- same: media may be packaged anew under the same URLs. What was put aside of a title that is
+-- same: media may be packaged again under the same URLs. What was put aside of a title that is
 -- another one by now is forgotten.
 WITH listed AS MATERIALIZED (
     SELECT s.id, s.key, s.url, s.expected_bytes, s.expected_sha256, s.expected_digests,

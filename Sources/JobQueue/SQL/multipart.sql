@@ -1,4 +1,4 @@
--- Files in parts: divided, put together, fetched anew, given up.
+-- Files in parts: divided, put together, fetched again, failed.
 
 -- name: divide
 -- @attempt is the try of the whole file, @digests what the origin states of it.
@@ -36,7 +36,7 @@ WITH whole AS (
     WHERE p.part > 1 ORDER BY p.part
 ), counted AS (
     UPDATE asset a SET segments = a.segments + @parts::int - 1, verifies = a.verifies + 1,
-        -- Not of one that was named anew: the length is that of the object it was before.
+        -- Not of one that was named again: the length is that of the object it was before.
         expected_bytes = CASE WHEN a.kind = 'file' AND NOT a.redefined THEN @total_bytes::bigint
                               ELSE a.expected_bytes END,
         state = 'inProgress', changed_at = now()
@@ -172,7 +172,7 @@ ON CONFLICT (segment_id) DO UPDATE SET done = false, bytes = NULL, sha256 = NULL
     attempts = excluded.attempts, recorded_at = excluded.recorded_at
 
 -- name: abandoned
--- Files in parts that nobody resumes, named once: who asks removes them.
+-- Files in parts that no worker resumes, named once: the worker that asks removes them.
 DELETE FROM abandoned_assembly
 WHERE id IN (SELECT id FROM abandoned_assembly WHERE site_id = @site::bigint
              ORDER BY noted_at LIMIT 100 FOR UPDATE SKIP LOCKED)

@@ -31,11 +31,11 @@ WITH busy AS MATERIALIZED (
 SELECT kind, id, bool_or(is_held) AS is_held FROM concerned GROUP BY kind, id
 
 -- name: lockOrigins
--- Whoever divides their limits has their rows.
+-- The transaction that divides their limits has locked their rows.
 SELECT id FROM origin WHERE id = ANY(@origins::bigint[]) ORDER BY id FOR NO KEY UPDATE
 
 -- name: lockSites
--- Whoever divides their limits has their rows.
+-- The transaction that divides their limits has locked their rows.
 SELECT id FROM site WHERE id = ANY(@sites::bigint[]) ORDER BY id FOR NO KEY UPDATE
 
 -- name: read
@@ -114,7 +114,7 @@ WHERE q.worker_id = @worker::uuid AND q.kind = u.kind AND q.resource_id = u.id
 
 -- name: end
 -- Ends the quotas of workers that hold no jobs of what they are of, unless a worker may not have
--- heard yet that what it held was cancelled. One that was granted anew meanwhile has another
+-- heard yet that what it held was cancelled. One that was granted again meanwhile has another
 -- number.
 WITH idle AS MATERIALIZED (
     SELECT q.kind, q.resource_id, q.worker_id, q.number

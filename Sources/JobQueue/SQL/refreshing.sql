@@ -1,4 +1,4 @@
--- Completed assets whose files are asked for anew.
+-- Completed assets whose files are asked for again.
 
 -- name: isLacking
 -- Whether it has assets that a start has yet to take up: nothing else would end them.
@@ -101,7 +101,7 @@ ON CONFLICT (asset_id, ordinal) DO UPDATE SET
 -- name: grantSwitch
 -- Its row and its job are locked by the caller. @segments is how many files its manifest lists,
 -- null where these are as before. Granted when there are staged files and all that are listed: from
--- here on the job is a switch, which nothing but its end takes away. Its tries are counted anew.
+-- here on the job is a switch, which nothing but its end takes away. Its tries are counted again.
 WITH handed AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE ordinal < {{firstSidecar}}) AS listed, count(staged) AS staged
     FROM refreshed_file WHERE asset_id = @asset::bigint

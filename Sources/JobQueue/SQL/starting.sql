@@ -313,10 +313,10 @@ WITH wanted AS MATERIALIZED (
     LEFT JOIN assembly y ON y.segment_id = s.id
     WHERE w.resolved
 ), whole AS MATERIALIZED (
-    -- Nothing is lacking when a check was interrupted: it is checked anew, or would never end.
+    -- Nothing is lacking when a check was interrupted: it is checked again, or would never end.
     SELECT asset_id FROM known GROUP BY asset_id HAVING bool_and(done)
 ), mended AS (
-    -- Its tries are counted anew, like those of a job.
+    -- Its tries are counted again, like those of a job.
     UPDATE assembly y SET failed = false, attempt = 0 FROM known k WHERE y.segment_id = k.id
 ), jobs AS (
     INSERT INTO job (lane_id, asset_id, segment_id, whole_id, kind, attempt)
@@ -386,7 +386,7 @@ SELECT queue_id, @catalog::bigint, origin_id, 4, own_priority, asset_id, segment
 FROM waiting ORDER BY id
 
 -- name: totals
--- Counts anew what is under way by directory and in all; a SHA256SUMS that is about to be written
+-- Counts again what is under way by directory and in all; a SHA256SUMS that is about to be written
 -- in a directory with something under way waits until that has ended. Tallies without an asset go:
 -- the assets, which are counted in the same snapshot, have what they add, and the SHA256SUMS of a
 -- directory that they end is written. The others, and those that come later, are added by the next

@@ -33,7 +33,7 @@ SET opened_generation = catalog.opened_generation + 1, priority = excluded.prior
 RETURNING id, opened_generation
 
 -- name: redefineTitles
--- Titles are resolved anew at the next start where the options differ from before, those too that
+-- Titles are resolved again at the next start where the options differ from before, those too that
 -- are just being resolved. @key_queries are part of the options.
 WITH changed AS (
     UPDATE catalog SET title_options = @title_options::text, key_queries = @key_queries::jsonb

@@ -264,7 +264,7 @@ CREATE TABLE asset (
     CHECK (segments_done + segments_failed <= segments),
     CHECK (verifies_done + verifies_failed <= verifies),
     CHECK (state <> 'completed' OR (segments_done = segments AND verifies_done = verifies))
-    -- Each row is written anew at its start and at its end.
+    -- Each row is written again at its start and at its end.
 ) WITH (fillfactor = 50);
 CREATE INDEX asset_by_directory ON asset (directory_id, id);
 -- Who else has a key, which may be longer than what an index takes.
@@ -307,7 +307,7 @@ CREATE TABLE segment (
     expected_digests text,
     -- A file that is not divided again: its origin has promised ranges and served none.
     is_whole boolean,
-    -- The assembly of an earlier try that nobody resumes: the next one removes it at the site.
+    -- The assembly of an earlier try that no worker resumes: the next one removes it at the site.
     former_assembly uuid,
     -- What was stored under its key from its URL for another asset, or for another choice of tracks: its job looks
     -- whether that is still there. Null for nearly all.
@@ -357,7 +357,7 @@ CREATE TABLE assembly (
     CHECK (parts_done <= parts)
 );
 
--- Assemblies that nobody resumes: the next worker at the site removes their files, once.
+-- Assemblies that no worker resumes: the next worker at the site removes their files, once.
 CREATE TABLE abandoned_assembly (
     id uuid PRIMARY KEY,
     site_id bigint NOT NULL,
@@ -384,8 +384,8 @@ CREATE TABLE document (
     served_sha256 text
 );
 
--- Files of titles that were listed before their tracks were chosen anew, and what was stored of them; of manifests what
--- was served.
+-- Files that titles listed before their tracks were selected again, with their stored results, and the manifests as
+-- they were served.
 CREATE TABLE former_file (
     asset_id bigint NOT NULL,
     key text NOT NULL,
@@ -525,11 +525,11 @@ CREATE SEQUENCE quota_number;
 
 -- MARK: Lanes and jobs
 --
--- A lane's jobs are numbered in the order of their commits, because whoever adds to a lane holds its row's lock. A
--- claim takes the numbers after the last span of the lane, under the same lock, and writes one span: from the first job
--- to the last. Jobs are inserted and deleted, never updated when they are claimed, retried or lost: what is tried again
--- gets a new number, so that a number is granted at most once. No claim and no report updates a row that the next one
--- needs, so that an old open transaction does not make either slow.
+-- A lane's jobs are numbered in the order of their commits, because each transaction that adds to a lane holds its
+-- row's lock. A claim takes the numbers after the last span of the lane, under the same lock, and writes one span:
+-- from the first job to the last. Jobs are inserted and deleted, never updated when they are claimed, retried or
+-- lost: what is tried again gets a new number, so that a number is granted at most once. No claim and no report
+-- updates a row that the next one needs, so that an old open transaction does not make either slow.
 
 CREATE TABLE lane (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -672,7 +672,7 @@ CREATE INDEX tally_of_catalog ON tally (catalog_id);
 
 -- MARK: Load tests
 
--- Load tests on workers. What one measured stays until whoever follows it has it, or for a day after its end.
+-- Load tests on workers. Measurements stay until the follower has read them, or for a day after the end.
 CREATE TABLE load_test (
     id uuid PRIMARY KEY,
     -- Null for any worker of the cluster.
@@ -795,7 +795,8 @@ END $$;
 -- level in proportion to the time used, up to 9. Within a level, catalogs come in the order of what
 -- they were granted in the last ten seconds, least first; `catalogs_left` counts from the row's
 -- catalog to the last of the level. The catalogs of a queue are found by a loose index scan, and up
--- to 64 lanes of each looked at, so that many lanes of one catalog cost the others nothing. Isolated lanes are not among them.
+-- to 64 lanes of each are read, so that many lanes of one catalog cost the others nothing. Isolated
+-- lanes are not among them.
 CREATE FUNCTION claim_order(of_queue bigint)
 RETURNS TABLE (lane_id bigint, catalog_id bigint, catalogs_left int, rank smallint,
                origin_id bigint, is_guarded boolean, level int) LANGUAGE sql STABLE AS $$
@@ -985,17 +986,20 @@ BEGIN
     IF is_granted THEN UPDATE lease SET isolated = true WHERE id = to_lease; END IF;
 END $$;
 
--- Claims jobs of a queue for some workers at once: pairwise a new lease, its worker and the most jobs.
--- Catalogs of one level share what a lease claims; what they leave goes to the next level. A lane
--- that another claim has locked is passed over; only a claim for one lease waits for it, when nothing
--- else is found. A lease that exists already, because it was released before it was granted, gets
--- nothing. Answers whether there is such a queue, whether lanes were looked at whose origin has limits,
--- whether a lease got nothing while lanes were passed over or because an origin has limits, and how
--- many leases got something; then the places of the leases that hold a job that is to be tried alone. While such jobs wait,
--- every fourth minute or so of each worker is for them: it gets nothing else then. Of origins that a lease's worker
--- finds slow, which are named pairwise with the places of the leases, it gets so many jobs at most. Answers last
--- whether jobs wait to be tried alone: whoever got none has to ask again soon, for the end of another job, its own
--- too, may make it the one to try them, and nothing notifies of that.
+-- Claims jobs of a queue for some workers at once: pairwise a new lease, its worker and the maximum of jobs.
+--
+-- Catalogs of one level share the jobs of a lease; the next level gets the rest. A lane that another claim has locked
+-- is skipped; only a claim for one lease waits for it, when nothing else is found. A lease that exists already, because
+-- it was released before it was granted, gets nothing. The slow origins of a lease's worker come pairwise with the
+-- index of the lease and the maximum of jobs that it gets of them.
+--
+-- While isolated jobs wait, about every fourth minute of each worker is for them: it gets nothing else then. A worker
+-- that got none has to ask again soon: the end of another job, its own too, may let it try one, and nothing notifies
+-- of that.
+--
+-- is_known: the queue exists. is_guarded: an origin with limits was among the lanes. is_worth_another: a lease got
+-- nothing because lanes were locked or an origin has limits. granted: leases that got jobs. alone: indexes of those
+-- that hold an isolated job. is_isolating: isolated jobs wait.
 CREATE FUNCTION claim_jobs(of_queue bigint, to_leases uuid[], of_workers uuid[], mosts int[],
                            seconds float8, slow_places int[] DEFAULT '{}',
                            slow_names text[] DEFAULT '{}', slow_mosts int[] DEFAULT '{}',
