@@ -132,7 +132,7 @@ let package = Package(
         tests("Gzip"),
         tests("HTTP1"),
         tests("Runtime"),
-        tests("Model", ["Runtime"]),
+        tests("Model", ["Runtime", "Transfer"]),
         tests("Catalog", ["Model", "Runtime"]),
         tests("Planner", ["Model"]),
         .testTarget(

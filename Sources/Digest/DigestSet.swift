@@ -5,11 +5,14 @@ package struct DigestSet: ~Copyable, Sendable {
     /// Nil while the pipe has them.
     private var hashers: DigestHashers?
     private var pipe: DigestPipe?
+    /// A short message that is hashed with others when it is whole, in place of at once.
+    private var collected: ShortMessage?
 
     /// - Parameter algorithms: those wanted besides SHA-256; what this host has not is left out.
     package init(_ algorithms: some Sequence<DigestAlgorithm> = []) {
         hashers = DigestHashers(algorithms)
         pipe = nil
+        collected = nil
     }
 
     /// From now on another thread hashes, while this one goes on; where all cores have enough to hash
@@ -18,8 +21,23 @@ package struct DigestSet: ~Copyable, Sendable {
         if pipe == nil { pipe = DigestPipe(takingOver: &hashers) }
     }
 
+    /// From now on keeps the bytes in `buffer`, of a message that has no more than its capacity and of
+    /// which SHA-256 alone is wanted; nil for hashing them at once.
+    package mutating func collect(in buffer: ShortMessage?) { collected = buffer }
+
+    /// The whole message, to be hashed with others; nil when it was hashed as it arrived.
+    package mutating func takeCollected() -> ShortMessage? { collected.take() }
+
+    /// Hashes what is collected, because the message ends or continues elsewhere; returns the buffer.
+    package mutating func hashCollected() -> ShortMessage? {
+        guard let message = collected.take() else { return nil }
+        update(message.bytes)
+        return message
+    }
+
     /// Adds `bytes` to all of them.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        if let collected { return collected.append(bytes) }
         if hashers != nil { hashers?.update(bytes) } else { pipe?.update(bytes) }
     }
 

@@ -185,7 +185,11 @@ private final class CoordinatorRunner: Service {
 
     /// A failure of the database's schema, with the state directory that holds the database.
     private func inStateDirectory(_ failure: Failure) -> Failure {
-        guard failure.code.rawValue.hasPrefix("cluster.schema") else { return failure }
+        let codes: [FailureCode] = [
+            "cluster.schemaEdited", "cluster.schemaNewer", "cluster.schemaOwner",
+            "cluster.schemaUnreleased",
+        ]
+        guard codes.contains(failure.code) else { return failure }
         return Failure(
             failure.code,
             "\(failure.message) The database is in the state directory \(configuration.statePath).")

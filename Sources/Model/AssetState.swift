@@ -1,47 +1,40 @@
 /// What the cluster knows of an asset.
 package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// Submitted; nothing was asked of a worker yet.
-    /// Can move to resolving, ready, interrupted, failed, removed.
+    /// Can move to resolving, ready, interrupted, failed.
     case new
-    /// A worker reads its manifest.
-    /// Can move to new, ready, paused, interrupted, failed, cancelled.
+    /// A worker reads its manifest. Can move to new, ready, interrupted, failed, cancelled.
     case resolving
     /// Its segments are known and queued.
-    /// Can move to new, inProgress, verifying, completed, paused, interrupted, failed, cancelled.
+    /// Can move to new, inProgress, verifying, completed, interrupted, failed, cancelled.
     case ready
     /// At least one segment has a result.
-    /// Can move to new, inProgress, verifying, completed, paused, interrupted, failed, cancelled.
+    /// Can move to new, inProgress, verifying, completed, interrupted, failed, cancelled.
     case inProgress
     /// All bytes are there; large files are hashed as a whole. Back to inProgress when parts did
-    /// not fit together. Can move to new, inProgress, completed, paused, interrupted, failed, cancelled.
+    /// not fit together. Can move to new, inProgress, completed, interrupted, failed, cancelled.
     case verifying
     /// Every segment it needs is stored; resolved or fetched again when it is submitted again.
-    /// Can move to new, resolving, inProgress, refreshing, expired, removed.
+    /// Can move to new, resolving, inProgress, refreshing.
     case completed
-    /// A worker asks for each of its files anew, and lays what has changed beside what is at the edge, which
+    /// A worker requests each of its files again, and stages what has changed; what is at the edge
     /// stays as it is. Can move to new, switching, completed.
     case refreshing
-    /// Its new files take the place of the old ones. Nothing interrupts that; whoever loses it to another worker
-    /// loses nothing of it. Can move to completed, failed.
+    /// Its staged files are published. Nothing interrupts that; another worker completes what one
+    /// could not. Can move to completed, failed.
     case switching
-    /// Held by an operator. Can move to new, resolving, inProgress, removed.
-    case paused
-    /// Its submitter went away. Can move to new, resolving, inProgress, failed, removed.
+    /// Its submitter went away. Can move to new, resolving, inProgress, failed.
     case interrupted
     /// At least one segment failed for good, or its key holds another object.
-    /// Can move to new, resolving, inProgress, failed, removed.
+    /// Can move to new, resolving, inProgress, failed.
     case failed
-    /// An operator wants no more of it. Can move to new, resolving, inProgress, failed, removed.
+    /// An operator ended it. Can move to new, resolving, inProgress, failed.
     case cancelled
-    /// Its time at the edge is over. Can move to new, resolving, inProgress, removed.
-    case expired
-    /// Purged from storage, until it is submitted again. Can move to new, resolving, ready.
-    case removed
 
     /// True when nothing more happens by itself.
     package var isSettled: Bool {
         switch self {
-        case .completed, .failed, .cancelled, .paused, .interrupted, .expired, .removed: true
+        case .completed, .failed, .cancelled, .interrupted: true
         case .new, .resolving, .ready, .inProgress, .verifying, .refreshing, .switching: false
         }
     }
@@ -51,8 +44,10 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
 package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     /// Started, with a manifest to read first.
     case resolve
-    /// Its segments are known and have jobs.
+    /// Its manifest is read: its segments are known and have jobs.
     case resolved
+    /// Started, with segments that are known: what is missing is fetched, what is stored is checked.
+    case start
     /// A segment's result was recorded and others are outstanding.
     case progressed
     /// All parts are stored; whole files are being hashed.
@@ -65,24 +60,14 @@ package enum AssetEvent: String, Codable, CaseIterable, Sendable {
     case refuse
     /// An operator ends it; outstanding segments lose their jobs.
     case cancel
-    /// Held by an operator; outstanding segments lose their jobs.
-    case pause
-    /// The submitter went away.
+    /// The submitter went away, or submitted the catalog again without it.
     case interrupt
-    /// Its outstanding segments have jobs again.
-    case resume
-    /// Submitted again after it ended; its files are checked and what is missing is fetched.
-    case resubmit
-    /// Its files are asked for anew.
+    /// Its files are requested again.
     case refresh
-    /// All that has changed of it is staged, and may take its place.
-    case switchOver
-    /// Named again with another URL, kind, key, length or digest: what was known of it is dropped.
+    /// All that has changed of it is staged, and may be published.
+    case publish
+    /// Submitted again with another URL, kind, key, length or digest: what was known of it is dropped.
     case redefine
-    /// Its time at the edge is over.
-    case expire
-    /// Its files are purged from storage.
-    case remove
 }
 
 extension AssetState {
@@ -90,57 +75,43 @@ extension AssetState {
         name: "asset", initial: .new,
         table: [
             .new: [
-                .resolve: .resolving, .resolved: .ready, .interrupt: .interrupted,
-                .refuse: .failed, .remove: .removed,
+                .resolve: .resolving, .start: .ready, .interrupt: .interrupted, .refuse: .failed,
             ],
             .resolving: [
-                .redefine: .new,
-                .resolved: .ready, .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused,
+                .redefine: .new, .resolved: .ready, .gaveUp: .failed, .interrupt: .interrupted,
                 .cancel: .cancelled,
             ],
             .ready: [
-                .redefine: .new,
-                .progressed: .inProgress, .assembled: .verifying, .finished: .completed,
-                .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused, .cancel: .cancelled,
+                .redefine: .new, .progressed: .inProgress, .assembled: .verifying,
+                .finished: .completed, .gaveUp: .failed, .interrupt: .interrupted,
+                .cancel: .cancelled,
             ],
             .inProgress: [
-                .redefine: .new,
-                .progressed: .inProgress, .assembled: .verifying, .finished: .completed,
-                .gaveUp: .failed, .interrupt: .interrupted, .pause: .paused, .cancel: .cancelled,
+                .redefine: .new, .progressed: .inProgress, .assembled: .verifying,
+                .finished: .completed, .gaveUp: .failed, .interrupt: .interrupted,
+                .cancel: .cancelled,
             ],
             .verifying: [
-                .redefine: .new,
-                .progressed: .inProgress, .finished: .completed, .gaveUp: .failed,
-                .interrupt: .interrupted, .pause: .paused, .cancel: .cancelled,
+                .redefine: .new, .progressed: .inProgress, .finished: .completed,
+                .gaveUp: .failed, .interrupt: .interrupted, .cancel: .cancelled,
             ],
             .completed: [
-                .redefine: .new,
-                .resubmit: .inProgress, .resolve: .resolving, .refresh: .refreshing,
-                .expire: .expired, .remove: .removed,
+                .redefine: .new, .resolve: .resolving, .start: .inProgress,
+                .refresh: .refreshing,
             ],
             .refreshing: [
-                .redefine: .new, .switchOver: .switching, .finished: .completed,
+                .redefine: .new, .publish: .switching, .finished: .completed,
                 .gaveUp: .completed, .interrupt: .completed, .cancel: .completed,
             ],
             .switching: [.finished: .completed, .gaveUp: .failed],
-            .paused: [
-                .redefine: .new, .resolve: .resolving, .resume: .inProgress, .remove: .removed,
-            ],
             .interrupted: [
-                .redefine: .new, .resolve: .resolving, .resume: .inProgress, .refuse: .failed,
-                .remove: .removed,
+                .redefine: .new, .resolve: .resolving, .start: .inProgress, .refuse: .failed,
             ],
             .failed: [
-                .redefine: .new, .resolve: .resolving, .resubmit: .inProgress, .refuse: .failed,
-                .remove: .removed,
+                .redefine: .new, .resolve: .resolving, .start: .inProgress, .refuse: .failed,
             ],
             .cancelled: [
-                .redefine: .new, .resolve: .resolving, .resubmit: .inProgress, .refuse: .failed,
-                .remove: .removed,
+                .redefine: .new, .resolve: .resolving, .start: .inProgress, .refuse: .failed,
             ],
-            .expired: [
-                .redefine: .new, .resolve: .resolving, .resubmit: .inProgress, .remove: .removed,
-            ],
-            .removed: [.redefine: .new, .resolve: .resolving, .resolved: .ready],
         ])
 }

@@ -41,21 +41,6 @@ package struct CatalogStatus: Codable, Sendable {
     }
 }
 
-/// What a catalog is doing; derived from its assets.
-package enum CatalogState: String, Codable, CaseIterable, Sendable {
-    /// Being submitted; nothing runs yet.
-    case open
-    case running
-    case interrupted
-    case completed
-    /// Every asset has ended, at least one of them failed.
-    case failed
-    /// An operator ended it.
-    case cancelled
-
-    package var isTerminal: Bool { [.completed, .failed, .cancelled].contains(self) }
-}
-
 /// Counts over the assets of a catalog's present generation.
 package struct CatalogTotals: Codable, Hashable, Sendable {
     package var assets = 0

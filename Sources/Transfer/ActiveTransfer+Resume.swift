@@ -1,6 +1,5 @@
 internal import Curl
 internal import Digest
-internal import EventLoop
 internal import Model
 internal import Storage
 
@@ -12,11 +11,11 @@ struct Omissions: Hashable, Sendable {
     var partial = false
 }
 
-// Going on with a body, and leaving one to be gone on with. A validator that is not proof enough, an
-// answer that is not the rest of what lies there: each starts over, none is appended.
+// Resuming a body, and leaving one to be resumed. A validator that is not proof enough, an answer that
+// is not the rest of what lies there: each starts over, none is appended.
 extension ActiveTransfer {
-    /// What lies there, while it is to be gone on with.
-    var partial: PartialBody? { omissions.partial ? nil : transfer.partial }
+    /// What an earlier attempt left, while it is to be resumed.
+    var partial: PartialBody? { route.omissions.partial ? nil : transfer.partial }
 
     /// The header lines that ask for a range of the object.
     var rangeLines: [String] {
@@ -27,272 +26,165 @@ extension ActiveTransfer {
         }
         guard let partial else { return [] }
         // Elsewhere its validator says nothing.
-        let isElsewhere = isGuarded && source != partial.record.source
+        let isElsewhere =
+            request.isGuarded && SHA256Digest.source(of: url) != partial.record.source
         return lines("\(done)-", isElsewhere ? nil : partial.record.validator)
     }
 
-    private var isGuarded: Bool { request.resumption?.isGuarded == true }
-
     private func lines(_ range: String, _ validator: String?) -> [String] {
         let lines = ["Range: bytes=\(range)"]
-        guard let validator, !omissions.ifRange else { return lines }
+        guard let validator, !route.omissions.ifRange else { return lines }
         return lines + ["If-Range: \(validator)"]
     }
 
-    // MARK: The answer
+    // MARK: Records
 
-    /// Whether the answer is the rest of the whole object that lies there in part; false for one
-    /// that begins anew. Throws `.askAgain` where neither is to be had of it.
-    func isRest(of partial: PartialBody) throws(Failure) -> Bool {
-        let record = partial.record
-        let isHere = source == record.source
-        guard easy.status == 206 else {
-            // Unchanged, and yet not the rest: perhaps because of the condition.
-            if isHere, isUnchanged(record.validator), !omissions.ifRange,
-                easy.contentLength == record.totalBytes
-            {
-                omissions.ifRange = true
-                throw .askAgain
-            }
-            omissions.partial = true
-            return false
-        }
-        let given = easy.header("Content-Range").flatMap { ContentRange($0) }
-        let isRest =
-            given?.start == record.bytes && given?.end == record.totalBytes - 1
-            && given?.total == record.totalBytes
-            && easy.contentLength ?? record.restBytes == record.restBytes
-        let contradicts = stated.contains { digest in
-            record.digests.contains { $0.algorithm == digest.algorithm && $0 != digest }
-        }
-        let isSame = isHere ? isUnchanged(record.validator) : isGuarded
-        guard isRest, isSame, !contradicts else {
-            omissions.partial = true
-            throw .askAgain
-        }
-        isMixed = !isHere
-        return true
-    }
-
-    /// Begins anew with a body whose parts came from several URLs and do not make the whole.
-    func askForWhole() {
-        object?.discard()
-        object = nil
-        isMixed = false
-        omissions.partial = true
-        end(with: .askAgain)
-    }
-
-    /// Whether the answer says that it is of the object that had `validator`. A date may be missing
-    /// where If-Range has asked for it (RFC 9110, 15.3.7) and the whole is hashed in the end anew.
-    func isUnchanged(_ validator: String) -> Bool {
-        let isETag = Validator.isStrongETag(validator)
-        guard let given = easy.header(isETag ? "ETag" : "Last-Modified") else {
-            return !isETag && easy.status == 206 && request.range != nil && !omissions.ifRange
-        }
-        return given == validator
-    }
-
-    /// Takes up what lies there.
-    func goOn(with partial: PartialBody) throws(Failure) {
-        guard let taken = partial.takeDigests() else {
-            omissions.partial = true
-            throw .askAgain
-        }
-        digests = taken
-        object = partial.object
-        if object == nil { sink = request.resumption?.sink }
-        received = partial.record.bytes
-        resumedBytes = received
-        transfer.set(receivedBytes: received)
-    }
-
-    /// Begins a body at its start, with the digests that are to be compared.
-    func begin(_ mayWait: Bool) throws(Failure) {
-        transfer.set(receivedBytes: 0)
-        // What lay there is of no use; its name is needed.
-        if let left = transfer.partial?.object, object !== left { left.discard() }
-        if !expected.isEmpty { digests = DigestSet(expected.map(\.algorithm)) }
-        switch request.destination {
-        case .object(let open):
-            guard mayWait, isWorthAThread else {
-                object = try open(wantedBytes)
-                break
-            }
-            openAside(open)
-        case .sink(let open): sink = try open(wantedBytes)
-        case .memory: break
-        }
-        // Making room for a large file may take longer than its first bytes.
-        splitCandidate?.startedAt = MonotonicClock.nowSeconds
-        // Only now: opening a sink may empty it, and who hears of this begins with the other parts.
-        if let large = announced {
-            announced = nil
-            _ = try request.onLarge?(large, nil)
+    /// Sets what the body may later be resumed by.
+    func setResumable(_ receiving: inout Receiving, resuming partial: PartialBody?) {
+        guard let resumption = request.resumption, receiving.body.hasDestination else { return }
+        receiving.leaving = makeRecord(
+            above: resumption.minimumBytes, receiving.terms, resuming: partial)
+        guard let leaving = receiving.leaving else { return }
+        let received = partial?.record.bytes ?? 0
+        receiving.nextNote = nextNote(after: received)
+        if leaving.totalBytes >= resumption.longBytes, received == 0 {
+            receiving.nextNote = min(receiving.nextNote, resumption.minimumBytes)
         }
     }
 
-    /// The answer's own digests of the whole object.
-    var stated: [ExpectedDigest] {
-        StatedDigests.of(isWhole: easy.status != 206) { easy.headers($0) }
-    }
-
-    /// Tells the URL of the answer, without what may be signed anew each time.
-    var source: SHA256Digest {
-        SHA256Digest(hashing: Array(url.utf8.prefix { $0 != UInt8(ascii: "?") }))
-    }
-
-    // MARK: Leaving
-
-    /// Sets what the body under way may later be gone on with by.
-    func setResumable() {
-        nextNote = .max
-        leaving = nil
-        guard let resumption = request.resumption, object != nil || sink != nil else { return }
-        leaving = makeRecord(above: resumption.minimumBytes)
-        guard let leaving else { return }
-        scheduleNote()
-        if leaving.totalBytes >= resumption.longBytes, resumedBytes == 0 {
-            nextNote = min(nextNote, resumption.minimumBytes)
-        }
-    }
-
-    /// What the body under way can be resumed by; nil where it cannot, or is a whole object of no more than
+    /// What a body can be resumed by; nil where it cannot, or is a whole object of no more than
     /// `minimum` bytes.
-    private func makeRecord(above minimum: Int64) -> PartialRecord? {
-        if resumedBytes > 0, var record = partial?.record {
-            if isMixed { record.source = .severalSources }
+    private func makeRecord(
+        above minimum: Int64, _ terms: BodyTerms, resuming partial: PartialBody?
+    ) -> PartialRecord? {
+        if var record = partial?.record, record.bytes > 0 {
+            if terms.isMixed { record.source = .severalSources }
             return record
         }
         if let range = request.range {
             guard let validator = range.validator, let total = range.totalBytes else { return nil }
             return makeRecord(total, validator)
         }
-        guard let total = easy.contentLength, total > minimum, acceptsRanges,
-            let validator = Validator.of(
-                etag: easy.header("ETag"), lastModified: easy.header("Last-Modified"),
-                date: easy.header("Date"))
+        guard let total = easy.contentLength, total > minimum, easy.acceptsRanges,
+            let validator = easy.strongValidator
         else { return nil }
         return makeRecord(total, validator)
-    }
-
-    private var acceptsRanges: Bool {
-        easy.status == 200 && easy.header("Accept-Ranges")?.lowercased() != "none"
     }
 
     private func makeRecord(_ total: Int64, _ validator: String) -> PartialRecord {
         PartialRecord(
             bytes: 0, sha256: SHA256Digest(hashing: []), totalBytes: total, validator: validator,
-            source: source, digests: request.range == nil ? stated : [])
+            source: .source(of: url), digests: request.range == nil ? easy.statedDigests : [])
     }
 
-    private func scheduleNote() {
-        nextNote = received + max(request.resumption?.noteBytes ?? .max >> 1, 1)
+    private func nextNote(after bytes: Int64) -> Int64 {
+        bytes + max(request.resumption?.noteBytes ?? .max >> 1, 1)
     }
 
-    /// What has come up to now; nil when it is not to be gone on with.
-    private func recordNow() -> PartialRecord? {
-        guard var record = leaving, received < (request.range?.length ?? record.totalBytes) else {
-            return nil
-        }
-        record.bytes = received
-        record.sha256 = digests.sha256SoFar()
+    /// `leaving` with what has come up to now; nil when that is not to be resumed.
+    private func recordNow(_ leaving: PartialRecord?, _ body: BodyWriter) -> PartialRecord? {
+        guard var record = leaving,
+            life.receivedBytes < (request.range?.length ?? record.totalBytes)
+        else { return nil }
+        record.bytes = life.receivedBytes
+        record.sha256 = body.digests.sha256SoFar()
         return record
     }
 
     /// Has written down how far the object is.
     func note() {
-        scheduleNote()
-        guard let record = recordNow() else { return }
-        request.resumption?.note(object, record)
+        let next = nextNote(after: life.receivedBytes)
+        life.updateReceiving { $0.nextNote = next }
+        guard let receiving = life.receiving,
+            let record = recordNow(receiving.leaving, receiving.body)
+        else { return }
+        request.resumption?.note(receiving.body.object, record)
     }
 
     // MARK: Stopping for others
 
     /// Bytes that would be lost if the transfer were stopped now.
     var bytesAtRisk: Int64 {
-        guard body == .wanted, received > 0 else { return 0 }
-        return canResume ? 0 : received
+        guard life.isWanted, life.receivedBytes > 0 else { return 0 }
+        return canResume ? 0 : life.receivedBytes
     }
 
     /// What has come can be kept for as long as the transfer waits.
     private var canResume: Bool {
-        guard body == .wanted, received > 0, object != nil, !isFirstPart else { return false }
-        return leaving != nil || request.resumption != nil && makeRecord(above: 0) != nil
+        guard life.receivedBytes > 0, let receiving = life.receiving,
+            receiving.body.object != nil, !receiving.terms.isFirstPart
+        else { return false }
+        return recordToLeave(receiving) != nil
+    }
+
+    /// What the body can be resumed by after a stop, however short it is.
+    private func recordToLeave(_ receiving: Receiving) -> PartialRecord? {
+        if let leaving = receiving.leaving { return leaving }
+        guard request.resumption != nil else { return nil }
+        let resumed = life.resumedBytes > 0 ? partial : nil
+        return makeRecord(above: 0, receiving.terms, resuming: resumed)
     }
 
     /// Whether it can be stopped, be it at the cost of what it received.
-    var isStoppable: Bool { opening == nil && sink == nil }
+    var isStoppable: Bool { !life.isOpening && life.receiving?.body.sink == nil }
 
     /// Whether it may be stopped for transfers that are not slow: once in any case, and again when nothing is lost
     /// by it.
-    var canStop: Bool { isStoppable && (losses == 0 || canResume) }
+    var canStop: Bool { isStoppable && (route.losses == 0 || canResume) }
 
     /// Leaves what has come to the transfer, to be resumed when it has another slot; false where nothing could be
     /// kept.
     func leaveUntilResumed() -> Bool {
-        defer { object = nil }
-        guard canResume else {
+        let receiving = life.receiving
+        defer { receiving?.body.forget() }
+        guard canResume, let receiving else {
             // What lay there lies there still, where not a byte has come.
-            let isUntouched = object == nil && transfer.partial != nil && !omissions.partial
+            let isUntouched = receiving?.body.object == nil && partial != nil
             if !isUntouched {
-                object?.discard()
+                receiving?.body.object?.discard()
                 transfer.partial = nil
             }
             transfer.set(receivedBytes: 0)
             return isUntouched
         }
-        if leaving == nil { leaving = makeRecord(above: 0) }
-        if let body = collected.take() {
-            digests.update(body.bytes)
-            loop.giveBack(body)
-        }
-        guard let record = recordNow() else {
-            object?.discard()
+        let body = receiving.body
+        loop.giveBack(body.digests.hashCollected())
+        guard let record = recordNow(recordToLeave(receiving), body) else {
+            body.object?.discard()
             transfer.partial = nil
             return false
         }
-        var left = DigestSet()
-        swap(&digests, &left)
-        transfer.partial = PartialBody(object: object, record: record, digests: left)
+        transfer.partial = PartialBody(
+            object: body.object, record: record, digests: body.takeDigests())
         return true
     }
 
-    /// What the next attempt can go on with after `failure`; the rest is discarded.
+    /// What the next attempt can resume after `failure`; the rest is discarded.
     func leave(after failure: Failure) -> PartialBody? {
-        let minimum = request.resumption?.minimumBytes ?? .max
-        defer { (object, sink) = (nil, nil) }
+        let body = life.receiving?.body
+        defer { body?.forget() }
         guard failure.code.leavesBody else {
             // Another URL may have the rest that this one has not.
-            if isGuarded, request.range == nil, body != .wanted,
+            if request.isGuarded, request.range == nil, !life.isWanted,
                 failure.code.rawValue.hasPrefix("origin."), let partial
             {
                 return partial
             }
-            object?.discard()
+            body?.object?.discard()
             transfer.partial?.object?.discard()
             return nil
         }
-        if object != nil || sink != nil, body == .wanted {
-            guard received >= minimum, let record = recordNow() else {
-                object?.discard()
+        if let body, body.hasDestination {
+            let minimum = request.resumption?.minimumBytes ?? .max
+            guard life.receivedBytes >= minimum,
+                let record = recordNow(life.receiving?.leaving, body)
+            else {
+                body.object?.discard()
                 return nil
             }
-            var left = DigestSet()
-            swap(&digests, &left)
-            return PartialBody(object: object, record: record, digests: left)
+            return PartialBody(object: body.object, record: record, digests: body.takeDigests())
         }
         // Not a byte has come: what lay there lies there still.
         return partial
     }
-}
-
-extension SHA256Digest {
-    /// Of a body whose bytes came from several URLs: no URL's.
-    static let severalSources = SHA256Digest(hashing: Array("several".utf8))
-}
-
-extension Failure {
-    /// Never leaves the transfer: the same is asked for once more, in another way.
-    static let askAgain = Failure("worker.internal", "asked again")
 }

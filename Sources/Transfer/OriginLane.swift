@@ -6,11 +6,11 @@ struct Waiting {
     var transfer: Transfer
     var lane: OriginLane
     /// Set when it has begun before: where it goes on.
-    var hop: Hop?
+    var route: Route?
 }
 
-/// Where a transfer that has been under way goes on: after a redirect, or when a limit left no place.
-struct Hop {
+/// How a transfer came to the URL that it requests next, through redirects, waits and stops.
+struct Route {
     var url: String
     var redirects: Int
     var isAtOrigin: Bool
@@ -27,8 +27,13 @@ struct Hop {
     /// Whether transfers that are not slow may have it stopped: at the cost of what it received once only.
     var mayStop: Bool { losses == 0 }
 
-    /// When it would have been begun if it had not waited since it was stopped.
-    func resumedAt(_ now: Double) -> Double { startedAt + (stoppedAt.map { now - $0 } ?? 0) }
+    /// With its next slot, at `now`: the time that it waited since it was stopped does not count.
+    func resumed(_ now: Double) -> Route {
+        var resumed = self
+        resumed.startedAt += stoppedAt.map { now - $0 } ?? 0
+        resumed.stoppedAt = nil
+        return resumed
+    }
 }
 
 /// A connection to an origin, from its socket's making until it counts no more.
@@ -196,12 +201,12 @@ final class OriginLane: @unchecked Sendable {
     /// The next for a slow slot: what was stopped goes first, but what must not be stopped again takes no slot that
     /// others may want back.
     func firstSlow(guaranteed: Bool) -> Waiting? {
-        if let first = slowLine.first, guaranteed || first.hop?.mayStop != false { return first }
+        if let first = slowLine.first, guaranteed || first.route?.mayStop != false { return first }
         return pace.isSlow ? line.first : nil
     }
 
     func popFirstSlow(guaranteed: Bool) -> Waiting? {
-        if let first = slowLine.first, guaranteed || first.hop?.mayStop != false {
+        if let first = slowLine.first, guaranteed || first.route?.mayStop != false {
             return slowLine.popFirst()
         }
         return pace.isSlow ? line.popFirst() : nil

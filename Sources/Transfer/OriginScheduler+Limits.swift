@@ -76,7 +76,7 @@ extension OriginScheduler.State {
         for waiting in lane.takeAllWaiting() {
             lane.pending -= 1
             waitingCount -= 1
-            if (waiting.hop?.redirects ?? 0) == 0 {
+            if (waiting.route?.redirects ?? 0) == 0 {
                 effects.returned.append(waiting.transfer)
             } else {
                 // Given back, it would only be led here again, and asking for it costs its own origin.
@@ -129,7 +129,7 @@ extension OriginScheduler.State {
         for waiting in lane.takeAllWaiting() {
             lane.pending -= 1
             waitingCount -= 1
-            if (waiting.hop?.redirects ?? 0) > 0 {
+            if (waiting.route?.redirects ?? 0) > 0 {
                 effects.refused.append(waiting.transfer)
             } else {
                 effects.returned.append(waiting.transfer)

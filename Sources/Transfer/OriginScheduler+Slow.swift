@@ -140,7 +140,7 @@ extension OriginScheduler.State {
         case .prompt: break
         case .trial: classes?.addTrial(id, on: loop)
         case .slow:
-            let isAtHome = (waiting.hop?.redirects ?? 0) == 0
+            let isAtHome = (waiting.route?.redirects ?? 0) == 0
             let home =
                 isAtHome
                 ? waiting.lane : lane(ofURL: waiting.transfer.request.url, now: now)
@@ -148,7 +148,7 @@ extension OriginScheduler.State {
                 id,
                 SlotClasses.Slow(
                     lane: waiting.lane, home: home, loop: loop,
-                    mayStop: waiting.hop?.mayStop ?? true, losses: waiting.hop?.losses ?? 0))
+                    mayStop: waiting.route?.mayStop ?? true, losses: waiting.route?.losses ?? 0))
         }
     }
 

@@ -16,8 +16,8 @@ final class PausedTransfers {
     /// at the end of the line for what it lacks, and that has something to do after so many seconds.
     func takes(_ count: Int, _ running: ActiveTransfer) -> Double? {
         let now = MonotonicClock.nowSeconds
-        let hasTurn = running.hasTurn
-        running.hasTurn = false
+        let hasTurn = running.turn == .next
+        if hasTurn { running.turn = .open }
         let (own, site) = (running.lane.meter, running.transfer.siteMeter)
         if let wait = pause(running, for: own, hasTurn, now: now) { return wait }
         if let site, let wait = pause(running, for: site, hasTurn, now: now) { return wait }
@@ -34,7 +34,7 @@ final class PausedTransfers {
         let wait = meter.secondsUntilCredit(now: now)
         guard wait > 0 || (!hasTurn && isAnyoneWaiting(meter)) else { return nil }
         append(running, meter)
-        running.isPaused = true
+        running.turn = .waiting
         return max(wait, Self.leastWait)
     }
 
@@ -73,14 +73,14 @@ final class PausedTransfers {
                 line += 1
                 continue
             }
-            lines[line].transfers.removeFirst().resume()
+            lines[line].transfers.removeFirst().takeTurn()
         }
         return next.isFinite ? next : nil
     }
 
     /// Forgets a transfer that has ended.
     func remove(_ running: ActiveTransfer) {
-        guard running.isPaused else { return }
+        guard running.turn == .waiting else { return }
         for index in lines.indices { lines[index].transfers.removeAll { $0 === running } }
     }
 }

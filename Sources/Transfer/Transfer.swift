@@ -1,4 +1,4 @@
-package import Model
+internal import Model
 internal import Storage
 import Synchronization
 
@@ -13,14 +13,20 @@ package final class Transfer: Sendable {
     private let received = Atomic<Int64>(0)
     private let current = Mutex(TransferState.machine.initial)
     private let left: Mutex<PartialBody?>
+    private let observer: Observer?
+
+    /// Learns of each event and of the state before it, on the thread that raises it.
+    package typealias Observer = @Sendable (TransferState, TransferEvent) -> Void
 
     init(
         id: UInt64, request: TransferRequest, siteMeter: ByteMeter? = nil,
+        observer: Observer? = nil,
         completion: @escaping @Sendable (Transfer, TransferResult) -> Void
     ) {
         self.id = id
         self.request = request
         self.siteMeter = siteMeter
+        self.observer = observer
         self.completion = completion
         left = Mutex(request.resumption?.partial)
     }
@@ -36,16 +42,18 @@ package final class Transfer: Sendable {
 
     package var state: TransferState { current.withLock { $0 } }
 
-    /// Moves the state on; false, and nothing changed, when the table does not allow `event` now.
-    ///
-    /// The engine moves it up to `storing` or `failed`; storing and reporting are its caller's.
-    @discardableResult
-    package func handle(_ event: TransferEvent) -> Bool {
-        current.withLock { state in
-            guard let next = TransferState.machine.next(state, event) else { return false }
-            state = next
-            return true
+    /// Moves the state on, by whoever has the transfer: the scheduler, then a loop.
+    func handle(_ event: TransferEvent) {
+        let from = current.withLock { state -> TransferState in
+            let from = state
+            if let next = TransferState.machine.next(state, event) {
+                state = next
+            } else {
+                assertionFailure("\(event.rawValue) of a transfer that is \(state.rawValue)")
+            }
+            return from
         }
+        observer?(from, event)
     }
 
     func set(receivedBytes count: Int64) { received.store(count, ordering: .relaxed) }

@@ -37,11 +37,13 @@ package final class TransferEngine: Sendable {
         /// than a loop's.
         package var openAsideBytes: Int64 = 1 << 20
         /// Short bodies that are hashed at a time, 8 or 16; nil for one after the other.
-        package var digestLanes = SHA256Lanes.worthwhileCount
+        package var digestLanes = ShortMessages.worthwhileCount
         /// How often timeouts are looked at.
         package var tickSeconds = 0.5
         /// How slow transfers are kept from taking all connections; nil where they may.
         package var slow: SlowPolicy?
+        /// Learns of every event of every transfer.
+        package var observer: Transfer.Observer?
 
         package init() {}
     }
@@ -49,6 +51,7 @@ package final class TransferEngine: Sendable {
     private let loops: [TransferLoop]
     private let scheduler: OriginScheduler
     private let nextID = Atomic<UInt64>(1)
+    private let observer: Transfer.Observer?
     private let siteMeters = Mutex<[SiteID: ByteMeter]>([:])
 
     package init(options: Options = Options()) throws(Failure) {
@@ -57,6 +60,7 @@ package final class TransferEngine: Sendable {
         } catch {
             throw Failure("worker.internal", error.description)
         }
+        observer = options.observer
         let count = max(min(options.loops, options.connections), 1)
         scheduler = OriginScheduler(
             loops: count, connections: options.connections, slow: options.slow)
@@ -98,7 +102,8 @@ package final class TransferEngine: Sendable {
         let transfers = requests.map { request in
             Transfer(
                 id: nextID.wrappingAdd(1, ordering: .relaxed).oldValue, request: request,
-                siteMeter: request.site.map(meter), completion: completion)
+                siteMeter: request.site.map(meter), observer: observer,
+                completion: completion)
         }
         guard scheduler.submit(transfers, now: MonotonicClock.nowSeconds) else {
             for transfer in transfers { transfer.cancelUnstarted() }

@@ -17,7 +17,11 @@ extension TransferLoop {
         if settlement.ending > 0 {
             // Those that came last have the least to lose.
             let last = running.sorted { $0.transfer.id > $1.transfer.id }
-            for running in last.prefix(settlement.ending) { running.end(.noShare) }
+            // The end of one settles the lane again, which may end others of them.
+            for running in last.prefix(settlement.ending)
+            where active[running.transfer.id] === running {
+                running.end(.noShare)
+            }
         }
         if lane.meter.isBounded { meterTick() }
     }

@@ -35,15 +35,15 @@ extension TransferLoop {
                 Judgement(
                     transfer: running.transfer.id, lanes: lanes(of: running, now: now), pace: pace,
                     bytesAtRisk: running.bytesAtRisk, mayStop: running.canStop,
-                    losses: running.isStoppable ? running.losses : nil,
-                    slowSeconds: running.slowSeconds))
+                    losses: running.isStoppable ? running.route.losses : nil,
+                    slowSeconds: running.watch.slowSeconds))
         }
         if !judgements.isEmpty { perform(scheduler.judge(judgements, on: index, now: now)) }
     }
 
     /// The origin that a transfer is at, and that of its own URL where redirects have led it elsewhere.
     private func lanes(of running: ActiveTransfer, now: Double) -> [OriginLane] {
-        guard running.redirects > 0 else { return [running.lane] }
+        guard running.route.redirects > 0 else { return [running.lane] }
         let home = scheduler.lane(ofURL: running.request.url, now: now)
         return home === running.lane ? [home] : [running.lane, home]
     }
@@ -54,16 +54,17 @@ extension TransferLoop {
         if case .ended(let seconds) = release.ending {
             release.pace = ended.paceAtEnd(policy, seconds: seconds)
         }
-        guard ended.redirects > 0 else { return }
+        guard ended.route.redirects > 0 else { return }
         release.home = lanes(of: ended, now: MonotonicClock.nowSeconds).dropFirst().first
     }
 
     /// Stops a slow transfer whose slot others wait for; it is resumed when it has a slow slot.
     func stop(_ id: UInt64) {
         guard let running = active[id] else { return }
-        guard running.isStoppable, running.failure == nil else { return scheduler.keep(id) }
+        guard running.isStoppable, !running.life.isEnding else { return scheduler.keep(id) }
         // The rest of a file that is split is other jobs' already, and its first part one of them.
-        guard !running.isFirstPart else { return running.end(.gaveWay) }
+        let isFirstPart = running.life.receiving?.terms.isFirstPart == true
+        guard !isFirstPart else { return running.end(.gaveWay) }
         let now = MonotonicClock.nowSeconds
         remove(running.easy)
         let isKept = running.leaveUntilResumed()
@@ -71,9 +72,9 @@ extension TransferLoop {
         let url = running.request.url
         let waiting = Waiting(
             transfer: running.transfer, lane: scheduler.lane(ofURL: url, now: now),
-            hop: Hop(
-                url: url, redirects: 0, isAtOrigin: true, startedAt: running.startedAt,
-                stoppedAt: now, losses: isKept ? 0 : running.losses + 1))
+            route: Route(
+                url: url, redirects: 0, isAtOrigin: true, startedAt: running.route.startedAt,
+                stoppedAt: now, losses: isKept ? 0 : running.route.losses + 1))
         let from = running.lane
         guard leave(running) else { return }
         let release = OriginScheduler.Release(lane: from, transfer: id, ending: .silent)

@@ -1,4 +1,5 @@
 internal import Curl
+internal import Digest
 internal import Dispatch
 internal import EventLoop
 internal import Model
@@ -40,7 +41,7 @@ final class TransferLoop: @unchecked Sendable {
     /// look now and then tells.
     var heardAt: [Int32: Double] = [:]
     /// Of this tick.
-    private var toOpen: [PlaceToOpen] = []
+    private var toOpen: [OpeningDestination] = []
     let meters = PausedTransfers()
     /// Nil where one body after the other is hashed sooner.
     let unhashed: UnhashedBodies?
@@ -60,7 +61,7 @@ final class TransferLoop: @unchecked Sendable {
         self.profiles = profiles
         self.options = options
         free = Atomic(capacity)
-        unhashed = UnhashedBodies(lanes: options.digestLanes)
+        unhashed = UnhashedBodies(atATime: options.digestLanes)
     }
 
     // MARK: From any thread
@@ -231,20 +232,21 @@ final class TransferLoop: @unchecked Sendable {
     private static let openings = DispatchQueue(
         label: "dray.openings", qos: .utility, attributes: .concurrent)
 
-    /// Has a place opened by another thread, and the transfer told. Those of one tick go together.
+    /// Has a destination opened by another thread, and reports to the transfer. Those of one tick go
+    /// together.
     func openAside(
         _ transfer: UInt64, bytes: Int64?,
         _ open: @escaping @Sendable (_ bytes: Int64?) throws(Failure) -> PendingObject
     ) {
-        toOpen.append(PlaceToOpen(transfer: transfer, bytes: bytes, open: open))
+        toOpen.append(OpeningDestination(transfer: transfer, bytes: bytes, open: open))
         guard toOpen.count == 1 else { return }
         loop.execute { [self] in
-            let places = toOpen
+            let destinations = toOpen
             toOpen = []
             Self.openings.async { [self] in
-                for place in places {
-                    let result = place.result()
-                    loop.execute { [self] in active[place.transfer]?.opened(result) }
+                for destination in destinations {
+                    let result = destination.result()
+                    loop.execute { [self] in active[destination.transfer]?.opened(result) }
                 }
             }
         }
@@ -274,7 +276,7 @@ final class TransferLoop: @unchecked Sendable {
 
     /// Hands the slot of a transfer that has all of its body to the next, and its result out when the body
     /// is hashed.
-    func finish(_ ended: ActiveTransfer, unhashed body: CollectedBody, _ result: TransferResult) {
+    func finish(_ ended: ActiveTransfer, unhashed body: ShortMessage, _ result: TransferResult) {
         guard let unhashed else { preconditionFailure("nothing was collected without lanes") }
         if ended.mayShareConnection { hear(ended, now: MonotonicClock.nowSeconds) }
         guard leave(ended) else { return giveBack(body) }
@@ -300,7 +302,7 @@ final class TransferLoop: @unchecked Sendable {
         }
     }
 
-    func giveBack(_ body: CollectedBody?) {
+    func giveBack(_ body: ShortMessage?) {
         if let body { unhashed?.give(body) }
     }
 
@@ -308,31 +310,31 @@ final class TransferLoop: @unchecked Sendable {
     func leave(_ running: ActiveTransfer) -> Bool {
         guard active.removeValue(forKey: running.transfer.id) != nil else { return false }
         meters.remove(running)
-        giveBack(running.collected.take())
+        giveBack(running.life.receiving?.body.digests.takeCollected())
         running.easy.delegate = nil
         idle.append(running.easy)
         return true
     }
 
-    /// Lets a transfer go on where `hop` says, here and now when there is a place, else when its
+    /// Lets a transfer go on where `route` says, here and now when there is a place, else when its
     /// origin has one.
-    func move(_ running: ActiveTransfer, to hop: Hop, later: Bool) throws(Failure) {
+    func move(_ running: ActiveTransfer, to route: Route, later: Bool) throws(Failure) {
         let now = MonotonicClock.nowSeconds
         let from = running.lane
-        let lane = scheduler.lane(ofURL: hop.url, now: now)
+        let lane = scheduler.lane(ofURL: route.url, now: now)
         let isFree = lane === from && !later && !lane.isLimited
         var move = OriginScheduler.Move.start
         if !isFree {
             let release = OriginScheduler.Release(
                 lane: from, transfer: running.transfer.id, ending: .silent)
             let (moved, effects) = scheduler.move(
-                Waiting(transfer: running.transfer, lane: lane, hop: hop), from: release,
+                Waiting(transfer: running.transfer, lane: lane, route: route), from: release,
                 on: index, later: later, now: now)
             move = moved
             perform(effects)
         }
         if move == .start {
-            running.go(on: hop, lane)
+            running.follow(route, lane)
             return try running.connect()
         }
         guard leave(running) else { return }

@@ -99,7 +99,6 @@ extension WorkerService {
         var report = JobReport(job: end.job.id, lease: end.lease, outcome: .done)
         switch outcome {
         case .success:
-            end.transfer.handle(.store)
             report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
             report.verified = end.fetched.isVerified
             // Of a part, its assembly knows it; of a mirror, it says nothing to the file's own origin.
@@ -109,14 +108,11 @@ extension WorkerService {
             report.digests = Self.text(of: end.fetched.stated)
             report.origins = end.origins
         case .failure(let failure) where failure.code == "worker.leaseLost":
-            end.transfer.handle(.fail)
             report.outcome = .returned
         case .failure(let failure) where failure.code == "storage.outsideRoots":
-            end.transfer.handle(.fail)
             refuse(end.job.site, failure)
             report.outcome = .returned
         case .failure(let failure):
-            end.transfer.handle(.fail)
             noteSiteFault(failure, at: end.job.site)
             report.outcome = .failed
             report.failure = named(failure)

@@ -9,7 +9,7 @@ import Testing
 @Suite struct LoadTestTests {
     private static let scenario = #"{"targets":["http://origin.test/a"]}"#
 
-    private static func test(
+    static func test(
         workers: Int? = 2, atLeast: Int? = nil, queue: String? = nil
     ) -> LoadTestSubmission {
         LoadTestSubmission(
@@ -18,7 +18,7 @@ import Testing
             atLeast: atLeast ?? workers ?? 1, waitSeconds: 60, durationSeconds: 10)
     }
 
-    private static func report(
+    static func report(
         _ worker: WorkerID, _ progress: LoadTestReport.Progress, seconds: [Int] = []
     ) -> LoadTestReport {
         var report = LoadTestReport(worker: worker, progress: progress)
@@ -29,7 +29,7 @@ import Testing
         return report
     }
 
-    private static func join(_ queue: JobQueue, _ id: LoadTestID, _ worker: WorkerID) async throws
+    static func join(_ queue: JobQueue, _ id: LoadTestID, _ worker: WorkerID) async throws
         -> String?
     {
         try await queue.join(id, LoadTestJoin(worker: worker, name: "name-\(worker.prefix(4))"))
@@ -37,7 +37,7 @@ import Testing
     }
 
     /// A test under way, and its workers.
-    private static func running(
+    static func running(
         _ queue: JobQueue, workers: Int = 2
     ) async throws -> (id: LoadTestID, workers: [WorkerID]) {
         let test = test(workers: workers)

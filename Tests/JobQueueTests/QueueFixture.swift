@@ -15,6 +15,7 @@ struct QueueFixture {
     let pool: PostgresPool
     let queue: JobQueue
     let worker: WorkerID = newID()
+    let transitions: TransitionLog
     static let site = "file:///srv/edge"
 
     init(_ name: String) async throws {
@@ -27,7 +28,7 @@ struct QueueFixture {
                 sessionSettings: JobQueue.sessionSettings), maximumConnections: 8,
             on: loop)
         try await Migrations.migrate(pool)
-        try await Self.recordTransitions(pool)
+        transitions = try await TransitionLog.start(pool)
         queue = JobQueue(
             pool: pool,
             // No delay between tries: what waits is then due at once, and no test sleeps.
@@ -56,34 +57,10 @@ struct QueueFixture {
         loop.shutdown()
     }
 
-    // MARK: The asset's state machine
-
-    /// Lets the database write down each change of an asset's state.
-    private static func recordTransitions(_ pool: PostgresPool) async throws {
-        let script = """
-            CREATE TABLE transition (old text, new text, PRIMARY KEY (old, new));
-            CREATE FUNCTION note_transition() RETURNS trigger LANGUAGE plpgsql AS $$
-            BEGIN
-                INSERT INTO transition VALUES (old.state, new.state) ON CONFLICT DO NOTHING;
-                RETURN NULL;
-            END $$;
-            CREATE TRIGGER note AFTER UPDATE ON asset
-                FOR EACH ROW WHEN (old.state <> new.state) EXECUTE FUNCTION note_transition();
-            """
-        try await pool.withConnection { _ = try await $0.simple(script) }
-    }
-
-    /// The statements move assets as `AssetState.machine` says, and in no other way.
+    /// The statements move rows as the tables of states say, and in no other way.
     private func checkTransitions() async throws {
-        let tables = try await count(
-            "pg_tables WHERE tablename = 'transition' "
-                + "AND schemaname = current_schema()")
-        guard tables == 1 else { return }
-        for row in try await pool.query("SELECT old, new FROM transition").rows {
-            let names = (old: try row.string(0), new: try row.string(1))
-            let events = AssetState(rawValue: names.old).flatMap { AssetState.machine.table[$0] }
-            let isListed = events?.values.contains { $0.rawValue == names.new } == true
-            #expect(isListed, "asset: \(names.old) → \(names.new)")
+        for edge in try await transitions.seen().subtracting(TransitionLog.allowed).sorted() {
+            Issue.record("\(edge)")
         }
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Model
 import Testing
+import Transfer
 
 /// Compares `docs/states.md` and `docs/failures.md` with the tables they are made from.
 ///
@@ -11,20 +12,23 @@ import Testing
         var page = """
             # States
 
-            Made from `Sources/Model/AssetState.swift`, `Sources/Model/SegmentState.swift`,
-            `Sources/Model/TransferState.swift`, `Sources/Model/LoadTestState.swift` and
+            Made from `Sources/Model/AssetState.swift`, `Sources/Model/CatalogState.swift`,
+            `Sources/Transfer/TransferState.swift`, `Sources/Model/LoadTestState.swift` and
             `Sources/Model/LoadShareState.swift` by `scripts/generate-docs`; change those, then run it.
 
-            The asset, the segment, the load test and its shares are the coordinator's record, kept in
-            PostgreSQL: what the cluster knows. The transfer is what one attempt of a worker is doing, and lives in that
-            worker alone. An event that a table does not list for a state is refused, and changes
-            nothing.
+            The asset, the catalog, the load test and its shares are the coordinator's record, kept in
+            PostgreSQL: what the cluster knows. A segment has no state of its own: it is done or failed by
+            its result, and outstanding while it has a job, which a lease may hold. The transfer is what
+            one attempt of a worker is doing, and lives in that worker alone. A state changes as these
+            tables list, and in no other way; tests of the running system see each change that is listed.
 
 
             """
         page += try section(AssetState.machine, "AssetState", "AssetEvent") + "\n"
-        page += try section(SegmentState.machine, "SegmentState", "SegmentEvent") + "\n"
-        page += try section(TransferState.machine, "TransferState", "TransferEvent") + "\n"
+        page += try section(CatalogState.machine, "CatalogState", "CatalogEvent") + "\n"
+        page +=
+            try section(
+                TransferState.machine, "TransferState", "TransferEvent", of: "Transfer") + "\n"
         page += try section(LoadTestState.machine, "LoadTestState", "LoadTestEvent") + "\n"
         page += try section(LoadShareState.machine, "LoadShareState", "LoadShareEvent")
         try check("docs/states.md", page)
@@ -49,9 +53,10 @@ import Testing
     }
 
     private func section<State, Event>(
-        _ machine: StateMachine<State, Event>, _ states: String, _ events: String
+        _ machine: StateMachine<State, Event>, _ states: String, _ events: String,
+        of module: String = "Model"
     ) throws -> String {
-        let path = "Sources/Model/\(states).swift"
+        let path = "Sources/\(module)/\(states).swift"
         let meanings = try SourceTree.caseComments(of: states, in: path).mapValues { comment in
             let claim = comment.firstRange(of: "Can move to ")?.lowerBound ?? comment.endIndex
             return comment[..<claim].trimmingCharacters(in: .whitespaces)

@@ -1,17 +1,20 @@
 import Model
 import Testing
+import Transfer
 
 @Suite struct StateMachineTests {
     @Test func assetMachineIsSound() throws {
         try check(AssetState.machine, terminal: [], source: "AssetState")
     }
 
-    @Test func segmentMachineIsSound() throws {
-        try check(SegmentState.machine, terminal: [], source: "SegmentState")
+    @Test func catalogMachineIsSound() throws {
+        try check(CatalogState.machine, terminal: [], source: "CatalogState")
     }
 
     @Test func transferMachineIsSound() throws {
-        try check(TransferState.machine, terminal: [.reported], source: "TransferState")
+        try check(
+            TransferState.machine, terminal: [.fetched, .unchanged, .failed],
+            source: "TransferState", of: "Transfer")
     }
 
     @Test func loadTestMachineIsSound() throws {
@@ -26,10 +29,11 @@ import Testing
 
     /// Walks every state and event of one machine.
     private func check<State, Event>(
-        _ machine: StateMachine<State, Event>, terminal: [State], source: String
+        _ machine: StateMachine<State, Event>, terminal: [State], source: String,
+        of module: String = "Model"
     ) throws {
         let comments = try SourceTree.caseComments(
-            of: "\(State.self)", in: "Sources/Model/\(source).swift")
+            of: "\(State.self)", in: "Sources/\(module)/\(source).swift")
         var used: Set<Event> = []
         for state in State.allCases {
             #expect(machine.table[state] != nil || terminal.contains(state))
@@ -68,29 +72,19 @@ import Testing
         return seen
     }
 
-    @Test func everyAssetCanComeToAnEnd() {
-        // From any state an asset can still be completed, and can be removed.
+    @Test func everyAssetCanBeCompleted() {
         for state in AssetState.allCases {
-            let ahead = reachable(AssetState.machine, from: state)
-            #expect(ahead.isSuperset(of: [.completed, .removed]), "\(state)")
+            #expect(reachable(AssetState.machine, from: state).contains(.completed), "\(state)")
         }
     }
 
-    @Test func noTransferStoresBeforeItIsChecked() {
-        // Without the check's outcome, nothing but an adopted object is ever stored.
+    @Test func noTransferIsFetchedBeforeItIsChecked() {
+        // Without the check's outcome, nothing is ever handed out to be stored.
         var table = TransferState.machine.table
-        table[.checking] = [.fail: .failed]
-        table[.queued]?[.adopt] = nil
-        table[.connecting]?[.adopt] = nil
+        table[.checking]?[.agree] = nil
         let crippled = StateMachine<TransferState, TransferEvent>(
             name: "transfer", initial: .queued, table: table)
-        #expect(!reachable(crippled, from: .queued).contains(.stored))
-    }
-
-    @Test func aSegmentIsDoneOnlyThroughALease() {
-        for state in SegmentState.allCases where state != .leased {
-            #expect(SegmentState.machine.next(state, .store) == nil)
-        }
+        #expect(!reachable(crippled, from: .queued).contains(.fetched))
     }
 
     @Test func settledAssetStatesWaitForSomebody() {

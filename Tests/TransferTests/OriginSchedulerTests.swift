@@ -163,9 +163,9 @@ struct OriginSchedulerTests {
         _ = scheduler.remove(below: 2, now: 1) { $0.id == 1 }
         let from = OriginScheduler.Release(
             lane: scheduler.lane(ofURL: "http://b.test/", now: 1), transfer: 1, ending: .silent)
-        let hop = Hop(url: "\(a)/x", redirects: 1, isAtOrigin: false, startedAt: 1)
+        let route = Route(url: "\(a)/x", redirects: 1, isAtOrigin: false, startedAt: 1)
         let waiting = Waiting(
-            transfer: running, lane: scheduler.lane(ofURL: hop.url, now: 1), hop: hop)
+            transfer: running, lane: scheduler.lane(ofURL: route.url, now: 1), route: route)
         #expect(scheduler.move(waiting, from: from, on: 0, later: false, now: 1).move == .cancelled)
     }
 
@@ -176,9 +176,9 @@ struct OriginSchedulerTests {
         #expect(take(8, on: 0) == [1])
         let from = OriginScheduler.Release(
             lane: scheduler.lane(ofURL: "http://b.test/", now: 1), transfer: 1, ending: .silent)
-        let hop = Hop(url: "\(a)/x", redirects: 1, isAtOrigin: false, startedAt: 1)
+        let route = Route(url: "\(a)/x", redirects: 1, isAtOrigin: false, startedAt: 1)
         let waiting = Waiting(
-            transfer: running, lane: scheduler.lane(ofURL: hop.url, now: 1), hop: hop)
+            transfer: running, lane: scheduler.lane(ofURL: route.url, now: 1), route: route)
         let (move, effects) = scheduler.move(waiting, from: from, on: 0, later: false, now: 3)
         #expect(move == .waits && effects.refused.isEmpty)
         #expect(scheduler.tick(now: 5.5).refused.isEmpty)
@@ -209,9 +209,9 @@ struct OriginSchedulerTests {
         _ = scheduler.cool([(a, 60)], now: 1)
         let from = OriginScheduler.Release(
             lane: scheduler.lane(ofURL: "http://b.test/", now: 1), transfer: 1, ending: .silent)
-        let hop = Hop(url: "\(a)/x", redirects: 1, isAtOrigin: false, startedAt: 1)
+        let route = Route(url: "\(a)/x", redirects: 1, isAtOrigin: false, startedAt: 1)
         let waiting = Waiting(
-            transfer: running, lane: scheduler.lane(ofURL: hop.url, now: 1), hop: hop)
+            transfer: running, lane: scheduler.lane(ofURL: route.url, now: 1), route: route)
         let (move, effects) = scheduler.move(waiting, from: from, on: 0, later: false, now: 11)
         #expect(move == .waits && effects.returned.isEmpty)
         #expect(effects.postponed.map(\.transfer.id) == [1])

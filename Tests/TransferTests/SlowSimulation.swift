@@ -176,8 +176,8 @@ final class SlowSimulation {
                     transfer: id, lanes: [running.waiting.lane],
                     pace: isSlow ? .slow(seconds: seconds) : .prompt(seconds: seconds),
                     bytesAtRisk: isResumable(id) ? 0 : Int64(running.received),
-                    mayStop: running.waiting.hop?.mayStop ?? true || isResumable(id),
-                    losses: running.waiting.hop?.losses ?? 0, slowSeconds: slowSeconds))
+                    mayStop: running.waiting.route?.mayStop ?? true || isResumable(id),
+                    losses: running.waiting.route?.losses ?? 0, slowSeconds: slowSeconds))
         }
         if !judgements.isEmpty { perform(scheduler.judge(judgements, on: loop, now: now)) }
     }
@@ -193,10 +193,10 @@ final class SlowSimulation {
         kept[id] = isKept ? running.receivedBefore + running.received : 0
         if !isKept { losses[id, default: 0] += 1 }
         var waiting = running.waiting
-        waiting.hop = Hop(
+        waiting.route = Route(
             url: waiting.transfer.request.url, redirects: 0, isAtOrigin: true,
             startedAt: running.startedAt, stoppedAt: now,
-            losses: isKept ? 0 : (running.waiting.hop?.losses ?? 0) + 1)
+            losses: isKept ? 0 : (running.waiting.route?.losses ?? 0) + 1)
         let release = OriginScheduler.Release(
             lane: waiting.lane, transfer: id, ending: .silent)
         perform(scheduler.stop(waiting, from: release, on: loop, now: now).effects)

@@ -20,6 +20,8 @@ struct HistoryCluster: Sendable {
     let fence: Fence
     let database: HistoryDatabase
     let coordinators: [JobQueue]
+    /// Of all histories so far.
+    let transitions: TransitionLog
     private let loop: EventLoop
     private let control: PostgresPool
     private let pools: [PostgresPool]
@@ -34,6 +36,7 @@ struct HistoryCluster: Sendable {
                 url: url, sessionSettings: ["plan_cache_mode": "force_generic_plan"]),
             maximumConnections: 2, on: loop)
         try await Migrations.migrate(control)
+        transitions = try await TransitionLog.start(control)
         let label = "history-\(UUID().uuidString.prefix(8))"
         let pools = (0..<HistoryGenerator.coordinators).map { number in
             PostgresPool(

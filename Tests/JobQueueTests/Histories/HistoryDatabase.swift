@@ -152,7 +152,7 @@ struct HistoryDatabase: Sendable {
                 || CASE WHEN tablename = 'origin' THEN ' WHERE id <> 0' ELSE '' END, ';')
             FROM pg_tables
             WHERE schemaname = current_schema()
-              AND tablename NOT IN ('schema_migration', 'cluster')
+              AND tablename NOT IN ('schema_migration', 'cluster', 'transition')
             """
         ).firstRow?.string(0)
         guard let deletions else { return }

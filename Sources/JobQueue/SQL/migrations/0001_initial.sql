@@ -235,8 +235,7 @@ CREATE TABLE asset (
     key_taken boolean NOT NULL DEFAULT false,
     state text NOT NULL DEFAULT 'new'
         CHECK (state IN ('new', 'resolving', 'ready', 'inProgress', 'verifying', 'completed',
-                         'refreshing', 'switching', 'paused', 'interrupted', 'failed', 'cancelled',
-                         'expired', 'removed')),
+                         'refreshing', 'switching', 'interrupted', 'failed', 'cancelled')),
     -- Its segments are all known: from the start for a file, by its manifest for the others.
     resolved boolean NOT NULL DEFAULT false,
     segments int NOT NULL DEFAULT 0,

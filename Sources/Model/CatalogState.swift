@@ -1,0 +1,47 @@
+/// What a catalog is doing; derived from its assets.
+package enum CatalogState: String, Codable, CaseIterable, Sendable {
+    /// Being submitted; nothing runs yet. Can move to running, completed, failed.
+    case open
+    /// Its assets are under way. Can move to interrupted, completed, failed, cancelled.
+    case running
+    /// Its submitter went away. Can move to running, completed, failed.
+    case interrupted
+    /// Every asset is stored. Can move to running, failed.
+    case completed
+    /// Every asset has ended, at least one of them failed. Can move to running, completed.
+    case failed
+    /// An operator ended it. Can move to running, completed, failed.
+    case cancelled
+
+    package var isTerminal: Bool { [.completed, .failed, .cancelled].contains(self) }
+}
+
+/// What happens to a catalog.
+package enum CatalogEvent: String, Codable, CaseIterable, Sendable {
+    /// Submitted, refreshed or retried: some of its assets are under way.
+    case start
+    /// Nothing is under way, and nothing failed.
+    case finished
+    /// Nothing is under way, and something failed.
+    case gaveUp
+    /// An operator ends it, or nothing is under way and an operator ended some of its assets.
+    case cancel
+    /// The submitter went away.
+    case interrupt
+}
+
+extension CatalogState {
+    package static let machine = StateMachine<CatalogState, CatalogEvent>(
+        name: "catalog", initial: .open,
+        table: [
+            .open: [.start: .running, .finished: .completed, .gaveUp: .failed],
+            .running: [
+                .finished: .completed, .gaveUp: .failed, .cancel: .cancelled,
+                .interrupt: .interrupted,
+            ],
+            .interrupted: [.start: .running, .finished: .completed, .gaveUp: .failed],
+            .completed: [.start: .running, .gaveUp: .failed],
+            .failed: [.start: .running, .finished: .completed],
+            .cancelled: [.start: .running, .finished: .completed, .gaveUp: .failed],
+        ])
+}

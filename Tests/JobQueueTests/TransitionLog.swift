@@ -1,0 +1,75 @@
+import Model
+import Postgres
+
+/// The states that rows of a schema have moved between, recorded by triggers: without a key, on which
+/// transactions would wait for each other.
+struct TransitionLog: Sendable {
+    let pool: PostgresPool
+
+    /// One edge of a table of states, or one that it lacks.
+    struct Edge: Hashable, Comparable, CustomStringConvertible {
+        /// The SQL table: `asset`, `catalog`, `load_test` or `load_share`.
+        var table: String
+        var old: String
+        var new: String
+
+        var description: String { "\(table): \(old) → \(new)" }
+
+        static func < (a: Edge, b: Edge) -> Bool { a.description < b.description }
+    }
+
+    static let ofCatalogs =
+        edges(AssetState.machine, "asset").union(edges(CatalogState.machine, "catalog"))
+    static let ofLoadTests =
+        edges(LoadTestState.machine, "load_test").union(edges(LoadShareState.machine, "load_share"))
+    /// Every edge that the tables of states have.
+    static let allowed = ofCatalogs.union(ofLoadTests)
+
+    /// Those that change the state: a row that keeps its state records nothing.
+    static func edges<State, Event>(
+        _ machine: StateMachine<State, Event>, _ table: String
+    ) -> Set<Edge> {
+        var edges: Set<Edge> = []
+        for (state, events) in machine.table {
+            for next in events.values where next != state {
+                edges.insert(Edge(table: table, old: state.rawValue, new: next.rawValue))
+            }
+        }
+        return edges
+    }
+
+    /// Starts to record; the schema has its tables already.
+    static func start(_ pool: PostgresPool) async throws -> TransitionLog {
+        var script = """
+            CREATE UNLOGGED TABLE transition (kind text, old text, new text);
+            CREATE FUNCTION note_transition() RETURNS trigger
+            LANGUAGE plpgsql SECURITY DEFINER AS $$
+            BEGIN
+                INSERT INTO transition VALUES (TG_TABLE_NAME, old.state, new.state);
+                RETURN NULL;
+            END $$;
+            """
+        for table in ["asset", "catalog", "load_test", "load_share"] {
+            script += """
+                CREATE TRIGGER note AFTER UPDATE ON \(table)
+                    FOR EACH ROW WHEN (old.state <> new.state) EXECUTE FUNCTION note_transition();
+                """
+        }
+        try await pool.withConnection { [script] in _ = try await $0.simple(script) }
+        return TransitionLog(pool: pool)
+    }
+
+    /// What was recorded; nothing for a schema that a test has replaced meanwhile.
+    func seen() async throws -> Set<Edge> {
+        let tables = try await pool.query(
+            """
+            SELECT FROM pg_tables
+            WHERE tablename = 'transition' AND schemaname = current_schema()
+            """)
+        guard tables.rowCount == 1 else { return [] }
+        return Set(
+            try await pool.query("SELECT DISTINCT kind, old, new FROM transition").rows.map {
+                Edge(table: try $0.string(0), old: try $0.string(1), new: try $0.string(2))
+            })
+    }
+}
