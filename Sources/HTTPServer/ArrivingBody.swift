@@ -9,18 +9,36 @@ struct ArrivingBody {
         case tooMuchAtOnce
     }
 
+    /// The handler that was found for it, and where that runs.
+    struct Route {
+        let handler: HTTPServer.Handler
+        let placement: HTTPServer.Placement
+    }
+
     /// Without its body.
     var request: HTTPRequest
     var decoder: ResponseBody
     var obstacle: Obstacle?
+    /// The handler that was found for it; nil for the server's own.
+    let route: Route?
     private(set) var bytes: [UInt8] = []
     private(set) var receivedBytes = 0
     private var droppedBytes = 0
 
-    init(_ request: HTTPRequest, _ decoder: ResponseBody, refusal: HTTPResponse?) {
+    init(_ request: HTTPRequest, _ decoder: ResponseBody, _ decision: HTTPServer.Decision) {
         self.request = request
         self.decoder = decoder
-        obstacle = refusal.map(Obstacle.refused)
+        switch decision {
+        case .refused(let response):
+            obstacle = .refused(response)
+            route = nil
+        case .admitted:
+            obstacle = nil
+            route = nil
+        case .routed(let handler, on: let placement):
+            obstacle = nil
+            route = Route(handler: handler, placement: placement)
+        }
     }
 
     enum Progress {

@@ -189,18 +189,17 @@ final class Connection {
         if let length = head.length, length > Int64(server.configuration.maximumBodyBytes) {
             throw .bodyTooLarge
         }
-        let refusal = server.configuration.admission(request)
+        let decision = server.configuration.admission(request)
         if head.expectsContinue, count == 0 {
-            guard refusal == nil else {
+            if case .refused(let refusal) = decision {
                 closes = true
-                answer(refusal ?? .text(500, ""), nil)
-                return
+                return answer(refusal, nil)
             }
             sendContinue()
         }
         movingSince = server.now
         deadline = server.deadline(deadlines.transferSeconds)
-        state = .body(ArrivingBody(request, head.body, refusal: refusal))
+        state = .body(ArrivingBody(request, head.body, decision))
     }
 
     /// Some bytes to a socket that has taken all before: where they do not fit, nobody reads.
@@ -245,9 +244,10 @@ final class Connection {
         guard server.active.begin(exchange) else { return refuse(.shuttingDown) }
         state = .handling(exchange)
         deadline = .max
+        let route = body.route
         var request = body.request
         request.body = body.bytes
-        exchange.run(request)
+        exchange.run(request, route)
     }
 
     /// What the handler has come to.

@@ -21,16 +21,15 @@ final class Exchange: Sendable {
         state = Mutex(State(descriptor: descriptor))
     }
 
-    /// Starts the handler's task.
-    func run(_ request: HTTPRequest) {
+    /// Starts the handler's task; the server's own handler where none was found for the request.
+    func run(_ request: HTTPRequest, _ route: ArrivingBody.Route?) {
         var request = request
         request.isPeerConnected = { self.isPeerConnected }
-        let configuration = server.configuration
-        let task = Task(executorPreference: configuration.executor(request)) {
-            [handler = server.handler, request] in
+        let handler = route?.handler ?? server.handler
+        let task = Task(executorPreference: route?.placement(request)) { [request] in
             self.finish(await handler(request))
         }
-        guard configuration.cancelsHandlers else { return }
+        guard server.configuration.cancelsHandlers else { return }
         state.withLock { if !$0.isFinished { $0.task = task } }
         // Before it was set, a shutdown has found no task to cancel.
         if server.active.isRefusing { task.cancel() }

@@ -29,15 +29,13 @@ package final class HTTPServer: Sendable {
         /// The answer to a request that no handler sees, or that its handler has not answered when
         /// the server ends.
         package var refusal: @Sendable (Refusal) -> HTTPResponse
-        /// Asked when the headers are there: the answer to a request whose body is not to be kept,
-        /// nil for one that goes to the handler. Runs on the server's threads and must not wait.
+        /// Called when the headers have arrived: decides what becomes of the request, before its body
+        /// is kept. Runs on the server's threads and must not wait.
         package var admission: Admission
         /// Asked when the headers are there: whether the sender is one for whom room is kept. A
         /// connection is known from its first such request on; one of a stranger is closed after an
         /// answer.
         package var knows: @Sendable (HTTPRequest) -> Bool
-        /// Where a request's handler runs; nil for the concurrency runtime's own threads.
-        package var executor: Placement
         /// Whether `shutdown` cancels the handlers' tasks, or lets them come to their end.
         package var cancelsHandlers: Bool
 
@@ -49,9 +47,9 @@ package final class HTTPServer: Sendable {
             refusal: @escaping @Sendable (Refusal) -> HTTPResponse = {
                 .text($0.status, "\($0.reason)\n")
             },
-            admission: @escaping Admission = { _ in nil },
+            admission: @escaping Admission = { _ in .admitted },
             knows: @escaping @Sendable (HTTPRequest) -> Bool = { _ in true },
-            executor: @escaping Placement = { _ in nil }, cancelsHandlers: Bool = true
+            cancelsHandlers: Bool = true
         ) {
             self.address = address
             self.port = port
@@ -64,14 +62,24 @@ package final class HTTPServer: Sendable {
             self.refusal = refusal
             self.admission = admission
             self.knows = knows
-            self.executor = executor
             self.cancelsHandlers = cancelsHandlers
         }
     }
 
     package typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
-    package typealias Admission = @Sendable (HTTPRequest) -> HTTPResponse?
+    package typealias Admission = @Sendable (HTTPRequest) -> Decision
+    /// Where a request's handler runs; nil for the concurrency runtime's own threads.
     package typealias Placement = @Sendable (HTTPRequest) -> (any TaskExecutor)?
+
+    /// What becomes of a request, decided from its headers.
+    package enum Decision: Sendable {
+        /// The answer, once the body has been read and dropped.
+        case refused(HTTPResponse)
+        /// The server's own handler answers.
+        case admitted
+        /// The handler that was found for it answers.
+        case routed(Handler, on: Placement)
+    }
 
     /// How long a connection may take for what it does. A request that is handled has no deadline.
     package struct Deadlines: Sendable {
@@ -104,8 +112,10 @@ package final class HTTPServer: Sendable {
     private let isRunning = Atomic<Bool>(true)
 
     /// Listens and serves from now on.
+    ///
+    /// - Parameter handler: answers the requests that `admission` has found no handler for.
     package static func start(
-        _ configuration: Configuration, handler: @escaping Handler
+        _ configuration: Configuration, handler: @escaping Handler = { _ in .text(404, "") }
     ) throws(HTTPServerError) -> HTTPServer {
         let (listener, port) = try ListenSocket.open(
             configuration.address, port: configuration.port)

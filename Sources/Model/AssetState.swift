@@ -6,7 +6,7 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// A worker reads its manifest. Can move to new, ready, interrupted, failed, cancelled.
     case resolving
     /// Its segments are known and queued.
-    /// Can move to new, inProgress, verifying, completed, interrupted, failed, cancelled.
+    /// Can move to new, inProgress, completed, interrupted, failed, cancelled.
     case ready
     /// At least one segment has a result.
     /// Can move to new, inProgress, verifying, completed, interrupted, failed, cancelled.
@@ -14,8 +14,7 @@ package enum AssetState: String, Codable, CaseIterable, Sendable {
     /// All bytes are there; large files are hashed as a whole. Back to inProgress when parts did
     /// not fit together. Can move to new, inProgress, completed, interrupted, failed, cancelled.
     case verifying
-    /// Every segment it needs is stored; resolved or fetched again when it is submitted again.
-    /// Can move to new, resolving, inProgress, refreshing.
+    /// Every segment it needs is stored. Can move to new, inProgress, refreshing.
     case completed
     /// A worker requests each of its files again, and stages what has changed; what is at the edge
     /// stays as it is. Can move to new, switching, completed.
@@ -82,9 +81,8 @@ extension AssetState {
                 .cancel: .cancelled,
             ],
             .ready: [
-                .redefine: .new, .progressed: .inProgress, .assembled: .verifying,
-                .finished: .completed, .gaveUp: .failed, .interrupt: .interrupted,
-                .cancel: .cancelled,
+                .redefine: .new, .progressed: .inProgress, .finished: .completed,
+                .gaveUp: .failed, .interrupt: .interrupted, .cancel: .cancelled,
             ],
             .inProgress: [
                 .redefine: .new, .progressed: .inProgress, .assembled: .verifying,
@@ -96,8 +94,7 @@ extension AssetState {
                 .gaveUp: .failed, .interrupt: .interrupted, .cancel: .cancelled,
             ],
             .completed: [
-                .redefine: .new, .resolve: .resolving, .start: .inProgress,
-                .refresh: .refreshing,
+                .redefine: .new, .start: .inProgress, .refresh: .refreshing,
             ],
             .refreshing: [
                 .redefine: .new, .publish: .switching, .finished: .completed,

@@ -9,7 +9,7 @@ import Testing
 @Suite struct MalformedRequestTests {
     @Test(arguments: HTTPServer.Refusal.allCases)
     func everyRefusalOfTheServerHasACode(_ refusal: HTTPServer.Refusal) throws {
-        let answer = Routes.refusal(refusal)
+        let answer = FailureAnswer.refusal(refusal)
         #expect(answer.status == refusal.status)
         let json = try #require(
             try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])

@@ -9,8 +9,8 @@ import Testing
     private static let guarded = HTTPServer.Configuration(
         maximumBodyBytes: 4 << 20,
         admission: { request in
-            if request.segments.isEmpty && request.body.isEmpty { return nil }
-            return request.header("x-key") == "right" ? nil : .text(401, "no")
+            if request.segments.isEmpty && request.body.isEmpty { return .admitted }
+            return request.header("x-key") == "right" ? .admitted : .refused(.text(401, "no"))
         })
 
     @Test func aRefusedRequestDoesNotReachTheHandler() async throws {
@@ -30,6 +30,20 @@ import Testing
             #expect(right?.status == 200)
             #expect(try await client.exchange("POST", "/", body: "12345")?.status == 200)
             #expect(handled.withLock { $0 } == [3 << 20, 5])
+        }
+    }
+
+    @Test func aRequestGoesToTheHandlerThatWasFoundForIt() async throws {
+        var configuration = HTTPServer.Configuration()
+        configuration.admission = { request in
+            guard let name = request.segments.first else { return .admitted }
+            return .routed({ .text(200, "\(name) \($0.body.count)") }, on: { _ in nil })
+        }
+        try await withServer(configuration, handler: { _ in .text(200, "own") }) { server in
+            let client = try Client(port: server.port)
+            #expect(try await client.exchange("POST", "/a", body: "123")?.body == "a 3")
+            #expect(try await client.exchange("GET", "/b")?.body == "b 0")
+            #expect(try await client.exchange("GET", "/")?.body == "own")
         }
     }
 

@@ -12,7 +12,7 @@ import Testing
         HTTPServer.Configuration(
             maximumConnections: connections, maximumStrangers: strangers, deadlines: deadlines,
             refusal: { .text($0.status, "refused: \($0)") },
-            admission: { $0.header("x-key") == "right" ? nil : .text(401, "no") },
+            admission: { $0.header("x-key") == "right" ? .admitted : .refused(.text(401, "no")) },
             knows: { $0.header("x-key") == "right" })
     }
 
@@ -74,7 +74,7 @@ import Testing
 
     @Test func strangersThatAreHandledGiveWayAsWell() async throws {
         var configuration = Self.guarded(connections: 8, strangers: 4)
-        configuration.admission = { _ in nil }
+        configuration.admission = { _ in .admitted }
         let gate = Gate()
         try await withServer(
             configuration,

@@ -144,7 +144,9 @@ import Testing
 
     @Test func aBodyIsAskedForBeforeItIsSent() async throws {
         var configuration = Self.worded
-        configuration.admission = { $0.segments == ["no"] ? .text(401, "no") : nil }
+        configuration.admission = {
+            $0.segments == ["no"] ? .refused(.text(401, "no")) : .admitted
+        }
         try await withServer(configuration, handler: { .text(200, "\($0.body.count)") }) { server in
             let expect = "\(Self.host)Expect: 100-continue\r\nContent-Length: 3\r\n\r\n"
             let client = try Client(port: server.port)

@@ -13,10 +13,7 @@ import Testing
             try await Self.endBeforeTheStart(queue)
             try await Self.fail(queue)
             try await Self.run(fixture)
-            let seen = try await fixture.transitions.seen()
-            for edge in TransitionLog.ofLoadTests.subtracting(seen).sorted() {
-                Issue.record("never seen: \(edge)")
-            }
+            try await fixture.expectSeen(TransitionLog.ofLoadTests)
         }
     }
 
@@ -78,10 +75,7 @@ import Testing
                 try await fixture.submit([], catalog: names[0])
                 try await fixture.submit([QueueFixture.file(names[1])], catalog: names[1])
             }
-            let seen = try await fixture.transitions.seen()
-            for edge in Self.ofEndedSubmissions.subtracting(seen).sorted() {
-                Issue.record("never seen: \(edge)")
-            }
+            try await fixture.expectSeen(Self.ofEndedSubmissions)
         }
     }
 
@@ -115,7 +109,47 @@ import Testing
         try await fixture.fold()
     }
 
-    /// What random histories do not see.
+    /// A multipart file that is cancelled before its verification, and one whose parts do not match.
+    @Test func ofMultipartFiles() async throws {
+        try await QueueFixture.with("edges_multipart") { fixture in
+            for name in ["cancelled", "mismatched"] {
+                try await Self.storeParts(of: name, fixture)
+            }
+            let catalog = CatalogReference(name: "cancelled")
+            _ = try await fixture.queue.apply(SelectionAction(.cancel, catalog: catalog))
+            let verify = try await fixture.lease()
+            #expect(verify.jobs.map(\.kind) == [.verify])
+            _ = try await fixture.report([
+                QueueFixture.failed(verify.jobs[0], verify, "integrity.assemblyMismatch")
+            ])
+            try await fixture.expectSeen(
+                Self.ofMultipartFilesAndPublications.filter { $0.old == "verifying" })
+        }
+    }
+
+    /// Submits a file and stores both of its parts; its verification is outstanding.
+    private static func storeParts(of name: String, _ fixture: QueueFixture) async throws {
+        try await fixture.submit([QueueFixture.file(name)], catalog: name)
+        let grant = try await fixture.lease()
+        let request = SplitTests.request(
+            fixture, grant, total: 2 * SplitTests.part, assembly: QueueFixture.newID())
+        #expect(try await fixture.queue.split(request).verdict == .accepted)
+        let second = try await fixture.lease()
+        for (job, lease) in [(grant.jobs[0], grant), (second.jobs[0], second)] {
+            _ = try await fixture.report([
+                QueueFixture.done(job, lease, bytes: SplitTests.part)
+            ])
+        }
+    }
+
+    /// Changes that `ofMultipartFiles` and `SwitchTests` see; random histories rarely have them.
+    static let ofMultipartFilesAndPublications: Set<TransitionLog.Edge> = [
+        .init(table: "asset", old: "verifying", new: "cancelled"),
+        .init(table: "asset", old: "verifying", new: "inProgress"),
+        .init(table: "asset", old: "switching", new: "failed"),
+    ]
+
+    /// Changes that `ofSubmissionsThatNothingIsFetchedOf` sees, and no random history.
     static let ofEndedSubmissions: Set<TransitionLog.Edge> = {
         var edges: Set<TransitionLog.Edge> = []
         for old in [AssetState.new, .interrupted, .cancelled] {
@@ -128,4 +162,12 @@ import Testing
         }
         return edges
     }()
+}
+
+extension QueueFixture {
+    /// Records each of these changes that no row has made.
+    func expectSeen(_ edges: Set<TransitionLog.Edge>) async throws {
+        let seen = try await transitions.seen()
+        for edge in edges.subtracting(seen).sorted() { Issue.record("never seen: \(edge)") }
+    }
 }

@@ -218,6 +218,9 @@ import Testing
             #expect(failed.state == .failed && failed.refreshed == .failed)
             #expect(failed.failure?.code == "storage.permission")
             #expect(try await work.leftovers() == 0)
+            try await fixture.expectSeen([
+                .init(table: "asset", old: "switching", new: "failed")
+            ])
 
             try await fixture.submit([F.file("a"), F.file("b")])
             let again = try await fixture.lease()

@@ -114,7 +114,7 @@ final class Cluster {
 
     /// Sites that one of the workers cannot use.
     var unusableSites: Int {
-        Set(workers.flatMap { $0.service.volumes.withLock { $0.unusable() } }).count
+        Set(workers.flatMap { $0.service.sites.volumes.withLock { $0.unusable() } }).count
     }
 
     // MARK: Submitting

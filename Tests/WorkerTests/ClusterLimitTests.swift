@@ -77,7 +77,7 @@ struct ClusterLimitTests {
                 return answeredAt.withLock { $0 } != nil
             }
             try await waitUntil(deadlineSeconds: 10, "every worker knows") {
-                workers.allSatisfy { $0.service.engine.isAnyCooling }
+                workers.allSatisfy { $0.service.core.engine.isAnyCooling }
             }
             let allKnow = MonotonicClock.nowSeconds
             let answered = try #require(answeredAt.withLock { $0 })

@@ -171,15 +171,15 @@ import Testing
             let catalog = try await cluster.submit(assets)
             let worker = try cluster.startWorker(connections: 600, drainSeconds: 0)
             try await waitUntil(deadlineSeconds: 30, "the worker's fill") {
-                worker.service.held.count >= WireLimits.jobsPerLease
+                worker.service.core.held.count >= WireLimits.jobsPerLease
             }
-            #expect(worker.service.held.count == WireLimits.jobsPerLease)
+            #expect(worker.service.core.held.count == WireLimits.jobsPerLease)
             let queue = try await cluster.client.clusterStatus().queues[0]
             #expect(queue.leased == WireLimits.jobsPerLease && queue.waiting == 1_500)
             gate.open()
             let ended = try await cluster.end(of: catalog)
             #expect(ended.values.allSatisfy { $0.state == .completed })
-            #expect(worker.service.held.isEmpty)
+            #expect(worker.service.core.held.isEmpty)
         }
     }
 }

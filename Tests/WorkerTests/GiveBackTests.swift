@@ -19,19 +19,21 @@ import Transfer
                 roots: SiteRoots(existing: [edge.path]),
                 name: "w"))
         defer {
-            worker.engine.shutdown()
-            worker.client.shutdown()
+            worker.core.engine.shutdown()
+            worker.core.client.shutdown()
             edge.remove()
         }
         var job = Job(
             id: JobID(1), kind: .fetch, site: SiteID(1), asset: AssetID(1), attempt: 1,
             url: "http://127.0.0.1:9/a", key: "h/a")
         job.known = known
-        worker.held.add("l", [job], seconds: 30, askedAt: .now - .seconds(29))
-        let storage = try worker.storage(at: "file://\(edge.path)")
-        await worker.fetch([job], "l", storage: storage)
-        let reports = await worker.reports.next(10)
+        worker.core.held.add("l", [job], seconds: 30, askedAt: .now - .seconds(29))
+        let storage = try worker.sites.storages.storage(at: "file://\(edge.path)")
+        await worker.fetching.fetcher.fetch([
+            Assignment(LeasedJob(job: job, lease: "l"), storage)
+        ])
+        let reports = await worker.reporting.results.next(10)
         #expect(reports.map(\.outcome) == [.returned] && reports.map(\.job) == [job.id])
-        #expect(worker.held.pendingCount == 0)
+        #expect(worker.core.held.pendingCount == 0)
     }
 }

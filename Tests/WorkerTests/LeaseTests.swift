@@ -37,7 +37,7 @@ import Testing
             // Everything is either done or waits; nothing waits for a lease to run out.
             let queue = try await cluster.client.clusterStatus().queues[0]
             #expect(queue.leased == 0 && queue.waiting == 8, "\(queue)")
-            #expect(first.service.held.isEmpty)
+            #expect(first.service.core.held.isEmpty)
 
             try cluster.startWorker()
             let ended = try await cluster.end(of: catalog)
@@ -181,7 +181,7 @@ import Testing
             proxy.pause()
             // It lets go by its own clock, while its heartbeat hangs.
             try await waitUntil(deadlineSeconds: 10, "the end of its lease") {
-                cut.service.held.isEmpty
+                cut.service.core.held.isEmpty
             }
             try cluster.startWorker()
             let ended = try await cluster.end(of: catalog)

@@ -45,7 +45,7 @@ import Testing
             let catalog = try await cluster.submit([try cluster.file(Self.path)])
             try await gate.waitUntilReached()
             try await waitUntil(deadlineSeconds: 60, "the bytes before the gate") {
-                first.service.held.progress().byAsset.values.contains {
+                first.service.core.held.progress().byAsset.values.contains {
                     $0.receivedBytes >= Self.cut
                 }
             }
@@ -54,10 +54,10 @@ import Testing
             let second = try cluster.startWorker()
             try await rest.waitUntilReached()
             try await waitUntil(deadlineSeconds: 60, "the first of the rest") {
-                second.service.held.progress().active == 1
+                second.service.core.held.progress().active == 1
             }
             // It is known at once how much there is to be.
-            let progress = second.service.held.progress().byAsset.values.first
+            let progress = second.service.core.held.progress().byAsset.values.first
             #expect(progress?.receivedBytes ?? 0 >= Self.cut)
             #expect(progress?.expectedBytes == Int64(Self.body.count))
             rest.open()

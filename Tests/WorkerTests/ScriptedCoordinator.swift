@@ -80,7 +80,7 @@ final class ScriptedCoordinator: Sendable {
     var requests: [LeaseRequest] { script.state.withLock { $0.requests } }
     var heartbeats: [Heartbeat] { script.state.withLock { $0.heartbeats } }
     var reports: [JobReport] { script.state.withLock { $0.reports } }
-    var holdsNothing: Bool { worker.held.isEmpty }
+    var holdsNothing: Bool { worker.core.held.isEmpty }
 
     /// Jobs that came to this end.
     func jobs(_ outcome: JobReport.Outcome) -> [JobID] {

@@ -156,7 +156,7 @@ import Testing
             cluster.origin.serve("/next", C.bytes(600 << 10))
             let first = try await cluster.submit([try cluster.file("/grows")], catalog: "grows")
             try await waitUntil(deadlineSeconds: 60, "what comes of it") {
-                let received = cluster.runningWorkers[0].service.held.progress().byAsset
+                let received = cluster.runningWorkers[0].service.core.held.progress().byAsset
                 return received.values.contains { $0.receivedBytes == half.count }
             }
             let next = try await cluster.submit([try cluster.file("/next")], catalog: "next")

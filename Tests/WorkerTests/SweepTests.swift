@@ -36,10 +36,12 @@ import Testing
                     [.modificationDate: Date(timeIntervalSinceNow: -8 * 86_400)],
                     ofItemAtPath: path)
             }
-            for sweep in coordinator.worker.sweepDue() { await sweep.value }
+            for sweep in coordinator.worker.sites.storages.sweepDue() { await sweep.value }
             #expect(try coordinator.edge.files() == old + [".dray/tmp/y-2", "h/1"])
             let later = HeldWork.Instant.now + .seconds(3_600)
-            for sweep in coordinator.worker.sweepDue(now: later) { await sweep.value }
+            for sweep in coordinator.worker.sites.storages.sweepDue(now: later) {
+                await sweep.value
+            }
             #expect(try coordinator.edge.files() == [".dray/tmp/y-2", "h/1"])
         }
     }

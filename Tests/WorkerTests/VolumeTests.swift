@@ -36,7 +36,7 @@ import Testing
     /// What each worker does every few seconds.
     private static func check(_ cluster: Cluster) async {
         for worker in cluster.runningWorkers {
-            for check in worker.service.checkUnusableSites() { await check.value }
+            for check in worker.service.sites.unusable.check() { await check.value }
         }
     }
 
@@ -61,7 +61,7 @@ import Testing
             #expect(status.trouble?.code == "storage.otherVolume" && status.totals.failed == 0)
             #expect(status.trouble?.message.contains("worker w") == true)
             for worker in cluster.runningWorkers {
-                for sweep in worker.service.sweepDue(now: .now + .seconds(100)) {
+                for sweep in worker.service.sites.storages.sweepDue(now: .now + .seconds(100)) {
                     await sweep.value
                 }
             }
@@ -183,8 +183,8 @@ import Testing
             coordinator.edge.makePrivateDirectories()
             mkdir(coordinator.edge.path(".dray/volume"), 0o700)
             try coordinator.edge.write([], to: ".dray/volume/\(volume)")
-            for check in coordinator.worker.checkUnusableSites() { await check.value }
-            #expect(coordinator.worker.volumes.withLock { $0.unusable() }.isEmpty)
+            for check in coordinator.worker.sites.unusable.check() { await check.value }
+            #expect(coordinator.worker.sites.volumes.withLock { $0.unusable() }.isEmpty)
             let next = coordinator.grant([origin.url("/a")], volume: volume)
             try await waitUntil(deadlineSeconds: 30, "the next job's end") {
                 coordinator.jobs(.done) == next
@@ -219,7 +219,7 @@ import Testing
             _ = try await cluster.run([try cluster.file("/a")])
             let worker = try #require(cluster.runningWorkers.first).service
             try await waitUntil(deadlineSeconds: 60, "the closing of the site's directories") {
-                worker.openedStorages.allSatisfy { !$0.isOpen }
+                worker.sites.storages.opened.allSatisfy { !$0.isOpen }
             }
             let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
                 .compactMap {

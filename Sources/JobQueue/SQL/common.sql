@@ -43,7 +43,7 @@ recorded AS (
            count(*) FILTER (WHERE spared) AS spared,
            coalesce(sum(bytes) FILTER (WHERE done), 0) AS bytes,
            coalesce(sum(bytes) FILTER (WHERE done AND adopted), 0) AS adopted_bytes,
-           bool_or(code = 'manifest.changed') AS changed,
+           bool_or(NOT spared AND code = 'manifest.changed') AS changed,
            (array_agg(code) FILTER (WHERE NOT done AND NOT spared))[1] AS code,
            (array_agg(message) FILTER (WHERE NOT done AND NOT spared))[1] AS message
     FROM (

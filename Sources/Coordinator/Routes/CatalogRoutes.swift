@@ -1,0 +1,104 @@
+import HTTPServer
+import JobQueue
+import Model
+
+/// Catalogs: opened, filled and started by clients, and what became of their assets.
+struct CatalogRoutes: Sendable {
+    let queue: JobQueue
+
+    /// The catalog that a path names.
+    private static func catalog(_ path: PathParameters) throws(Failure) -> CatalogID {
+        let number = path["catalog"]
+        guard let id = Int64(number), id > 0 else {
+            throw Validation.wrong("catalog", number, "a catalog's number")
+        }
+        return CatalogID(id)
+    }
+
+    func open(_ request: HTTPRequest) async throws -> HTTPResponse {
+        var submission: CatalogSubmission = try RequestBody.read(request)
+        try Validation.check(submission)
+        // A site has one name, whoever spells it.
+        submission.storageURL = try Validation.storageURL(submission.storageURL)
+        return try .wire(try await queue.open(submission))
+    }
+
+    func status(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+        let withActive = try Validation.flag(request.queryValue("active"), "active")
+        return try .wire(
+            try await queue.status(of: try Self.catalog(path), withActive: withActive ?? true))
+    }
+
+    func add(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+        let catalog = try Self.catalog(path)
+        let batch: AssetBatch = try RequestBody.read(request)
+        try Validation.check(batch)
+        try await queue.add(batch.assets, to: catalog, generation: batch.generation)
+        return .done
+    }
+
+    func start(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+        let catalog = try Self.catalog(path)
+        let start: CatalogStart = try RequestBody.read(request)
+        return try .wire(try await queue.start(catalog, generation: start.generation))
+    }
+
+    func interrupt(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+        let _: NoFields = try RequestBody.read(request)
+        try await queue.interrupt(try Self.catalog(path))
+        return .done
+    }
+
+    func refreshSummary(
+        _ request: HTTPRequest, _ path: PathParameters
+    ) async throws -> HTTPResponse {
+        try .wire(try await queue.refreshSummary(of: try Self.catalog(path)))
+    }
+
+    // MARK: Lists
+
+    /// Assets of any catalog, by state, name, failure and more.
+    func browse(_ request: HTTPRequest) async throws -> HTTPResponse {
+        try .wire(try await queue.browse(try AssetQuery.read(request)))
+    }
+
+    func assets(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+        let catalog = try Self.catalog(path)
+        let after = request.queryValue("after") ?? "0"
+        guard let last = Int64(after) else {
+            throw Validation.wrong("after", after, "an asset's number")
+        }
+        var state: AssetState?
+        if let name = request.queryValue("state") {
+            state = AssetState(rawValue: name)
+            if state == nil {
+                throw Validation.wrong(
+                    "state", name, AssetState.allCases.map(\.rawValue).joined(separator: ", "))
+            }
+        }
+        return try .wire(
+            try await queue.assets(
+                of: catalog, after: AssetID(last), state: state,
+                limit: try Validation.limit(request.queryValue("limit"))))
+    }
+
+    func files(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+        try .wire(
+            try await queue.files(
+                of: try Self.catalog(path), after: request.queryValue("after"),
+                limit: try Validation.limit(request.queryValue("limit"))))
+    }
+
+    /// Digests of what completed assets have in a directory of a site.
+    func sums(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let site = request.queryValue("site") ?? ""
+        guard let number = Int64(site), number > 0 else {
+            throw Validation.wrong("site", site, "a site's number")
+        }
+        return try .wire(
+            try await queue.sums(
+                site: SiteID(number), directory: request.queryValue("directory") ?? "",
+                after: request.queryValue("after"),
+                limit: try Validation.limit(request.queryValue("limit"))))
+    }
+}

@@ -1,0 +1,107 @@
+import FoundationEssentials
+import HTTPServer
+import JobQueue
+import Model
+
+/// Work and what may be done with it: leases, heartbeats, cooldowns of origins.
+struct LeaseRoutes: Sendable {
+    let queue: JobQueue
+    /// Fired when there may be work.
+    let signal: WorkSignal
+    let cooling: CoolingOrigins
+    let loadTests: CalledLoadTests
+
+    /// Leases a batch; without work, waits for some until the client's time is over, or until it has
+    /// to hear of an origin that is left alone, or of a load test.
+    func lease(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: LeaseRequest = try RequestBody.read(request)
+        try Validation.check(wanted)
+        let clock = ContinuousClock()
+        let start = clock.now
+        let deadline = start + .milliseconds(wanted.waitMilliseconds)
+        let known = cooling.news
+        let lease = wanted.lease ?? UUID().uuidString.lowercased()
+        while true {
+            let version = signal.version
+            if let call = loadTests.first(for: wanted) {
+                // It is to have nothing else to do.
+                return try .wire(grant(with: call))
+            }
+            let askedAt = clock.now
+            let waited = start.duration(to: clock.now) / .seconds(1)
+            var grant = try await queue.lease(wanted, as: lease)
+            grant.waitedSeconds = waited
+            grant.cooling = cooling.answer(to: grant, askedAt: askedAt)
+            if let lease = grant.lease {
+                guard request.isPeerConnected() else {
+                    return try await takeBack(grant, lease, from: wanted.worker)
+                }
+                return try .wire(grant)
+            }
+            let rest = clock.now.duration(to: deadline)
+            guard rest > .zero, !signal.isClosed, cooling.news == known else {
+                return try .wire(grant)
+            }
+            // Nothing notifies a worker that it may try a job alone now.
+            let patience = queue.awaitsTrial(in: wanted.queues) ? min(rest, .seconds(1)) : rest
+            await signal.wait(after: version, atMost: patience)
+            // A coordinator that stops hands nothing out any more.
+            guard !signal.isClosed else { return try .wire(grant) }
+            // Jobs that are leased to a worker that has gone lie idle until the lease runs out.
+            guard request.isPeerConnected() else { return .done }
+        }
+    }
+
+    private func grant(with call: LoadTestCall) -> LeaseGrant {
+        var grant = LeaseGrant(
+            lease: nil, seconds: queue.settings.leaseSeconds, sites: [:], jobs: [])
+        grant.cooling = cooling.answer
+        grant.loadTest = call
+        return grant
+    }
+
+    /// Returns the jobs of a grant that nobody is there to receive.
+    private func takeBack(
+        _ grant: LeaseGrant, _ lease: LeaseID, from worker: WorkerID
+    ) async throws -> HTTPResponse {
+        let results = grant.jobs.map { JobReport(job: $0.id, lease: lease, outcome: .returned) }
+        _ = try await queue.report(ReportRequest(worker: worker, results: results))
+        return .done
+    }
+
+    /// Tells which origins are left alone, as soon as there is something to tell.
+    func coolingList(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let text = request.queryValue("waitMilliseconds") ?? "0"
+        guard let wait = Int(text), (0...WireLimits.waitMilliseconds).contains(wait) else {
+            throw Validation.wrong("waitMilliseconds", text, "0 to \(WireLimits.waitMilliseconds)")
+        }
+        let after = request.queryValue("after")
+        let clock = ContinuousClock()
+        let deadline = clock.now + .milliseconds(wait)
+        while true {
+            let version = cooling.signal.version
+            let list = cooling.list
+            let rest = clock.now.duration(to: deadline)
+            guard list.version == after, rest > .zero, !cooling.signal.isClosed else {
+                return try .wire(list)
+            }
+            await cooling.signal.wait(after: version, atMost: rest)
+        }
+    }
+
+    func release(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let release: LeaseRelease = try RequestBody.read(request)
+        try Validation.check(release)
+        try await queue.release(release)
+        return .done
+    }
+
+    func heartbeat(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let heartbeat: Heartbeat = try RequestBody.read(request)
+        try Validation.check(heartbeat)
+        var answer = try await queue.heartbeat(heartbeat)
+        answer.cooling = cooling.answer
+        answer.loadTests = loadTests.all
+        return try .wire(answer)
+    }
+}

@@ -1,0 +1,94 @@
+import HTTPServer
+import JobQueue
+import Model
+
+/// Load tests on workers: what clients ask who want one, and what the workers ask.
+struct LoadTestRoutes: Sendable {
+    let queue: JobQueue
+    let loadTests: CalledLoadTests
+
+    /// The load test that a path names.
+    private static func test(_ path: PathParameters) throws(Failure) -> LoadTestID {
+        let id = path["test"]
+        try Validation.uuid(id, "load test")
+        return id
+    }
+
+    func list(_ request: HTTPRequest) async throws -> HTTPResponse {
+        try .wire(try await queue.loadTests())
+    }
+
+    func status(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+        try .wire(try await queue.loadTest(try Self.test(path)))
+    }
+
+    func create(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let test: LoadTestSubmission = try RequestBody.read(request)
+        try Validation.check(test)
+        return try .wire(try await queue.create(test))
+    }
+
+    func stop(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+        let id = try Self.test(path)
+        let _: NoFields = try RequestBody.read(request)
+        return try .wire(try await queue.stopLoadTest(id))
+    }
+
+    func breakdown(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+        let id = try Self.test(path)
+        let share = request.queryValue("share") ?? ""
+        guard let number = Int(share), (0..<WireLimits.loadWorkers).contains(number) else {
+            throw Validation.wrong("share", share, "0 to \(WireLimits.loadWorkers - 1)")
+        }
+        return try .wire(try await queue.loadBreakdown(of: id, share: number))
+    }
+
+    /// Seconds of shares come all the time, from many workers: there is no signal for each, so they are
+    /// looked for now and then while the question is held.
+    private static let followMilliseconds = 250
+
+    func follow(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+        let id = try Self.test(path)
+        let asked: LoadTestFollow = try RequestBody.read(request)
+        try Validation.check(asked)
+        let clock = ContinuousClock()
+        let deadline = clock.now + .milliseconds(asked.waitMilliseconds)
+        while true {
+            let version = loadTests.news.version
+            let answer = try await queue.follow(id, after: asked.after)
+            let isNews = !answer.intervals.isEmpty || answer.test.state != asked.known
+            let rest = clock.now.duration(to: deadline)
+            guard !isNews, rest > .zero, !loadTests.news.isClosed, request.isPeerConnected() else {
+                return try .wire(answer)
+            }
+            await loadTests.news.wait(
+                after: version, atMost: min(rest, .milliseconds(Self.followMilliseconds)))
+        }
+    }
+
+    func join(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+        let id = try Self.test(path)
+        let join: LoadTestJoin = try RequestBody.read(request)
+        try Validation.check(join)
+        return try .wire(try await queue.join(id, join))
+    }
+
+    func report(_ request: HTTPRequest, _ path: PathParameters) async throws -> HTTPResponse {
+        let id = try Self.test(path)
+        let report: LoadTestReport = try RequestBody.read(request)
+        try Validation.check(report)
+        let clock = ContinuousClock()
+        let deadline = clock.now + .milliseconds(report.waitMilliseconds)
+        var version = loadTests.news.version
+        var order = try await queue.report(report, of: id)
+        while true {
+            let rest = clock.now.duration(to: deadline)
+            guard order.kind == report.known, rest > .zero, !loadTests.news.isClosed,
+                request.isPeerConnected()
+            else { return try .wire(order) }
+            await loadTests.news.wait(after: version, atMost: rest)
+            version = loadTests.news.version
+            order = try await queue.loadOrder(of: id, worker: report.worker)
+        }
+    }
+}

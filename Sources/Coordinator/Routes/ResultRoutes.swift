@@ -1,0 +1,80 @@
+import HTTPServer
+import JobQueue
+import Model
+
+/// What workers report of their jobs, and what they ask for to carry them out.
+struct ResultRoutes: Sendable {
+    let queue: JobQueue
+    /// Fired when a report has left tallies to fold.
+    let reported: WorkSignal
+    let cooling: CoolingOrigins
+
+    func report(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let report: ReportRequest = try RequestBody.read(request)
+        try Validation.check(report)
+        let answers = try await queue.report(report)
+        try Self.requireAnyHeld(answers)
+        reported.fire()
+        var answer = ReportAnswer(answers: answers)
+        answer.cooling = cooling.answer
+        return try .wire(answer)
+    }
+
+    func segments(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let batch: SegmentBatch = try RequestBody.read(request)
+        try Validation.check(batch)
+        let verdict = try await queue.addSegments(batch)
+        try Self.requireAnyHeld([verdict])
+        return try .wire(SplitAnswer(verdict: verdict))
+    }
+
+    func split(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let split: SplitRequest = try RequestBody.read(request)
+        try Validation.check(split)
+        let answer = try await queue.split(split)
+        try Self.requireAnyHeld([answer.verdict])
+        return try .wire(answer)
+    }
+
+    func sumsTurns(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: SumsRequest = try RequestBody.read(request)
+        try Validation.check(wanted)
+        return try .wire(try await queue.sumsTurns(wanted))
+    }
+
+    func volume(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: SiteVolumeRequest = try RequestBody.read(request)
+        try Validation.check(wanted)
+        return try .wire(try await queue.volume(wanted))
+    }
+
+    func refreshFiles(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: RefreshFilesRequest = try RequestBody.read(request)
+        try Validation.check(wanted)
+        return try .wire(try await queue.refreshFiles(wanted))
+    }
+
+    func refreshed(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let batch: RefreshBatch = try RequestBody.read(request)
+        try Validation.check(batch)
+        let verdict = try await queue.addRefreshed(batch)
+        try Self.requireAnyHeld([verdict])
+        return try .wire(SplitAnswer(verdict: verdict))
+    }
+
+    func document(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let wanted: DocumentRequest = try RequestBody.read(request)
+        try Validation.uuid(wanted.worker, "worker")
+        try Validation.uuid(wanted.lease, "lease")
+        return try .wire(try await queue.document(wanted))
+    }
+
+    /// Of a batch some jobs may have been lost, and each is answered for itself. Where none is held,
+    /// the request as a whole comes from somebody without a lease.
+    private static func requireAnyHeld(_ verdicts: [ReportAnswer.Verdict]) throws(Failure) {
+        guard verdicts.allSatisfy({ $0 == .stale }) else { return }
+        throw Failure(
+            "worker.leaseLost",
+            "No job that was named is held by its lease and this worker; nothing was changed.")
+    }
+}

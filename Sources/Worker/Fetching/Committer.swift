@@ -1,0 +1,90 @@
+import CoordinatorClient
+import Model
+import Storage
+import Transfer
+
+/// A transfer that ended well: its bytes are still to be made durable.
+struct FinishedTransfer: Sendable {
+    var work: Assignment
+    var fetched: Fetched
+    var transfer: Transfer
+    var origins: [OriginOutcome]?
+}
+
+/// Makes finished transfers durable in batches, each with one barrier, and hands on their results.
+struct Committer: Sendable {
+    let finished: Mailbox<FinishedTransfer>
+    let held: HeldWork
+    let sites: SitesInUse
+    let failures: SiteFailures
+    let blocking: BlockingCalls
+    let results: Mailbox<JobReport>
+
+    /// Works until the mailbox is closed and empty.
+    func run() async {
+        while true {
+            let batch = await finished.next(WireLimits.resultsPerReport)
+            guard !batch.isEmpty else { return }
+            results.push(contentsOf: await blocking.run { self.commit(batch) })
+        }
+    }
+
+    private func commit(_ batch: [FinishedTransfer]) -> [JobReport] {
+        var reports: [JobReport] = []
+        reports.reserveCapacity(batch.count)
+        // Whoever lost its lease must not put anything under a final key: somebody else may have.
+        // The job is given back all the same: a heartbeat under way may still save the lease.
+        var ours: [FinishedTransfer] = []
+        for end in batch {
+            if held.isWanted(end.work.leased) {
+                ours.append(end)
+            } else {
+                end.fetched.object?.discard()
+                reports.append(
+                    JobReport(job: end.work.job.id, lease: end.work.lease, outcome: .returned))
+            }
+        }
+        var stored: Set<SiteID> = []
+        for (_, group) in Dictionary(grouping: ours, by: { ObjectIdentifier($0.work.storage) }) {
+            guard let storage = group.first?.work.storage else { continue }
+            let objects = group.compactMap { end in end.fetched.object.map { (end, $0) } }
+            for (end, object) in objects { object.note(sha256: end.fetched.sha256) }
+            // Asked once more at each rename: the barrier before it may take longer than the lease.
+            let outcomes = storage.commit(objects.map(\.1)) { index in
+                self.held.isWanted(objects[index].0.work.leased)
+            }
+            for ((end, _), outcome) in zip(objects, outcomes) {
+                if case .success = outcome { stored.insert(end.work.job.site) }
+                reports.append(report(of: end, outcome))
+            }
+        }
+        sites.stored(at: stored)
+        return reports
+    }
+
+    private func report(of end: FinishedTransfer, _ outcome: Result<Void, Failure>) -> JobReport {
+        let job = end.work.job
+        var report = JobReport(job: job.id, lease: end.work.lease, outcome: .done)
+        switch outcome {
+        case .success:
+            report.stored = StoredObject(bytes: end.fetched.bytes, sha256: end.fetched.sha256)
+            report.verified = end.fetched.isVerified
+            // Of a part, its assembly knows it; of a mirror, it says nothing to the file's own origin.
+            if job.assembly == nil, end.transfer.request.url == job.url {
+                report.validator = end.fetched.validator
+            }
+            report.digests = FurtherDigests.text(of: end.fetched.stated)
+            report.origins = end.origins
+        case .failure(let failure) where failure.code == "worker.leaseLost":
+            report.outcome = .returned
+        case .failure(let failure) where failure.code == "storage.outsideRoots":
+            failures.refuse(job.site, failure)
+            report.outcome = .returned
+        case .failure(let failure):
+            failures.note(failure, at: job.site)
+            report.outcome = .failed
+            report.failure = failures.named(failure)
+        }
+        return report
+    }
+}

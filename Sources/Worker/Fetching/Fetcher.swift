@@ -1,0 +1,93 @@
+import Model
+import Storage
+
+/// Fetches segments and files: reuses what is stored already, and transfers the rest.
+struct Fetcher: Sendable {
+    let sites: SitesInUse
+    let reuse: StoredFiles
+    let documents: DocumentWriter
+    let partials: PartialBodies
+    let transfers: FetchTransfers
+    let held: HeldWork
+    let blocking: BlockingCalls
+    let reporter: Reporter
+
+    /// Starts the fetches of a grant that was asked for when `ended` was what had been stored.
+    func fetch(_ jobs: [LeasedJob], _ grant: LeaseGrant, ended: [SiteID: Int64]) async {
+        for (site, jobs) in Dictionary(grouping: jobs, by: \.job.site) {
+            do throws(Failure) {
+                let storage = try await sites.open(site, grant, ended: ended)
+                await fetch(jobs.map { Assignment($0, storage) })
+            } catch {
+                for work in jobs { reporter.fail(work, error) }
+            }
+        }
+    }
+
+    /// Starts fetches of one site: what is stored already is reused, the rest is downloaded.
+    func fetch(_ work: [Assignment]) async {
+        await download(work.filter { !StoredFiles.mayBeStored($0.job) })
+        let known = work.filter { StoredFiles.mayBeStored($0.job) }
+        guard !known.isEmpty else { return }
+        // Hashing what is stored is work for the disk and one core; transfers continue meanwhile. Nobody waits for
+        // it: a file system may hang.
+        Task {
+            for start in stride(from: 0, to: known.count, by: StoredFiles.batch) {
+                let batch = known[start..<min(start + StoredFiles.batch, known.count)]
+                await self.reuseOrFetch(Array(batch))
+            }
+        }
+    }
+
+    private func reuseOrFetch(_ work: [Assignment]) async {
+        let found = await reuse.take(work)
+        transfers.start(found.toConfirm.map { ($0, nil) }, areStored: true)
+        for work in found.missing where work.job.isDocument == true { await documents.write(work) }
+        await download(found.missing.filter { $0.job.isDocument != true })
+    }
+
+    /// Starts the transfers of jobs of one site: at once, or when what an earlier attempt left has been read.
+    private func download(_ work: [Assignment]) async {
+        guard let storage = work.first?.storage else { return }
+        let left = await partials.index(of: storage)
+        await partials.removeFormerAssemblies(of: work)
+        let begun = left.isEmpty ? [] : work.filter { left.contains(partials.identity(of: $0.job)) }
+        let others =
+            left.isEmpty ? work : work.filter { !left.contains(partials.identity(of: $0.job)) }
+        // What is stored in part needs room for its rest only.
+        transfers.start(await withRoom(others).map { ($0, nil) })
+        guard !begun.isEmpty else { return }
+        // Hashing what is stored is work for the disk and one core; transfers continue meanwhile.
+        Task {
+            for work in begun {
+                switch await self.partials.take(work, of: left) {
+                case .success(let partial): self.transfers.start([(work, partial)])
+                case .failure(let failure): self.reporter.fail(work.leased, failure)
+                }
+            }
+        }
+    }
+
+    /// Those jobs that there is room for, as far as their lengths are known; the others fail before an
+    /// origin is asked.
+    private func withRoom(_ work: [Assignment]) async -> [Assignment] {
+        guard work.contains(where: { $0.job.length != nil && $0.job.assembly == nil }) else {
+            return work
+        }
+        let failures = await blocking.run {
+            work.map { work -> Failure? in
+                guard let length = work.job.length, work.job.assembly == nil else { return nil }
+                do throws(Failure) {
+                    try work.storage.checkSpace(for: length)
+                } catch {
+                    return error
+                }
+                return nil
+            }
+        }
+        for (work, failure) in zip(work, failures) {
+            if let failure { reporter.fail(work.leased, failure) }
+        }
+        return zip(work, failures).filter { $0.1 == nil }.map(\.0)
+    }
+}

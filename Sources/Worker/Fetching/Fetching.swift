@@ -1,0 +1,56 @@
+import Model
+
+/// How bytes get from origins to sites.
+struct Fetching: Sendable {
+    /// What coordinators reported of their database; empty before that.
+    let cluster: Shared<ClusterID>
+    let tally: WorkTally
+    let fetcher: Fetcher
+    let verifier: Verifier
+    let sums: SumsWriter
+    let finished: Mailbox<FinishedTransfer>
+    let committer: Committer
+
+    init(
+        _ core: WorkerCore, _ sites: Sites, _ reporting: Reporting,
+        _ configuration: WorkerService.Configuration
+    ) {
+        let (held, blocking, reporter) = (core.held, core.blocking, reporting.reporter)
+        cluster = Shared("")
+        tally = WorkTally(connections: core.connections, countsCPU: configuration.isAlone)
+        finished = Mailbox()
+        committer = Committer(
+            finished: finished, held: held, sites: sites.inUse, failures: sites.failures,
+            blocking: blocking, results: reporting.results)
+        verifier = Verifier(
+            storages: sites.storages, held: held, blocking: blocking, reporter: reporter,
+            pace: core.pace)
+        sums = SumsWriter(
+            worker: core.identity.id, client: core.client, storages: sites.storages, held: held,
+            blocking: blocking, reporter: reporter, pace: core.pace)
+        let partials = PartialBodies(cluster: cluster, held: held, blocking: blocking)
+        let splitter = Splitter(
+            worker: core.identity.id, partBytes: configuration.partBytes, client: core.client,
+            held: held, blocking: blocking)
+        let results = FetchResults(
+            held: held, pace: core.pace, tally: tally, splitter: splitter, partials: partials,
+            sites: sites.inUse, suspects: reporting.suspects, finished: finished,
+            reporter: reporter)
+        let requests = FetchRequests(
+            splitBelowBytesPerSecond: configuration.splitBelowBytesPerSecond, held: held,
+            splitter: splitter, partials: partials)
+        let transfers = FetchTransfers(
+            engine: core.engine, held: held, draining: core.draining, requests: requests,
+            splitter: splitter, partials: partials, mirrors: Mirrors(engine: core.engine),
+            results: results, reporter: reporter)
+        fetcher = Fetcher(
+            sites: sites.inUse,
+            reuse: StoredFiles(
+                held: held, blocking: blocking, reporter: reporter, pace: core.pace),
+            documents: DocumentWriter(
+                worker: core.identity.id, client: core.client, held: held, blocking: blocking,
+                reporter: reporter, pace: core.pace),
+            partials: partials, transfers: transfers, held: held, blocking: blocking,
+            reporter: reporter)
+    }
+}

@@ -1,0 +1,65 @@
+import Model
+
+/// The text of a `SHA256SUMS`: a line an object, names relative to its directory, in the form that
+/// `sha256sum -c` reads (GNU coreutils manual, "md5sum invocation").
+struct SumsDocument: Sequence, Sendable {
+    let directory: String
+    let entries: [SumsPage.Entry]
+
+    /// Where the list goes; aside when the origin has an object of that name.
+    var key: String {
+        var key = path("SHA256SUMS")
+        while entries.contains(where: { $0.key == key }) { key += ".dray" }
+        return key
+    }
+
+    private func path(_ name: String) -> String {
+        directory.isEmpty ? name : "\(directory)/\(name)"
+    }
+
+    /// Chunks of about 64 KiB.
+    func makeIterator() -> AnyIterator<[UInt8]> {
+        var rest = entries[...]
+        return AnyIterator {
+            guard !rest.isEmpty else { return nil }
+            var chunk: [UInt8] = []
+            while let entry = rest.first, chunk.count < 64 << 10 {
+                append(entry, to: &chunk)
+                rest.removeFirst()
+            }
+            return chunk
+        }
+    }
+
+    private func append(_ entry: SumsPage.Entry, to chunk: inout [UInt8]) {
+        let backslash = UInt8(ascii: "\\")
+        var name = relative(entry.key)
+        // A backslash before the line says that the name is escaped.
+        if name.utf8.contains(backslash) {
+            chunk.append(backslash)
+            name = name.replacing("\\", with: "\\\\")
+        }
+        chunk.append(contentsOf: entry.sha256.utf8)
+        chunk.append(contentsOf: "  ".utf8)
+        chunk.append(contentsOf: name.utf8)
+        chunk.append(UInt8(ascii: "\n"))
+    }
+
+    /// A key as seen from the directory.
+    func relative(_ key: String) -> String {
+        if directory.isEmpty { return key }
+        if key.utf8.starts(with: directory.utf8),
+            key.utf8.dropFirst(directory.utf8.count).first == UInt8(ascii: "/")
+        {
+            return String(decoding: key.utf8.dropFirst(directory.utf8.count + 1), as: UTF8.self)
+        }
+        let base = directory.split(separator: "/")
+        let parts = key.split(separator: "/")
+        var shared = 0
+        while shared < base.count && shared < parts.count - 1 && base[shared] == parts[shared] {
+            shared += 1
+        }
+        return (Array(repeating: "..", count: base.count - shared) + parts[shared...])
+            .joined(separator: "/")
+    }
+}

@@ -1,0 +1,102 @@
+import CoordinatorClient
+import Model
+import Storage
+
+/// Writes the `SHA256SUMS` of directories.
+struct SumsWriter: Sendable {
+    let worker: WorkerID
+    let client: CoordinatorClient
+    let storages: SiteStorages
+    let held: HeldWork
+    let blocking: BlockingCalls
+    let reporter: Reporter
+    let pace: LeasePace
+
+    /// Writes those of directories that no other worker writes. What was listed for another catalog since
+    /// is done, and what is being listed waits for a second.
+    func write(_ work: [LeasedJob], _ lease: LeaseID, _ grant: LeaseGrant) async {
+        let turns: SumsTurns
+        do throws(Failure) {
+            turns = try await client.sumsTurns(
+                SumsRequest(worker: worker, lease: lease, jobs: work.map(\.job.id)))
+            guard turns.turns.count == work.count else {
+                throw Failure(
+                    "cluster.protocol",
+                    "The coordinator answered \(turns.turns.count) turns for \(work.count) jobs.")
+            }
+        } catch {
+            for work in work {
+                reporter.fail(work, error)
+                pace.ended(1)
+            }
+            return
+        }
+        for (work, turn) in zip(work, turns.turns) {
+            var result = JobReport(job: work.job.id, lease: lease, outcome: .done)
+            switch turn {
+            case .write:
+                Task { await self.write(work, grant) }
+                continue
+            case .written: break
+            case .wait:
+                result.outcome = .returned
+                result.retryAfterSeconds = 1
+            case .stale: result.outcome = .returned
+            }
+            reporter.done(result)
+            pace.ended(1)
+        }
+    }
+
+    /// Writes a directory's `SHA256SUMS`, of everything that completed assets have there.
+    private func write(_ work: LeasedJob, _ grant: LeaseGrant) async {
+        let job = work.job
+        do {
+            let entries = try await entries(of: job)
+            let written = await blocking.run { () -> Result<Bool, Failure> in
+                Result { () throws(Failure) in
+                    guard self.held.isWanted(work) else { return false }
+                    guard !entries.isEmpty else { return true }
+                    let storage = try self.storages.storage(
+                        at: grant.sites[job.site.description] ?? "")
+                    let document = SumsDocument(directory: job.key, entries: entries)
+                    try storage.writeDocument(
+                        key: document.key, lease: work.lease, job: job.id, chunks: document
+                    ) { self.held.isWanted(work) }
+                    return true
+                }
+            }
+            if try written.get() {
+                reporter.done(JobReport(job: job.id, lease: work.lease, outcome: .done))
+            } else {
+                reporter.giveBack(work)
+            }
+        } catch {
+            reporter.fail(work, any: error)
+        }
+        pace.ended(1)
+    }
+
+    private func entries(of job: Job) async throws(Failure) -> [SumsPage.Entry] {
+        // Two assets may share an object; it is listed once, with what was stored last.
+        var entries: [SumsPage.Entry] = []
+        var indexes: [String: Int] = [:]
+        var after: String?
+        repeat {
+            let page = try await client.sums(
+                site: job.site, directory: job.key, after: after)
+            for entry in page.entries {
+                if let index = indexes[entry.key] {
+                    if entry.recordedSeconds >= entries[index].recordedSeconds {
+                        entries[index] = entry
+                    }
+                } else {
+                    indexes[entry.key] = entries.count
+                    entries.append(entry)
+                }
+            }
+            after = page.next
+        } while after != nil
+        return entries
+    }
+}

@@ -1,0 +1,373 @@
+import Model
+import Synchronization
+import Transfer
+
+/// What a worker holds: its leases with their deadlines on its own clock, and the jobs under each.
+/// Safe from any thread.
+///
+/// A job is known by its lease as well: one that was lost and granted again is another entry, and
+/// what the first attempt still has to say does not touch it.
+final class HeldWork: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
+    private struct Lease {
+        /// When the coordinator may give the jobs to somebody else, at the earliest.
+        var deadline: Instant
+        var grantedAt: Instant
+        var entries: [JobID: Entry]
+
+        var length: Duration { deadline - grantedAt }
+
+        /// Time that is left for writes and reports before the lease is given up.
+        var margin: Duration { min(length / 5, .seconds(2)) }
+
+        func isOver(_ now: Instant) -> Bool { now + margin >= deadline }
+    }
+
+    private struct Entry {
+        var asset: AssetID
+        var site: SiteID
+        var transfer: Transfer?
+        var expectedBytes: Int64?
+        /// It is a part of a file that the coordinator counts as a whole.
+        var isPart: Bool
+        /// What it was begun with of its site's room, until that is reported; nil for what has come of it.
+        var begunBytes: Int64? = 0
+        /// Still to be downloaded, as against to be stored or reported.
+        var isPending = true
+        /// Nobody wants it any more: it is stopped, and its end is not reported.
+        var isCancelled = false
+
+        /// What it has taken of its site's room.
+        var takenBytes: Int64 { begunBytes ?? transfer?.receivedBytes ?? 0 }
+    }
+
+    /// What tasks can wait for.
+    enum Condition {
+        case isEmpty
+        case holdsWork
+        /// There is nothing to download.
+        case nothingPending
+    }
+
+    private struct State {
+        var leases: [LeaseID: Lease] = [:]
+        var waiters: [Int: (condition: Condition, continuation: CheckedContinuation<Void, Never>)] =
+            [:]
+        var lastWaiter = 0
+        var count = 0
+        var pending = 0 {
+            didSet {
+                guard (pending > 0) != (oldValue > 0) else { return }
+                let now = Instant.now
+                if let busySince { busy += now - busySince }
+                busySince = pending > 0 ? now : nil
+            }
+        }
+        var cancelled = 0
+        /// For how long there was something to fetch, up to `busySince`; since then there is.
+        var busy = Duration.zero
+        var busySince: Instant?
+        /// Since the worker began: what was taken of sites' room by what is not held any more.
+        var endedBytes: [SiteID: Int64] = [:]
+
+        func meets(_ condition: Condition) -> Bool {
+            switch condition {
+            case .isEmpty: count == 0
+            case .holdsWork: count > 0
+            case .nothingPending: pending == 0
+            }
+        }
+
+        /// Those that wait no longer.
+        mutating func takeReady() -> [CheckedContinuation<Void, Never>] {
+            guard !waiters.isEmpty else { return [] }
+            let ready = waiters.filter { meets($0.value.condition) }
+            for number in ready.keys { waiters[number] = nil }
+            return ready.values.map(\.continuation)
+        }
+
+        private mutating func add(ended entry: Entry) {
+            let taken = entry.takenBytes
+            if taken > 0 { endedBytes[entry.site, default: 0] += taken }
+        }
+
+        mutating func remove(_ job: JobID, _ lease: LeaseID) {
+            guard let entry = leases[lease]?.entries.removeValue(forKey: job) else { return }
+            add(ended: entry)
+            count -= 1
+            if entry.isPending { pending -= 1 }
+            if entry.isCancelled { cancelled -= 1 }
+            if leases[lease]?.entries.isEmpty == true { leases[lease] = nil }
+        }
+
+        mutating func remove(_ lease: LeaseID) {
+            guard let gone = leases.removeValue(forKey: lease) else { return }
+            for entry in gone.entries.values { add(ended: entry) }
+            count -= gone.entries.count
+            pending -= gone.entries.values.count { $0.isPending }
+            cancelled -= gone.entries.values.count { $0.isCancelled }
+        }
+    }
+
+    private let state = Mutex(State())
+
+    /// Changes what is held, and wakes those who waited for that.
+    private func update<Result: Sendable>(_ change: (inout State) -> Result) -> Result {
+        let (result, ready) = state.withLock { state in
+            let result = change(&state)
+            return (result, state.takeReady())
+        }
+        for continuation in ready { continuation.resume() }
+        return result
+    }
+
+    /// Returns as soon as a condition is met, or the task is cancelled.
+    func waitUntil(_ condition: Condition) async {
+        let number = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    // The cancellation handler may have run before this; it found no waiter then.
+                    if state.meets(condition) || Task.isCancelled { return true }
+                    state.waiters[number] = (condition, continuation)
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: number)?.continuation }?.resume()
+        }
+    }
+
+    /// As `waitUntil`, for a bounded time.
+    func waitUntil(_ condition: Condition, atMost duration: Duration) async {
+        await waitForFirst(
+            of: { await self.waitUntil(condition) }, { try? await Task.sleep(for: duration) })
+    }
+
+    /// Jobs that are not downloaded yet.
+    var pendingCount: Int { state.withLock { $0.pending } }
+    /// For how long there was something to fetch since the worker began.
+    var busySeconds: Double {
+        state.withLock { state in
+            let busy = state.busy + (state.busySince.map { Instant.now - $0 } ?? .zero)
+            return busy / .seconds(1)
+        }
+    }
+    /// All jobs, those included that are to be stored or reported.
+    var count: Int { state.withLock { $0.count } }
+    var leases: [LeaseID] { state.withLock { Array($0.leases.keys) } }
+    var isEmpty: Bool { count == 0 }
+    /// The sites that there are jobs of.
+    var sites: Set<SiteID> {
+        state.withLock { state in
+            Set(state.leases.values.lazy.flatMap { $0.entries.values.lazy.map(\.site) })
+        }
+    }
+
+    /// Takes a grant; its time counts from `askedAt`, before the request was sent.
+    func add(_ lease: LeaseID, _ jobs: [Job], seconds: Double, askedAt: Instant) {
+        update { state in
+            state.remove(lease)
+            let entries = jobs.map {
+                ($0.id, Entry(asset: $0.asset, site: $0.site, isPart: $0.assembly != nil))
+            }
+            state.leases[lease] = Lease(
+                deadline: askedAt + .seconds(seconds), grantedAt: askedAt,
+                entries: Dictionary(entries) { first, _ in first })
+            let count = state.leases[lease]?.entries.count ?? 0
+            state.count += count
+            state.pending += count
+        }
+    }
+
+    func setTransfer(_ transfer: Transfer, of job: JobID, _ lease: LeaseID) {
+        state.withLock { $0.leases[lease]?.entries[job]?.transfer = transfer }
+    }
+
+    /// The job needs no more of the network.
+    func downloaded(_ job: JobID, _ lease: LeaseID) {
+        update { state in
+            guard state.leases[lease]?.entries[job]?.isPending == true else { return }
+            state.leases[lease]?.entries[job]?.isPending = false
+            state.pending -= 1
+        }
+    }
+
+    /// Whether there is time to write and report under the lease.
+    func isHeld(_ lease: LeaseID, now: Instant = .now) -> Bool {
+        state.withLock { state in
+            guard let lease = state.leases[lease] else { return false }
+            return !lease.isOver(now)
+        }
+    }
+
+    /// The jobs are reported, or no longer this worker's to report.
+    func remove(_ jobs: some Sequence<(job: JobID, lease: LeaseID)>) {
+        update { state in
+            for (job, lease) in jobs { state.remove(job, lease) }
+        }
+    }
+
+    /// Marks jobs as cancelled; answers those that are held, by lease, for the caller to stop.
+    func cancel(_ jobs: some Sequence<JobID>) -> [LeaseID: Set<JobID>] {
+        state.withLock { state in
+            var held: [LeaseID: Set<JobID>] = [:]
+            for job in jobs {
+                for lease in state.leases.keys {
+                    guard state.leases[lease]?.entries[job]?.isCancelled == false else { continue }
+                    state.leases[lease]?.entries[job]?.isCancelled = true
+                    state.cancelled += 1
+                    held[lease, default: []].insert(job)
+                }
+            }
+            return held
+        }
+    }
+
+    func isCancelled(_ job: JobID, _ lease: LeaseID) -> Bool {
+        state.withLock { state in
+            state.cancelled > 0 && state.leases[lease]?.entries[job]?.isCancelled == true
+        }
+    }
+
+    /// The results that somebody waits for; jobs that were cancelled are done with.
+    func withoutCancelled(_ results: [JobReport]) -> [JobReport] {
+        update { state in
+            guard state.cancelled > 0 else { return results }
+            return results.filter { result in
+                let entry = state.leases[result.lease]?.entries[result.job]
+                guard entry?.isCancelled == true else { return true }
+                state.remove(result.job, result.lease)
+                return false
+            }
+        }
+    }
+
+    /// Leases that have used up a third of their time and need a heartbeat.
+    func leasesToExtend(now: Instant = .now) -> [LeaseID] {
+        state.withLock { state in
+            state.leases.filter { _, lease in
+                now - lease.grantedAt > lease.length / 3
+            }.map(\.key)
+        }
+    }
+
+    func extend(_ leases: some Sequence<LeaseID>, seconds: Double, askedAt: Instant) {
+        state.withLock { state in
+            for lease in leases {
+                state.leases[lease]?.grantedAt = askedAt
+                state.leases[lease]?.deadline = askedAt + .seconds(seconds)
+            }
+        }
+    }
+
+    /// Drops leases that are lost: those that `isLost` names, and those whose time is over by this
+    /// clock. Returns them; their transfers are the caller's to cancel.
+    func dropLost(now: Instant = .now, _ isLost: (LeaseID) -> Bool = { _ in false }) -> [LeaseID] {
+        update { state in
+            let lost = state.leases.filter { isLost($0.key) || $0.value.isOver(now) }.map(\.key)
+            for lease in lost { state.remove(lease) }
+            return lost
+        }
+    }
+
+    /// How many bytes a transfer will come to; nil is ignored.
+    func setExpected(_ bytes: Int64?, of job: JobID, _ lease: LeaseID) {
+        guard let bytes else { return }
+        state.withLock { $0.leases[lease]?.entries[job]?.expectedBytes = bytes }
+    }
+
+    /// How many bytes a transfer will come to; nil when that is not known.
+    func expectedBytes(of job: JobID, _ lease: LeaseID) -> Int64? {
+        state.withLock { $0.leases[lease]?.entries[job]?.expectedBytes }
+    }
+
+    /// An object takes so much of its site's room, or no more; nil for as much as has come of it.
+    func setBegun(_ bytes: Int64?, of job: JobID, _ lease: LeaseID) {
+        state.withLock { $0.leases[lease]?.entries[job]?.begunBytes = bytes }
+    }
+
+    /// What a file in parts takes of its site's room a coordinator knows from now on.
+    func setTold(_ job: JobID, _ lease: LeaseID) {
+        state.withLock { state in
+            guard let entry = state.leases[lease]?.entries[job], entry.takenBytes > 0 else {
+                return
+            }
+            state.endedBytes[entry.site, default: 0] += entry.takenBytes
+            state.leases[lease]?.entries[job]?.begunBytes = 0
+            state.leases[lease]?.entries[job]?.isPart = true
+        }
+    }
+
+    /// What was taken of sites' room by what is not held any more: a count that only grows.
+    var endedBytes: [SiteID: Int64] { state.withLock { $0.endedBytes } }
+
+    /// What was taken of a site's room and a coordinator that was asked when `ended` was as it says may
+    /// not know to be stored.
+    func untoldBytes(at site: SiteID, since ended: [SiteID: Int64]) -> Int64 {
+        state.withLock { state in
+            let begun = state.leases.values.lazy.flatMap(\.entries.values)
+                .filter { $0.site == site }.reduce(0) { $0 + $1.takenBytes }
+            return begun + state.endedBytes[site, default: 0] - ended[site, default: 0]
+        }
+    }
+
+    /// Transfers that have begun, by asset, and how many there are: those included that wait for their first byte.
+    func progress() -> (byAsset: [String: TransferProgress], active: Int) {
+        state.withLock { state in
+            var progress: [String: TransferProgress] = [:]
+            var active = 0
+            for entry in state.leases.values.lazy.flatMap(\.entries.values) where entry.isPending {
+                guard let transfer = entry.transfer else { continue }
+                let received = transfer.receivedBytes
+                guard received > 0 || transfer.state.isAtOrigin else { continue }
+                var asset = progress[entry.asset.description] ?? TransferProgress()
+                active += 1
+                defer { progress[entry.asset.description] = asset }
+                guard received > 0 else {
+                    asset.waiting = (asset.waiting ?? 0) + 1
+                    continue
+                }
+                asset.receivedBytes += received
+                let expected = max(entry.expectedBytes ?? 0, received)
+                asset.expectedBytes += expected
+                if entry.isPart { asset.partBytes = (asset.partBytes ?? 0) + expected }
+                asset.transfers += 1
+            }
+            return (progress, active)
+        }
+    }
+
+    /// Transfers that no connection has been given yet, of one site or of all.
+    func queuedTransfers(of site: SiteID? = nil) -> [Transfer] {
+        state.withLock { state in
+            state.leases.values.flatMap(\.entries.values)
+                .filter { site == nil || $0.site == site }
+                .compactMap(\.transfer).filter { $0.state == .queued }
+        }
+    }
+}
+
+extension HeldWork {
+    func isCancelled(_ work: LeasedJob) -> Bool { isCancelled(work.job.id, work.lease) }
+
+    /// Whether there is time for a job, and somebody who waits for it.
+    func isWanted(_ work: LeasedJob) -> Bool { isHeld(work.lease) && !isCancelled(work) }
+
+    func downloaded(_ work: LeasedJob) { downloaded(work.job.id, work.lease) }
+
+    func setBegun(_ bytes: Int64?, of work: LeasedJob) {
+        setBegun(bytes, of: work.job.id, work.lease)
+    }
+
+    func setExpected(_ bytes: Int64?, of work: LeasedJob) {
+        setExpected(bytes, of: work.job.id, work.lease)
+    }
+
+    func expectedBytes(of work: LeasedJob) -> Int64? { expectedBytes(of: work.job.id, work.lease) }
+}

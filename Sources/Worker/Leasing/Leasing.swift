@@ -1,0 +1,47 @@
+import Storage
+
+/// How a worker gets jobs, and keeps them.
+struct Leasing: Sendable {
+    let grants: GrantHandler
+    let loop: LeaseLoop
+    let keeper: LeaseKeeper
+    let heartbeats: Heartbeats
+
+    init(
+        _ core: WorkerCore, _ sites: Sites, _ reporting: Reporting, _ fetching: Fetching,
+        _ handlers: JobHandlers, roots: SiteRoots, loadShares: any LoadShareRunner
+    ) {
+        let limits = Limits(
+            origins: OriginQuotas(engine: core.engine),
+            sites: SiteQuotas(engine: core.engine, held: core.held),
+            cooldowns: reporting.cooldowns, engine: core.engine)
+        let failures = LeaseFailures(log: core.log)
+        let loadTests = LoadTestWorker(
+            worker: core.identity, client: core.client, runner: loadShares, engine: core.engine,
+            held: core.held, pace: core.pace, draining: core.draining, log: core.log)
+        grants = GrantHandler(
+            worker: core.identity.id, client: core.client, held: core.held, limits: limits,
+            admission: SiteAdmission(
+                worker: core.identity.id, roots: roots, client: core.client,
+                storages: sites.storages, volumes: sites.volumes, blocking: core.blocking,
+                reporter: reporting.reporter),
+            sites: sites.inUse, cluster: fetching.cluster, handlers: handlers,
+            draining: core.draining, log: core.log)
+        loop = LeaseLoop(
+            worker: core.identity, roots: roots.urls, client: core.client,
+            demand: LeaseDemand(
+                connections: core.connections, engine: core.engine, held: core.held,
+                pace: core.pace),
+            excluded: sites.excluded, grants: grants, loadTests: loadTests, failures: failures,
+            draining: core.draining, log: core.log)
+        keeper = LeaseKeeper(
+            held: core.held, engine: core.engine, pace: core.pace, log: core.log)
+        heartbeats = Heartbeats(
+            source: HeartbeatSource(
+                worker: core.identity, roots: roots.urls, engine: core.engine, held: core.held,
+                tally: fetching.tally, limits: limits, sites: sites.inUse,
+                excluded: sites.excluded, failures: failures),
+            client: core.client, leases: keeper, limits: limits, loadTests: loadTests,
+            log: core.log)
+    }
+}

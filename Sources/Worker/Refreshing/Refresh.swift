@@ -1,0 +1,38 @@
+import Model
+import Storage
+import Synchronization
+
+/// A leased refresh of one asset.
+struct Refresh: Sendable {
+    var work: LeasedJob
+    var grant: LeaseGrant
+    /// What had been stored when the grant was asked for.
+    var ended: [SiteID: Int64]
+}
+
+/// One attempt at a refresh: where its files go, and how much room they take.
+final class RefreshAttempt: Sendable {
+    let work: Assignment
+    private let held: HeldWork
+    /// By the index of the file.
+    private let begun = Mutex<(files: [Int: Int64], sum: Int64)>(([:], 0))
+
+    init(_ work: Assignment, held: HeldWork) {
+        self.work = work
+        self.held = held
+    }
+
+    var job: Job { work.job }
+    var lease: LeaseID { work.lease }
+    var storage: DirectoryStorage { work.storage }
+    var isWanted: Bool { held.isWanted(work.leased) }
+    var isHeld: Bool { held.isHeld(work.lease) }
+
+    /// Takes note of how long a file is.
+    func begin(_ bytes: Int64, _ index: Int) {
+        begun.withLock { begun in
+            begun.sum += bytes - (begun.files.updateValue(bytes, forKey: index) ?? 0)
+            held.setBegun(begun.sum, of: work.leased)
+        }
+    }
+}

@@ -1,0 +1,24 @@
+import Model
+
+/// How results get to coordinators, and what these answer of origins.
+struct Reporting: Sendable {
+    let results: Mailbox<JobReport>
+    let suspects: SuspectOrigins
+    let cooldowns: Cooldowns
+    let reporter: Reporter
+    let sender: ReportSender
+
+    init(_ core: WorkerCore, _ sites: Sites) {
+        results = Mailbox()
+        suspects = SuspectOrigins()
+        cooldowns = Cooldowns(
+            client: core.client, engine: core.engine, held: core.held, suspects: suspects,
+            log: core.log)
+        reporter = Reporter(
+            held: core.held, sites: sites.failures, suspects: suspects, results: results)
+        sender = ReportSender(
+            worker: core.identity.id, connections: core.connections, client: core.client,
+            results: results, held: core.held, pace: core.pace, cooldowns: cooldowns,
+            log: core.log)
+    }
+}

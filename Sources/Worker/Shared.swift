@@ -1,0 +1,21 @@
+import Synchronization
+
+/// A value that several objects of a worker use. Safe from any thread.
+final class Shared<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+
+    init(_ value: Value) { self.value = Mutex(value) }
+
+    func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
+        value.withLock { body(&$0) }
+    }
+}
+
+/// Returns when the first of some waits is over; the others are cancelled, and must end by that.
+func waitForFirst(of waits: (@Sendable () async -> Void)...) async {
+    await withTaskGroup(of: Void.self) { group in
+        for wait in waits { group.addTask { await wait() } }
+        await group.next()
+        group.cancelAll()
+    }
+}

@@ -1,0 +1,56 @@
+import CoordinatorClient
+import Model
+import Storage
+
+/// Finds out now and then whether sites that this worker could not use can be used by now: their file systems are
+/// mounted, or an operator has accepted what is there.
+struct UnusableSites: Sendable {
+    let worker: WorkerID
+    let client: CoordinatorClient
+    let storages: SiteStorages
+    let inUse: SitesInUse
+    let volumes: Shared<SiteVolumes>
+    let blocking: BlockingCalls
+
+    /// Works until the task is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .seconds(SiteVolumes.checkSeconds))
+            if !Task.isCancelled { check() }
+        }
+    }
+
+    /// Do not wait for the tasks: one may hang.
+    @discardableResult
+    func check() -> [Task<Void, Never>] {
+        volumes.withLock { $0.toCheck() }.map { site, url in
+            Task {
+                let isUsable = await self.isUsable(site, at: url)
+                self.volumes.withLock { sites in
+                    if isUsable { sites.setUsable(site) } else { sites.checked(site) }
+                }
+            }
+        }
+    }
+
+    /// Whether to lease jobs of a site again. If its volume is there, the next heartbeat reports that the site works.
+    private func isUsable(_ site: SiteID, at url: String) async -> Bool {
+        let request = SiteVolumeRequest(worker: worker, site: site)
+        if let answer = try? await client.volume(request, retrySeconds: 0) {
+            // An operator wants it tried.
+            if let seconds = answer.resumedSeconds,
+                volumes.withLock({ $0.wasUnusable(site, before: seconds) })
+            {
+                return true
+            }
+            volumes.withLock { $0.record(SiteVolume(answer), of: site, at: url) }
+        }
+        return await blocking.run {
+            // If no volume is recorded, the worker that leases the site's next jobs records the present one.
+            guard let storage = try? self.storages.storage(at: url) else { return false }
+            // If it cannot be written, the next job reports why.
+            if (try? storage.probe()) != nil { self.inUse.probed(site, storage) }
+            return true
+        }
+    }
+}
