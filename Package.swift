@@ -11,24 +11,43 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("MemberImportVisibility"),
     ] + (isFuzzed ? [.define("FUZZING")] : [])
 
-/// A Swift library target: `name` in `Sources/name`, with the dependencies it may see.
-func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+/// The last part of a path: a target's name.
+func name(of path: String) -> String { String(path.split(separator: "/").last ?? "") }
+
+/// A Swift library target: `Sources/floor/name`, with the dependencies it may see.
+func library(
+    _ path: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = []
+) -> Target {
+    .target(
+        name: name(of: path), dependencies: dependencies, path: "Sources/\(path)",
+        resources: resources, swiftSettings: settings)
+}
+
+/// A C library of the system: `Sources/floor/name` holds its module map and a header.
+func system(_ path: String, pkgConfig: String? = nil, package: String? = nil) -> Target {
+    .systemLibrary(
+        name: name(of: path), path: "Sources/\(path)", pkgConfig: pkgConfig,
+        providers: package.map { [.apt([$0])] })
 }
 
 /// The tests of one target: `Tests/nameTests`.
-func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+func tests(
+    _ name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = []
+) -> Target {
     .testTarget(
         name: "\(name)Tests",
         dependencies: [.byName(name: name), "TestSupport"] + dependencies,
-        swiftSettings: settings)
+        exclude: exclude, swiftSettings: settings)
 }
 
 let fuzzing: [Target] =
     isFuzzed
     ? [
         .executableTarget(
-            name: "Fuzz", dependencies: ["Catalog", "Gzip", "HTTP1", "HTTPServer", "Model"],
+            name: "Fuzz",
+            dependencies: [
+                "Gzip", "HTTP1", "HTTPServer", "JSON", "Lists", "Model", "Text", "Titles", "WebURL",
+            ],
             path: "Tests/Fuzz",
             exclude: ["corpus"],
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
@@ -38,131 +57,179 @@ let package = Package(
     name: "dray",
     products: [.executable(name: "dray", targets: ["dray"])],
     targets: [
-        // System libraries: a module map and shim.h each.
-        .systemLibrary(
-            name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
-        .systemLibrary(
-            name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(
-            name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        .systemLibrary(name: "CLinux"),
+        system("Platform/CCurl", pkgConfig: "libcurl", package: "libcurl4-openssl-dev"),
+        system("Platform/CPostgres", pkgConfig: "libpq", package: "libpq-dev"),
+        system("Platform/CCrypto", pkgConfig: "libcrypto", package: "libssl-dev"),
+        system("Platform/CLibXML2", pkgConfig: "libxml-2.0", package: "libxml2-dev"),
+        system("Platform/CZlib", pkgConfig: "zlib", package: "zlib1g-dev"),
+        system("Platform/CLinux"),
 
-        // Thin Swift over one C library each. Nothing else imports a C… module.
-        library("EventLoop", ["CLinux"]),
-        library("FileSystem", ["CLinux"]),
-        library("Digest", ["CCrypto"]),
-        library("Curl", ["CCurl", "EventLoop"]),
-        library("Postgres", ["CPostgres", "EventLoop"]),
-        library("HTTPServer", ["CLinux", "EventLoop", "HTTP1"]),
-        library("XML", ["CLibXML2"]),
-        library("Gzip", ["CZlib"]),
-        library("HTTP1"),
+        // Platform. Thin Swift over one C library each. Nothing else imports a C… module.
+        library("Platform/EventLoop", ["CLinux"]),
+        library("Platform/FileSystem", ["CLinux"]),
+        library("Platform/Digest", ["CCrypto"]),
+        library("Platform/Curl", ["CCurl", "EventLoop"]),
+        library("Platform/Postgres", ["CPostgres", "EventLoop"]),
+        library("Platform/HTTP1"),
+        library("Platform/HTTPServer", ["CLinux", "EventLoop", "HTTP1"]),
+        library("Platform/XML", ["CLibXML2"]),
+        library("Platform/Gzip", ["CZlib"]),
 
-        library("Runtime", ["CLinux", "EventLoop"]),
-        library("Model"),
-        library("Catalog", ["Digest", "Model", "XML"]),
-        library("Planner", ["Model"]),
-        .target(
-            name: "PlannerText", dependencies: ["Catalog", "Model", "Planner", "Runtime"],
-            resources: [.embedInCode("Prices")], swiftSettings: settings),
-        library("LoadTest", ["Catalog", "Model", "Gzip", "Planner", "Runtime"]),
-        library("LoadReport", ["LoadTest", "Model", "Planner", "PlannerText", "Runtime"]),
+        // Base. What every floor above may use. Pure, but for Services.
+        library("Base/Model"),
+        library("Base/Text"),
+        library("Base/JSON", ["Model", "Text"]),
+        library("Base/WebURL", ["Digest", "Model", "Text"]),
+        library("Base/Statistics", ["Gzip", "Model"]),
+        library("Base/Rendering", ["Model", "Text"]),
+        library("Base/Schedule", ["Model"]),
+        library("Base/CommandLine", ["Rendering", "Text"]),
+        library("Base/Services", ["CLinux", "CommandLine", "EventLoop", "Text"]),
+
+        // Planning. Capacity plans: Planner calculates, PlanReport formats.
+        library("Planning/Planner", ["Model", "Statistics"]),
         library(
-            "LoadEngine",
-            [
-                "Catalog", "Curl", "Digest", "EventLoop", "HTTP1", "LoadTest", "Model", "Planner",
-                "Runtime",
-                "Transfer",
-            ]),
-        library("Storage", ["Model", "FileSystem", "Digest", "Runtime"]),
-        library("Transfer", ["Model", "Curl", "EventLoop", "Digest", "Storage"]),
-        .target(
-            name: "JobQueue", dependencies: ["Model", "Postgres", "Runtime"],
-            resources: [.embedInCode("SQL")], swiftSettings: settings),
-        library("CoordinatorClient", ["Model", "Curl", "EventLoop", "Runtime"]),
-        library("Coordinator", ["Model", "HTTPServer", "JobQueue", "Runtime"]),
+            "Planning/PlanReport", ["JSON", "Model", "Planner", "Rendering", "Text"],
+            resources: [.embedInCode("Prices")]),
+
+        // Content. What is fetched, and how it is stored.
+        library("Content/Titles", ["Model", "Text", "WebURL", "XML"]),
+        library("Content/Lists", ["JSON", "Model", "Text", "Titles", "WebURL", "XML"]),
+        library("Content/Storage", ["Digest", "FileSystem", "Model", "Rendering", "Services"]),
+        library("Content/Transfer", ["Curl", "Digest", "EventLoop", "Model", "Storage"]),
+
+        // Load. Load tests.
         library(
-            "Worker",
+            "Load/LoadModel",
+            ["JSON", "Lists", "Model", "Rendering", "Statistics", "Text", "Titles", "WebURL"]),
+        library(
+            "Load/LoadGenerator",
             [
-                "Model", "Catalog", "CoordinatorClient", "Digest", "EventLoop", "LoadEngine",
-                "LoadTest",
-                "Transfer", "Storage", "Runtime",
+                "Curl", "Digest", "EventLoop", "HTTP1", "LoadModel", "Model", "Services",
+                "Statistics", "Titles", "Transfer",
             ]),
         library(
-            "Embedded",
+            "Load/LoadReport",
+            ["LoadModel", "Model", "Rendering", "Services", "Statistics", "Text"]),
+
+        // Cluster. The processes of a cluster, and their client.
+        library(
+            "Cluster/JobQueue",
+            ["Model", "Postgres", "Rendering", "Schedule", "Services", "Statistics"],
+            resources: [.embedInCode("SQL")]),
+        library("Cluster/CoordinatorClient", ["Curl", "EventLoop", "Model", "Services"]),
+        library(
+            "Cluster/Coordinator",
             [
-                "Model", "FileSystem", "JobQueue", "Coordinator", "Storage", "Worker", "Runtime",
-                "Transfer",
+                "EventLoop", "HTTPServer", "JobQueue", "Model", "Postgres", "Schedule", "Services",
+                "Text",
             ]),
-        .target(
-            name: "Benchmark",
-            dependencies: [
-                "Catalog", "CoordinatorClient", "Embedded", "EventLoop", "JobQueue", "Model",
-                "Planner", "Postgres", "Runtime", "Storage", "Transfer",
-            ],
-            resources: [.embedInCode("SQL")], swiftSettings: settings),
+        library(
+            "Cluster/Worker",
+            [
+                "CoordinatorClient", "Digest", "EventLoop", "LoadGenerator", "LoadModel", "Model",
+                "Schedule", "Services", "Storage", "Text", "Titles", "Transfer", "WebURL",
+            ]),
+
+        // Client. What commands do with a cluster.
+        library(
+            "Client/Embedded",
+            [
+                "Coordinator", "FileSystem", "JobQueue", "Model", "Services", "Storage", "Text",
+                "Transfer", "Worker",
+            ]),
+        library(
+            "Client/Client",
+            [
+                "CommandLine", "Coordinator", "CoordinatorClient", "Digest", "Embedded",
+                "EventLoop", "FileSystem", "Gzip", "HTTPServer", "Lists", "LoadGenerator",
+                "LoadModel", "LoadReport", "Model", "Planner", "Rendering", "Services",
+                "Statistics", "Storage", "Text", "Titles", "Transfer", "WebURL",
+            ]),
+
+        // Commands. The command, and its benchmarks.
+        library(
+            "Commands/Benchmark",
+            [
+                "CoordinatorClient", "Embedded", "EventLoop", "JobQueue", "Model", "Postgres",
+                "Rendering", "Services", "Storage", "Text", "Transfer",
+            ], resources: [.embedInCode("SQL")]),
         .executableTarget(
             name: "dray",
             dependencies: [
-                "Benchmark", "Model", "Catalog", "CoordinatorClient", "Coordinator", "Digest",
-                "Worker", "Embedded", "EventLoop", "FileSystem", "Gzip", "HTTPServer", "JobQueue",
-                "LoadEngine",
-                "LoadReport", "LoadTest", "Planner", "PlannerText", "Postgres", "Storage",
-                "Runtime", "Transfer",
-            ],
-            swiftSettings: settings),
+                "Benchmark", "Client", "CommandLine", "Coordinator", "CoordinatorClient", "Digest",
+                "Embedded", "EventLoop", "FileSystem", "Gzip", "JobQueue", "Lists", "LoadGenerator",
+                "LoadModel", "LoadReport", "Model", "PlanReport", "Planner", "Postgres",
+                "Rendering", "Schedule", "Services", "Statistics", "Storage", "Text", "Titles",
+                "Transfer", "WebURL", "Worker",
+            ], path: "Sources/Commands/dray", swiftSettings: settings),
+
+        // For developers alone; not part of the product.
+        .executableTarget(
+            name: "dray-benchmark",
+            dependencies: [
+                "Benchmark", "Client", "CommandLine", "Model", "Planner", "Rendering", "Services",
+                "Statistics", "Titles", "WebURL",
+            ], path: "Benchmarks/dray-benchmark", swiftSettings: settings),
 
         .target(
-            name: "TestSupport",
-            dependencies: [
-                "Digest", "Embedded", "EventLoop", "FileSystem", "Model", "Postgres", "Runtime",
-            ],
+            name: "TestSupport", dependencies: ["Digest", "EventLoop", "Model", "Statistics"],
             path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(
             name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: settings),
         tests("EventLoop"),
         tests("FileSystem"),
-        tests("Digest", ["Runtime"]),
+        tests("Digest", ["Statistics"]),
         tests("Curl"),
-        tests("Postgres"),
+        tests("Postgres", ["EventLoop"]),
+        tests("HTTP1"),
         tests("HTTPServer"),
         tests("XML"),
         tests("Gzip"),
-        tests("HTTP1"),
-        tests("Runtime"),
-        tests("Model", ["Runtime", "Transfer"]),
-        tests("Catalog", ["Model", "Runtime"]),
-        tests("Planner", ["Model"]),
-        .testTarget(
-            name: "PlannerTextTests",
-            dependencies: [
-                "Coordinator", "JobQueue", "Model", "Planner", "PlannerText", "TestSupport",
-            ],
-            exclude: ["Golden", "manifests.py"],
-            swiftSettings: settings),
-        tests("LoadTest", ["Catalog", "Model", "Planner", "Runtime"]),
+        tests("Model", ["Statistics", "Transfer"]),
+        tests("WebURL", ["Model", "Statistics"]),
+        tests("Statistics"),
+        tests("Rendering", ["Services", "Text"]),
+        tests("Schedule", ["Model", "Services", "Statistics"]),
+        tests("CommandLine"),
+        tests("Services", ["Statistics"]),
+        tests("Planner", ["Model", "Rendering", "Statistics"]),
         tests(
-            "LoadEngine",
-            ["Catalog", "Curl", "Digest", "EventLoop", "LoadTest", "Model", "Transfer"]),
-        .testTarget(
-            name: "LoadReportTests",
-            dependencies: ["LoadReport", "LoadTest", "Model", "Planner", "Runtime", "TestSupport"],
-            exclude: ["Golden"], swiftSettings: settings),
-        tests("Storage", ["Model", "Digest"]),
-        tests("Transfer", ["Model", "Storage", "Digest", "Runtime"]),
-        tests("JobQueue", ["EventLoop", "Model", "Postgres", "Runtime"]),
-        tests("CoordinatorClient", ["Model", "HTTPServer"]),
-        tests("Coordinator", ["Model", "CoordinatorClient", "EventLoop", "JobQueue", "Postgres"]),
+            "PlanReport", ["Coordinator", "JobQueue", "Model", "Planner", "Rendering"],
+            exclude: ["Golden", "manifests.py"]),
+        tests("Titles", ["Lists", "Model", "Statistics", "WebURL"]),
+        tests("Lists", ["Model", "Titles"]),
+        tests("Storage", ["Digest", "Model"]),
+        tests("Transfer", ["Curl", "Digest", "Model", "Statistics", "Storage"]),
+        tests("LoadModel", ["Model", "Statistics", "Titles"]),
+        tests(
+            "LoadGenerator",
+            [
+                "Curl", "Digest", "EventLoop", "LoadModel", "Model", "Statistics", "Titles",
+                "Transfer",
+            ]),
+        tests(
+            "LoadReport", ["LoadModel", "Model", "Rendering", "Statistics"], exclude: ["Golden"]),
+        tests("JobQueue", ["EventLoop", "Model", "Postgres", "Services", "Statistics"]),
+        tests("CoordinatorClient", ["HTTPServer", "Model"]),
+        tests(
+            "Coordinator",
+            ["CoordinatorClient", "EventLoop", "HTTPServer", "JobQueue", "Model", "Postgres"]),
         tests(
             "Worker",
             [
-                "Catalog", "Coordinator", "CoordinatorClient", "Digest", "HTTPServer", "JobQueue",
-                "LoadTest", "Model", "Runtime", "Storage",
+                "Coordinator", "CoordinatorClient", "Digest", "EventLoop", "HTTPServer", "JobQueue",
+                "LoadModel", "Model", "Services", "Statistics", "Storage", "Transfer", "WebURL",
             ]),
-        tests("Embedded", ["Model", "Runtime"]),
-        tests("dray", ["CoordinatorClient", "LoadEngine", "LoadTest", "Model", "Runtime"]),
+        tests("Embedded", ["Model", "Services"]),
+        tests(
+            "Client", ["CommandLine", "LoadModel", "LoadReport", "Model", "Rendering", "Services"]),
+        tests(
+            "dray",
+            [
+                "Client", "CoordinatorClient", "Digest", "LoadGenerator", "LoadModel", "Model",
+                "Rendering", "Services",
+            ]),
     ] + fuzzing,
     swiftLanguageModes: [.v6]
 )

@@ -1,4 +1,4 @@
-"""Holds `dray plan queue` against pyworkforce, and `dray benchmark planner` against ciw.
+"""Holds `dray plan queue` against pyworkforce, and `dray-benchmark planner` against ciw.
 
 Started by loadtest/planner-peers, whose virtual environment has both.
 """
@@ -25,14 +25,15 @@ def arguments():
     parser.add_argument("--json", metavar="FILE", help="also write all figures to FILE")
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--dray", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--dray-benchmark", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if min(options.cases, options.customers - 999, options.jobs - 999) < 1:
         parser.error("--cases takes 1 or more, --customers and --jobs 1000 or more")
     return options
 
 
-def dray(options, *words):
-    command = [options.dray, *words, "--json"]
+def run(program, *words):
+    command = [program, *words, "--json"]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
         sys.exit(f"{' '.join(command)}: {result.stderr}")
@@ -52,8 +53,8 @@ def staffing(options):
         level = draw.uniform(0.5, 0.99)
         model = ErlangC(transactions=load / service, aht=service, asa=within, interval=1)
         peer = model.required_positions(service_level=level)
-        own = dray(
-            options, "plan", "queue", "--load", repr(load), "--service-time", repr(service),
+        own = run(
+            options.dray, "plan", "queue", "--load", repr(load), "--service-time", repr(service),
             "--within", repr(within), "--target-level", repr(level))
         # What both say about the same number of servers.
         servers = own["servers"]
@@ -92,7 +93,7 @@ def peer_wait(options, servers, utilisation, service):
 
 
 def simulations(options):
-    report = dray(options, "benchmark", "planner", "--jobs", str(options.jobs))
+    report = run(options.dray_benchmark, "planner", "--jobs", str(options.jobs))
     own = {row["name"]: row for row in report["simulations"]}
     rows = []
     for name, servers, utilisation, service in QUEUES:

@@ -132,6 +132,8 @@ quietly() {
 }
 
 release_binary="$repository/.build/release/dray"
+# shellcheck disable=SC2034 # for scripts that source this one
+benchmark_binary="$repository/.build/release/dray-benchmark"
 
 # Builds the release binary when a source is newer than the last build.
 build_release() {
@@ -149,6 +151,14 @@ build_release() {
     quietly swift build --package-path "$repository" -c release --product dray \
         --static-swift-stdlib || fail "the build failed"
     mv "$stamp.next" "$stamp"
+}
+
+# Builds the release binary of dray-benchmark, which no user gets.
+build_benchmark() {
+    require_swift
+    note "building dray-benchmark (release) ..."
+    quietly swift build --package-path "$repository" -c release --product dray-benchmark --static-swift-stdlib ||
+        fail "the build failed"
 }
 
 # start_origin ROOT PORT DIRECTORY: nginx serves ROOT on 127.0.0.1:PORT, its own files in DIRECTORY.

@@ -1,4 +1,4 @@
-import Runtime
+import Statistics
 import Testing
 
 @testable import Digest

@@ -1,6 +1,6 @@
 import Glibc
 import Model
-import Runtime
+import Services
 import Testing
 
 @testable import Embedded

@@ -1,8 +1,12 @@
-import Catalog
 import Gzip
 import HTTP1
 import HTTPServer
+import JSON
+import Lists
 import Model
+import Text
+import Titles
+import WebURL
 
 /// What `scripts/fuzz TARGET` runs: each is given one input, and stops the process when Dray answers
 /// what it must not answer. A crash, a hang or a growth of memory libFuzzer finds by itself.

@@ -3,7 +3,8 @@ import Foundation
 import JobQueue
 import Model
 import Postgres
-import Runtime
+import Services
+import Statistics
 import TestSupport
 import Testing
 

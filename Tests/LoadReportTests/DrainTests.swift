@@ -1,5 +1,6 @@
 import Foundation
-import LoadTest
+import LoadModel
+import Statistics
 import Testing
 
 @testable import LoadReport

@@ -1,9 +1,11 @@
 import Foundation
-import LoadTest
+import LoadModel
+import Statistics
 import TestSupport
 import Testing
 
 @testable import LoadReport
+@testable import Rendering
 
 @Suite struct FormatTests {
     /// The Python that has hdrhistogram, by DRAY_TEST_PYTHON.

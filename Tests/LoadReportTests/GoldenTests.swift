@@ -1,5 +1,5 @@
 import Foundation
-import LoadTest
+import LoadModel
 import Testing
 
 @testable import LoadReport

@@ -1,5 +1,5 @@
 import Foundation
-import LoadTest
+import Statistics
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
-import LoadTest
-import Runtime
+import LoadModel
+import Rendering
 import Testing
 
 @testable import LoadReport

@@ -1,5 +1,5 @@
-import LoadTest
-import Planner
+import LoadModel
+import Statistics
 
 /// Tests that were run with one load after another.
 extension SampleResult {

@@ -1,6 +1,6 @@
-import LoadTest
+import LoadModel
 import Model
-import Runtime
+import Statistics
 
 /// Results of tests that never were, the same every time.
 enum SampleResult {

@@ -1,4 +1,4 @@
-import LoadTest
+import LoadModel
 import Testing
 
 @testable import LoadReport

@@ -12,9 +12,9 @@ import Transfer
         var page = """
             # States
 
-            Made from `Sources/Model/AssetState.swift`, `Sources/Model/CatalogState.swift`,
-            `Sources/Transfer/TransferState.swift`, `Sources/Model/LoadTestState.swift` and
-            `Sources/Model/LoadShareState.swift` by `scripts/generate-docs`; change those, then run it.
+            Made from `Sources/Base/Model/States/AssetState.swift`, `Sources/Base/Model/States/CatalogState.swift`,
+            `Sources/Content/Transfer/Engine/TransferState.swift`, `Sources/Base/Model/States/LoadTestState.swift` and
+            `Sources/Base/Model/States/LoadShareState.swift` by `scripts/generate-docs`; change those, then run it.
 
             The asset, the catalog, the load test and its shares are the coordinator's record, kept in
             PostgreSQL: what the cluster knows. A segment has no state of its own: it is done or failed by
@@ -28,7 +28,8 @@ import Transfer
         page += try section(CatalogState.machine, "CatalogState", "CatalogEvent") + "\n"
         page +=
             try section(
-                TransferState.machine, "TransferState", "TransferEvent", of: "Transfer") + "\n"
+                TransferState.machine, "TransferState", "TransferEvent",
+                in: "Content/Transfer/Engine") + "\n"
         page += try section(LoadTestState.machine, "LoadTestState", "LoadTestEvent") + "\n"
         page += try section(LoadShareState.machine, "LoadShareState", "LoadShareEvent")
         try check("docs/states.md", page)
@@ -38,7 +39,7 @@ import Transfer
         let page = """
             # Failure codes
 
-            Made from `Sources/Model/FailureCode+Table.swift` by `scripts/generate-docs`; change that,
+            Made from `Sources/Base/Model/Failures/FailureCode+Table.swift` by `scripts/generate-docs`; change that,
             then run it.
 
             Every failure, in a message, an API answer, a log or a report, carries one of these codes.
@@ -54,9 +55,9 @@ import Transfer
 
     private func section<State, Event>(
         _ machine: StateMachine<State, Event>, _ states: String, _ events: String,
-        of module: String = "Model"
+        in target: String = "Base/Model/States"
     ) throws -> String {
-        let path = "Sources/\(module)/\(states).swift"
+        let path = "Sources/\(target)/\(states).swift"
         let meanings = try SourceTree.caseComments(of: states, in: path).mapValues { comment in
             let claim = comment.firstRange(of: "Can move to ")?.lowerBound ?? comment.endIndex
             return comment[..<claim].trimmingCharacters(in: .whitespaces)

@@ -1,5 +1,5 @@
 import Model
-import Runtime
+import Statistics
 
 /// Workers that share one limit, on a clock of milliseconds: what the coordinator records, and what each of them does
 /// by what it has heard.

@@ -14,7 +14,7 @@ import Transfer
     @Test func transferMachineIsSound() throws {
         try check(
             TransferState.machine, terminal: [.fetched, .unchanged, .failed],
-            source: "TransferState", of: "Transfer")
+            source: "TransferState", in: "Content/Transfer/Engine")
     }
 
     @Test func loadTestMachineIsSound() throws {
@@ -30,10 +30,10 @@ import Transfer
     /// Walks every state and event of one machine.
     private func check<State, Event>(
         _ machine: StateMachine<State, Event>, terminal: [State], source: String,
-        of module: String = "Model"
+        in target: String = "Base/Model/States"
     ) throws {
         let comments = try SourceTree.caseComments(
-            of: "\(State.self)", in: "Sources/\(module)/\(source).swift")
+            of: "\(State.self)", in: "Sources/\(target)/\(source).swift")
         var used: Set<Event> = []
         for state in State.allCases {
             #expect(machine.table[state] != nil || terminal.contains(state))

@@ -1,4 +1,5 @@
 import Planner
+import Statistics
 import Testing
 
 @Suite struct AccessLogTests {

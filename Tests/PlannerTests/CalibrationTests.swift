@@ -1,5 +1,6 @@
 import Foundation
 import Planner
+import Statistics
 import Testing
 
 @Suite struct CalibrationTests {

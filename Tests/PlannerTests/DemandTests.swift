@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Planner
+@testable import Statistics
 
 /// What is given reaches everything it counts for.
 @Suite struct DemandTests {

@@ -1,4 +1,5 @@
 import Planner
+import Statistics
 import Testing
 
 /// Erlang's formulas against values by the recursion in 30 digits (mpmath), and against what must

@@ -2,6 +2,7 @@ import Model
 import Testing
 
 @testable import Planner
+@testable import Statistics
 
 /// Plans from what was counted, and held against what was done.
 @Suite struct MeasuredPlanTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Planner
+@testable import Statistics
 
 /// A worker's speed by size, and what bounds it.
 @Suite struct MeasuredSpeedTests {

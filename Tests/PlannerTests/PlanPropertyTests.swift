@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import Planner
+@testable import Statistics
 
 /// What holds for any scenario that is no contradiction.
 @Suite struct PlanPropertyTests {

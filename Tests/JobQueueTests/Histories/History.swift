@@ -1,5 +1,4 @@
 import Model
-import Runtime
 
 /// A whole history: made up from a seed, or given; then all faults heal and the work is done.
 enum History {

@@ -3,7 +3,8 @@ import Foundation
 import JobQueue
 import Model
 import Postgres
-import Runtime
+import Services
+import Statistics
 import TestSupport
 
 /// Coordinators over one database, each with connections of its own, and one more to look and to

@@ -1,5 +1,5 @@
 import Model
-import Runtime
+import Statistics
 
 /// A step that one of the coordinators is asked for, and what goes wrong with it.
 struct Action: Sendable {

@@ -1,6 +1,6 @@
 import Digest
 import Model
-import Runtime
+import Statistics
 import Storage
 import Synchronization
 import TestSupport

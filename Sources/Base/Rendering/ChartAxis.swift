@@ -1,0 +1,64 @@
+import Glibc
+
+/// The upright axis of a chart: from 0 in even steps, or by powers of ten.
+package struct ChartAxis {
+    /// Values of the lines across, the lowest first.
+    package let ticks: [Double]
+    private let isLogarithmic: Bool
+    private let lower: Double
+    private let upper: Double
+
+    /// - Parameters:
+    ///   - lowest: the least value over 0, for powers of ten.
+    ///   - isWhole: for what is counted: no line between two numbers.
+    ///   - lower: where the bottom is drawn, and `upper` where the top is.
+    package init(
+        lowest: Double, highest: Double, isLogarithmic: Bool, isWhole: Bool = false, lower: Double,
+        upper: Double
+    ) {
+        self.isLogarithmic = isLogarithmic && lowest > 0 && highest.isFinite
+        self.lower = lower
+        self.upper = upper
+        if self.isLogarithmic {
+            let first = log10(lowest).rounded(.down)
+            let last = max(log10(highest).rounded(.up), first + 1)
+            ticks = stride(from: first, through: last, by: 1).map { pow(10, $0) }
+        } else {
+            let top = Self.roundTop(highest)
+            let all = [0, 0.25, 0.5, 0.75, 1].map { $0 * top }
+            ticks = isWhole ? all.filter { $0 == $0.rounded() || $0 == top } : all
+        }
+    }
+
+    package func y(_ value: Double) -> Double {
+        guard let first = ticks.first, let last = ticks.last else { return lower }
+        let share =
+            isLogarithmic
+            ? log10(max(value, first) / first) / log10(last / first) : value / last
+        return lower - min(max(share, 0), 1) * (lower - upper)
+    }
+
+    package func grid(left: Double, right: Double, _ format: (Double) -> String) -> String {
+        ticks.map {
+            SVG.line(left, y($0), right, y($0), "grid")
+                + SVG.label(left - 8, y($0) + 4, Self.short(format($0)), anchor: "end")
+        }.joined()
+    }
+
+    /// Without zeros at the end of a fraction: what stands beside it is exact as well.
+    package static func short(_ text: String) -> String {
+        let number = text.prefix { $0.isNumber || $0 == "." || $0 == "," }
+        guard number.contains(".") else { return text }
+        var kept = number
+        while kept.last == "0" { kept.removeLast() }
+        if kept.last == "." { kept.removeLast() }
+        return String(kept + text.dropFirst(number.count))
+    }
+
+    /// The least round number that is no less: 1, 2, 4 or 8 times a power of ten.
+    package static func roundTop(_ value: Double) -> Double {
+        guard value.isFinite, value > 0 else { return 1 }
+        let power = pow(10, log10(value).rounded(.down))
+        return [1, 2, 4, 8].map { $0 * power }.first { $0 >= value } ?? power * 10
+    }
+}

@@ -1,0 +1,294 @@
+import Digest
+package import Model
+import Text
+
+/// The final key of a URL: where its object lies at a site, relative to the site's root.
+///
+/// `<host>/<path>`: the host as in `WebURL.authority` (with `:port` when it is not the scheme's
+/// default), the path percent-decoded as a web server looks it up on disk, so that a web server over
+/// the site serves the same paths. Made by Dray alone, never from what an origin answers.
+///
+/// - A path that ends in `/` gets `index.html`; empty path components vanish (`a//b` is `a/b`), as
+///   web servers merge slashes.
+/// - A query becomes part of the file name: `name?query`, with `/` and bytes that are unsafe in a
+///   name percent-encoded, and a `=` at the end when the query has none. A path can therefore not
+///   spell the same key: one whose last component is a name, `?`, and query characters with a `=`
+///   is refused. nginx finds such files with `try_files "$uri?$args" $uri =404`.
+/// - Parameters of the query that carry a signature or a token are no part of it (`SignedQuery`), and in the path
+///   `~` stands for one: what lies at an edge must not tell what opens the origin, and a new signature names the
+///   same object. An operator may name by origin what is kept or left out instead (`KeyQueryRules`). Where files of one list would share a key by that, `~=` and a hash keep them apart
+///   that differ in tokens (`SharedKeys`).
+/// - `'` is encoded there too: some players do so on the request line.
+/// - A file name with a query that is longer than 200 bytes becomes the start of the name, `?=` and
+///   a hash of all of it. A path component of more than 255 bytes, which no web server could look
+///   up on disk either, becomes its first 200 bytes, `~` and a hash.
+/// - Refused with `storage.pathRefused`: percent-encoded `/`, NUL and control characters, a component
+///   that decodes to `.` or `..`, bytes that are not UTF-8 (a database and JSON could not name the
+///   file), more than `WireLimits.keyBytes` bytes or 128 components.
+///
+/// Different URLs with the same key: http and https of one host without a port; `x/` and
+/// `x/index.html`; `a//b` and `a/b`; two percent-encodings of one path; a query that differs in
+/// `/` against `%2F`, or in a `=` at its end that is alone; a token. Where one asset names two of them, its
+/// resolution fails with `storage.pathConflict`; of two assets of a site the second one does, before
+/// anything is fetched. URLs that differ in their signatures alone name one object.
+///
+/// The first component is never `.dray`, Dray's own folder: a host has no empty label.
+package struct SiteKey: Hashable, Sendable {
+    /// The key; UTF-8, 1 to `WireLimits.keyBytes` bytes, no leading or trailing slash.
+    package let text: String
+
+    package init(_ url: WebURL, _ rules: KeyQueryRules = KeyQueryRules()) throws(Failure) {
+        try self.init(url, rules, isApart: false)
+    }
+
+    /// - Parameter isApart: add 128 bits of a hash of the path and query, tokens included: the same with a new signature.
+    package init(_ url: WebURL, _ rules: KeyQueryRules, isApart: Bool) throws(Failure) {
+        let all = [UInt8](url.text.utf8)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(all.count + 10)
+        var hash: [UInt8] = []
+        if isApart {
+            let object = SignedQuery.unsigned(all, rules)[url.pathStart...]
+            let digest = SHA256Digest(hashing: Array("dray.key".utf8) + object)
+            hash = Array("~=".utf8) + digest.description.utf8.prefix(32)
+        }
+        try Self.write(all, queryStart: url.queryStart, rules, apart: hash, into: &bytes)
+        text = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Whether something of a URL is left out of its key as a signature or a token.
+    package static func hidesSecrets(of url: WebURL, _ rules: KeyQueryRules) -> Bool {
+        if let query = url.query {
+            let names = rules.names(of: url.text.utf8)
+            if SignedQuery.withoutSecrets(Array(query.utf8)[...], names) != nil { return true }
+        }
+        return SignedPath.replacingTokens(Array(url.path.utf8)[...], with: SignedPath.mark) != nil
+    }
+
+    /// Puts a URL's key in place of what `out` holds.
+    ///
+    /// - Parameters:
+    ///   - url: the text of a `WebURL`.
+    ///   - apart: a parameter that is added to the query in the name.
+    package static func write(
+        _ url: [UInt8], queryStart: Int, _ rules: KeyQueryRules, apart: [UInt8] = [],
+        into out: inout [UInt8]
+    ) throws(Failure) {
+        out.removeAll(keepingCapacity: true)
+        do throws(Refusal) {
+            try make(url, queryStart, rules, apart, &out)
+        } catch {
+            throw Failure(
+                "storage.pathRefused",
+                "\(Redaction.shown(String(decoding: url, as: UTF8.self))): its path \(error.reason)"
+            )
+        }
+    }
+
+    /// False for a URL whose query is another one in the file's name than on the request line.
+    package static func keepsQuery(of url: WebURL, _ rules: KeyQueryRules) -> Bool {
+        guard let query = url.query, let key = try? SiteKey(url, rules) else { return true }
+        return key.text.hasSuffix("?\(query)") && !url.path.hasSuffix("/")
+    }
+
+    private struct Refusal: Error {
+        let reason: String
+        init(_ reason: String) { self.reason = reason }
+    }
+
+    /// Longest file name that ext4, XFS and tmpfs take, in bytes.
+    package static let componentBytes = 255
+    /// Longest file name made with a query, in bytes.
+    package static let queryNameBytes = 200
+
+    private static let maximumComponents = 128
+
+    private static func make(
+        _ bytes: [UInt8], _ queryStart: Int, _ rules: KeyQueryRules, _ apart: [UInt8],
+        _ out: inout [UInt8]
+    ) throws(Refusal) {
+        let (host, pathStart) = bytes.withUnsafeBufferPointer {
+            (WebURL.authorityStart($0), WebURL.pathStart($0))
+        }
+        if apart.isEmpty, isPlain(bytes, host, pathStart, queryStart) {
+            out += bytes[host...]
+            return
+        }
+        // Before escapes are decoded: a token may hold an encoded slash.
+        if let path = SignedPath.replacingTokens(
+            bytes[pathStart..<queryStart], with: SignedPath.mark)
+        {
+            let plain = bytes[..<pathStart] + path + bytes[queryStart...]
+            return try make(Array(plain), pathStart + path.count, rules, apart, &out)
+        }
+        out += bytes[host..<pathStart]
+        var index = pathStart
+        var isAllASCII = true
+        var hasQuestion = false
+        // From here on `index` is at a slash; `start` is where the component starts in `out`.
+        var start = out.count
+        while index < queryStart {
+            index += 1
+            start = out.count + 1
+            out.append(ASCII.slash)
+            while true {
+                index = ASCII.appendRun(of: bytes, index..<queryStart, to: &out) {
+                    $0 != ASCII.slash && $0 != ASCII.percent
+                }
+                guard index < queryStart, bytes[index] == ASCII.percent else { break }
+                // Both are hex digits, or there would be no URL.
+                let byte =
+                    (ASCII.hexValue(bytes[index + 1]) ?? 0) << 4
+                    | (ASCII.hexValue(bytes[index + 2]) ?? 0)
+                index += 3
+                if byte == ASCII.slash { throw Refusal("has an encoded slash (%2F)") }
+                if ASCII.isControl(byte) { throw Refusal("has an encoded control character") }
+                if byte >= 0x80 { isAllASCII = false }
+                if byte == ASCII.question { hasQuestion = true }
+                out.append(byte)
+            }
+            let isLast = index >= queryStart
+            if out.count == start, !isLast {
+                out.removeLast()
+                continue
+            }
+            if out.count == start { out += "index.html".utf8 }
+            try checkComponent(out, start, isAllASCII: isAllASCII)
+            if !isLast { shorten(&out, start, to: componentBytes) }
+        }
+        let query = bytes[min(queryStart + 1, bytes.count)...]
+        var kept = query
+        if !query.isEmpty {
+            let names = rules.names(of: bytes[..<pathStart])
+            kept = SignedQuery.withoutSecrets(query, names).map { $0[...] } ?? query
+        }
+        if !apart.isEmpty { kept += (kept.isEmpty ? [] : [0x26]) + apart }
+        if !kept.isEmpty {
+            appendQuery(kept, to: &out, nameStart: start)
+        } else {
+            if hasQuestion, looksLikeQuery(out, start) {
+                throw Refusal("holds an encoded ? (%3F) that reads as a query")
+            }
+            shorten(&out, start, to: componentBytes)
+        }
+        if out.count(where: { $0 == ASCII.slash }) >= maximumComponents {
+            throw Refusal("has more than \(maximumComponents) components")
+        }
+        if out.count > WireLimits.keyBytes {
+            throw Refusal("is longer than \(WireLimits.keyBytes) bytes")
+        }
+    }
+
+    /// Whether a URL's key is its text without the scheme, as most are.
+    private static func isPlain(
+        _ bytes: [UInt8], _ host: Int, _ pathStart: Int, _ queryStart: Int
+    ) -> Bool {
+        guard queryStart == bytes.count, bytes.count - host <= WireLimits.keyBytes else {
+            return false
+        }
+        return bytes.withUnsafeBufferPointer { bytes in
+            var components = 0
+            var start = pathStart
+            for index in pathStart..<queryStart where bytes[index] == ASCII.slash {
+                guard index == pathStart || (1...componentBytes).contains(index - start - 1) else {
+                    return false
+                }
+                components += 1
+                start = index
+            }
+            return components < maximumComponents
+                && (1...componentBytes).contains(queryStart - start - 1)
+                // A token in a path has a =, maybe as %3D.
+                && !bytes[pathStart...].contains { $0 == ASCII.percent || $0 == ASCII.equals }
+        }
+    }
+
+    /// Refuses the component from `start` on when it cannot be the name of a file.
+    private static func checkComponent(
+        _ out: [UInt8], _ start: Int, isAllASCII: Bool
+    ) throws(Refusal) {
+        let length = out.count - start
+        if length <= 2, out[start] == ASCII.dot, out[out.count - 1] == ASCII.dot {
+            throw Refusal("leads out of its folder by an encoded . or ..")
+        }
+        guard !isAllASCII else { return }
+        guard let text = String(validating: out[start...], as: UTF8.self) else {
+            throw Refusal("is not UTF-8 once it is decoded")
+        }
+        for scalar in text.unicodeScalars where (0x80...0x9F).contains(scalar.value) {
+            throw Refusal("has an encoded control character")
+        }
+    }
+
+    private static func appendQuery(
+        _ query: ArraySlice<UInt8>, to out: inout [UInt8], nameStart: Int
+    ) {
+        let question = out.count
+        out.append(ASCII.question)
+        var hasEquals = false
+        for byte in query {
+            hasEquals = hasEquals || byte == ASCII.equals
+            if ASCII.isIn(.queryName, byte) {
+                out.append(byte)
+            } else {
+                ASCII.appendEscape(of: byte, to: &out)
+            }
+        }
+        if !hasEquals { out.append(ASCII.equals) }
+        guard out.count - nameStart > queryNameBytes else { return }
+        let hash = StableHash.hex(out[nameStart...])
+        out.removeLast(out.count - question)
+        cut(&out, to: nameStart + queryNameBytes - 34)
+        out += "?=".utf8
+        out += hash
+    }
+
+    private static func looksLikeQuery(_ out: [UInt8], _ start: Int) -> Bool {
+        guard let question = out[start...].firstIndex(of: ASCII.question) else { return false }
+        let rest = out[(question + 1)...]
+        return rest.contains(ASCII.equals) && rest.allSatisfy { ASCII.isIn(.queryName, $0) }
+    }
+
+    private static func shorten(_ out: inout [UInt8], _ start: Int, to limit: Int) {
+        guard out.count - start > limit else { return }
+        let hash = StableHash.hex(out[start...])
+        cut(&out, to: start + 200)
+        out.append(0x7E)
+        out += hash
+    }
+
+    /// Cuts `out` to at most `count` bytes, between two characters.
+    private static func cut(_ out: inout [UInt8], to count: Int) {
+        guard out.count > count else { return }
+        var end = count
+        while end > 0, out[end] & 0xC0 == 0x80 { end -= 1 }
+        out.removeLast(out.count - end)
+    }
+}
+
+extension SiteKey: CustomStringConvertible {
+    package var description: String { text }
+}
+
+/// FNV-1a, 64 bits, run twice from different bases: stable between versions and machines.
+///
+/// Not cryptographic: it keeps names apart, it proves nothing.
+package enum StableHash {
+    /// 32 lower-case hex digits.
+    package static func hex(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        var first: UInt64 = 0xcbf2_9ce4_8422_2325
+        var second: UInt64 = 0x6c62_272e_07bb_0142
+        for byte in bytes {
+            first = (first ^ UInt64(byte)) &* 0x100_0000_01b3
+            second = (second ^ UInt64(byte ^ 0x55)) &* 0x100_0000_01b3
+        }
+        let digits: StaticString = "0123456789abcdef"
+        var out: [UInt8] = []
+        for value in [first, second] {
+            for shift in stride(from: 60, through: 0, by: -4) {
+                out.append(digits.utf8Start[Int(value >> UInt64(shift) & 15)])
+            }
+        }
+        return out
+    }
+}

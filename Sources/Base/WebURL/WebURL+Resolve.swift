@@ -1,0 +1,126 @@
+import Model
+import Text
+
+extension WebURL {
+    /// The URL that `reference` means in a document that was read from here (RFC 3986, section 5.2).
+    package func resolve(_ reference: String) throws(WebURLError) -> WebURL {
+        let bytes = [UInt8](reference.utf8)
+        return try ReferenceBase(self).resolve(bytes, 0..<bytes.count)
+    }
+}
+
+/// A base URL, laid out for the resolution of many references.
+///
+/// What climbs above the root of its host ends at the root, by two folders as in the RFC's own examples
+/// (RFC 3986, section 5.4.2): manifests that have moved do so. Whatever climbs further is meant for
+/// something else than the web, and refused.
+///
+/// Spaces, which packagers write into names as they are, are percent-encoded as players do (xs:anyURI and the
+/// URL Standard have them so); around a reference they are none of it.
+package final class ReferenceBase: Sendable {
+    /// Most folders above the root.
+    private static let mostClimbed = 2
+
+    package let url: WebURL
+    /// The URL's text.
+    package let bytes: [UInt8]
+    /// What stands before a relative path: the URL up to the last slash of its path.
+    package let folder: [UInt8]
+
+    package init(_ url: WebURL) {
+        self.url = url
+        bytes = [UInt8](url.text.utf8)
+        var end = url.queryStart
+        while end > url.pathStart, bytes[end - 1] != ASCII.slash { end -= 1 }
+        folder = Array(bytes[..<end])
+    }
+
+    /// Resolves the reference in `range` of `reference`.
+    package func resolve(_ reference: [UInt8], _ range: Range<Int>) throws(WebURLError) -> WebURL {
+        if let plain = resolvePlain(reference, range) { return plain }
+        var range = range
+        while range.last.map({ reference[$0] }) == ASCII.space { range = range.dropLast() }
+        while range.first.map({ reference[$0] }) == ASCII.space { range = range.dropFirst() }
+        if Self.hasScheme(reference, range) {
+            return try WebURL.parse(reference, range, climbing: Self.mostClimbed)
+        }
+        guard ASCII.hasPrefix(reference, range, "//") else {
+            var parser = WebURL.Parser(reference, range, climbing: Self.mostClimbed)
+            return try parser.runReference(to: self)
+        }
+        let scheme = bytes[..<(url.isSecure ? 6 : 5)]
+        let absolute = scheme + reference[range]
+        do throws(WebURLError) {
+            return try WebURL.parse(Array(absolute), absolute.indices, climbing: Self.mostClimbed)
+        } catch {
+            var error = error
+            error.offset = max(0, error.offset - scheme.count)
+            throw error
+        }
+    }
+
+    /// Where in `reference` the query of the URL starts that `folder` and the reference as it is written
+    /// come to, the range's end when there is none; nil when it takes a parse.
+    ///
+    /// The common case: a relative path without dot segments, of characters that stand in one as they are.
+    package func plainQueryStart(_ reference: [UInt8], _ range: Range<Int>) -> Int? {
+        guard let first = range.first,
+            ASCII.isAlphanumeric(reference[first]) || reference[first] == ASCII.percent,
+            folder.count + range.count <= WireLimits.urlBytes
+        else { return nil }
+        var queryStart = range.upperBound
+        var index = range.lowerBound
+        while index < range.upperBound {
+            let byte = reference[index]
+            if byte == ASCII.question {
+                queryStart = index
+                break
+            }
+            if byte == ASCII.percent {
+                guard index + 2 < range.upperBound, ASCII.hexValue(reference[index + 1]) != nil,
+                    ASCII.hexValue(reference[index + 2]) != nil
+                else { return nil }
+                index += 3
+                continue
+            }
+            // A dot after a slash may start a dot segment; a colon may end a scheme.
+            if !ASCII.isIn(.path, byte) || byte == ASCII.colon
+                || byte == ASCII.dot && reference[index - 1] == ASCII.slash
+            {
+                return nil
+            }
+            index += 1
+        }
+        if queryStart + 1 == range.upperBound { return nil }
+        while index < range.upperBound {
+            if !ASCII.isIn(.query, reference[index]) { return nil }
+            index += 1
+        }
+        return queryStart
+    }
+
+    private func resolvePlain(_ reference: [UInt8], _ range: Range<Int>) -> WebURL? {
+        guard let queryStart = plainQueryStart(reference, range) else { return nil }
+        let text = String(unsafeUninitializedCapacity: folder.count + range.count) { out in
+            let place = out[..<folder.count].initialize(fromContentsOf: folder)
+            return out[place...].initialize(fromContentsOf: reference[range])
+        }
+        return WebURL(
+            text: text, pathStart: url.pathStart,
+            queryStart: folder.count + queryStart - range.lowerBound)
+    }
+
+    /// True when the reference starts with a scheme and so is absolute.
+    package static func hasScheme(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+        guard let first = range.first, ASCII.isLetter(bytes[first]) else { return false }
+        for index in range {
+            let byte = bytes[index]
+            if byte == ASCII.colon { return true }
+            guard
+                ASCII.isAlphanumeric(byte) || byte == ASCII.minus || byte == ASCII.dot
+                    || byte == 0x2B
+            else { return false }
+        }
+        return false
+    }
+}

@@ -1,0 +1,48 @@
+package import Embedded
+import Glibc
+import Model
+
+/// Prints the environment that other processes need to use a cluster of this machine, for a shell.
+package enum ClusterVariables {
+    package static func exports(coordinator: String, tokenPath: String?) -> String {
+        var lines = "export DRAY_COORDINATOR=\(quoted(coordinator))\n"
+        if let tokenPath { lines += "export DRAY_TOKEN_FILE=\(quoted(tokenPath))\n" }
+        return lines
+    }
+
+    /// As it is, or in single quotes.
+    private static func quoted(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy {
+            (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20)
+                || "/._-:[]".utf8.contains($0)
+        }
+        return isPlain ? text : "'\(text.replacing("'", with: "'\\''"))'"
+    }
+
+    /// Prepares a private cluster; where `dray up` has its state, the failure says how to use that.
+    package static func prepare(
+        _ configuration: EmbeddedCluster.Configuration
+    ) async throws -> EmbeddedCluster {
+        do throws(Failure) {
+            return try await EmbeddedCluster.prepare(configuration)
+        } catch {
+            guard error.code == "cluster.stateInUse",
+                let running = StateDirectory.running(in: configuration.statePath)
+            else { throw error }
+            let path = running.tokenFile.path
+            throw HintedFailure(
+                failure: error,
+                hint: "`dray up` uses it. To use that cluster, run these lines first:\n"
+                    + exports(
+                        coordinator: running.coordinatorURL,
+                        tokenPath: access(path, R_OK) == 0 ? path : nil))
+        }
+    }
+}
+
+/// A failure with more to do about it than its code says.
+struct HintedFailure: Error {
+    var failure: Failure
+    /// Ends with a line feed.
+    var hint: String
+}

@@ -1,0 +1,134 @@
+import Glibc
+package import Model
+import Services
+package import Storage
+import Text
+
+/// Where `--to` points.
+package struct Destination: Sendable {
+    /// As the workers are told: `file:///absolute/path`.
+    package let storageURL: String
+    /// As people read it: the directory.
+    let path: String
+
+    /// For a cluster: a directory or storage URL as its workers see it; nothing is checked here.
+    package init(remote text: String) throws(Failure) {
+        if text.contains("://") || text.hasPrefix("file:") {
+            try self.init(url: text)
+        } else {
+            try self.init(directory: Self.absolute(text))
+        }
+    }
+
+    /// For the embedded cluster: a directory that can be written, or can be made.
+    package init(local text: String) throws(Failure) {
+        let named = try Destination(remote: text)
+        try self.init(directory: try Self.checked(named.path, given: text))
+    }
+
+    /// The only directory that the workers of a private cluster may write to.
+    package var roots: SiteRoots {
+        get throws(Failure) { SiteRoots(making: try StorageURL(storageURL)) }
+    }
+
+    private init(url: String) throws(Failure) {
+        do throws(Failure) {
+            let parsed = try Self.site(StorageURL(url))
+            storageURL = parsed.description
+            path = parsed.path
+        } catch {
+            throw Failure("input.destination", "--to \(redacted(url: url)): \(error.message)")
+        }
+    }
+
+    private init(directory: String) throws(Failure) {
+        do throws(Failure) {
+            let parsed = try Self.site(StorageURL(directory: directory))
+            storageURL = parsed.description
+            path = parsed.path
+        } catch {
+            throw Failure("input.destination", "--to \(printable(directory)): \(error.message)")
+        }
+    }
+
+    private static func site(_ url: StorageURL) throws(Failure) -> StorageURL {
+        guard url.path != "/" else {
+            throw Failure(
+                "input.destination", "this is the whole file system; use a directory in it")
+        }
+        return url
+    }
+
+    /// `path` from the root, with `.` and `..` taken out by name alone.
+    static func absolute(_ path: String) -> String {
+        var components: [Substring] = []
+        let whole = path.hasPrefix("/") ? path : currentDirectory() + "/" + path
+        for component in whole.split(separator: "/") {
+            switch component {
+            case ".": continue
+            case "..": _ = components.popLast()
+            default: components.append(component)
+            }
+        }
+        return "/" + components.joined(separator: "/")
+    }
+
+    private static func currentDirectory() -> String {
+        guard let path = getcwd(nil, 0) else { return "" }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
+    private static func linkTarget(_ path: String) -> String? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(path, &buffer, buffer.count)
+        guard count > 0 else { return nil }
+        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// `path` with the symlinks of what exists of it resolved, so that a directory is one site
+    /// whatever way leads to it. Throws when it cannot be written; leaves nothing behind.
+    private static func checked(_ path: String, given: String) throws(Failure) -> String {
+        var existing = path
+        var missing = ""
+        var status = stat()
+        while stat(existing, &status) != 0 {
+            let code = errno
+            let isMissing = code == ENOENT
+            // A dangling symlink is not there for stat, but in the way of mkdir.
+            guard isMissing, lstat(existing, &status) != 0, existing != "/" else {
+                if let target = linkTarget(existing) {
+                    throw Failure(
+                        "input.destination",
+                        "--to \(printable(given)): \(printable(existing)) is a symlink "
+                            + "to \(printable(target)): \(systemErrorText(code)); create its "
+                            + "target, or remove it")
+                }
+                throw Failure(
+                    "input.destination",
+                    "--to \(printable(given)): \(systemErrorText(code))")
+            }
+            let slash = existing.lastIndex(of: "/") ?? existing.startIndex
+            missing = existing[slash...] + missing
+            existing = slash == existing.startIndex ? "/" : String(existing[..<slash])
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw Failure(
+                "input.destination",
+                "--to \(printable(given)): \(printable(existing)) is not a directory")
+        }
+        // Tried, not asked for: root may do everything, but not on /proc or a read-only file system.
+        var probe = Array("\(existing)/.dray-XXXXXX".utf8CString)
+        guard mkdtemp(&probe) != nil else {
+            throw Failure(
+                "input.destination",
+                "--to \(printable(given)): cannot write to \(printable(existing)): "
+                    + systemErrorText(errno))
+        }
+        rmdir(probe)
+        guard let resolved = realpath(existing, nil) else { return path }
+        defer { free(resolved) }
+        let base = String(cString: resolved)
+        return base == "/" ? (missing.isEmpty ? "/" : missing) : base + missing
+    }
+}

@@ -1,0 +1,160 @@
+package import CommandLine
+import Glibc
+package import Model
+import Services
+import Text
+
+/// What nobody else is to read, from a file or the environment: the token, the database's URL. Every user of a
+/// machine can see a command line.
+package enum Secrets {
+    /// The cluster's token, from `DRAY_TOKEN` or the file of `DRAY_TOKEN_FILE`; nil where neither is set.
+    package static var token: AccessToken? {
+        get throws {
+            guard let secret = try environment("DRAY_TOKEN", "DRAY_TOKEN_FILE") else { return nil }
+            var token = try secret.named { text throws(Failure) in try AccessToken(text) }
+            token.owner = secret.owner
+            token.coordinatorUsers = try coordinatorUsers()
+            token.source = secret.source
+            return token
+        }
+    }
+
+    /// Users, besides the caller, root and the token file's owner, who may run a coordinator on this machine, from
+    /// `DRAY_COORDINATOR_USER`: names or numbers with commas between them, or `any`.
+    private static func coordinatorUsers() throws(UsageError) -> CoordinatorUsers {
+        let text = ClientSettings.environment["DRAY_COORDINATOR_USER"] ?? ""
+        guard text != "any" else { return .anyone }
+        var users: Set<UInt32> = []
+        for name in text.split(separator: ",") {
+            guard let user = UInt32(name) ?? account(named: String(name))?.user else {
+                throw UsageError(
+                    "DRAY_COORDINATOR_USER: there is no user '\(printable(String(name.prefix(100))))'",
+                    hint: "Use names of users of this machine, separated by commas, or any.")
+            }
+            users.insert(user)
+        }
+        return .these(users)
+    }
+
+    /// The same for a process that is no use without one.
+    package static func requiredToken() throws -> AccessToken {
+        guard let token = try token else {
+            throw UsageError(
+                "the token is missing",
+                hint:
+                    "Create one with `openssl rand -hex 32` in a file that only its "
+                    + "owner can read, and set DRAY_TOKEN_FILE to it; coordinators, "
+                    + "workers and clients need the same.")
+        }
+        return token
+    }
+
+    // MARK: The database
+
+    package static let databaseOptions = [
+        CommandOption(
+            "database-file", .text(placeholder: "FILE"),
+            help: "File with the database URL. Default: $DRAY_DATABASE_FILE, or the URL in "
+                + "$DRAY_DATABASE_URL."),
+        CommandOption(
+            "database", .text(placeholder: "URL"),
+            help:
+                "Database URL: postgresql://USER@HOST/NAME or any libpq connection "
+                + "string. Other users can see it, so leave out the password."),
+    ]
+
+    /// The database's URL: of the command line, or else of the environment.
+    package static func databaseURL(_ arguments: Arguments) throws -> String {
+        let (url, path) = (arguments.text("database"), arguments.text("database-file"))
+        guard url == nil || path == nil else {
+            throw UsageError(
+                "--database and --database-file are both given", hint: "Use one of them.")
+        }
+        if let url {
+            if holdsPassword(url) {
+                Console.note(
+                    "every user of the machine can read the password in --database; use --database-file"
+                )
+            }
+            return url
+        }
+        if let path { return try read(path, namedBy: "--database-file").text }
+        guard let secret = try environment("DRAY_DATABASE_URL", "DRAY_DATABASE_FILE") else {
+            throw UsageError(
+                "--database is missing",
+                hint:
+                    "Set DRAY_DATABASE_URL, or DRAY_DATABASE_FILE to a file with the URL, or write "
+                    + "--database-file FILE or --database URL.")
+        }
+        return secret.text
+    }
+
+    /// Returns whether a libpq URL, or its keywords and values, has a password.
+    static func holdsPassword(_ database: String) -> Bool {
+        if database.contains("password") { return true }
+        guard let scheme = database.firstRange(of: "://") else { return false }
+        let authority = database[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" }
+        guard let at = authority.lastIndex(of: "@"),
+            let colon = authority[..<at].firstIndex(of: ":")
+        else { return false }
+        return authority.index(after: colon) < at
+    }
+
+    // MARK: Reading
+
+    /// A secret and what named it.
+    private struct Secret {
+        var text: String
+        var source: String
+        /// The owner of the file it was read from.
+        var owner: UInt32?
+
+        /// Makes something of the text; failures name the source.
+        func named<Value>(_ make: (String) throws(Failure) -> Value) throws(Failure) -> Value {
+            do throws(Failure) {
+                return try make(text)
+            } catch {
+                throw Failure(error.code, "\(printable(source)): \(error.message)")
+            }
+        }
+    }
+
+    /// What one of two variables holds or leads to; nil where neither is set, or both are empty.
+    private static func environment(_ variable: String, _ fileVariable: String) throws -> Secret? {
+        let values = [variable, fileVariable].map { ClientSettings.environment[$0] ?? "" }
+        guard values.contains("") else {
+            throw UsageError(
+                "\(variable) and \(fileVariable) are both set", hint: "Unset one of them.")
+        }
+        if !values[0].isEmpty { return Secret(text: values[0], source: variable) }
+        return values[1].isEmpty ? nil : try read(values[1], namedBy: fileVariable)
+    }
+
+    /// The text of a file without the end of its last line. Warns where every user can read it: whoever
+    /// mounts secrets into a container may not choose their mode.
+    private static func read(
+        _ path: String, namedBy source: String
+    ) throws(Failure) -> Secret {
+        let (bytes, status): ([UInt8], stat)
+        do throws(Failure) {
+            (bytes, status) = try SmallFile.read(path, maximumBytes: 64 << 10)
+        } catch {
+            throw Failure(error.code, "\(source): \(error.message)")
+        }
+        let isFile = status.st_mode & S_IFMT == S_IFREG
+        if isFile, status.st_mode & 0o004 != 0 {
+            Console.note("every user can read \(printable(path)); run: chmod go= on it")
+        }
+        var text = String(decoding: bytes, as: UTF8.self)
+        while text.last?.isNewline == true { text.removeLast() }
+        guard !text.isEmpty else {
+            let isToken = source == "DRAY_TOKEN_FILE"
+            throw Failure(
+                isToken ? "input.token" : "input.malformed",
+                "\(source): the file \(printable(path)) is empty, without "
+                    + (isToken ? "a token" : "the database's URL"))
+        }
+        return Secret(
+            text: text, source: "\(source): \(path)", owner: isFile ? status.st_uid : nil)
+    }
+}

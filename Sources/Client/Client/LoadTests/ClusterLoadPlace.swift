@@ -1,0 +1,131 @@
+import CoordinatorClient
+import LoadGenerator
+package import LoadModel
+package import Model
+import Synchronization
+import Text
+
+/// The workers of a cluster.
+package struct ClusterLoadPlace: LoadPlace {
+    private let client: CoordinatorClient
+    private let options: ClusterLoadRunner.Options
+    private let isTold: Bool
+    private let notes: ClusterLoadNotes
+
+    /// - Parameter isTold: a load may go to public addresses without a notice.
+    package init(
+        _ place: ClusterPlace, _ options: ClusterLoadRunner.Options, isTold: Bool,
+        note: @escaping ClusterLoadNotes.Note
+    ) throws(Failure) {
+        self.isTold = isTold
+        client = try place.client(timeoutSeconds: Self.answerSeconds)
+        self.options = options
+        notes = ClusterLoadNotes(note)
+    }
+
+    /// A coordinator that takes longer is asked again: it may stand still.
+    private static let answerSeconds = 10.0
+
+    package var generators: LoadGenerators { notes.generators }
+
+    package func prepare(_ scenario: LoadScenario) async throws -> PreparedLoad {
+        var scenario = try await Self.withoutLists(scenario)
+        try LoadScenarioWriter.checkFiles(of: scenario)
+        let hosts = await scenario.hosts()
+        // Workers may see other addresses than the notice is of.
+        if !isTold { scenario.privateHosts = Set(scenario.privateHosts + hosts.closed).sorted() }
+        return PreparedLoad(
+            scenario: scenario,
+            runner: ClusterLoadRunner(client: client, options) { [notes] in notes.tell($0) },
+            publicHosts: hosts.open)
+    }
+
+    package func close() { client.shutdown() }
+
+    /// The same with the assets of its lists in place of these: workers have none of this machine's files.
+    private static func withoutLists(_ scenario: LoadScenario) async throws -> LoadScenario {
+        var whole = scenario
+        whole.targets = []
+        for target in scenario.targets {
+            guard case .list(let path) = target.source else {
+                whole.targets.append(target)
+                continue
+            }
+            let assets = try await LocalLoadPlace.assets(of: path)
+            for asset in assets {
+                var one = LoadTarget(
+                    name: LoadScenarioWriter.name(
+                        printable(Redaction.name(asset.name, ofURL: asset.url))),
+                    source: .url(asset.url, asset.kind))
+                if case .weights = scenario.popularity {
+                    one.weight = max(
+                        target.weight / Double(assets.count), LoadLimits.weight.lowerBound)
+                }
+                one.mayFail = target.mayFail
+                one.sha256 = asset.kind == .file ? asset.sha256 : nil
+                whole.targets.append(one)
+            }
+            guard whole.targets.count <= LoadLimits.targets else {
+                throw Failure(
+                    "input.tooLarge",
+                    "A test on a cluster has at most \(LoadLimits.targets) targets; "
+                        + "\(printable(path)) has more.")
+            }
+        }
+        try whole.check()
+        return whole
+    }
+}
+
+/// Tells what becomes of a test's workers. Safe from any thread.
+package final class ClusterLoadNotes: Sendable {
+    /// Shows a line; what `isNeeded` also where nothing is to be shown while it runs.
+    package typealias Note = @Sendable (_ text: String, _ isNeeded: Bool) -> Void
+
+    private let show: Note
+    private let told = Mutex<Set<String>>([])
+    private let known = Mutex(LoadGenerators())
+
+    init(_ show: @escaping Note) { self.show = show }
+
+    /// The workers that take part in the test that was heard of last.
+    var generators: LoadGenerators { known.withLock(\.self) }
+
+    func tell(_ status: LoadTestStatus) {
+        known.withLock { $0 = Self.generators(status) }
+        let wanted = status.workers.map { " of \($0)" } ?? ""
+        switch status.state {
+        case .waiting:
+            let ready = status.shares.count { $0.state == .ready }
+            note("waiting for workers: \(ready)\(wanted) ready", status, isNeeded: false)
+        case .running, .stopping, .ended:
+            let count = status.shares.count { $0.number != nil }
+            if status.started != nil {
+                let workers = "\(count) worker\(count == 1 ? "" : "s")"
+                note("the load comes from \(workers)", status, isNeeded: false)
+            }
+        }
+        for share in status.shares where share.number != nil {
+            guard share.state == .lost || share.state == .failed else { continue }
+            let reason = share.failure.map { ": \(printable($0.message))" } ?? ""
+            note(
+                "worker \(printable(share.name)) is \(share.state.rawValue) from second "
+                    + "\(share.nextSecond) on\(reason)", status, isNeeded: true)
+        }
+    }
+
+    private static func generators(_ status: LoadTestStatus) -> LoadGenerators {
+        var generators = LoadGenerators()
+        let shares = status.shares.filter { $0.number != nil }
+        generators.cores = max(shares.reduce(0) { $0 + $1.cores }, 1)
+        for share in shares {
+            generators.shares[ClusterLoadMerge.state(share.state), default: 0] += 1
+        }
+        return generators
+    }
+
+    private func note(_ text: String, _ status: LoadTestStatus, isNeeded: Bool) {
+        let isNew = told.withLock { $0.insert("\(status.id) \(text)").inserted }
+        if isNew { show(text, isNeeded) }
+    }
+}

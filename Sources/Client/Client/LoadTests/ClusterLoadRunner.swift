@@ -1,0 +1,256 @@
+import CoordinatorClient
+import Foundation
+package import LoadModel
+import Model
+import Synchronization
+import Text
+
+/// Runs a scenario on the workers of a cluster, and follows it from here.
+package final class ClusterLoadRunner: LoadRunner {
+    package struct Options: Sendable {
+        /// The queue whose workers take part; nil for any.
+        package var queue: String?
+        /// How many; nil for all that are ready when the wait is over.
+        package var workers: Int?
+        /// Fewer will do, but not fewer than these; nil for `workers`.
+        package var atLeast: Int?
+        /// How long workers are waited for.
+        package var waitSeconds = 60.0
+        /// How long a test that runs is asked for where no coordinator answers. Workers keep what they
+        /// measured for as long.
+        var patienceSeconds = 60.0
+
+        package init() {}
+    }
+
+    private enum State {
+        case idle
+        case running(LoadTestID)
+        case stopped(LoadResult.Ending)
+    }
+
+    /// How long a coordinator may be away where there is nothing to lose yet, or it is to be over.
+    private static let retrySeconds = 15.0
+
+    private let client: CoordinatorClient
+    private let options: Options
+    private let onStatus: @Sendable (LoadTestStatus) -> Void
+    private let state = Mutex(State.idle)
+    /// Why this process stopped the running test.
+    private let asked = Mutex<LoadResult.Ending?>(nil)
+
+    /// - Parameter onStatus: told what becomes of the test and its shares, some times a second.
+    init(
+        client: CoordinatorClient, _ options: Options,
+        onStatus: @escaping @Sendable (LoadTestStatus) -> Void
+    ) {
+        self.client = client
+        self.options = options
+        self.onStatus = onStatus
+    }
+
+    package func run(
+        _ scenario: LoadScenario, workers: Int?,
+        onInterval: @escaping @Sendable (LoadInterval) -> Void
+    ) async throws -> LoadRunEnd {
+        let wanted = workers ?? options.workers
+        let test = LoadTestSubmission(
+            id: UUID().uuidString.lowercased(), name: Self.name(of: scenario),
+            queue: options.queue, scenario: try LoadScenarioWriter.write(scenario),
+            workers: wanted,
+            // A step of a ladder has all of its workers, or none.
+            atLeast: workers ?? options.atLeast ?? wanted ?? 1, waitSeconds: options.waitSeconds,
+            durationSeconds: min(
+                scenario.durationSeconds + max(scenario.http.timeoutSeconds - 60, 0),
+                WireLimits.loadSeconds.upperBound))
+        // Not cancelled with whoever waits for it: the test is stopped, and what it measured is told.
+        let following = Task { try await self.follow(test, scenario, onInterval) }
+        return try await withTaskCancellationHandler {
+            try await following.value
+        } onCancel: {
+            stop(.interrupted)
+        }
+    }
+
+    package func stop(_ ending: LoadResult.Ending) {
+        let running = state.withLock { state -> LoadTestID? in
+            guard case .running(let id) = state else {
+                state = .stopped(ending)
+                return nil
+            }
+            if ending == .interrupted { state = .stopped(ending) }
+            return id
+        }
+        guard let running else { return }
+        asked.withLock { $0 = $0 ?? ending }
+        Task {
+            // Where no coordinator hears it, the test ends because nobody follows it.
+            try? await client.stopLoadTest(running, retrySeconds: Self.retrySeconds)
+        }
+    }
+
+    private static func name(of scenario: LoadScenario) -> String {
+        let name = scenario.name.isEmpty ? scenario.targets.first?.name ?? "" : scenario.name
+        let text = printable(String(name.prefix(200)))
+        return text.isEmpty ? "load test" : String(text.unicodeScalars.prefix(200))
+    }
+
+    // MARK: Following
+
+    private func follow(
+        _ test: LoadTestSubmission, _ scenario: LoadScenario,
+        _ onInterval: @Sendable (LoadInterval) -> Void
+    ) async throws -> LoadRunEnd {
+        asked.withLock { $0 = nil }
+        let isStopped = state.withLock { state in
+            if case .stopped = state { return true }
+            state = .running(test.id)
+            return false
+        }
+        if isStopped { return Self.nothing(.interrupted) }
+        defer {
+            state.withLock { if case .running = $0 { $0 = .idle } }
+        }
+        onStatus(try await client.create(test, retrySeconds: Self.retrySeconds))
+        // One that came before the test was there has stopped nothing.
+        if asked.withLock({ $0 }) != nil {
+            try await client.stopLoadTest(test.id, retrySeconds: Self.retrySeconds)
+        }
+        var progress = Progress(merge: ClusterLoadMerge(scenario))
+        do {
+            while true {
+                let news = try await news(of: test.id, progress)
+                progress.latest = news.test
+                for interval in try progress.merge.take(news) {
+                    progress.tell(interval, onInterval)
+                }
+                onStatus(news.test)
+                if news.test.state == .ended, !news.hasMore {
+                    return try await end(news.test, progress)
+                }
+            }
+        } catch let failure as Failure {
+            // What has come is not lost for what does not.
+            for interval in progress.merge.takeRest() { progress.tell(interval, onInterval) }
+            // Where it is there still, nobody follows it from here on.
+            if !failure.code.isOfUnavailableCluster {
+                _ = try? await client.stopLoadTest(test.id, retrySeconds: Self.shortSeconds)
+            }
+            guard progress.seconds > 0 else { throw failure }
+            return givenUp(progress, failure)
+        }
+    }
+
+    /// How far a test is that is followed.
+    private struct Progress {
+        var merge: ClusterLoadMerge
+        var latest: LoadTestStatus?
+        /// That were told of.
+        var seconds = 0
+
+        mutating func tell(
+            _ interval: LoadInterval, _ onInterval: @Sendable (LoadInterval) -> Void
+        ) {
+            seconds = max(seconds, interval.second + 1)
+            onInterval(interval)
+        }
+    }
+
+    /// Asks for as long as a coordinator may be away.
+    private func news(of id: LoadTestID, _ progress: Progress) async throws -> LoadTestNews {
+        let follow = LoadTestFollow(
+            after: progress.merge.after, waitMilliseconds: 1_000, known: progress.latest?.state)
+        let begun = ContinuousClock.now
+        while true {
+            do throws(Failure) {
+                return try await client.follow(id, follow, retrySeconds: Self.shortSeconds)
+            } catch {
+                guard error.code.isOfUnavailableCluster else { throw error }
+                let isOver = asked.withLock { $0 != nil }
+                let patience =
+                    isOver
+                    ? min(Self.retrySeconds, options.patienceSeconds)
+                    : options.patienceSeconds
+                guard ContinuousClock.now - begun < .seconds(patience) else { throw error }
+            }
+        }
+    }
+
+    /// Between two looks at whether it is to be over.
+    private static let shortSeconds = 1.0
+
+    /// What there is of a test that cannot be followed to its end.
+    private func givenUp(_ progress: Progress, _ failure: Failure) -> LoadRunEnd {
+        let asked = asked.withLock { $0 }
+        var end = LoadRunEnd(
+            ending: asked ?? .interrupted, breakdown: LoadBreakdown(),
+            shares: progress.merge.reports, elapsedSeconds: Double(progress.seconds),
+            cores: progress.latest?.loadCores ?? 0)
+        end.sharesWithoutBreakdown = end.shares.map(\.index)
+        end.failure = failure
+        return end
+    }
+
+    private func end(_ test: LoadTestStatus, _ progress: Progress) async throws -> LoadRunEnd {
+        let asked = asked.withLock { $0 }
+        guard test.started != nil else {
+            if let failure = test.failure { throw failure }
+            return Self.nothing(asked ?? .interrupted)
+        }
+        let reports = progress.merge.reports
+        var end = LoadRunEnd(
+            ending: asked ?? (test.failure == nil ? .finished : .interrupted),
+            breakdown: LoadBreakdown(), shares: reports, elapsedSeconds: 0, cores: test.loadCores)
+        end.failure = asked == nil ? test.failure : nil
+        var isThere = true
+        for report in reports {
+            guard isThere, let share = await shareEnd(report.index, of: test.id, &isThere) else {
+                // Until when it went on, nobody knows.
+                end.elapsedSeconds = max(end.elapsedSeconds, Double(progress.seconds))
+                end.sharesWithoutBreakdown.append(report.index)
+                continue
+            }
+            end.breakdown.add(share.breakdown)
+            end.elapsedSeconds = max(end.elapsedSeconds, share.elapsedSeconds)
+            // One that could not go on has ended itself alone.
+            if end.ending == .finished, report.state == .finished { end.ending = share.ending }
+        }
+        return end
+    }
+
+    /// Nil for a share that never told; `isThere` is false once no coordinator answers.
+    private func shareEnd(
+        _ index: Int, of id: LoadTestID, _ isThere: inout Bool
+    ) async -> LoadShareEnd? {
+        do throws(Failure) {
+            let text = try await client.loadBreakdown(
+                of: id, share: index, retrySeconds: min(Self.retrySeconds, options.patienceSeconds)
+            ).data
+            guard let text else { return nil }
+            return try Self.shareEnd(text)
+        } catch {
+            isThere = !error.code.isOfUnavailableCluster
+            return nil
+        }
+    }
+
+    private static func shareEnd(_ text: String) throws(Failure) -> LoadShareEnd {
+        do {
+            return try JSONDecoder().decode(LoadShareEnd.self, from: Data(text.utf8))
+        } catch {
+            throw Failure("cluster.protocol", "The results of a shard cannot be read: \(error)")
+        }
+    }
+
+    private static func nothing(_ ending: LoadResult.Ending) -> LoadRunEnd {
+        LoadRunEnd(
+            ending: ending, breakdown: LoadBreakdown(), shares: [], elapsedSeconds: 0, cores: 0)
+    }
+}
+
+extension LoadTestStatus {
+    /// Of all workers that have a part in it.
+    fileprivate var loadCores: Int {
+        shares.reduce(0) { $0 + ($1.number == nil ? 0 : $1.cores) }
+    }
+}

@@ -1,0 +1,130 @@
+import EventLoop
+import LoadGenerator
+package import LoadModel
+import Model
+import Synchronization
+
+/// Runs a scenario once, here or on the workers of a cluster.
+package protocol LoadRunner: Sendable {
+    /// Runs to the end, or until `stop`.
+    ///
+    /// - Parameters:
+    ///   - workers: how many workers take part; nil for all that are wanted.
+    ///   - onInterval: gets the sum of all shares, second by second; must not wait.
+    func run(
+        _ scenario: LoadScenario, workers: Int?,
+        onInterval: @escaping @Sendable (LoadInterval) -> Void
+    ) async throws -> LoadRunEnd
+
+    /// Ends what runs at once; nothing more is begun after it. From any thread.
+    func stop(_ ending: LoadResult.Ending)
+}
+
+/// How a run ended.
+package struct LoadRunEnd: Sendable {
+    var ending: LoadResult.Ending
+    var breakdown: LoadBreakdown
+    var shares: [LoadShareReport]
+    /// Of `shares`, by index: whose part of `breakdown` is not there.
+    var sharesWithoutBreakdown: [Int] = []
+    /// Why it could not be followed to its end.
+    var failure: Failure?
+    /// From the start until the last request ended.
+    var elapsedSeconds: Double
+    /// CPUs that the generators could use at once.
+    var cores: Int
+}
+
+/// Runs a scenario in this process.
+final class LocalLoadRunner: LoadRunner {
+    private enum State {
+        case idle
+        case running(LoadEngine)
+        case stopped(LoadResult.Ending)
+    }
+
+    private let plan: LoadPlan
+    private let options: LoadEngine.Options
+    private let cores: LocalLoadCores
+    private let state = Mutex(State.idle)
+
+    /// - Parameter cores: told of those of each run when it begins.
+    init(plan: LoadPlan, options: LoadEngine.Options, cores: LocalLoadCores) {
+        self.plan = plan
+        self.options = options
+        self.cores = cores
+    }
+
+    func run(
+        _ scenario: LoadScenario, workers: Int?,
+        onInterval: @escaping @Sendable (LoadInterval) -> Void
+    ) async throws -> LoadRunEnd {
+        var options = options
+        options.threads = workers ?? options.threads
+        let engine = try LoadEngine(plan: plan, scenario: scenario, options: options)
+        let stopped = state.withLock { state -> LoadResult.Ending? in
+            if case .stopped(let ending) = state { return ending }
+            state = .running(engine)
+            return nil
+        }
+        if let stopped { engine.stop(stopped) }
+        defer { state.withLock { if case .running = $0 { $0 = .idle } } }
+        let generator = ThisMachine.Generator()
+        let busy = scenario.mostBusy(ofLoops: engine.threads)
+        let isLimited = generator.limits(threads: busy)
+        let cores = generator.cores(threads: busy)
+        self.cores.count = cores
+        let begun = MonotonicClock.nowNanoseconds
+        do throws(Failure) {
+            let outcome = try await engine.run(startNanoseconds: begun) { interval in
+                var interval = interval
+                if isLimited { interval.machines = generator.use(interval.counts.cpuSeconds) }
+                onInterval(interval)
+            }
+            return LoadRunEnd(
+                ending: outcome.ending, breakdown: outcome.breakdown, shares: [],
+                elapsedSeconds: outcome.elapsedSeconds, cores: cores)
+        } catch {
+            // What was measured until then is told all the same.
+            var end = LoadRunEnd(
+                ending: .interrupted, breakdown: LoadBreakdown(), shares: [],
+                elapsedSeconds: Double(MonotonicClock.nowNanoseconds - begun) / 1e9,
+                cores: cores)
+            end.failure = error
+            return end
+        }
+    }
+
+    func stop(_ ending: LoadResult.Ending) {
+        let engine = state.withLock { state -> LoadEngine? in
+            guard case .running(let engine) = state else {
+                state = .stopped(ending)
+                return nil
+            }
+            // A threshold ends the run it broke in, a signal all that are to come as well.
+            if ending == .interrupted { state = .stopped(ending) }
+            return engine
+        }
+        engine?.stop(ending)
+    }
+}
+
+/// CPUs that the load of this process can use at once, from 1. Safe to use from any thread.
+final class LocalLoadCores: Sendable {
+    private let value: Mutex<Int>
+
+    init(_ count: Int) { value = Mutex(count) }
+
+    var count: Int {
+        get { value.withLock(\.self) }
+        set { value.withLock { $0 = newValue } }
+    }
+}
+
+extension LoadScenario {
+    /// How many of so many loops can be at work at once: a user is in one of them.
+    fileprivate func mostBusy(ofLoops loops: Int) -> Int {
+        guard model == .closed else { return loops }
+        return min(loops, max(Int(min(mostLevel, 1e6).rounded(.up)), 1))
+    }
+}

@@ -1,0 +1,106 @@
+package import LoadModel
+import Model
+import Services
+import Synchronization
+
+/// Finds what a test's targets come to, tells of public addresses, and runs the test: a service, so that a
+/// signal ends any of it in order.
+package final class LoadTestService: DrainableService {
+    package let name = "load test"
+    private let scenario: LoadScenario
+    private let course: LoadTestSession.Course
+    private let place: any LoadPlace
+    private let isTold: Bool
+    private let display: LoadTestDisplay
+    private let metrics: LoadMetrics
+    private let pause: Pause
+    private let told: @Sendable (any Error) -> any Error
+    private let running = Mutex<Task<Void, any Error>?>(nil)
+    private let found = Mutex<LoadTestSession.Outcome?>(nil)
+
+    /// Returns after so many seconds, or throws when it is cancelled.
+    package typealias Pause = @Sendable (_ seconds: Double) async throws -> Void
+
+    /// - Parameters:
+    ///   - isTold: there is no wait before a load goes to a public address.
+    ///   - pause: that wait.
+    ///   - told: an error of the scenario, as it is told.
+    package init(
+        _ scenario: LoadScenario, _ course: LoadTestSession.Course, _ place: any LoadPlace,
+        isTold: Bool, _ display: LoadTestDisplay, _ metrics: LoadMetrics,
+        pause: @escaping Pause = { try await Task.sleep(for: .seconds($0)) },
+        told: @escaping @Sendable (any Error) -> any Error = { $0 }
+    ) {
+        self.scenario = scenario
+        self.course = course
+        self.place = place
+        self.isTold = isTold
+        self.display = display
+        self.metrics = metrics
+        self.pause = pause
+        self.told = told
+    }
+
+    /// The result; nil if the test did not run.
+    package var outcome: LoadTestSession.Outcome? { found.withLock { $0 } }
+
+    package func run() async throws {
+        let task = Task { try await prepareAndRun() }
+        running.withLock { $0 = task }
+        do {
+            try await withTaskCancellationHandler {
+                try await task.value
+            } onCancel: {
+                task.cancel()
+            }
+        } catch {
+            // Stopped before there was a load: that is no failure.
+            guard task.isCancelled, Self.isCancellation(error) else { throw error }
+        }
+    }
+
+    private static func isCancellation(_ error: any Error) -> Bool {
+        error is CancellationError || (error as? Failure)?.code == "worker.cancelled"
+    }
+
+    /// Ends the load at once; workers of a cluster take a moment to say what there was of it.
+    package func drain() async { running.withLock { $0 }?.cancel() }
+
+    private func prepareAndRun() async throws {
+        let ready: PreparedLoad
+        do { ready = try await place.prepare(scenario) } catch { throw told(error) }
+        try Task.checkCancellation()
+        try await tell(ready.publicHosts)
+        let session = LoadTestSession(
+            ready.scenario, course, ready.runner,
+            onStep: { [display, metrics] step, scenario in
+                display.begin(step, scenario)
+                metrics.begin(scenario)
+            },
+            follower: { [display, metrics, place] interval, result in
+                display.show(interval, result, cores: place.generators.cores)
+                metrics.take(interval, result)
+            })
+        defer { metrics.end() }
+        try await session.run()
+        let outcome = session.outcome
+        found.withLock { $0 = outcome }
+    }
+
+    package func stop() async { place.close() }
+
+    private func tell(_ hosts: [(host: String, address: String)]) async throws {
+        let course: PublicNotice.Course =
+            switch course {
+            case .once: .once
+            case .search(_, let most, _): .search(most: most)
+            case .scale(let workers): .scale(workers)
+            }
+        guard let text = PublicNotice.text(hosts, scenario, course) else { return }
+        Console.note(text)
+        guard !isTold else { return }
+        Console.note("it starts in 5 s; press Ctrl-C to send no load, use --yes not to wait")
+        try await pause(PublicNotice.seconds)
+        try Task.checkCancellation()
+    }
+}

@@ -1,0 +1,303 @@
+package import CommandLine
+import Foundation
+package import LoadModel
+import LoadReport
+package import Model
+import Rendering
+import Statistics
+import Synchronization
+import Text
+
+/// Runs a load test, once or with one load after another.
+package final class LoadTestSession: Sendable {
+    /// How often, and with what load, the scenario is run.
+    package enum Course: Sendable, Equatable {
+        case once
+        /// From the scenario's own load on, a step of so many seconds for each load.
+        /// `seconds` is the time of all steps together, nil for as long as it takes; a step that would go
+        /// beyond it is not begun.
+        case search(stepSeconds: Double, most: Double, seconds: Double? = nil)
+        /// With so many workers, each with the scenario's users.
+        case scale([Int])
+    }
+
+    /// The result of the test.
+    package struct Outcome: Sendable {
+        /// The result of the run; of a search the highest load that passed, of a scale the last step.
+        package var result: LoadResult
+        package var ladder: LoadLadder?
+        /// What ended the test early; the results until then are reported.
+        package var failure: Failure?
+
+        /// What a failure comes to is for whoever tells of it.
+        package var exitCode: ExitCode {
+            if result.ending == .interrupted { return .interrupted }
+            if let ladder, ladder.kind == .search {
+                if ladder.highest != nil { return .success }
+                // Nothing of what was tested has broken where the load was never sent.
+                return ladder.steps.contains { $0.limit == .threshold }
+                    ? .thresholdBroken : .noCluster
+            }
+            let results = ladder?.steps.map(\.result) ?? [result]
+            guard results.allSatisfy({ $0.broken.isEmpty && $0.ending != .aborted }) else {
+                return .thresholdBroken
+            }
+            return results.allSatisfy(\.isWhole) ? .success : .noCluster
+        }
+    }
+
+    /// A run of one load.
+    private struct Step {
+        var result: LoadResult
+        var failure: Failure?
+    }
+
+    /// Told of each second that is over, with all that counts up to then. From any thread; must not wait.
+    typealias Follower = @Sendable (_ interval: LoadInterval, _ result: LoadResult) -> Void
+
+    private let scenario: LoadScenario
+    private let course: Course
+    private let runner: any LoadRunner
+    private let onStep: @Sendable (_ step: String?, LoadScenario) -> Void
+    private let follower: Follower
+    private let found = Mutex<Outcome?>(nil)
+
+    init(
+        _ scenario: LoadScenario, _ course: Course, _ runner: any LoadRunner,
+        onStep: @escaping @Sendable (_ step: String?, LoadScenario) -> Void,
+        follower: @escaping Follower
+    ) {
+        self.scenario = scenario
+        self.course = course
+        self.runner = runner
+        self.onStep = onStep
+        self.follower = follower
+    }
+
+    /// Nil before the end.
+    var outcome: Outcome? { found.withLock { $0 } }
+
+    /// Runs to the end; a cancelled one ends at once, and has what was measured until then.
+    func run() async throws {
+        let outcome = try await withTaskCancellationHandler {
+            switch course {
+            case .once: try await once()
+            case .search(let step, let most, let seconds):
+                try await search(step, most, seconds ?? .infinity)
+            case .scale(let workers): try await scale(workers)
+            }
+        } onCancel: {
+            runner.stop(.interrupted)
+        }
+        found.withLock { $0 = outcome }
+    }
+
+    // MARK: Courses
+
+    private func once() async throws -> Outcome {
+        let step = try await step(scenario, workers: nil, name: nil)
+        return Outcome(result: step.result, failure: step.failure)
+    }
+
+    private func search(
+        _ stepSeconds: Double, _ most: Double, _ seconds: Double
+    ) async throws -> Outcome {
+        let isOpen = scenario.model != .closed
+        var ladder = LoadLadder(kind: .search, unit: isOpen ? .arrivalsPerSecond : .users)
+        let first = scenario.mostLevel
+        var search = LoadSearch(first: first, most: max(most, first), isWhole: !isOpen)
+        var caps: LoadCaps? = scenario.caps
+        var failure: Failure?
+        while let level = search.next {
+            guard let left = caps, Double(ladder.steps.count + 1) * stepSeconds <= seconds else {
+                ladder.isCapped = true
+                break
+            }
+            var one = scenario.held(at: level, seconds: stepSeconds)
+            (one.caps.requests, one.caps.bytes) = (left.requests, left.bytes)
+            let figure = HumanFormat.fixed(level, places: level < 10 ? 1 : 0)
+            let text = figure + (isOpen ? "/s" : " users")
+            guard let result = try await take(one, nil, text, level, &ladder, &failure) else {
+                break
+            }
+            let limit = result.limit
+            ladder.steps[ladder.steps.count - 1].limit = limit
+            guard result.ending != .interrupted else { break }
+            caps = left.left(after: result)
+            // What its caps ended has shown neither.
+            if limit == .cap { caps = nil } else { search.record(holds: limit == nil) }
+        }
+        ladder.highest = search.highest
+        ladder.lowestBroken = search.lowestBroken
+        let best = ladder.steps.last { $0.level == search.highest } ?? ladder.steps.last
+        return outcome(ladder, best?.result ?? LoadResult(), failure)
+    }
+
+    private func scale(_ workers: [Int]) async throws -> Outcome {
+        var ladder = LoadLadder(kind: .scale, unit: .workers)
+        var caps: LoadCaps? = scenario.caps
+        var failure: Failure?
+        for count in workers {
+            guard let left = caps else {
+                ladder.isCapped = true
+                break
+            }
+            var one = scenario.multiplied(by: Double(count))
+            (one.caps.requests, one.caps.bytes) = (left.requests, left.bytes)
+            let name = "\(count) worker\(count == 1 ? "" : "s")"
+            let result = try await take(one, count, name, Double(count), &ladder, &failure)
+            // What a break is to end, more load does not go on with.
+            guard let result, result.ending != .interrupted, result.ending != .aborted else {
+                break
+            }
+            caps = left.left(after: result)
+        }
+        let points = ladder.steps.compactMap { step -> (n: Double, x: Double)? in
+            let rate = LoadFigure.requestRate.value(
+                in: step.result.total, measuredSeconds: step.result.measuredSeconds)
+            return rate.flatMap { $0 > 0 ? (n: step.level, x: $0) : nil }
+        }
+        ladder.fit = try? Scalability.fit(points)
+        var last = ladder.steps.last?.result ?? LoadResult()
+        if let shared = ladder.sharedCores {
+            last.notes.append(
+                "Steps \(shared): they show what these can do, not more workers, and no plan is "
+                    + "calibrated with them.")
+        }
+        return outcome(ladder, last, failure)
+    }
+
+    /// Runs one load and adds it to the ladder; nil where it failed. Throws where there is nothing to tell
+    /// of then.
+    private func take(
+        _ scenario: LoadScenario, _ workers: Int?, _ name: String, _ level: Double,
+        _ ladder: inout LoadLadder, _ failure: inout Failure?
+    ) async throws -> LoadResult? {
+        do {
+            let step = try await step(scenario, workers: workers, name: name)
+            failure = step.failure
+            // Of one that was cut short there is more than nothing where it is the only one.
+            guard step.failure == nil || ladder.steps.isEmpty else { return nil }
+            var result = step.result
+            if step.failure != nil { result.notes.removeAll() }
+            ladder.steps.append(LoadLadder.Step(level: level, result: result))
+            return step.failure == nil ? result : nil
+        } catch {
+            guard !ladder.steps.isEmpty else { throw error }
+            failure = error as? Failure ?? Failure("worker.internal", "\(error)")
+            return nil
+        }
+    }
+
+    private func outcome(
+        _ ladder: LoadLadder, _ result: LoadResult, _ failure: Failure?
+    ) -> Outcome {
+        var result = result
+        if ladder.steps.last?.result.ending == .interrupted { result.ending = .interrupted }
+        if ladder.isCapped {
+            result.notes.append("It ended early: a limit of requests or bytes was reached.")
+        }
+        var failure = failure
+        if failure?.code == "worker.cancelled" {
+            result.ending = .interrupted
+            failure = nil
+        }
+        if let failure {
+            let count = ladder.steps.count
+            result.notes.append(
+                "It failed after \(HumanFormat.count(count, "load")): \(failure.code): "
+                    + "\(printable(failure.message))")
+        }
+        return Outcome(result: result, ladder: ladder, failure: failure)
+    }
+
+    // MARK: One run
+
+    private func step(
+        _ scenario: LoadScenario, workers: Int?, name: String?
+    ) async throws -> Step {
+        onStep(name, scenario)
+        let recorder = Mutex(LoadRecorder())
+        recorder.withLock {
+            $0.update {
+                $0.name = scenario.name
+                $0.scenario = scenario
+                $0.startedSeconds = Date().timeIntervalSince1970
+                $0.warmUpSeconds = scenario.warmUpSeconds
+            }
+        }
+        let end = try await runner.run(scenario, workers: workers) { [self] interval in
+            let result = recorder.withLock { recorder -> LoadResult in
+                _ = recorder.add(interval, of: 1)
+                return recorder.totals
+            }
+            abort(interval, result, scenario)
+            follower(interval, result)
+        }
+        return recorder.withLock { recorder in
+            recorder.update { finish(&$0, end, scenario) }
+            return Step(result: recorder.result, failure: end.failure)
+        }
+    }
+
+    private func finish(_ result: inout LoadResult, _ end: LoadRunEnd, _ scenario: LoadScenario) {
+        result.ending = end.ending
+        result.breakdown = end.breakdown
+        result.shares = end.shares
+        result.sharesWithoutBreakdown = end.sharesWithoutBreakdown
+        if let failure = end.failure {
+            result.notes.append(
+                "It could not be followed to its end: \(failure.code): \(printable(failure.message))"
+            )
+        }
+        result.cores = end.cores
+        result.measuredSeconds = scenario.measuredSeconds(atSeconds: end.elapsedSeconds)
+        result.verdicts = scenario.thresholds.map {
+            $0.judge(result.total, measuredSeconds: result.measuredSeconds)
+        }
+    }
+
+    /// Ends a run in which a threshold is broken that is to end it.
+    private func abort(_ interval: LoadInterval, _ result: LoadResult, _ scenario: LoadScenario) {
+        let measured = scenario.measuredSeconds(atSeconds: Double(interval.second + 1))
+        let isBroken = scenario.thresholds.contains { threshold in
+            guard let seconds = threshold.abortAfterSeconds, measured >= seconds, measured > 0
+            else { return false }
+            let verdict = threshold.judge(result.total, measuredSeconds: measured)
+            // Where there is nothing to judge by yet, nothing has broken.
+            return verdict.measured != nil && !verdict.holds
+        }
+        if isBroken { runner.stop(.aborted) }
+    }
+}
+
+extension LoadScenario {
+    /// The highest rate, or number of users, of its stages.
+    package var mostLevel: Double { stages.map { max($0.from, $0.to) }.max() ?? 1 }
+
+    /// The same at one load for so long, with a fifth of it, two seconds at most, to settle.
+    func held(at level: Double, seconds: Double) -> LoadScenario {
+        var scenario = self
+        scenario.stages = [LoadStage(seconds: seconds, from: level, to: level)]
+        scenario.warmUpSeconds = min(2, (seconds / 5).rounded(.down))
+        scenario.makePlacesForUsers()
+        scenario.caps.durationSeconds = nil
+        return scenario
+    }
+
+    /// The same with so many times the users and places.
+    func multiplied(by factor: Double) -> LoadScenario {
+        var scenario = self
+        scenario.stages = stages.map {
+            LoadStage(seconds: $0.seconds, from: $0.from * factor, to: $0.to * factor)
+        }
+        scenario.makePlacesForUsers()
+        return scenario
+    }
+
+    /// What was enough for the users of the scenario is for those of a step.
+    private mutating func makePlacesForUsers() {
+        guard user == .requests else { return }
+        http.concurrency = http.concurrency.map { max($0, placesForUsers) }
+    }
+}

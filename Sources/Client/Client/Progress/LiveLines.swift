@@ -1,0 +1,123 @@
+import Glibc
+import Services
+import Synchronization
+
+/// Lines on a terminal that are written anew in their place, a line now and then without a terminal, or
+/// nothing at all.
+///
+/// Safe to use from any thread; log lines are printed above the live lines.
+package final class LiveLines: Sendable {
+    package enum Mode: Sendable {
+        case quiet
+        case plain
+        case live
+    }
+
+    private struct State {
+        /// The lines on the terminal.
+        var lines: [String] = []
+        var isLive = false
+        var hasEnded = false
+        var lastPlainLine: ContinuousClock.Instant?
+    }
+
+    let mode: Mode
+    private let state = Mutex(State())
+
+    /// Time between two plain lines.
+    private static let plainInterval = Duration.seconds(5)
+
+    /// Live when stderr is a terminal that understands more than plain text.
+    package static func mode(isQuiet: Bool, environment: [String: String]) -> Mode {
+        if isQuiet { return .quiet }
+        let isTerminal = isatty(STDERR_FILENO) == 1 && environment["TERM"] ?? "dumb" != "dumb"
+        return isTerminal ? .live : .plain
+    }
+
+    init(mode: Mode) { self.mode = mode }
+
+    /// Shows what there is now, in the way of the mode.
+    ///
+    /// - Parameters:
+    ///   - live: the lines, of at most so many columns and rows.
+    ///   - plain: the one line without a terminal.
+    func show(live: (_ columns: Int, _ rows: Int) -> [String], plain: () -> String) {
+        state.withLock { state in
+            guard !state.hasEnded else { return }
+            switch mode {
+            case .quiet: return
+            case .plain:
+                let now = ContinuousClock.now
+                if let last = state.lastPlainLine, now - last < Self.plainInterval { return }
+                // The first line is due after one interval: a short run needs none.
+                if state.lastPlainLine != nil { Console.note(plain()) }
+                state.lastPlainLine = now
+            case .live:
+                begin(&state)
+                let size = Self.terminalSize()
+                // The last column stays free: a full line would wrap on some terminals.
+                let lines = live(size.columns - 1, size.rows - 1)
+                writeAll(Self.frame(lines, over: state.lines.count), to: STDERR_FILENO)
+                state.lines = lines
+            }
+        }
+    }
+
+    /// A message above the lines; not shown when quiet, unless it is needed.
+    func note(_ text: String, isNeeded: Bool = false) {
+        guard isNeeded || mode != .quiet else { return }
+        print("dray: \(text)\n")
+    }
+
+    /// Takes the live lines away and the terminal back to its normal state.
+    func end() {
+        LogOutput.redirect(to: nil)
+        state.withLock { state in
+            state.hasEnded = true
+            guard state.isLive else { return }
+            state.isLive = false
+            writeAll(Self.frame([], over: state.lines.count) + "\u{1B}[?25h", to: STDERR_FILENO)
+            state.lines = []
+        }
+    }
+
+    private func begin(_ state: inout State) {
+        guard !state.isLive else { return }
+        state.isLive = true
+        LogOutput.redirect { [weak self] line in self?.print(line) }
+        writeAll("\u{1B}[?25l", to: STDERR_FILENO)
+    }
+
+    private func print(_ text: String) {
+        state.withLock { state in
+            guard state.isLive else {
+                writeAll(text, to: STDERR_FILENO)
+                return
+            }
+            let frame = Self.frame([], over: state.lines.count) + text
+            writeAll(frame + Self.frame(state.lines, over: 0), to: STDERR_FILENO)
+        }
+    }
+
+    /// Lines in the place of the `rows` lines before the cursor, in one write: each line is
+    /// overwritten and its rest cleared, so that nothing flickers.
+    static func frame(_ lines: [String], over rows: Int) -> String {
+        let up = rows > 0 ? "\u{1B}[\(rows)A" : ""
+        return "\r" + up + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J"
+    }
+
+    /// Nil for what is no terminal.
+    package static func columns(of descriptor: Int32) -> Int? {
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return Int(size.ws_col)
+    }
+
+    static func terminalSize() -> (columns: Int, rows: Int) {
+        var size = winsize()
+        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
+            return (80, 24)
+        }
+        return (max(20, Int(size.ws_col)), max(3, Int(size.ws_row)))
+    }
+}

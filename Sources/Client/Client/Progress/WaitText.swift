@@ -1,0 +1,122 @@
+package import Model
+import Rendering
+import Text
+
+/// Describes why a catalog waits, and whether it meets its deadline. The follower, the summaries and
+/// `dray status` all say it in these words.
+package enum WaitText {
+    /// Reasons that a line names; JSON has them all.
+    private static let mostNamed = 2
+
+    /// `waits: the schedule opens at 22:00 UTC (in 3:10:05)`; nil for no waits.
+    package static func line(_ waits: [CatalogWait]) -> String? {
+        guard !waits.isEmpty else { return nil }
+        return "waits: " + waits.prefix(mostNamed).map(text).joined(separator: "; ")
+    }
+
+    static func text(_ wait: CatalogWait) -> String {
+        let time = time(of: wait)
+        switch wait.reason {
+        case .notBefore: return "it starts \(time ?? "later")"
+        case .schedule:
+            return time.map { "the schedule opens \($0)" }
+                ?? "the schedule is closed and has no next opening"
+        case .queuePaused(let queue): return "queue \(printable(queue)) is paused"
+        case .noWorker(let queue, let workers):
+            return workers == 0
+                ? "no worker runs"
+                : "none of \(HumanFormat.count(workers, "worker")) takes jobs of queue "
+                    + printable(queue)
+        case .retry(let code):
+            let after = code.map { ", after \($0)" } ?? ""
+            return "the next retry is \(time ?? "due")\(after)"
+        case .workerSilent(let worker, let leases):
+            let name = worker.map { "worker \(printable($0))" } ?? "a worker"
+            let more = leases > 1 ? " (\(HumanFormat.count(leases)) leases)" : ""
+            return "\(name) does not answer; its lease\(more) ends \(time ?? "soon")"
+        case .originCooldown(let origin, let code, let origins):
+            let reason = code.map { ", after \($0)" } ?? ""
+            return "the cooldown of \(name(origin, origins)) ends \(time ?? "later")\(reason)"
+        case .originLimit(let origin, let origins):
+            return "the limits of \(name(origin, origins)) are used up"
+        case .siteLimit: return "the bandwidth of the site is used up"
+        case .otherCatalogs(let count):
+            return "the workers are busy with \(HumanFormat.count(count, "other catalog"))"
+        case .other(let name): return printable(name)
+        }
+    }
+
+    private static func name(_ origin: String, _ origins: Int) -> String {
+        let more = origins > 1 ? " and \(HumanFormat.count(origins - 1)) more" : ""
+        return printable(redacted(url: origin)) + more
+    }
+
+    /// `in 0:42`, `at 22:00 UTC (in 3:10:05)`, `at 2026-11-27 06:00 UTC (in 1 d 12 h)`.
+    private static func time(of wait: CatalogWait) -> String? {
+        guard let seconds = wait.seconds else { return nil }
+        let left =
+            "in "
+            + (seconds < 86_400
+                ? HumanFormat.clock(seconds: seconds) : HumanFormat.duration(seconds: seconds))
+        guard seconds >= 3_600, let until = wait.until else { return left }
+        let text = TimeText.minute(ofSeconds: until)
+        // The date is clear while it is less than a day away.
+        return "at \(seconds < 72_000 ? String(text.suffix(9)) : text) (\(left))"
+    }
+
+    // MARK: What was waited for
+
+    /// `waited 3 h 10 min: closed schedule 3 h 10 min, paused queue 5.0 s`; nil for less than a second.
+    static func line(_ totals: [WaitHistory.Total]) -> String? {
+        let seconds = totals.reduce(0) { $0 + $1.seconds }
+        guard seconds >= 1 else { return nil }
+        let parts = totals.map {
+            "\(label($0.reason)) \(HumanFormat.duration(seconds: $0.seconds))"
+        }
+        return "waited \(HumanFormat.duration(seconds: seconds)): "
+            + parts.joined(separator: ", ")
+    }
+
+    private static func label(_ reason: String) -> String {
+        switch reason {
+        case "notBefore": "--not-before"
+        case "schedule": "closed schedule"
+        case "queuePaused": "paused queue"
+        case "noWorker": "no worker"
+        case "retry": "retries"
+        case "workerSilent": "leases of lost workers"
+        case "originCooldown": "cooldowns of origins"
+        case "originLimit": "limits of origins"
+        case "siteLimit": "bandwidth of the site"
+        case "otherCatalogs": "other catalogs"
+        default: printable(reason)
+        }
+    }
+}
+
+/// Describes whether a catalog meets its deadline.
+package enum DeadlineText {
+    /// Nil while the deadline may be met.
+    package static func line(_ status: CatalogStatus) -> String? {
+        guard let outlook = status.outlook else { return nil }
+        let name =
+            "the deadline" + (status.deadline.map { " \(TimeText.minute(ofSeconds: $0))" } ?? "")
+        let by = outlook.seconds.map { HumanFormat.duration(seconds: $0) }
+        switch outlook.kind {
+        case .missed:
+            return status.state == .running
+                ? "\(name) passed \(by ?? "some time") ago"
+                : "\(name) was missed by \(by ?? "some time")"
+        case .blocked:
+            return "\(name) cannot be met: nothing can start "
+                + (by.map { "until \($0) after it" } ?? "before it")
+        case .late:
+            return "\(name) cannot be met: at this rate it ends \(by ?? "some time") after it"
+        }
+    }
+}
+
+extension CatalogStatus {
+    /// It ended after its deadline.
+    var missedDeadline: Bool { state.isTerminal && outlook?.kind == .missed }
+}

@@ -1,0 +1,95 @@
+import Model
+import Rendering
+import Text
+
+/// Formats the summary of a run. Pure.
+struct RunSummary {
+    let status: CatalogStatus
+    let destination: String
+    /// Columns of the terminal; nil for other output.
+    var columns: Int?
+    /// Optional sidecars that are missing.
+    var missingSidecars = 0
+    /// Titles whose manifests break rules.
+    var titlesWithWarnings = 0
+    /// The first of these warnings.
+    var warnings = ManifestWarnings()
+    /// The reasons that the catalog waited for while this command followed it.
+    var waited: [WaitHistory.Total] = []
+
+    /// Most failed assets that are listed.
+    static let listedFailures = 20
+    /// Most warnings that are listed.
+    static let listedWarnings = 5
+
+    /// A heading and a table of one row.
+    var text: String {
+        let totals = status.totals
+        let fetched = max(0, totals.bytes - totals.adoptedBytes)
+        let rate = totals.seconds > 0 ? Double(fetched) / totals.seconds : 0
+        var columns = [
+            ("Assets", HumanFormat.count(totals.assets)),
+            ("Completed", HumanFormat.count(totals.completed)),
+            ("Failed", HumanFormat.count(totals.failed)),
+        ]
+        if let count = totals.cancelled { columns.append(("Cancelled", HumanFormat.count(count))) }
+        columns += [
+            ("Segments", HumanFormat.count(totals.segmentsDone)),
+            ("Bytes", HumanFormat.bytes(totals.bytes)),
+            ("Already there", HumanFormat.bytes(totals.adoptedBytes)),
+            ("Time", HumanFormat.duration(seconds: totals.seconds)),
+            ("Rate", HumanFormat.rate(bytesPerSecond: rate)),
+            ("Retries", HumanFormat.count(totals.retries)),
+        ]
+        let table = TextLayout.table(
+            headings: columns.map(\.0), alignments: columns.map { _ in .right },
+            rows: [columns.map(\.1)], columns: self.columns)
+        let name = printable(status.name)
+        var text = "\(name): \(ending), in \(printable(destination))\n\n\(table)"
+        if let line = WaitText.line(waited) { text += "\n\(line)\n" }
+        if status.missedDeadline, let line = DeadlineText.line(status) { text += "\n\(line)\n" }
+        if missingSidecars > 0 {
+            text += "\n\(HumanFormat.count(missingSidecars, "sidecar")) missing, see --report\n"
+        }
+        if titlesWithWarnings > 0 {
+            let titles = HumanFormat.count(titlesWithWarnings, "title")
+            text += "\n\(titles) with manifests that break rules, see --report or dray assets\n"
+            text += WarningText.lines(warnings.bounded(to: Self.listedWarnings))
+        }
+        return text
+    }
+
+    private var ending: String {
+        let totals = status.totals
+        switch status.state {
+        case .completed: return "completed"
+        case .failed:
+            return "\(HumanFormat.count(totals.failed)) of "
+                + "\(HumanFormat.count(totals.assets, "asset")) failed"
+        case .cancelled:
+            guard let count = totals.cancelled else { return "cancelled" }
+            return "\(HumanFormat.count(count)) of "
+                + "\(HumanFormat.count(totals.assets, "asset")) cancelled"
+                + (totals.failed > 0 ? ", \(HumanFormat.count(totals.failed)) failed" : "")
+        case .interrupted: return "interrupted"
+        case .open, .running: return "under way"
+        }
+    }
+
+    /// Each failed asset with its code, message and hint; `total` of them there are.
+    static func failures(_ failed: [AssetStatus], total: Int, reportPath: String?) -> String {
+        var text = ""
+        for asset in failed.prefix(listedFailures) {
+            let failure = asset.failure ?? Failure("internal.unknown", "no reason was recorded")
+            text += "failed: \(asset.shownName)\n"
+            text += "    \(failure.code): \(printable(failure.message))\n"
+            text += "    \(failure.code.row.hint)\n"
+        }
+        let rest = total - min(failed.count, listedFailures)
+        if rest > 0 {
+            let place = reportPath.map(printable) ?? "a report: run again with --report FILE"
+            text += "and \(HumanFormat.count(rest)) more, see \(place)\n"
+        }
+        return text
+    }
+}

@@ -1,0 +1,342 @@
+package import CommandLine
+package import CoordinatorClient
+import Foundation
+import Glibc
+package import Lists
+package import Model
+import Rendering
+import Services
+import Storage
+import Synchronization
+import Text
+
+/// Submits a checked list to a coordinator, follows it to its end and says what it came to.
+///
+/// A service like the cluster's own parts: it starts after the coordinator and is drained before it,
+/// so that an interrupted catalog is marked while there is a coordinator to tell.
+package final class PrefetchSession: FollowingSession {
+    package let name = "prefetch"
+
+    package struct Plan: Sendable {
+        package var source: ListSource
+        /// The result of the first reading.
+        package var sharedKeys: SharedKeys
+        /// How many assets `source` holds.
+        package var assets: Int
+        /// How many of them are titles.
+        package var titleCount: Int
+        /// How many sidecars these have.
+        package var sidecars: Int
+        package var catalogName: String
+        package var priority: Int
+        /// In seconds since 1970.
+        package var notBefore: Double?
+        package var deadline: Double?
+        package var titles: TitleOptions?
+        package var destination: Destination
+        package var reportPath: String?
+        package var mediaCheck: MediaCheck?
+        package var isQuiet: Bool
+        /// The private cluster is asked more often than one that others use.
+        package var isEmbedded: Bool
+        /// The site is on the volume that its directory is on now, whatever was recorded.
+        package var acceptsVolume: Bool
+
+        package init(
+            source: ListSource,
+            sharedKeys: SharedKeys,
+            assets: Int,
+            titleCount: Int,
+            sidecars: Int,
+            catalogName: String,
+            priority: Int,
+            notBefore: Double? = nil,
+            deadline: Double? = nil,
+            titles: TitleOptions? = nil,
+            destination: Destination,
+            reportPath: String? = nil,
+            mediaCheck: MediaCheck? = nil,
+            isQuiet: Bool,
+            isEmbedded: Bool,
+            acceptsVolume: Bool
+        ) {
+            self.source = source
+            self.sharedKeys = sharedKeys
+            self.assets = assets
+            self.titleCount = titleCount
+            self.sidecars = sidecars
+            self.catalogName = catalogName
+            self.priority = priority
+            self.notBefore = notBefore
+            self.deadline = deadline
+            self.titles = titles
+            self.destination = destination
+            self.reportPath = reportPath
+            self.mediaCheck = mediaCheck
+            self.isQuiet = isQuiet
+            self.isEmbedded = isEmbedded
+            self.acceptsVolume = acceptsVolume
+        }
+    }
+
+    private let plan: Plan
+    private let makeClient: @Sendable () throws -> CoordinatorClient
+    private let display: ProgressDisplay
+    private let draining = ShutdownSignal()
+    private let result = Mutex<ExitCode?>(nil)
+    private let underWay = Atomic<Bool>(false)
+
+    private var follower: CatalogFollower {
+        CatalogFollower(display: display, draining: draining, isEmbedded: plan.isEmbedded)
+    }
+
+    /// `makeClient` is called when the cluster runs.
+    package init(
+        _ plan: Plan, display: ProgressDisplay,
+        makeClient: @escaping @Sendable () throws -> CoordinatorClient
+    ) {
+        self.plan = plan
+        self.display = display
+        self.makeClient = makeClient
+    }
+
+    /// True between the start of `run` and its end.
+    package var isUnderWay: Bool { underWay.load(ordering: .acquiring) }
+
+    /// How the command ends; nil while it runs and when `run` threw.
+    package var exitCode: ExitCode? { result.withLock { $0 } }
+
+    package func drain() async { draining.trigger() }
+
+    package func run() async throws {
+        underWay.store(true, ordering: .releasing)
+        defer { underWay.store(false, ordering: .releasing) }
+        let client = try makeClient()
+        defer { client.shutdown() }
+        defer { display.end() }
+        guard let status = try await work(client) else {
+            result.withLock { $0 = .interrupted }
+            return
+        }
+        display.end()
+        try await conclude(status, client)
+    }
+
+    /// Submits and follows; nil when the draining began first, and the catalog is marked then.
+    private func work(_ client: CoordinatorClient) async throws(Failure) -> CatalogStatus? {
+        // A cluster that is not there is worth a few tries only: the name may be mistyped.
+        try await client.readiness(retrySeconds: 3)
+        try await settleVolume(client)
+        var submission = CatalogSubmission(
+            name: plan.catalogName, storageURL: plan.destination.storageURL,
+            priority: plan.priority, notBefore: plan.notBefore, deadline: plan.deadline)
+        submission.titles = plan.titles
+        let handle = try await client.openCatalog(submission)
+        do throws(Failure) {
+            try await submit(handle, client)
+            if let status = try await follower.follow(handle.id, client) { return status }
+        } catch {
+            // What fails once the draining has begun fails because of it.
+            guard draining.isDraining else { throw error }
+        }
+        await interrupt(handle, client)
+        return nil
+    }
+
+    /// Refuses a directory that is not on its site's volume before anything is submitted, or accepts what it is on.
+    /// Only a private cluster's directories can be looked at from here.
+    private func settleVolume(_ client: CoordinatorClient) async throws(Failure) {
+        guard plan.acceptsVolume || plan.isEmbedded else { return }
+        let url = plan.destination.storageURL
+        let known = try await client.sites().sites.first { $0.storageURL == url }
+        guard let known else { return }
+        guard plan.acceptsVolume else {
+            let request = SiteVolumeRequest(
+                worker: UUID().uuidString.lowercased(), site: known.id)
+            let recorded = try await client.volume(request)
+            guard let volume = SiteVolume(recorded) else { return }
+            return try DirectoryStorage.check(try StorageURL(url), isOn: volume)
+        }
+        var settings = SiteSettings(site: url)
+        settings.acceptsVolume = true
+        _ = try await client.configure(settings)
+    }
+
+    /// Sends the list and starts it; gives up when the draining begins.
+    private func submit(
+        _ handle: CatalogHandle, _ client: CoordinatorClient
+    ) async throws(Failure) {
+        var batch = SubmissionBatch(generation: handle.generation)
+        // The coordinator reads one while the database takes in the one before. They are of one
+        // list, which has been checked, so that it does not matter which of the two comes first.
+        var sending: [Task<Result<Void, Failure>, Never>] = []
+        _ = try await plan.source.read(.submission(plan.sharedKeys)) { assets throws(Failure) in
+            for asset in assets {
+                if draining.isDraining { throw Failure("worker.cancelled", "interrupted") }
+                guard let full = batch.add(asset) else { continue }
+                if sending.count == 2 { try await sending.removeFirst().value.get() }
+                sending.append(Task { await Self.send(full, to: handle.id, client) })
+            }
+        }
+        if let rest = batch.takeRest() { try await client.submit(rest, to: handle.id) }
+        for task in sending { try await task.value.get() }
+        let started = try await client.start(
+            handle.id, CatalogStart(generation: handle.generation))
+        display.note(
+            "\(printable(plan.catalogName)): \(HumanFormat.count(plan.assets, "asset")) to "
+                + printable(plan.destination.path))
+        if let left = started.left, left > 0 {
+            let assets = HumanFormat.count(left, "asset")
+            display.note(
+                "\(assets) of the previous list of this name \(left == 1 ? "is" : "are") "
+                    + "no longer in the catalog; use --name to keep lists apart")
+        }
+        if let begin = plan.notBefore, begin > SystemWallClock().nowSeconds {
+            display.note("it does not start before \(TimeText.minute(ofSeconds: begin))")
+        }
+    }
+
+    private static func send(
+        _ batch: AssetBatch, to catalog: CatalogID, _ client: CoordinatorClient
+    ) async -> Result<Void, Failure> {
+        do throws(Failure) {
+            return .success(try await client.submit(batch, to: catalog))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Marks the catalog, so that nothing is begun for a submitter that has gone.
+    ///
+    /// In a task of its own: a second signal cancels the session's, and the mark is to be set then
+    /// too. It takes milliseconds, a while after a list of millions; a coordinator that is not there is
+    /// given up after a second.
+    private func interrupt(_ handle: CatalogHandle, _ client: CoordinatorClient) async {
+        do {
+            try await Task { try await client.interrupt(handle.id, retrySeconds: 1) }.value
+        } catch {
+            display.end()
+            return Console.note("the catalog could not be marked as interrupted: \(error)")
+        }
+        guard let path = plan.reportPath, !Task.isCancelled else { return }
+        do {
+            let status = try await client.status(of: handle.id, retrySeconds: 1)
+            try await writer(path, client).write(status)
+        } catch {
+            display.end()
+            Console.note("the report could not be written: \(error)")
+        }
+    }
+
+    /// Writes the summary and the report; a report that fails does not take the summary with it.
+    private func conclude(_ status: CatalogStatus, _ client: CoordinatorClient) async throws {
+        if !plan.isQuiet {
+            var summary = RunSummary(status: status, destination: plan.destination.path)
+            summary.columns = LiveLines.columns(of: STDOUT_FILENO)
+            summary.waited = display.waited
+            try? await complete(&summary, status, client)
+            Console.write(summary.text)
+        }
+        if status.totals.failed > 0 {
+            let page = try await client.assets(of: status.id, state: .failed)
+            if plan.isQuiet {
+                let total = HumanFormat.count(status.totals.assets, "asset")
+                Console.note("\(HumanFormat.count(status.totals.failed)) of \(total) failed")
+            }
+            writeAll(
+                (plan.isQuiet ? "" : "\n")
+                    + RunSummary.failures(
+                        page.assets, total: status.totals.failed, reportPath: plan.reportPath),
+                to: 2)
+        }
+        let media = try await plan.mediaCheck?.run(status, client, draining: draining)
+        if let media { tell(media) }
+        if let path = plan.reportPath {
+            try await writer(path, client, media).write(status)
+        }
+        if plan.isQuiet, status.missedDeadline, let line = DeadlineText.line(status) {
+            Console.note(line)
+        }
+        let allPlay = media?.unplayable.isEmpty ?? true
+        result.withLock {
+            switch status.state {
+            case .completed where !allPlay: $0 = .someFailed
+            case .completed: $0 = status.missedDeadline ? .deadlineMissed : .success
+            case .failed: $0 = .someFailed
+            case .cancelled: $0 = .cancelled
+            case .interrupted, .open, .running: $0 = .interrupted
+            }
+        }
+    }
+
+    /// Adds sidecars that assets do without, and what is wrong with manifests: only the assets' pages tell.
+    private func complete(
+        _ summary: inout RunSummary, _ status: CatalogStatus, _ client: CoordinatorClient
+    ) async throws {
+        guard plan.sidecars > 0 || plan.titleCount > 0 else { return }
+        var after: AssetID?
+        repeat {
+            let page = try await client.assets(of: status.id, after: after)
+            for asset in page.assets {
+                summary.missingSidecars += asset.missing?.count ?? 0
+                guard let warnings = asset.warnings else { continue }
+                summary.titlesWithWarnings += 1
+                summary.warnings.add(warnings)
+            }
+            after = page.next
+        } while after != nil
+    }
+
+    private func writer(
+        _ path: String, _ client: CoordinatorClient, _ media: MediaCheck.Findings? = nil
+    ) -> ReportWriter {
+        var writer = ReportWriter(path: path, client: client, media: media)
+        (writer.waited, writer.waits) = (display.waited, display.waits)
+        return writer
+    }
+
+    private func tell(_ media: MediaCheck.Findings) {
+        if !plan.isQuiet { Console.write("\n" + media.text) }
+        media.list(reportPath: plan.reportPath)
+    }
+}
+
+/// Collects assets into requests within the bounds of the wire format.
+struct SubmissionBatch {
+    /// Well under `WireLimits.bodyBytes`: JSON may need more bytes than the text.
+    private static let mostBytes = 4 << 20
+    /// A coordinator takes 100,000 in a body; an asset has 16 at most beside its sidecars.
+    private static let mostValues = 90_000
+
+    let generation: Int
+    private var assets: [AssetSubmission] = []
+    /// A list may name an asset twice alike; a request names it once.
+    private var names: Set<String> = []
+    private var bytes = 0
+    private var values = 0
+
+    init(generation: Int) { self.generation = generation }
+
+    /// Adds an asset; a batch that is to be sent now, when this made it full.
+    mutating func add(_ asset: AssetSubmission) -> AssetBatch? {
+        guard names.insert(asset.name).inserted else { return nil }
+        assets.append(asset)
+        bytes += asset.name.utf8.count + asset.url.utf8.count + asset.key.utf8.count + 200
+        bytes += (asset.mirrors ?? []).reduce(0) { $0 + $1.utf8.count + 4 }
+        for sidecar in asset.sidecars ?? [] {
+            bytes += sidecar.url.utf8.count + sidecar.key.utf8.count + 400
+        }
+        values += 16 + 8 * (asset.sidecars?.count ?? 0)
+        let isFull =
+            assets.count >= WireLimits.assetsPerRequest || bytes >= Self.mostBytes
+            || values >= Self.mostValues
+        return isFull ? takeRest() : nil
+    }
+
+    /// The batch to send; nil if it is empty.
+    mutating func takeRest() -> AssetBatch? {
+        guard !assets.isEmpty else { return nil }
+        defer { (assets, names, bytes, values) = ([], [], 0, 0) }
+        return AssetBatch(generation: generation, assets: assets)
+    }
+}

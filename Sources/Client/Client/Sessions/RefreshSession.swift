@@ -1,0 +1,199 @@
+package import CommandLine
+package import CoordinatorClient
+import FoundationEssentials
+package import Model
+import Rendering
+import Services
+import Synchronization
+import Text
+
+/// Has a catalog refreshed, follows it to its end and says what has changed. A service, as `PrefetchSession`
+/// is one.
+package final class RefreshSession: FollowingSession {
+    package let name = "refresh"
+
+    package struct Plan: Sendable {
+        package var catalog: CatalogReference
+        package var reportPath: String?
+        package var mediaCheck: MediaCheck?
+        package var isQuiet: Bool
+        package var printsJSON: Bool
+        package var isEmbedded: Bool
+
+        package init(
+            catalog: CatalogReference,
+            reportPath: String? = nil,
+            mediaCheck: MediaCheck? = nil,
+            isQuiet: Bool,
+            printsJSON: Bool,
+            isEmbedded: Bool
+        ) {
+            self.catalog = catalog
+            self.reportPath = reportPath
+            self.mediaCheck = mediaCheck
+            self.isQuiet = isQuiet
+            self.printsJSON = printsJSON
+            self.isEmbedded = isEmbedded
+        }
+    }
+
+    private let plan: Plan
+    private let makeClient: @Sendable () throws -> CoordinatorClient
+    private let display: ProgressDisplay
+    private let draining = ShutdownSignal()
+    private let result = Mutex<ExitCode?>(nil)
+    private let underWay = Atomic<Bool>(false)
+
+    /// `makeClient` is called when the cluster runs.
+    package init(
+        _ plan: Plan, display: ProgressDisplay,
+        makeClient: @escaping @Sendable () throws -> CoordinatorClient
+    ) {
+        self.plan = plan
+        self.display = display
+        self.makeClient = makeClient
+    }
+
+    package var isUnderWay: Bool { underWay.load(ordering: .acquiring) }
+
+    package var exitCode: ExitCode? { result.withLock { $0 } }
+
+    package func drain() async { draining.trigger() }
+
+    package func run() async throws {
+        underWay.store(true, ordering: .releasing)
+        defer { underWay.store(false, ordering: .releasing) }
+        let client = try makeClient()
+        defer { client.shutdown() }
+        defer { display.end() }
+        guard let status = try await work(client) else {
+            result.withLock { $0 = .interrupted }
+            return
+        }
+        display.end()
+        try await conclude(status, client)
+    }
+
+    /// Starts and follows; nil when the draining began first, and the refresh is cancelled then.
+    private func work(_ client: CoordinatorClient) async throws(Failure) -> CatalogStatus? {
+        // A cluster that is not there is worth a few tries only: the name may be mistyped.
+        try await client.readiness(retrySeconds: 3)
+        let answer = try await client.apply(
+            SelectionAction(.refresh, catalog: plan.catalog), retrySeconds: 10)
+        guard let catalog = answer.catalog else {
+            throw Failure(
+                "cluster.protocol", "The coordinator does not support refresh; upgrade it.")
+        }
+        display.note("refreshing \(HumanFormat.count(answer.assets, "asset"))")
+        let follower = CatalogFollower(
+            display: display, draining: draining, isEmbedded: plan.isEmbedded, isRefresh: true)
+        do throws(Failure) {
+            if let status = try await follower.follow(catalog, client) { return status }
+        } catch {
+            // What fails once the draining has begun fails because of it.
+            guard draining.isDraining else { throw error }
+        }
+        await cancel(catalog, client)
+        return nil
+    }
+
+    /// Ends what is not refreshed yet, and nothing else of the catalog. What is in the midst of its switch, and the
+    /// lists of digests that are owed, have a few seconds.
+    private func cancel(_ catalog: CatalogID, _ client: CoordinatorClient) async {
+        // In a task of its own: a second signal cancels the session's.
+        do {
+            try await Task {
+                _ = try await client.apply(
+                    SelectionAction(
+                        .cancel, catalog: CatalogReference(catalog), ofRefresh: true),
+                    retrySeconds: 1)
+            }.value
+        } catch {
+            display.end()
+            Console.note("the refresh could not be cancelled: \(error)")
+            return
+        }
+        let clock = ContinuousClock()
+        let end = clock.now + .seconds(5)
+        while clock.now < end, !Task.isCancelled {
+            let status = try? await client.status(of: catalog, withActive: false, retrySeconds: 1)
+            guard status?.state == .running else { return }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    /// The output with `--json`.
+    private struct Outcome: Encodable {
+        let catalog: String
+        let state: CatalogState
+        let unchanged: Int
+        let changed: Int
+        let failed: Int
+        /// As the report has them.
+        let deadline: ReportWriter.Deadline?
+        let waited: [WaitHistory.Total]
+        let waits: [CatalogWait]
+        let media: Media?
+
+        struct Media: Encodable {
+            let playable: Int
+            let unplayable: Int
+            let unchecked: Int
+
+            init(_ findings: MediaCheck.Findings) {
+                playable = findings.playable
+                unplayable = findings.unplayable.count
+                unchecked = findings.unchecked.count
+            }
+        }
+    }
+
+    private func conclude(_ status: CatalogStatus, _ client: CoordinatorClient) async throws {
+        let summary = try await client.refreshSummary(of: status.id)
+        let media = try await plan.mediaCheck?.run(status, client, draining: draining)
+        let missed = status.missedDeadline ? DeadlineText.line(status) : nil
+        if plan.printsJSON {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+            let outcome = Outcome(
+                catalog: status.name, state: status.state, unchanged: summary.unchanged,
+                changed: summary.changed, failed: summary.failed,
+                deadline: ReportWriter.Deadline(status), waited: display.waited,
+                waits: display.waits, media: media.map(Outcome.Media.init))
+            Console.write(String(decoding: try encoder.encode(outcome), as: UTF8.self) + "\n")
+        } else if !plan.isQuiet {
+            let notes = [WaitText.line(display.waited), missed].compactMap {
+                $0.map { $0 + "\n" }
+            }.joined()
+            Console.write(Self.text(summary, of: status.name) + notes + (media?.text ?? ""))
+        }
+        if summary.failed > 0 {
+            writeAll(
+                RunSummary.failures(
+                    summary.failures, total: summary.failed, reportPath: plan.reportPath), to: 2)
+        }
+        media?.list(reportPath: plan.reportPath)
+        if let path = plan.reportPath {
+            var writer = ReportWriter(path: path, client: client, media: media)
+            (writer.waited, writer.waits) = (display.waited, display.waits)
+            try await writer.write(status)
+        }
+        if plan.isQuiet || plan.printsJSON, let missed { Console.note(missed) }
+        let isWell = summary.failed == 0 && media?.unplayable.isEmpty ?? true
+        result.withLock {
+            switch status.state {
+            // A catalog is cancelled also by assets that were cancelled before the refresh.
+            case .cancelled where summary.isCancelled: $0 = .cancelled
+            case .completed, .failed, .cancelled:
+                $0 = !isWell ? .someFailed : status.missedDeadline ? .deadlineMissed : .success
+            case .interrupted, .open, .running: $0 = .interrupted
+            }
+        }
+    }
+
+    static func text(_ summary: RefreshSummary, of catalog: String) -> String {
+        "\(printable(catalog)): \(HumanFormat.count(summary.unchanged)) unchanged, "
+            + "\(HumanFormat.count(summary.changed)) changed, "
+            + "\(HumanFormat.count(summary.failed)) failed\n"
+    }
+}

@@ -1,0 +1,240 @@
+import Coordinator
+import Glibc
+import JobQueue
+package import Model
+package import Services
+package import Storage
+import Synchronization
+package import Transfer
+import Worker
+
+/// A whole cluster in one process: PostgreSQL, a coordinator and workers, which speak HTTP with each
+/// other as they would on different machines.
+///
+/// It is a list of services for a `ServiceGroup`, in the order of their start. Safe to use from any
+/// thread.
+package final class EmbeddedCluster: Sendable {
+    /// What requests must carry.
+    package enum Token: Sendable {
+        case given(AccessToken)
+        /// One that nobody else gets to know, gone with the cluster.
+        case ofThisRun
+        /// The state directory's own, made at the first start.
+        case ofState
+    }
+
+    package struct Configuration: Sendable {
+        package var statePath: String
+        /// 0 for a cluster that is asked, and does nothing.
+        package var workers: Int
+        /// Transfers that each worker has under way.
+        package var connectionsPerWorker: Int
+        /// When the workers' files count as stored.
+        package var durability: Durability
+        /// An IP address for the coordinator to listen on.
+        package var address: String
+        /// 0 takes any free port.
+        package var port: Int
+        package var token: Token
+        /// True to hold what other submitters left running, for a cluster that lives as long as one
+        /// command.
+        package var interruptsOthers: Bool
+        /// Longest that transfers under way may take when the cluster is stopped, in seconds.
+        package var drainSeconds: Double
+        package var environment: [String: String]
+        /// What workers' transfers may connect to, and how they ask origins.
+        package var addressPolicy = AddressPolicy()
+        package var origins = OriginSettingsTable()
+        /// What workers may write to. By default all sites: its own user names them.
+        package var roots = SiteRoots.anySite
+
+        package init(
+            statePath: String, workers: Int, connectionsPerWorker: Int,
+            durability: Durability = .batch, address: String, port: Int, token: Token,
+            interruptsOthers: Bool, drainSeconds: Double,
+            environment: [String: String]
+        ) {
+            self.statePath = statePath
+            self.workers = workers
+            self.connectionsPerWorker = connectionsPerWorker
+            self.durability = durability
+            self.address = address
+            self.port = port
+            self.token = token
+            self.interruptsOthers = interruptsOthers
+            self.drainSeconds = drainSeconds
+            self.environment = environment
+        }
+    }
+
+    package let configuration: Configuration
+    /// PostgreSQL, then the coordinator, then the workers together.
+    package let stages: [[any Service]]
+    package let postgres: EmbeddedPostgres
+    /// What requests must carry.
+    package let token: AccessToken
+    private let state: StateDirectory
+    private let coordinator: CoordinatorRunner
+
+    /// Takes the state's lock; nothing runs yet.
+    ///
+    /// Throws what `StateDirectory.open` throws, and `input.token` for a token file that is refused.
+    package static func prepare(
+        _ configuration: Configuration
+    ) async throws(Failure) -> EmbeddedCluster {
+        let state = try await StateDirectory.open(configuration.statePath)
+        let token =
+            switch configuration.token {
+            case .given(let token): token
+            case .ofThisRun: AccessToken.random()
+            case .ofState: try state.tokenFile.readOrMake()
+            }
+        return EmbeddedCluster(configuration, state: state, token: token)
+    }
+
+    private init(_ configuration: Configuration, state: StateDirectory, token: AccessToken) {
+        self.configuration = configuration
+        self.state = state
+        self.token = token
+        let postgres = EmbeddedPostgres(state: state, environment: configuration.environment)
+        let coordinator = CoordinatorRunner(configuration, token: token, postgres: postgres)
+        let workers = (0..<configuration.workers).map { number in
+            WorkerRunner(
+                number: number + 1, configuration, token: token, coordinator: coordinator)
+        }
+        self.postgres = postgres
+        self.coordinator = coordinator
+        stages = [[postgres], [coordinator], workers]
+    }
+
+    /// The stages with a submitter that needs the coordinator, and whose catalog is interrupted when
+    /// it is drained: after the workers, for results of an interrupted catalog count no more.
+    package func stages(around submitter: any Service) -> [[any Service]] {
+        stages.dropLast() + [[submitter]] + stages.suffix(1)
+    }
+
+    /// Where the coordinator listens; valid once its stage has started.
+    package var coordinatorPort: Int { coordinator.port }
+
+    /// The coordinator's URL for this machine; valid once its stage has started.
+    package var coordinatorURL: String { coordinator.url }
+
+    /// The file that holds the token; nil for one that lies in none of the cluster's own.
+    package var tokenPath: String? {
+        guard case .ofState = configuration.token else { return nil }
+        return state.tokenFile.path
+    }
+
+    /// Lets commands of this user find the cluster by its state directory, for as long as this process
+    /// runs; once the coordinator listens.
+    package func announce() throws(Failure) { try state.announce(coordinatorURL) }
+}
+
+/// The coordinator as a service that waits for the database's address.
+private final class CoordinatorRunner: Service {
+    let name = "coordinator"
+
+    private struct Running {
+        var coordinator: Coordinator?
+        var port = 0
+    }
+
+    private let configuration: EmbeddedCluster.Configuration
+    private let token: AccessToken
+    private let postgres: EmbeddedPostgres
+    private let running = Mutex(Running())
+
+    init(
+        _ configuration: EmbeddedCluster.Configuration, token: AccessToken,
+        postgres: EmbeddedPostgres
+    ) {
+        self.configuration = configuration
+        self.token = token
+        self.postgres = postgres
+    }
+
+    var port: Int { running.withLock { $0.port } }
+
+    var url: String {
+        switch configuration.address {
+        case "0.0.0.0": return "http://127.0.0.1:\(port)"
+        case "::": return "http://[::1]:\(port)"
+        case let address where address.contains(":"): return "http://[\(address)]:\(port)"
+        case let address: return "http://\(address):\(port)"
+        }
+    }
+
+    func start() async throws {
+        var queue = JobQueue.Settings()
+        queue.machine = BootID.current
+        let coordinator = try Coordinator(
+            Coordinator.Configuration(
+                databaseURL: postgres.databaseURL, address: configuration.address,
+                port: configuration.port, token: token, queue: queue))
+        do {
+            let port = try await coordinator.start()
+            // Whoever held the state before is gone, and its workers with it.
+            try await coordinator.queue.forgetRoots()
+            if configuration.interruptsOthers { try await coordinator.queue.interruptAll() }
+            running.withLock { $0 = Running(coordinator: coordinator, port: port) }
+        } catch {
+            await coordinator.stop()
+            throw inStateDirectory(error)
+        }
+    }
+
+    /// A failure of the database's schema, with the state directory that holds the database.
+    private func inStateDirectory(_ failure: Failure) -> Failure {
+        let codes: [FailureCode] = [
+            "cluster.schemaEdited", "cluster.schemaNewer", "cluster.schemaOwner",
+            "cluster.schemaUnreleased",
+        ]
+        guard codes.contains(failure.code) else { return failure }
+        return Failure(
+            failure.code,
+            "\(failure.message) The database is in the state directory \(configuration.statePath).")
+    }
+
+    /// Requests are served on the coordinator's own threads; this only lasts.
+    func run() async throws { await ShutdownSignal().wait() }
+
+    func stop() async {
+        let coordinator = running.withLock { $0.coordinator }
+        await coordinator?.stop()
+    }
+}
+
+/// A worker as a service that waits for the coordinator's port.
+private final class WorkerRunner: DrainableService {
+    let name: String
+    private let configuration: EmbeddedCluster.Configuration
+    private let token: AccessToken
+    private let coordinator: CoordinatorRunner
+    private let worker = Mutex<WorkerService?>(nil)
+
+    init(
+        number: Int, _ configuration: EmbeddedCluster.Configuration, token: AccessToken,
+        coordinator: CoordinatorRunner
+    ) {
+        name = "worker-\(number)"
+        self.configuration = configuration
+        self.token = token
+        self.coordinator = coordinator
+    }
+
+    func start() async throws {
+        var settings = WorkerService.Configuration(
+            coordinators: [coordinator.url], token: token, roots: configuration.roots,
+            connections: configuration.connectionsPerWorker,
+            name: "embedded-\(getpid())-\(name)", durability: configuration.durability,
+            drainSeconds: configuration.drainSeconds)
+        settings.addressPolicy = configuration.addressPolicy
+        settings.origins = configuration.origins
+        let made = try WorkerService(settings)
+        worker.withLock { $0 = made }
+    }
+
+    func run() async throws { try await worker.withLock({ $0 })?.run() }
+
+    func drain() async { await worker.withLock({ $0 })?.drain() }
+}

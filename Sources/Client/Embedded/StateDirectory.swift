@@ -1,0 +1,181 @@
+import FileSystem
+import Glibc
+package import Model
+import Services
+
+/// The directory that an embedded cluster keeps between runs, locked for one Dray at a time.
+///
+/// `lock`, `token` and `postgresql.log` belong to the user that runs Dray; `postgresql/`, with the data
+/// and the socket, to the user that the server runs as, closed to everybody else. The lock is given
+/// back when the object goes away, or the process ends however it ends.
+package final class StateDirectory: Sendable {
+    /// Absolute, without symlinks.
+    package let path: String
+    let user: ServerUser
+    /// What is made and opened by name, is in here, wherever its path leads by then.
+    private let directory: FileDescriptor
+    /// Of the file `lock`, opened for reading and writing.
+    private let lock: FileDescriptor
+    /// stdout and stderr of the server; opened for appending.
+    private let log: FileDescriptor
+
+    var logDescriptor: Int32 { log.rawValue }
+    var lockDescriptor: Int32 { lock.rawValue }
+
+    var serverDirectory: String { "\(path)/postgresql" }
+    var dataDirectory: String { "\(path)/postgresql/data" }
+    package var logPath: String { "\(path)/postgresql.log" }
+    package var tokenFile: TokenFile { TokenFile(in: directory, of: path) }
+
+    /// Where state goes when nothing is said: `/var/lib/dray` for root, because the server's user
+    /// has to reach it; else `$XDG_STATE_HOME/dray`, which is `~/.local/state/dray` by default.
+    package static func defaultPath(environment: [String: String]) throws(Failure) -> String {
+        if geteuid() == 0 { return "/var/lib/dray" }
+        // The XDG Base Directory Specification has relative paths ignored.
+        if let home = environment["XDG_STATE_HOME"], home.hasPrefix("/") { return "\(home)/dray" }
+        if let home = environment["HOME"], home.hasPrefix("/") {
+            return "\(home)/.local/state/dray"
+        }
+        throw Failure(
+            "input.usage", "HOME is not set, so there is no default state directory; use --state")
+    }
+
+    /// Whether a private cluster was made there.
+    package static func isUsed(_ path: String) -> Bool { access("\(path)/postgresql", F_OK) == 0 }
+
+    /// Makes the directory when it is missing, and locks it.
+    ///
+    /// Throws `cluster.stateInUse` with the process id when another Dray has it,
+    /// `input.destination` when it belongs to somebody else or the server's user could not work in it,
+    /// `cluster.postgresFailed` when there is no such user.
+    package static func open(_ path: String) async throws(Failure) -> StateDirectory {
+        let state = try StateDirectory(path, user: try await ServerUser.current())
+        try await state.prepareServerDirectory()
+        return state
+    }
+
+    private init(_ given: String, user: ServerUser) throws(Failure) {
+        self.user = user
+        let (opened, path) = try Self.makeDirectory(given, isForOther: user.isOther)
+        (directory, self.path) = (opened, path)
+        lock = try Self.takeLock(in: opened, of: path)
+        log = try Self.asFailure("open \(path)/postgresql.log") { () throws(SystemError) in
+            try opened.open("postgresql.log", O_WRONLY | O_CREAT | O_APPEND, mode: 0o600)
+        }
+    }
+
+    /// `mkdir -p`; answers with the path without symlinks. Who may write to the directory could put another token or
+    /// database there, so it is checked as it is open.
+    private static func makeDirectory(
+        _ given: String, isForOther: Bool
+    ) throws(Failure) -> (FileDescriptor, String) {
+        // Under root the server's user has to pass through, and needs no more.
+        let mode: UInt32 = isForOther ? 0o711 : 0o700
+        let (location, status, path) = try asFailure("make \(given)") { () throws(SystemError) in
+            let location = try FileDescriptor.makeDirectories(given, mode: mode)
+            return (location, try location.status(), try location.path())
+        }
+        guard status.owner == geteuid() else {
+            throw Failure(
+                "input.destination",
+                "the state \(path) belongs to the user \(accountName(of: status.owner)); "
+                    + "run dray as that user, or use another --state")
+        }
+        guard status.permissions & 0o022 == 0 else {
+            throw Failure(
+                "input.destination",
+                "others may write to the state \(path) (mode "
+                    + "\(String(status.permissions, radix: 8))); use another --state, or, if no "
+                    + "other user has changed it, run: chmod go-w '\(path)'")
+        }
+        let directory = try asFailure("open \(path)") { () throws(SystemError) in
+            try location.openDirectory(".")
+        }
+        return (directory, path)
+    }
+
+    private static func takeLock(
+        in directory: FileDescriptor, of path: String
+    ) throws(Failure) -> FileDescriptor {
+        let lock = try asFailure("open \(path)/lock") { () throws(SystemError) in
+            try directory.open("lock", O_RDWR | O_CREAT, mode: 0o600)
+        }
+        guard flock(lock.rawValue, LOCK_EX | LOCK_NB) == 0 else {
+            guard errno == EWOULDBLOCK else { throw failure("lock \(path)/lock", errno) }
+            let holder = text(of: lock.rawValue).prefix { ("0"..."9").contains($0) }
+            throw Failure(
+                "cluster.stateInUse",
+                "the state \(path) is in use by "
+                    + (holder.isEmpty ? "another dray" : "the dray with process id \(holder)"))
+        }
+        // Only for the message above; the lock itself is what counts.
+        write("\(getpid())\n", to: lock.rawValue)
+        return lock
+    }
+
+    static func write(_ text: String, to lock: Int32) {
+        let bytes = Array(text.utf8)
+        ftruncate(lock, 0)
+        pwrite(lock, bytes, bytes.count, 0)
+    }
+
+    /// Makes `postgresql/` for the server's user alone, and checks that this user gets there.
+    private func prepareServerDirectory() async throws(Failure) {
+        let name = "postgresql"
+        let isNew = try Self.asFailure("make \(serverDirectory)") { () throws(SystemError) in
+            try directory.makeDirectory(named: name, mode: 0o700)
+        }
+        if isNew, user.isOther {
+            let code = fchownat(
+                directory.rawValue, name, user.uid, user.gid, AT_SYMLINK_NOFOLLOW)
+            guard code == 0 else {
+                throw Self.failure("give \(serverDirectory) to \(user.name)", errno)
+            }
+        }
+        let status = try Self.asFailure("open \(serverDirectory)") { () throws(SystemError) in
+            try directory.status(of: name)
+        }
+        guard status.kind == .directory, status.owner == user.uid else {
+            let owner = accountName(of: status.owner)
+            // Versions before ran the server as `postgres`.
+            let change =
+                user.isOther && status.kind == .directory
+                ? "; if it is Dray's own and no server runs on it, run: "
+                    + "chown -R \(user.name): '\(serverDirectory)'" : ""
+            throw Failure(
+                "input.destination",
+                "\(serverDirectory) belongs to \(owner), but the server would run as "
+                    + "\(user.name); use another --state, or run dray as before\(change)")
+        }
+        guard user.isOther else { return }
+        try openForTraversal()
+        // The user itself is asked, for groups and access lists count as much as mode bits.
+        let test = ["test", "-w", serverDirectory, "-a", "-x", serverDirectory]
+        guard try await user.run(test, output: log.rawValue) == 0 else {
+            throw Failure(
+                "input.destination",
+                "the user \(user.name), which PostgreSQL runs as under root, cannot "
+                    + "reach \(path); use a --state whose parent directories every user can "
+                    + "enter")
+        }
+    }
+
+    /// Lets the server's user pass through a state directory that is root's own, `mktemp -d`'s say.
+    private func openForTraversal() throws(Failure) {
+        try Self.asFailure("change the mode of \(path)") { () throws(SystemError) in
+            let status = try directory.status()
+            guard status.owner == geteuid(), status.permissions & 0o001 == 0 else { return }
+            try directory.setPermissions(status.permissions | 0o011)
+        }
+    }
+
+    static func asFailure<Value>(
+        _ action: String, _ body: () throws(SystemError) -> Value
+    ) throws(Failure) -> Value {
+        do throws(SystemError) { return try body() } catch { throw failure(action, error.code) }
+    }
+
+    static func failure(_ action: String, _ code: Int32) -> Failure {
+        Failure("input.destination", "cannot \(action): \(systemErrorText(code))")
+    }
+}

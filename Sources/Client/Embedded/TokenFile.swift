@@ -1,0 +1,95 @@
+import FileSystem
+import Glibc
+package import Model
+import Services
+
+/// The token of a state directory: one line in a file that its owner alone can read.
+package struct TokenFile: Sendable, Equatable {
+    package let path: String
+    private let directory: FileDescriptor
+    private static let name = "token"
+
+    /// - Parameter path: of the directory, for messages and other processes.
+    init(in directory: FileDescriptor, of path: String) {
+        self.directory = directory
+        self.path = "\(path)/\(Self.name)"
+    }
+
+    package static func == (one: TokenFile, other: TokenFile) -> Bool { one.path == other.path }
+
+    /// Reads the token. Throws `input.token` where somebody else may know or have chosen it.
+    package func read() throws(Failure) -> AccessToken {
+        guard let token = try readIfThere() else {
+            throw refusal("cannot be read: \(systemErrorText(ENOENT))")
+        }
+        return token
+    }
+
+    /// Reads the token, or makes one at the first start. The caller holds the state's lock.
+    package func readOrMake() throws(Failure) -> AccessToken {
+        if let token = try readIfThere() { return token }
+        let token = AccessToken.random()
+        try write(token)
+        return token
+    }
+
+    private func readIfThere() throws(Failure) -> AccessToken? {
+        let file: FileDescriptor
+        do throws(SystemError) {
+            file = try directory.open(Self.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+        } catch {
+            if error.code == ENOENT { return nil }
+            throw refusal(
+                error.code == ELOOP
+                    ? "is a symbolic link" : "cannot be read: \(systemErrorText(error.code))")
+        }
+        guard let status = try? file.status(), status.kind == .regular else {
+            throw refusal("is not a regular file")
+        }
+        guard status.owner == geteuid() else {
+            throw refusal("belongs to the user \(accountName(of: status.owner))")
+        }
+        guard status.permissions & 0o077 == 0 else {
+            throw refusal(
+                "has mode \(String(status.permissions, radix: 8)), so other users can "
+                    + "read it")
+        }
+        var buffer = [UInt8](repeating: 0, count: AccessToken.maximumLength + 2)
+        let count = Glibc.read(file.rawValue, &buffer, buffer.count)
+        guard count >= 0 else { throw refusal("cannot be read: \(systemErrorText(errno))") }
+        let text = String(decoding: buffer[..<count], as: UTF8.self)
+        do {
+            var token = try AccessToken(text.hasSuffix("\n") ? String(text.dropLast()) : text)
+            token.source = path
+            return token
+        } catch {
+            throw refusal("holds no token. \(error.message)")
+        }
+    }
+
+    /// Writes beside the file and links it, so that there is a whole token or none.
+    private func write(_ token: AccessToken) throws(Failure) {
+        let fresh = "\(Self.name).new"
+        try? directory.unlink(fresh)
+        defer { try? directory.unlink(fresh) }
+        try StateDirectory.asFailure("make \(path).new") { () throws(SystemError) in
+            let file = try directory.open(
+                fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+            let line = Array("\(token.text)\n".utf8)
+            try line.withUnsafeBufferPointer { (bytes) throws(SystemError) in
+                try file.write(UnsafeRawBufferPointer(bytes), at: 0)
+            }
+            try file.sync()
+        }
+        let code = linkat(directory.rawValue, fresh, directory.rawValue, Self.name, 0)
+        guard code == 0 else { throw StateDirectory.failure("make \(path)", errno) }
+    }
+
+    private func refusal(_ reason: String) -> Failure {
+        Failure(
+            "input.token",
+            "The token file \(path) \(reason). Remove it, and the next start creates a "
+                + "new one, which workers and clients then need; or set DRAY_TOKEN_FILE to a "
+                + "file of your own.")
+    }
+}

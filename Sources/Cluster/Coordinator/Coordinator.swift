@@ -1,0 +1,155 @@
+import EventLoop
+import HTTPServer
+package import JobQueue
+package import Model
+import Postgres
+import Services
+import Synchronization
+
+/// The coordinator: the HTTP API over the PostgreSQL queues, and the sweeps that keep them moving.
+///
+/// It keeps no state that matters: any number of coordinators may serve one database, and any of
+/// them may be killed at any moment.
+package final class Coordinator: Sendable {
+    package struct Configuration: Sendable {
+        /// `postgresql://…` or a libpq keyword string.
+        package var databaseURL: String
+        /// An IP address to listen on.
+        package var address: String
+        /// 0 takes any free port.
+        package var port: Int
+        /// What requests must carry.
+        package var token: AccessToken
+        package var queue: JobQueue.Settings
+        /// Most connections to the database, without the one that listens.
+        package var databaseConnections: Int
+
+        package init(
+            databaseURL: String, address: String, port: Int, token: AccessToken,
+            queue: JobQueue.Settings = JobQueue.Settings(), databaseConnections: Int = 8
+        ) {
+            self.databaseURL = databaseURL
+            self.address = address
+            self.port = port
+            self.token = token
+            self.queue = queue
+            self.databaseConnections = databaseConnections
+        }
+    }
+
+    private struct Running {
+        var server: HTTPServer
+        /// Listens, keeps house and folds.
+        var background: Task<Void, Never>
+    }
+
+    private let configuration: Configuration
+    private let loop: EventLoop
+    /// What is asked all the time runs where the connections to the database are.
+    private let executor: EventLoopTaskExecutor
+    private let pool: PostgresPool
+    private let memory: ClusterMemory
+    /// Fired when a report has left tallies to fold.
+    private let reported = WorkSignal()
+    private let running = Mutex<Running?>(nil)
+    private let log = Logger("coordinator")
+
+    package var queue: JobQueue { memory.queue }
+
+    package init(_ configuration: Configuration) throws(Failure) {
+        self.configuration = configuration
+        do {
+            loop = try EventLoop(name: "coordinator")
+            executor = EventLoopTaskExecutor(loop)
+        } catch {
+            throw Failure("worker.internal", "No event loop could be made: \(error)")
+        }
+        pool = PostgresPool(
+            PostgresConfiguration.queue(
+                url: configuration.databaseURL, applicationName: "dray coordinator",
+                sessionSettings: JobQueue.sessionSettings),
+            maximumConnections: configuration.databaseConnections, on: loop)
+        memory = ClusterMemory(
+            queue: JobQueue(pool: pool, settings: configuration.queue), signal: WorkSignal(),
+            cooling: CoolingOrigins(), loadTests: CalledLoadTests())
+    }
+
+    /// Brings the schema up to date and begins to listen; returns the port.
+    ///
+    /// Throws `cluster.databaseUnreachable`, `cluster.schemaNewer`, `cluster.portInUse` and
+    /// `input.field` (an address or port that there is not).
+    package func start() async throws(Failure) -> Int {
+        try await Migrations.migrate(pool)
+        let api = API(
+            queue: queue, signal: memory.signal, reported: reported, cooling: memory.cooling,
+            loadTests: memory.loadTests)
+        let router = Router(
+            table: RouteTable(api.routes), access: Access(token: configuration.token),
+            executor: executor)
+        let server = try listen(router)
+        let services: [any Service] = [
+            WorkListener(
+                databaseURL: configuration.databaseURL, loop: loop, signal: memory.signal,
+                memory: memory),
+            Housekeeping(Chore.all(queue, memory, memory.signal)),
+            ReportFolding(queue: queue, reported: reported, signal: memory.signal),
+        ]
+        let background = Task {
+            await withDiscardingTaskGroup { group in
+                for service in services { group.addTask { try? await service.run() } }
+            }
+        }
+        running.withLock { $0 = Running(server: server, background: background) }
+        log.info("listening", ["address": configuration.address, "port": server.port])
+        return Int(server.port)
+    }
+
+    private func listen(_ router: Router) throws(Failure) -> HTTPServer {
+        guard let port = UInt16(exactly: configuration.port) else {
+            throw Failure("input.field", "--listen: there is no port \(configuration.port).")
+        }
+        do {
+            return try HTTPServer.start(
+                HTTPServer.Configuration(
+                    address: configuration.address, port: port,
+                    maximumBodyBytes: WireLimits.bodyBytes, refusal: FailureAnswer.refusal,
+                    admission: router.decide, knows: router.knows,
+                    // What is under way is to be finished and answered, not cut off half-way.
+                    cancelsHandlers: false)
+            )
+        } catch {
+            let place = "\(configuration.address):\(configuration.port)"
+            if case .addressInUse = error {
+                throw Failure("cluster.portInUse", "\(place) is taken by another process.")
+            }
+            throw Failure("input.field", "--listen \(place): \(error)")
+        }
+    }
+
+    /// Answers what is under way, then closes everything. Safe to call more than once.
+    package func stop() async {
+        let state = running.withLock { state in
+            defer { state = nil }
+            return state
+        }
+        memory.signal.close()
+        reported.close()
+        memory.cooling.signal.close()
+        memory.loadTests.news.close()
+        state?.background.cancel()
+        await state?.server.shutdown()
+        await state?.background.value
+        await pool.shutdown()
+        loop.shutdown()
+    }
+
+    /// Requests for work that are held open now.
+    package var waitingRequests: Int { memory.signal.waiterCount }
+
+    package static func isLoopback(_ address: String) -> Bool {
+        // A name that begins like an address is no address.
+        let isIPv4 = address.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
+        return address == "::1" || address == "localhost"
+            || (isIPv4 && address.hasPrefix("127."))
+    }
+}

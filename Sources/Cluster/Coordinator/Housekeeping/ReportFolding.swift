@@ -1,0 +1,51 @@
+import JobQueue
+import Services
+
+/// Folds what reports left into the counts of catalogs: soon after a report, so that a catalog ends when its last
+/// segment does, and not for every report when there are many.
+struct ReportFolding: Service {
+    let name = "folding"
+    let queue: JobQueue
+    /// Fired when a report has left tallies to fold.
+    let reported: WorkSignal
+    /// Has workers waiting that have no work.
+    let signal: WorkSignal
+    private let log = Logger("coordinator")
+
+    init(queue: JobQueue, reported: WorkSignal, signal: WorkSignal) {
+        self.queue = queue
+        self.reported = reported
+        self.signal = signal
+    }
+
+    /// Works until its task is cancelled.
+    func run() async {
+        let clock = ContinuousClock()
+        while !Task.isCancelled {
+            let version = reported.version
+            var isPending = false
+            let start = clock.now
+            do {
+                isPending = try await queue.fold()
+            } catch {
+                log.warning("folding reports failed", ["error": "\(error)"])
+            }
+            await rest(afterFoldOf: clock.now - start)
+            if !isPending { await reported.wait(after: version, atMost: .seconds(1)) }
+        }
+    }
+
+    /// While all workers have work, a twentieth of the time at most goes into folds; a third where one waits
+    /// for work, which the end of an asset may be.
+    private func rest(afterFoldOf duration: Duration) async {
+        let clock = ContinuousClock()
+        let start = clock.now
+        let least = min(max(.milliseconds(5), duration * 2), .milliseconds(50))
+        let most = min(max(.milliseconds(5), duration * 20), .milliseconds(200))
+        var rest = least
+        repeat {
+            try? await Task.sleep(for: rest)
+            rest = min(.milliseconds(5), most - (clock.now - start))
+        } while rest > .zero && signal.waiterCount == 0 && !Task.isCancelled
+    }
+}

@@ -1,0 +1,61 @@
+import EventLoop
+import JobQueue
+import Postgres
+import Services
+
+/// Wakes long polls on NOTIFY; its connection is made anew when it breaks.
+struct WorkListener: Service {
+    let name = "listener"
+    let databaseURL: String
+    let loop: EventLoop
+    let signal: WorkSignal
+    let memory: ClusterMemory
+    private let log = Logger("coordinator")
+
+    init(databaseURL: String, loop: EventLoop, signal: WorkSignal, memory: ClusterMemory) {
+        self.databaseURL = databaseURL
+        self.loop = loop
+        self.signal = signal
+        self.memory = memory
+    }
+
+    /// Works until its task is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            do {
+                try await listen()
+            } catch {
+                log.debug("listening for work failed", ["error": "\(error)"])
+            }
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    private func listen() async throws {
+        let connection = try await PostgresConnection.connect(
+            PostgresConfiguration.queue(url: databaseURL, applicationName: "dray listener"),
+            on: loop)
+        try await connection.listen(to: "dray_work")
+        // What was missed while nobody listened.
+        await memory.readCooling()
+        await memory.readSiteBounds()
+        await memory.readLoadTests()
+        signal.fire()
+        await withTaskCancellationHandler {
+            for await notification in connection.notifications {
+                switch notification.payload {
+                case "load tests":
+                    await memory.readLoadTests()
+                    continue
+                case "origins": await memory.readCooling()
+                case "sites": await memory.readSiteBounds()
+                default: break
+                }
+                signal.fire()
+            }
+        } onCancel: {
+            Task { await connection.close() }
+        }
+        await connection.close()
+    }
+}

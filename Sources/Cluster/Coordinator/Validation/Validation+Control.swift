@@ -1,0 +1,114 @@
+import Model
+import Schedule
+
+extension Validation {
+    static func check(_ action: SelectionAction) throws(Failure) {
+        guard action.catalog != nil || action.failureCode != nil else {
+            throw wrong("catalog, failureCode", "neither", "at least one of them")
+        }
+        if let catalog = action.catalog { try check(catalog) }
+        if let asset = action.asset {
+            guard action.catalog != nil else {
+                throw wrong("asset", asset, "with its catalog only")
+            }
+            try text(asset, "asset", 1...1_000)
+        }
+        if let code = action.failureCode, !code.isKnown {
+            throw wrong("failureCode", code.rawValue, "a code such as origin.http.404")
+        }
+        guard action.ofRefresh == nil || action.action == .cancel else {
+            throw wrong("ofRefresh", "\(action.action.rawValue)", "with the action cancel only")
+        }
+        try checkSchedule(action)
+        switch (action.action, action.priority) {
+        case (.reprioritise, let priority?): try range(priority, "priority", 0...9)
+        case (.reprioritise, nil): throw wrong("priority", "none", "0 to 9")
+        case (_, let priority?):
+            throw wrong("priority", "\(priority)", "with the action reprioritise only")
+        case (_, nil): break
+        }
+    }
+
+    private static func checkSchedule(_ action: SelectionAction) throws(Failure) {
+        guard action.action == .reschedule else {
+            guard action.notBefore == nil, action.deadline == nil else {
+                throw wrong("notBefore, deadline", "a time", "with the action reschedule only")
+            }
+            return
+        }
+        guard action.catalog != nil, action.asset == nil, action.failureCode == nil else {
+            throw wrong("catalog", "a part or all", "a whole catalog to reschedule")
+        }
+        guard action.notBefore != nil || action.deadline != nil else {
+            throw wrong("notBefore, deadline", "neither", "at least one of them")
+        }
+        // 0 takes one away.
+        try times(
+            notBefore: action.notBefore == 0 ? nil : action.notBefore,
+            deadline: action.deadline == 0 ? nil : action.deadline)
+    }
+
+    static func check(_ catalog: CatalogReference) throws(Failure) {
+        switch (catalog.id, catalog.name) {
+        case (let id?, nil) where catalog.storageURL == nil:
+            guard id.rawValue > 0 else { throw wrong("catalog.id", "\(id)", "a catalog's number") }
+        case (nil, let name?):
+            try text(name, "catalog.name", 1...200)
+            if let url = catalog.storageURL { try storageURL(url) }
+        default:
+            throw wrong(
+                "catalog", "both or neither", "its id, or its name and, if need be, storageURL")
+        }
+    }
+
+    static func check(_ change: OriginLimitsChange) throws(Failure) {
+        if let origin = change.origin, originName(of: origin, allowsUserInfo: false) != origin {
+            throw wrong("origin", redacted(url: origin), "scheme://host[:port] in lower case")
+        }
+        guard let limits = change.limits else { return }
+        if let connections = limits.connections {
+            try range(connections, "limits.connections", 1...1_000_000)
+        }
+        if let rate = limits.requestsPerSecond, !(0.001...1_000_000).contains(rate) {
+            throw wrong("limits.requestsPerSecond", "\(rate)", "0.001 to 1000000")
+        }
+        if let rate = limits.bytesPerSecond { try bandwidth(rate, "limits.bytesPerSecond") }
+    }
+
+    /// The settings with their schedule read; a zone that there is not is refused here.
+    static func check(_ settings: SiteSettings) throws(Failure) -> TransferSchedule? {
+        try text(settings.site, "site", 1...2_048)
+        guard
+            settings.schedule != nil || settings.maximumBytesPerSecond != nil
+                || settings.floorBytes != nil || settings.quotaBytes != nil
+                || settings.resumes == true || settings.acceptsVolume == true
+        else {
+            throw wrong(
+                "schedule, maximumBytesPerSecond, floorBytes, quotaBytes, resumes, acceptsVolume",
+                "none",
+                "at least one of them")
+        }
+        for (field, bytes) in [
+            ("floorBytes", settings.floorBytes), ("quotaBytes", settings.quotaBytes),
+        ] {
+            guard let bytes, !(0...1 << 60).contains(bytes) else { continue }
+            throw wrong(field, "\(bytes)", "0 to \(1 << 60)")
+        }
+        if let most = settings.maximumBytesPerSecond, most != 0 {
+            try bandwidth(most, "maximumBytesPerSecond")
+        }
+        guard let text = settings.schedule, !text.isEmpty else { return nil }
+        let schedule = try TransferSchedule(text)
+        guard TimeZoneRules(schedule.timeZone) != nil else {
+            throw wrong("schedule", "in \(schedule.timeZone)", "a time zone such as Europe/Berlin")
+        }
+        return schedule
+    }
+
+    private static func bandwidth(_ rate: Int64, _ field: String) throws(Failure) {
+        let allowed = Bandwidth.allowed
+        guard allowed.contains(rate) else {
+            throw wrong(field, "\(rate)", "\(allowed.lowerBound) to \(allowed.upperBound)")
+        }
+    }
+}

@@ -1,0 +1,365 @@
+import Model
+
+/// Checks at the edge: a request's fields are in range before anything acts on them. Each failure
+/// is `input.field` and names the field, what was given and what is allowed.
+enum Validation {
+    static func check(_ submission: CatalogSubmission) throws(Failure) {
+        try text(submission.name, "name", 1...200)
+        try storageURL(submission.storageURL)
+        try range(submission.priority, "priority", 0...9)
+        try times(notBefore: submission.notBefore, deadline: submission.deadline)
+        if let titles = submission.titles { try check(titles) }
+    }
+
+    /// Points in time in seconds since 1970. Throws also for a deadline before the beginning.
+    static func times(notBefore: Double?, deadline: Double?) throws(Failure) {
+        for (field, time) in [("notBefore", notBefore), ("deadline", deadline)] {
+            guard let time, !WireLimits.pointsInTime.contains(time) else { continue }
+            throw wrong(field, "\(time)", "seconds since 1970, up to the year 9999")
+        }
+        if let notBefore, let deadline, deadline <= notBefore {
+            throw wrong("deadline", "\(deadline)", "later than notBefore, \(notBefore)")
+        }
+    }
+
+    static func check(_ batch: AssetBatch) throws(Failure) {
+        try range(batch.assets.count, "assets", 1...WireLimits.assetsPerRequest)
+        var names: Set<String> = []
+        for (index, asset) in batch.assets.enumerated() {
+            var field: String { "assets[\(index)]" }
+            guard names.insert(asset.name).inserted else {
+                throw Failure(
+                    "input.duplicate", "\(field).name: \(Redaction.shown(asset.name)) came before.")
+            }
+            try text(asset.name, "\(field).name", 1...1_000)
+            // Longer text does not fit into an entry of the index that keeps names unique.
+            try range(asset.name.utf8.count, "\(field).name, in bytes", 1...WireLimits.nameBytes)
+            try url(asset.url, "\(field).url")
+            try key(asset.key, "\(field).key")
+            try length(asset.bytes, "\(field).bytes")
+            try digest(asset.sha256, "\(field).sha256")
+            try mirrors(asset, "\(field).mirrors")
+            try further(asset.digests, "\(field).digests")
+            try sidecars(asset, "\(field).sidecars")
+        }
+    }
+
+    private static func further(_ digests: String?, _ field: String) throws(Failure) {
+        guard let digests, !FurtherDigests.isValid(digests) else { return }
+        throw wrong(field, digests, "crc32c=…,md5=… in hex digits")
+    }
+
+    private static func sidecars(_ asset: AssetSubmission, _ field: String) throws(Failure) {
+        guard let sidecars = asset.sidecars else { return }
+        try range(sidecars.count, field, 1...WireLimits.sidecarsPerAsset)
+        var keys: Set<String> = [asset.key]
+        for (index, sidecar) in sidecars.enumerated() {
+            let field = "\(field)[\(index)]"
+            try url(sidecar.url, "\(field).url")
+            try key(sidecar.key, "\(field).key")
+            guard keys.insert(sidecar.key).inserted else {
+                throw Failure(
+                    "input.duplicate", "\(field).key: \(Redaction.shown(sidecar.key)) came before.")
+            }
+            guard [.image, .subtitles, .data].contains(sidecar.role) else {
+                throw wrong("\(field).role", sidecar.role.rawValue, "image, subtitles, data")
+            }
+            try length(sidecar.bytes, "\(field).bytes")
+            try digest(sidecar.sha256, "\(field).sha256")
+            try further(sidecar.digests, "\(field).digests")
+        }
+    }
+
+    private static func mirrors(_ asset: AssetSubmission, _ field: String) throws(Failure) {
+        guard let mirrors = asset.mirrors else { return }
+        guard asset.kind == .file else {
+            throw wrong(field, "given for a title", "for kind file only")
+        }
+        try range(mirrors.count, field, 1...WireLimits.mirrorsPerAsset)
+        for (index, mirror) in mirrors.enumerated() {
+            try url(mirror, "\(field)[\(index)]")
+            guard originName(of: mirror, allowsUserInfo: false) != nil else {
+                throw wrong(
+                    "\(field)[\(index)]", redacted(url: mirror), "a URL without credentials")
+            }
+        }
+    }
+
+    static func check(_ request: LeaseRequest) throws(Failure) {
+        try uuid(request.worker, "worker")
+        if let lease = request.lease { try uuid(lease, "lease") }
+        try range(request.maxJobs, "maxJobs", 1...WireLimits.jobsPerLease)
+        try range(request.waitMilliseconds, "waitMilliseconds", 0...WireLimits.waitMilliseconds)
+        try queues(request.queues)
+        try roots(request.roots, refused: request.refusedSites)
+        let past = request.pastLoadTests ?? []
+        try range(past.count, "pastLoadTests", 0...WireLimits.pastLoadTests)
+        for (index, id) in past.enumerated() { try uuid(id, "pastLoadTests[\(index)]") }
+        guard let slow = request.slow else { return }
+        try range(slow.origins.count, "slow.origins", 1...WireLimits.slowOriginsPerLease)
+        try range(slow.maxJobs, "slow.maxJobs", 0...WireLimits.jobsPerLease)
+        for (index, origin) in slow.origins.enumerated() {
+            try text(origin, "slow.origins[\(index)]", 1...WireLimits.urlBytes)
+        }
+    }
+
+    static func check(_ release: LeaseRelease) throws(Failure) {
+        try uuid(release.worker, "worker")
+        try uuid(release.lease, "lease")
+    }
+
+    static func check(_ request: SumsRequest) throws(Failure) {
+        try uuid(request.worker, "worker")
+        try uuid(request.lease, "lease")
+        try range(request.jobs.count, "jobs", 1...WireLimits.jobsPerLease)
+    }
+
+    static func check(_ request: ReportRequest) throws(Failure) {
+        try uuid(request.worker, "worker")
+        try range(request.results.count, "results", 1...WireLimits.resultsPerReport)
+        var known: LeaseID?
+        for (index, result) in request.results.enumerated() {
+            // Mostly that of the result before.
+            if result.lease != known {
+                try uuid(result.lease, "results[\(index)].lease")
+                known = result.lease
+            }
+            if let failure = result.failure {
+                try text(failure.code.rawValue, "results[\(index)].failure.code", 1...100)
+            }
+            if let origins = result.origins { try check(origins, "results[\(index)].origins") }
+            try digest(result.refused, "results[\(index)].refused")
+            if let digests = result.digests { try stated(digests, "results[\(index)].digests") }
+            if let validator = result.validator {
+                try text(
+                    validator, "results[\(index)].validator", 1...WireLimits.validatorCharacters)
+            }
+        }
+    }
+
+    static func check(_ batch: SegmentBatch) throws(Failure) {
+        try uuid(batch.worker, "worker")
+        try uuid(batch.lease, "lease")
+        try range(batch.segments.count, "segments", 1...WireLimits.segmentsPerRequest)
+        try check(batch.segments, mostOrdinal: WireLimits.segmentsPerAsset - 1, in: "segments")
+        if let warnings = batch.warnings { try check(warnings) }
+    }
+
+    /// - Parameters:
+    ///   - list: the name of the list that they are in.
+    ///   - member: of its elements, with a dot before; empty where they are segments themselves.
+    static func check(
+        _ segments: [ResolvedSegment], mostOrdinal: Int, in list: String, member: String = ""
+    ) throws(Failure) {
+        var ordinals = Set<Int>(minimumCapacity: segments.count)
+        var contents = 0
+        for (index, segment) in segments.enumerated() {
+            var field: String { "\(list)[\(index)]\(member)" }
+            guard ordinals.insert(segment.ordinal).inserted else {
+                throw Failure(
+                    "input.duplicate", "\(field).ordinal: \(segment.ordinal) came before.")
+            }
+            try range(segment.ordinal, "\(field).ordinal", 0...mostOrdinal)
+            try url(segment.url, "\(field).url")
+            try key(segment.key, "\(field).key")
+            try length(segment.bytes, "\(field).bytes")
+            try digest(segment.sha256, "\(field).sha256")
+            try digest(segment.servedSHA256, "\(field).servedSHA256")
+            if let mirrors = segment.mirrors {
+                try range(mirrors.count, "\(field).mirrors", 1...WireLimits.mirrorsPerSegment)
+                for (place, mirror) in mirrors.enumerated() {
+                    try url(mirror, "\(field).mirrors[\(place)]")
+                }
+            }
+            guard let content = segment.content else { continue }
+            guard segment.role == .playlist, segment.sha256 != nil, !content.utf8.contains(0) else {
+                throw wrong(
+                    "\(field).content", "given", "for role playlist, with its sha256, without NUL")
+            }
+            contents += content.utf8.count
+            try range(contents, "\(field).content, in bytes", 0...WireLimits.documentBytes)
+        }
+    }
+
+    static func check(_ request: SplitRequest) throws(Failure) {
+        try uuid(request.worker, "worker")
+        try uuid(request.lease, "lease")
+        try uuid(request.assembly, "assembly")
+        guard request.partBytes >= 1 << 20 else {
+            throw wrong("partBytes", "\(request.partBytes)", "1048576 or more")
+        }
+        guard request.totalBytes > request.partBytes,
+            request.totalBytes <= mostBytes,
+            request.totalBytes / request.partBytes < 100_000
+        else {
+            throw wrong(
+                "totalBytes", "\(request.totalBytes)",
+                "more than partBytes, below 100,000 parts, at most \(mostBytes)")
+        }
+        try text(request.validator, "validator", 1...1_000)
+        if let digests = request.digests { try stated(digests, "digests") }
+    }
+
+    private static func stated(_ digests: String, _ field: String) throws(Failure) {
+        guard !FurtherDigests.isStatement(digests) else { return }
+        throw wrong(
+            field, digests,
+            "sha256=…,md5=… in lower-case hex digits, at most \(FurtherDigests.mostStated)")
+    }
+
+    /// A parameter of a query that says yes or no; nil when it is not there.
+    static func flag(_ text: String?, _ field: String) throws(Failure) -> Bool? {
+        guard let text else { return nil }
+        guard let value = Bool(text) else { throw wrong(field, text, "true or false") }
+        return value
+    }
+
+    /// A page's size from a query; nil means the largest.
+    static func limit(_ text: String?) throws(Failure) -> Int {
+        guard let text else { return WireLimits.pageRows }
+        guard let rows = Int(text), (1...WireLimits.pageRows).contains(rows) else {
+            throw wrong("limit", text, "1 to \(WireLimits.pageRows)")
+        }
+        return rows
+    }
+
+    private static func check(_ outcomes: [OriginOutcome], _ field: String) throws(Failure) {
+        try range(outcomes.count, field, 1...WireLimits.originsPerResult)
+        for outcome in outcomes {
+            guard originName(of: outcome.origin) == outcome.origin else {
+                throw wrong(field, outcome.origin, "scheme://host[:port]")
+            }
+            if let code = outcome.code { try text(code.rawValue, "\(field).code", 1...100) }
+        }
+    }
+
+    static func wrong(_ field: String, _ given: String, _ allowed: String) -> Failure {
+        let shown = Redaction.shown(given, limit: 80)
+        return Failure("input.field", "\(field): \(shown) was given; allowed: \(allowed).")
+    }
+
+    static func range(
+        _ value: Int, _ field: @autoclosure () -> String, _ allowed: ClosedRange<Int>
+    ) throws(Failure) {
+        guard allowed.contains(value) else {
+            throw wrong(field(), "\(value)", "\(allowed.lowerBound) to \(allowed.upperBound)")
+        }
+    }
+
+    static func text(
+        _ value: String, _ field: @autoclosure () -> String, _ count: ClosedRange<Int>
+    ) throws(Failure) {
+        guard count.contains(value.unicodeScalars.count), !hasControl(value) else {
+            throw wrong(
+                field(), value,
+                "\(count.lowerBound) to \(count.upperBound) characters, no control characters")
+        }
+    }
+
+    private static func hasControl(_ value: String) -> Bool {
+        value.utf8.contains { $0 < 0x20 || $0 == 0x7F }
+    }
+
+    private static func url(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {
+        let isWeb = value.hasPrefix("http://") || value.hasPrefix("https://")
+        guard isWeb, value.utf8.count <= WireLimits.urlBytes,
+            !value.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F })
+        else {
+            throw wrong(
+                field(), redacted(url: value),
+                "an http or https URL of at most \(WireLimits.urlBytes) bytes")
+        }
+    }
+
+    /// A path below the site: no empty, `.` or `..` component, nothing under `.dray`.
+    private static func key(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {
+        var value = value
+        let isKey = value.withUTF8 { $0.count <= WireLimits.keyBytes && isPath($0) }
+        guard isKey else {
+            throw wrong(
+                field(), value, "a relative path of at most \(WireLimits.keyBytes) bytes without .."
+            )
+        }
+    }
+
+    private static func isPath(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var start = 0
+        for end in 0...bytes.count {
+            if end < bytes.count, bytes[end] != UInt8(ascii: "/") {
+                if bytes[end] < 0x20 || bytes[end] == 0x7F { return false }
+                continue
+            }
+            let component = bytes[start..<end]
+            switch component.count {
+            case 0: return false
+            case 1...2 where component.allSatisfy { $0 == UInt8(ascii: ".") }: return false
+            case 5 where start == 0 && component.elementsEqual(".dray".utf8): return false
+            default: break
+            }
+            start = end + 1
+        }
+        return true
+    }
+
+    /// Longest object, in bytes: 16 TiB. Sums over a catalog then stay within 64 bits.
+    static let mostBytes: Int64 = 16 << 40
+
+    static func length(_ value: Int64?, _ field: @autoclosure () -> String) throws(Failure) {
+        guard let value, !(0...mostBytes).contains(value) else { return }
+        throw wrong(field(), "\(value)", "0 to \(mostBytes)")
+    }
+
+    static func digest(_ value: String?, _ field: @autoclosure () -> String) throws(Failure) {
+        guard let value else { return }
+        let isHex = value.utf8.allSatisfy {
+            (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
+        }
+        guard isHex, value.utf8.count == 64 else {
+            throw wrong(field(), value, "64 lower-case hex digits")
+        }
+    }
+
+    /// The canonical text of a storage URL.
+    @discardableResult
+    static func storageURL(
+        _ value: String, _ field: @autoclosure () -> String = "storageURL"
+    ) throws(Failure) -> String {
+        guard value.hasPrefix("file:///"), value.utf8.count <= 2_048, !hasControl(value),
+            let url = try? StorageURL(value)
+        else {
+            throw wrong(field(), value, "file:///absolute/path")
+        }
+        return url.description
+    }
+
+    /// What a worker may write to.
+    static func roots(_ roots: [String]?, refused: [SiteID]?) throws(Failure) {
+        if let roots {
+            try range(roots.count, "roots", 1...WireLimits.rootsPerWorker)
+            for (index, root) in roots.enumerated() {
+                let canonical = try storageURL(root, "roots[\(index)]")
+                guard canonical == root, root != "file:///" else {
+                    throw wrong("roots[\(index)]", root, "file:///directory, in its shortest form")
+                }
+            }
+        }
+        try range(refused?.count ?? 0, "refusedSites", 0...WireLimits.refusedSites)
+    }
+
+    static func queues(_ names: [String]) throws(Failure) {
+        try range(names.count, "queues", 0...1_000)
+        for (index, name) in names.enumerated() { try text(name, "queues[\(index)]", 1...200) }
+    }
+
+    static func uuid(_ value: String, _ field: @autoclosure () -> String) throws(Failure) {
+        let dashes = [8, 13, 18, 23]
+        let isUUID =
+            value.utf8.count == 36
+            && value.utf8.enumerated().allSatisfy { place, byte in
+                dashes.contains(place)
+                    ? byte == UInt8(ascii: "-")
+                    : (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
+            }
+        guard isUUID else { throw wrong(field(), value, "a UUID in lower case") }
+    }
+}

@@ -1,0 +1,85 @@
+import CoordinatorClient
+import Model
+import Services
+
+/// The objects that carry out jobs, by kind.
+struct JobHandlers: Sendable {
+    let fetcher: Fetcher
+    let verifier: Verifier
+    let sums: SumsWriter
+    let titles: TitleQueue
+    let refreshes: Mailbox<Refresh>
+}
+
+/// Starts everything of a grant.
+struct GrantHandler: Sendable {
+    let worker: WorkerID
+    let client: CoordinatorClient
+    let held: HeldWork
+    let limits: Limits
+    let admission: SiteAdmission
+    let sites: SitesInUse
+    /// What coordinators reported of their database.
+    let cluster: Shared<ClusterID>
+    let handlers: JobHandlers
+    let draining: ShutdownSignal
+    let log: Logger
+
+    /// Takes a grant that was asked for when `ended` was what had been stored.
+    ///
+    /// - Parameter outsideRoots: sites that the request for the grant has named.
+    func take(
+        _ grant: LeaseGrant, askedAt: HeldWork.Instant, ended: [SiteID: Int64],
+        outsideRoots: [SiteID]?
+    ) async {
+        limits.take(grant, grantedAt: askedAt)
+        if let lease = grant.lease {
+            log.debug("a lease was granted", ["jobs": grant.jobs.count])
+            held.add(lease, grant.jobs, seconds: grant.seconds, askedAt: askedAt)
+            if let id = grant.cluster { cluster.withLock { $0 = id } }
+            let jobs = await admission.admit(grant, lease, refused: outsideRoots)
+            await sites.removeAbandoned(grant)
+            await start(jobs, lease, grant, ended)
+        }
+        if grant.isAlone == true { await finishAlone() }
+    }
+
+    // Tasks that nobody waits for: a file system that hangs must not keep the worker from its end.
+    private func start(
+        _ jobs: [LeasedJob], _ lease: LeaseID, _ grant: LeaseGrant, _ ended: [SiteID: Int64]
+    ) async {
+        var fetches: [LeasedJob] = []
+        var lists: [LeasedJob] = []
+        for work in jobs {
+            switch work.job.kind {
+            case .fetch: fetches.append(work)
+            case .resolve: handlers.titles.push(work)
+            case .verify: Task { await handlers.verifier.verify(work, grant) }
+            case .sums: lists.append(work)
+            case .refresh, .switchOver:
+                handlers.refreshes.push(Refresh(work: work, grant: grant, ended: ended))
+            }
+        }
+        if !lists.isEmpty { Task { [lists] in await handlers.sums.write(lists, lease, grant) } }
+        await handlers.fetcher.fetch(fetches, grant, ended: ended)
+    }
+
+    /// Waits until a job that is tried alone is reported, so that no other is lost with it; for a minute at most,
+    /// because a slow one must not keep the worker from all else.
+    private func finishAlone() async {
+        await waitForFirst(
+            of: { await held.waitUntil(.isEmpty, atMost: .seconds(60)) },
+            { await draining.wait() })
+    }
+
+    /// Gives back a lease whose grant has not arrived and may have been made all the same: its jobs
+    /// would wait until it runs out.
+    func release(_ lease: LeaseID) async {
+        do {
+            try await client.release(
+                LeaseRelease(worker: worker, lease: lease), retrySeconds: 10)
+        } catch {
+            log.debug("a lease was not released", ["error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import CoordinatorClient
+import Model
+import Services
+
+/// Extends leases and quotas that have used up a third of their time, and reports every second what is under way.
+struct Heartbeats: Sendable {
+    let source: HeartbeatSource
+    let client: CoordinatorClient
+    let leases: LeaseKeeper
+    let limits: Limits
+    let loadTests: LoadTestWorker
+    let log: Logger
+
+    /// How often it is looked whether a heartbeat is due, while there are quotas, which others may wait for.
+    private static let quotaTick = Duration.milliseconds(50)
+
+    /// Works until the task is cancelled.
+    func run() async {
+        var lastAt: HeldWork.Instant?
+        var last: HeartbeatSource.State?
+        while !Task.isCancelled {
+            try? await Task.sleep(for: limits.hasQuotas ? Self.quotaTick : LeaseKeeper.tick)
+            let askedAt = HeldWork.Instant.now
+            let state = source.state()
+            let isDue =
+                lastAt.map {
+                    source.hasNews(state, since: last) || askedAt - $0 >= source.patience(state)
+                } ?? true
+            guard isDue || !state.urgent.isEmpty || limits.needReport(state.uses) else { continue }
+            lastAt = askedAt
+            let heartbeat = source.heartbeat(state)
+            do {
+                let answer = try await client.heartbeat(heartbeat, retrySeconds: 5)
+                last = state
+                source.reported(state)
+                leases.take(answer, asked: heartbeat.leases, at: askedAt)
+                limits.take(answer, askedAt: askedAt)
+                loadTests.take(answer.loadTests)
+            } catch {
+                source.notReported(heartbeat)
+                // Its cluster is to know soon that it lives: what it held counts as lost by its death until then.
+                lastAt = nil
+                log.debug("a heartbeat failed", ["error": "\(error)"])
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import Model
+import Schedule
+import Services
+import Transfer
+
+/// Extends and drops the leases that are held, and stops what belongs to dropped ones.
+struct LeaseKeeper: Sendable {
+    let held: HeldWork
+    let engine: TransferEngine
+    let pace: LeasePace
+    let log: Logger
+
+    /// How often leases are looked at: a few times in the life of the shortest one there can be.
+    static let tick = Duration.milliseconds(200)
+
+    /// Drops leases whose time is over by this worker's own clock, whatever its heartbeats wait
+    /// for, until the task is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: Self.tick)
+            cancel(held.dropLost())
+        }
+    }
+
+    /// Takes what a heartbeat that named `asked` leases was answered.
+    func take(_ answer: HeartbeatAnswer, asked: [LeaseID], at askedAt: HeldWork.Instant) {
+        held.extend(answer.leases, seconds: answer.seconds, askedAt: askedAt)
+        stop(answer.cancelled)
+        let (asked, alive) = (Set(asked), Set(answer.leases))
+        cancel(held.dropLost { asked.contains($0) && !alive.contains($0) })
+    }
+
+    private func cancel(_ lost: [LeaseID]) {
+        guard !lost.isEmpty else { return }
+        log.warning("leases were lost", ["count": lost.count])
+        for lease in lost { engine.cancelAll(group: lease) }
+        pace.wake()
+    }
+
+    /// Stops jobs that were cancelled: nothing of them is kept or reported.
+    private func stop(_ jobs: [JobID]?) {
+        guard let jobs, !jobs.isEmpty else { return }
+        let stopped = held.cancel(jobs)
+        for (lease, jobs) in stopped { engine.cancelAll(group: lease, jobs: jobs) }
+        guard !stopped.isEmpty else { return }
+        log.info("jobs were cancelled", ["count": stopped.values.reduce(0) { $0 + $1.count }])
+    }
+}

@@ -1,0 +1,89 @@
+import CoordinatorClient
+import FoundationEssentials
+import Model
+import Services
+import Text
+import Transfer
+
+/// Leases jobs for as long as the worker takes any: keeps enough of them in hand.
+struct LeaseLoop: Sendable {
+    let worker: WorkerIdentity
+    /// What the worker may write to, as coordinators are told; nil for anything.
+    let roots: [String]?
+    let client: CoordinatorClient
+    let demand: LeaseDemand
+    let excluded: ExcludedSites
+    let grants: GrantHandler
+    let loadTests: LoadTestWorker
+    let failures: LeaseFailures
+    let draining: ShutdownSignal
+    let log: Logger
+
+    /// Returns when the worker drains: the lease that was asked for last when nothing is known of it, to be
+    /// released.
+    func run() async -> LeaseID? {
+        await withTaskGroup(of: LeaseID?.self) { group in
+            group.addTask {
+                await self.draining.wait()
+                return nil
+            }
+            group.addTask { await self.leaseWork() }
+            var unanswered: LeaseID?
+            // The request that is held open ends with the draining.
+            while let lease = await group.next() {
+                group.cancelAll()
+                unanswered = unanswered ?? lease
+            }
+            return unanswered
+        }
+    }
+
+    private func leaseWork() async -> LeaseID? {
+        while !draining.isDraining {
+            if let call = loadTests.next() {
+                await loadTests.takePart(in: call)
+                continue
+            }
+            guard let wanted = await demand.next() else { continue }
+            let lease: LeaseID = UUID().uuidString.lowercased()
+            do {
+                try await ask(for: wanted, as: lease)
+            } catch {
+                guard !draining.isDraining else { return lease }
+                Task { await grants.release(lease) }
+                let delay = failures.failed(error)
+                try? await Task.sleep(for: delay)
+            }
+        }
+        return nil
+    }
+
+    private func ask(for wanted: LeaseDemand.Jobs, as lease: LeaseID) async throws(Failure) {
+        let askedAt = HeldWork.Instant.now
+        let outsideRoots = excluded.outsideRoots
+        let request = request(for: wanted, as: lease, outsideRoots: outsideRoots)
+        let grant = try await client.lease(request)
+        failures.succeeded()
+        let grantedAt = askedAt + .seconds(grant.waitedSeconds)
+        loadTests.take(grant.loadTest.map { [$0] })
+        await grants.take(
+            grant, askedAt: grantedAt, ended: wanted.ended, outsideRoots: outsideRoots)
+    }
+
+    private func request(
+        for wanted: LeaseDemand.Jobs, as lease: LeaseID, outsideRoots: [SiteID]?
+    ) -> LeaseRequest {
+        var request = LeaseRequest(
+            worker: worker.id, queues: worker.queues, maxJobs: wanted.count,
+            waitMilliseconds: WireLimits.waitMilliseconds, lease: lease)
+        request.pastLoadTests = loadTests.past
+        request.roots = roots
+        request.refusedSites = excluded.all(outsideRoots: outsideRoots)
+        if request.refusedSites != outsideRoots {
+            // It may be usable soon.
+            request.waitMilliseconds = Int(SiteVolumes.checkSeconds * 1_000)
+        }
+        if !wanted.slow.origins.isEmpty { demand.limit(&request, to: wanted.slow) }
+        return request
+    }
+}

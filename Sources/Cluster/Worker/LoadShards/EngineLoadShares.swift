@@ -1,0 +1,118 @@
+import FoundationEssentials
+import LoadGenerator
+import LoadModel
+import Model
+import Services
+import Synchronization
+import Text
+import Transfer
+
+/// Sends a worker's parts of load tests, from this process.
+///
+/// What a scenario may ask is what the worker may: its address policy holds, and so do the scenario's own
+/// hosts. It reads no file of the worker's machine.
+struct EngineLoadShares: LoadShareRunner {
+    let addressPolicy: AddressPolicy
+
+    /// What of the files that the process may have open is not for connections.
+    private static let otherFiles = 256
+
+    func prepare(_ text: String) async throws -> any PreparedLoadShare {
+        let scenario = try LoadScenarioReader.read(Array(text.utf8))
+        try scenario.check()
+        try LoadScenarioWriter.checkFiles(of: scenario)
+        let engine = try TransferEngine(
+            options: LoadPreflight.transferOptions(scenario.http, addressPolicy))
+        defer { engine.shutdown() }
+        let means = LoadPreflight.Means(engine: engine) { path throws(Failure) in
+            throw Failure("input.field", "\(printable(path)): a worker reads no list.")
+        }
+        let preflight = LoadPreflight(
+            scenario, means, addressPolicy: addressPolicy,
+            nowSeconds: Date().timeIntervalSince1970)
+        let ready = try await Self.admitted(preflight)
+        if Task.isCancelled { throw Failure("worker.cancelled", "The load test was stopped.") }
+        var options = LoadEngine.Options()
+        options.threads = ThisMachine.threads
+        let files = Int(OpenFiles.raiseLimit())
+        options.viewerConnections = max(files - Self.otherFiles, Self.otherFiles)
+        options.mostRequests = max(files - Self.otherFiles, 1)
+        options.addresses = ready.addresses
+        return EngineLoadShare(plan: ready.plan, scenario: scenario, options: options)
+    }
+}
+
+extension EngineLoadShares {
+    /// As the preflight finds, with what helps where this worker may not ask an address.
+    private static func admitted(
+        _ preflight: LoadPreflight
+    ) async throws(Failure) -> LoadPreflight.Outcome {
+        do throws(Failure) {
+            return try await preflight.run()
+        } catch {
+            let option: String
+            if error.message.hasSuffix(LoadPreflight.deniedWords) {
+                option = "--allow-addresses"
+            } else if error.message.contains(" \(LoadPreflight.blockedWords) ") {
+                option = "--deny-addresses"
+            } else {
+                throw error
+            }
+            // What helps comes first: the end of a long message may be left out.
+            throw Failure(error.code, "its \(option) does not admit this: \(error.message)")
+        }
+    }
+}
+
+/// One part of a load test.
+private final class EngineLoadShare: PreparedLoadShare {
+    private enum State {
+        case idle
+        case running(LoadEngine)
+        case stopped
+    }
+
+    private let plan: LoadPlan
+    private let scenario: LoadScenario
+    private let options: LoadEngine.Options
+    private let state = Mutex(State.idle)
+
+    init(plan: LoadPlan, scenario: LoadScenario, options: LoadEngine.Options) {
+        self.plan = plan
+        self.scenario = scenario
+        self.options = options
+    }
+
+    var cores: Int { options.threads }
+
+    func run(
+        _ share: LoadShare, startNanoseconds: UInt64,
+        onInterval: @escaping @Sendable (LoadInterval) -> Void
+    ) async throws -> LoadShareEnd {
+        let engine = try LoadEngine(plan: plan, scenario: scenario, share: share, options: options)
+        let isStopped = state.withLock { state in
+            if case .stopped = state { return true }
+            state = .running(engine)
+            return false
+        }
+        if isStopped { engine.stop(.interrupted) }
+        let generator = ThisMachine.Generator()
+        let outcome = try await engine.run(startNanoseconds: startNanoseconds) { interval in
+            var interval = interval
+            interval.machines = generator.use(interval.counts.cpuSeconds)
+            onInterval(interval)
+        }
+        return LoadShareEnd(
+            ending: outcome.ending, elapsedSeconds: outcome.elapsedSeconds,
+            breakdown: outcome.breakdown)
+    }
+
+    func stop() {
+        let engine = state.withLock { state -> LoadEngine? in
+            defer { state = .stopped }
+            if case .running(let engine) = state { return engine }
+            return nil
+        }
+        engine?.stop(.interrupted)
+    }
+}

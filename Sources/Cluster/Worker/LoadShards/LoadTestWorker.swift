@@ -1,0 +1,202 @@
+import CoordinatorClient
+import EventLoop
+import LoadModel
+import Model
+import Services
+import Synchronization
+import Transfer
+
+/// Takes a worker's part in load tests. While it has one the worker takes no jobs, so that nothing else is in the
+/// way. Safe from any thread.
+final class LoadTestWorker: Sendable {
+    private let worker: WorkerIdentity
+    private let client: CoordinatorClient
+    /// What sends the load.
+    private let runner: any LoadShareRunner
+    private let engine: TransferEngine
+    private let held: HeldWork
+    private let pace: LeasePace
+    private let draining: ShutdownSignal
+    private let log: Logger
+    private let memory = Mutex(LoadTestMemory())
+
+    init(
+        worker: WorkerIdentity, client: CoordinatorClient, runner: any LoadShareRunner,
+        engine: TransferEngine, held: HeldWork, pace: LeasePace, draining: ShutdownSignal,
+        log: Logger
+    ) {
+        self.worker = worker
+        self.client = client
+        self.runner = runner
+        self.engine = engine
+        self.held = held
+        self.pace = pace
+        self.draining = draining
+        self.log = log
+    }
+
+    /// Looks again at what is under way so often.
+    private static let tick = Duration.milliseconds(200)
+
+    /// Takes note of tests that want workers; whoever asks for work turns to them next.
+    func take(_ calls: [LoadTestCall]?) {
+        guard let calls else { return }
+        memory.withLock { $0.hear(calls, queues: worker.queues) }
+        pace.wake()
+    }
+
+    /// The test to take part in next, once.
+    func next() -> LoadTestCall? { memory.withLock { $0.next() } }
+
+    /// Those that this worker has had its part in, or found no place in.
+    var past: [LoadTestID] { memory.withLock { $0.past } }
+
+    /// Takes part in a test, from joining it to the last report; returns when that is over. Cancelling the
+    /// task stops the load, and what was measured is reported all the same.
+    func takePart(in call: LoadTestCall) async {
+        let id = call.id
+        let scenario: String
+        do {
+            let place = try await client.join(
+                id, LoadTestJoin(worker: worker.id, name: worker.name), retrySeconds: 5)
+            guard let text = place.scenario else { return }
+            scenario = text
+        } catch {
+            return log.warning("a load test was not joined", ["test": id, "error": "\(error)"])
+        }
+        log.info("takes part in a load test", ["test": id])
+        let part = LoadPart()
+        let playing = Task { await self.play(part, scenario) }
+        let reporting = Task { await self.report(part, of: id) }
+        let watching = Task { await self.watch(part) }
+        await withTaskCancellationHandler {
+            await playing.value
+            await reporting.value
+        } onCancel: {
+            part.stop(Failure("worker.cancelled", "Its worker was stopped."))
+        }
+        watching.cancel()
+        log.info("a load test is over for this worker", ["test": id])
+    }
+
+    private func play(_ part: LoadPart, _ scenario: String) async {
+        do {
+            let preparing = Task { try await runner.prepare(scenario) }
+            part.onStop { preparing.cancel() }
+            let share = try await preparing.value
+            part.onStop { share.stop() }
+            await finishJobs(part)
+            part.becomeReady(cores: share.cores)
+            guard let start = await part.waitForStart() else { return }
+            part.finish(
+                try await share.run(start.share, startNanoseconds: start.nanoseconds) {
+                    part.add($0)
+                })
+        } catch let failure as Failure {
+            part.fail(failure)
+        } catch {
+            part.fail(Failure("worker.internal", "\(error)"))
+        }
+    }
+
+    /// Gives back what has not begun, and waits for the rest.
+    private func finishJobs(_ part: LoadPart) async {
+        while !held.isEmpty, !part.isOver {
+            engine.cancelUnbegun(held.queuedTransfers())
+            await held.waitUntil(.isEmpty, atMost: .milliseconds(100))
+        }
+    }
+
+    /// A load that no coordinator can stop any more stops itself.
+    private func watch(_ part: LoadPart) async {
+        while !Task.isCancelled, !part.isReported {
+            try? await Task.sleep(for: Self.tick)
+            guard part.silentSeconds > WireLimits.loadSilentSeconds else { continue }
+            part.stop(
+                Failure(
+                    "cluster.coordinatorUnreachable",
+                    "No coordinator answered for \(Int(WireLimits.loadSilentSeconds)) s; "
+                        + "it stopped."))
+        }
+    }
+
+    // MARK: Reporting
+
+    /// How long the last report is offered to coordinators that do not answer.
+    private var lastReportSeconds: Double { draining.isDraining ? 15 : 60 }
+
+    private func report(_ part: LoadPart, of id: LoadTestID) async {
+        var known: LoadTestOrder.Kind?
+        while !part.isReported {
+            var report = part.report(of: worker.id)
+            report.known = known
+            report.waitMilliseconds = Self.waitMilliseconds(known, report)
+            do {
+                let order = try await client.report(report, of: id, retrySeconds: 0)
+                let answeredAt = MonotonicClock.nowNanoseconds
+                part.acknowledge(report)
+                known = order.kind
+                await obey(order, answeredAt, part, of: id)
+            } catch {
+                log.debug("a share of a load test was not reported", ["error": "\(error)"])
+                // A coordinator refuses it, or nobody is there to hear of it.
+                guard error.code.row.retry != .never, part.silentSeconds < lastReportSeconds
+                else {
+                    log.warning("a load test is left", ["test": id, "error": "\(error)"])
+                    return part.leave()
+                }
+                try? await Task.sleep(for: Self.tick)
+            }
+        }
+    }
+
+    /// How long the coordinator may hold a report: as long as there is nothing to tell it.
+    private static func waitMilliseconds(
+        _ known: LoadTestOrder.Kind?, _ report: LoadTestReport
+    ) -> Int {
+        switch (known, report.progress) {
+        case (nil, _), (_, .finished), (_, .failed): 0
+        case (.run, _): 1_000
+        case (.wait, _): 500
+        case (_, _): 100
+        }
+    }
+
+    private func obey(
+        _ order: LoadTestOrder, _ answeredAt: UInt64, _ part: LoadPart, of id: LoadTestID
+    ) async {
+        switch order.kind {
+        case .wait: break
+        case .stop: part.stop()
+        case .leave:
+            // Also the answer to the last report of all.
+            if !part.isReported { log.warning("the load test goes on without it", ["test": id]) }
+            part.leave()
+        case .run:
+            guard !part.hasStart, let number = order.share, let count = order.shares,
+                let seconds = order.startsInSeconds, seconds.isFinite, (0..<count).contains(number)
+            else { return }
+            let start = await startTime(answeredAt, seconds, part, of: id)
+            part.begin(
+                LoadPart.Start(
+                    share: LoadShare(index: number, count: count), nanoseconds: start))
+        }
+    }
+
+    /// The start on this machine's clock. On a slow way fewer questions are asked: none may be under way
+    /// when the load is due.
+    private func startTime(
+        _ answeredAt: UInt64, _ seconds: Double, _ part: LoadPart, of id: LoadTestID
+    ) async -> UInt64 {
+        var reading = StartReading(answeredAt: answeredAt, seconds: seconds)
+        while !part.isOver, reading.mayAsk(at: MonotonicClock.nowNanoseconds) {
+            let askedAt = MonotonicClock.nowNanoseconds
+            let order = try? await client.report(
+                LoadTestReport(worker: worker.id, progress: .ready), of: id, retrySeconds: 0)
+            guard let seconds = order?.startsInSeconds, seconds.isFinite else { break }
+            reading.add(
+                askedAt: askedAt, answeredAt: MonotonicClock.nowNanoseconds, seconds: seconds)
+        }
+        return reading.start
+    }
+}

@@ -1,0 +1,152 @@
+import Digest
+import Model
+import Services
+import Storage
+import Transfer
+
+/// What came of asking for one file. Empty for one that stays as it is.
+struct RefreshAnswer: Sendable {
+    var object: PendingObject?
+    var stored: StoredObject?
+    var validator: String?
+    var isVerified = false
+
+    init() {}
+
+    init(_ fetched: Fetched) {
+        guard !fetched.isUnchanged else { return }
+        object = fetched.object
+        stored = StoredObject(bytes: fetched.bytes, sha256: fetched.sha256)
+        validator = fetched.validator
+        isVerified = fetched.isVerified
+    }
+}
+
+/// Fetches the changed files of assets and makes them durable beside the old ones.
+struct RefreshStaging: Sendable {
+    let engine: TransferEngine
+    let draining: ShutdownSignal
+    let blocking: BlockingCalls
+
+    /// Files of one asset that are asked for at a time.
+    private static let filesAtATime = 16
+
+    /// Fetches what has changed and makes it durable beside the old files. What had been staged before a
+    /// failure is removed.
+    func stage(
+        _ change: inout RefreshChange, _ attempt: RefreshAttempt
+    ) async throws -> [(index: Int, object: StagedObject)] {
+        var staged: [(index: Int, object: StagedObject)] = []
+        let storage = attempt.storage
+        do {
+            let indexes = change.files.indices.filter { change.files[$0].isAsked }
+            for start in stride(from: 0, to: indexes.count, by: Self.filesAtATime) {
+                let turn = indexes[start..<min(start + Self.filesAtATime, indexes.count)]
+                let answers = try await ask(turn, of: change.files, attempt)
+                let objects = answers.compactMap { index, answer in
+                    let object = change.files[index].take(answer)
+                    // What is unchanged takes no room.
+                    attempt.begin(object == nil ? 0 : answer.stored?.bytes ?? 0, index)
+                    return object.map { (index, $0) }
+                }
+                guard !objects.isEmpty else { continue }
+                let made = await blocking.run { () -> Result<[StagedObject], Failure> in
+                    Result { () throws(Failure) in try storage.stage(objects.map(\.1)) }
+                }
+                staged += zip(objects.map(\.0), try made.get()).map { ($0, $1) }
+            }
+            return staged
+        } catch {
+            let objects = staged.map(\.object)
+            await blocking.run { storage.discard(objects) }
+            throw error
+        }
+    }
+
+    private func ask(
+        _ turn: ArraySlice<Int>, of files: [RefreshChange.File], _ attempt: RefreshAttempt
+    ) async throws -> [(Int, RefreshAnswer)] {
+        try await withThrowingTaskGroup(of: (Int, RefreshAnswer).self) { group in
+            for index in turn {
+                group.addTask { (index, try await self.ask(files[index], index, attempt)) }
+            }
+            var answers: [(Int, RefreshAnswer)] = []
+            for try await answer in group { answers.append(answer) }
+            return answers
+        }
+    }
+
+    /// Asks for one file, or writes it, where it is a rewritten manifest.
+    private func ask(
+        _ file: RefreshChange.File, _ index: Int, _ attempt: RefreshAttempt
+    ) async throws -> RefreshAnswer {
+        guard attempt.isWanted, !draining.isDraining else {
+            throw Failure("worker.cancelled", "the job was cancelled")
+        }
+        if let content = file.segment.content {
+            return try await write(Array(content.utf8), file.segment.key, index, attempt)
+        }
+        let result = await engine.result(of: request(for: file, index, attempt))
+        switch result.outcome {
+        case .success(let fetched): return RefreshAnswer(fetched)
+        case .failure(let failure):
+            if file.isOptional, file.isThere, MirrorCourse.isOfTheOrigin(failure.code) {
+                return RefreshAnswer()
+            }
+            throw FetchFailure(
+                failure: failure.ofSegment(role: file.segment.role),
+                retryAfterSeconds: result.retryAfterSeconds,
+                origins: MirrorCourse([attempt.job.url], main: attempt.job.url)
+                    .outcomes(result.ending(failure)))
+        }
+    }
+
+    private func request(
+        for file: RefreshChange.File, _ index: Int, _ attempt: RefreshAttempt
+    ) -> TransferRequest {
+        let (job, lease, storage) = (attempt.job, attempt.lease, attempt.storage)
+        let key = file.segment.key
+        let destination = TransferRequest.Destination.object { (bytes) throws(Failure) in
+            attempt.begin(bytes ?? 0, index)
+            return try storage.createTemporary(
+                lease: lease, job: job.id, key: key, number: index + 1, reservingBytes: bytes)
+        }
+        var request = TransferRequest(
+            url: file.segment.url, group: lease, destination: destination,
+            role: file.segment.role)
+        request.job = job.id
+        request.site = job.site
+        request.isManifest = file.segment.role == .playlist
+        request.opensAside = storage.isOnNetwork
+        request.expectedBytes = file.segment.bytes
+        request.expectedSHA256 = file.segment.sha256
+        request.furtherDigests = (file.digests ?? "").split(separator: ",").compactMap {
+            ExpectedDigest($0)
+        }
+        // Without the file, what is still right is of no use.
+        if file.isThere { request.validator = file.validator }
+        return request
+    }
+
+    private func write(
+        _ bytes: [UInt8], _ key: String, _ index: Int, _ attempt: RefreshAttempt
+    ) async throws -> RefreshAnswer {
+        let (job, lease, storage) = (attempt.job, attempt.lease, attempt.storage)
+        let written = await blocking.run { () -> Result<PendingObject, Failure> in
+            Result { () throws(Failure) in
+                let object = try storage.createTemporary(
+                    lease: lease, job: job.id, key: key, number: index + 1)
+                try bytes.withUnsafeBufferPointer { (bytes) throws(Failure) in
+                    try object.write(UnsafeRawBufferPointer(bytes), at: 0)
+                }
+                return object
+            }
+        }
+        var answer = RefreshAnswer()
+        answer.object = try written.get()
+        answer.stored = StoredObject(
+            bytes: Int64(bytes.count), sha256: SHA256Digest(hashing: bytes).description)
+        answer.isVerified = true
+        return answer
+    }
+}

@@ -1,0 +1,120 @@
+import CoordinatorClient
+import Model
+import Services
+import Storage
+import Titles
+import Transfer
+
+// Assets that are at the edge are asked for again: what has changed is stored beside the old files, and takes
+// their place when the last of it is there.
+
+/// Refreshes assets.
+struct Refresher: Sendable {
+    /// How many assets are refreshed at a time.
+    let connections: Int
+    let held: HeldWork
+    let draining: ShutdownSignal
+    let sites: SitesInUse
+    let blocking: BlockingCalls
+    let manifests: ManifestReader
+    let staging: RefreshStaging
+    let publishing: RefreshPublishing
+    let reporter: Reporter
+    let pace: LeasePace
+    let refreshes: Mailbox<Refresh>
+
+    /// Works through refreshes, as many at a time as there may be transfers, until the mailbox is closed.
+    func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            var underWay = 0
+            while let refresh = await refreshes.next(1).first {
+                if underWay >= connections {
+                    await group.next()
+                    underWay -= 1
+                }
+                underWay += 1
+                group.addTask {
+                    if self.draining.isDraining || !self.held.isWanted(refresh.work) {
+                        self.reporter.giveBack(refresh.work)
+                    } else {
+                        await self.refresh(refresh)
+                    }
+                    self.pace.ended(1)
+                }
+            }
+        }
+    }
+
+    /// Asks for an asset's files, publishes those that have changed and ends the job.
+    private func refresh(_ refresh: Refresh) async {
+        let work = refresh.work
+        do {
+            let storage = try await sites.open(
+                work.job.site, refresh.grant, ended: refresh.ended)
+            let attempt = RefreshAttempt(Assignment(work, storage), held: held)
+            let isGranted = work.job.kind == .switchOver
+            reporter.done(
+                try await isGranted ? publishing.finish(attempt) : refreshed(attempt))
+        } catch {
+            reporter.fail(work, any: error)
+        }
+    }
+
+    /// The whole of it: asks, stages what has changed, and publishes that.
+    private func refreshed(_ attempt: RefreshAttempt) async throws -> JobReport {
+        var change = try await wanted(attempt)
+        let staged = try await staging.stage(&change, attempt)
+        let files = change.told(staged: Set(staged.map(\.index)))
+        var report = JobReport(job: attempt.job.id, lease: attempt.lease, outcome: .done)
+        if staged.isEmpty {
+            try await publishing.report(files, of: change, attempt)
+            report.refreshed = change.isRelisted ? .changed : .unchanged
+            report.segments = change.isRelisted ? change.listed : nil
+        } else {
+            let changed = staged.map {
+                PublishedFile(
+                    segment: change.files[$0.index].segment, stored: change.files[$0.index].stored,
+                    object: $0.object)
+            }
+            try await publishing.request(changed, files, of: change, attempt)
+            try await publishing.publish(changed, attempt: 1, attempt)
+            report.refreshed = .changed
+        }
+        return report
+    }
+
+    // MARK: What is wanted
+
+    /// The files of an asset as they are to be.
+    private func wanted(_ attempt: RefreshAttempt) async throws -> RefreshChange {
+        let (stored, _) = try await publishing.files(attempt)
+        let (job, storage) = (attempt.job, attempt.storage)
+        let there = await blocking.run {
+            stored.map { storage.isStored(key: $0.segment.key, bytes: $0.stored.bytes) }
+        }
+        let files = zip(stored, there).map { RefreshChange.File($0, isThere: $1) }
+        guard job.assetKind == .hls || job.assetKind == .dash else {
+            return RefreshChange(files: files)
+        }
+        let hasChanged = try await hasOtherManifest(files, attempt.work.leased)
+        guard hasChanged else { return RefreshChange(files: files, playlistsAreRight: true) }
+        let objects = try await manifests.objects(of: attempt.work.leased)
+        var change = RefreshChange(files: files, listing: objects.map(\.checked))
+        change.warnings = objects.warnings.ofAsset ?? ManifestWarnings()
+        return change
+    }
+
+    /// Whether any playlist of a title is another one than is known. One that was rewritten for the edge cannot
+    /// be compared.
+    private func hasOtherManifest(
+        _ files: [RefreshChange.File], _ work: LeasedJob
+    ) async throws -> Bool {
+        for file in files where file.isManifest {
+            guard !file.isDocument, let stored = file.stored, file.isThere else { return true }
+            let fetched = try await manifests.manifest(
+                file.segment.url, work, unless: file.validator)
+            if !fetched.isUnchanged, fetched.sha256 != stored.sha256 { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,152 @@
+import CoordinatorClient
+import FoundationEssentials
+package import Model
+import Services
+import Transfer
+
+/// A worker: leases batches of jobs, downloads, hashes, stores and reports.
+///
+/// It speaks to coordinators over HTTP only and holds nothing that matters: killed at any moment,
+/// its jobs go to others when its leases run out. This is the root of its objects: it makes them, runs them and ends
+/// them in order.
+package final class WorkerService: DrainableService {
+    private let drainSeconds: Double
+    /// Triggered when what is in hand is to be given back at once.
+    private let stopping = ShutdownSignal()
+    let core: WorkerCore
+    let sites: Sites
+    let reporting: Reporting
+    let fetching: Fetching
+    let resolving: Resolving
+    let refreshing: Refreshing
+    let leasing: Leasing
+
+    package init(_ configuration: Configuration) throws(Failure) {
+        drainSeconds = configuration.drainSeconds
+        core = WorkerCore(
+            identity: WorkerIdentity(
+                id: UUID().uuidString.lowercased(), name: configuration.name,
+                queues: configuration.queues),
+            connections: configuration.connections,
+            client: try CoordinatorClient(
+                endpoints: configuration.coordinators.joined(separator: ","),
+                token: configuration.token),
+            engine: try Self.engine(configuration), held: HeldWork(), pace: LeasePace(),
+            blocking: BlockingCalls(), draining: ShutdownSignal(),
+            log: Logger("worker").with("worker", configuration.name))
+        sites = Sites(core, durability: configuration.durability, roots: configuration.roots)
+        reporting = Reporting(core, sites)
+        fetching = Fetching(core, sites, reporting, configuration)
+        resolving = Resolving(core, reporting.reporter)
+        refreshing = Refreshing(core, sites, reporting.reporter, resolving.manifests)
+        leasing = Leasing(
+            core, sites, reporting, fetching,
+            JobHandlers(
+                fetcher: fetching.fetcher, verifier: fetching.verifier, sums: fetching.sums,
+                titles: resolving.titles, refreshes: refreshing.refreshes),
+            roots: configuration.roots,
+            loadShares: configuration.loadShares
+                ?? EngineLoadShares(addressPolicy: configuration.addressPolicy))
+    }
+
+    package var name: String { core.identity.name }
+    /// This process's identity.
+    package var id: WorkerID { core.identity.id }
+
+    private static func engine(
+        _ configuration: Configuration
+    ) throws(Failure) -> TransferEngine {
+        var options = TransferEngine.Options()
+        options.connections = configuration.connections
+        options.addressPolicy = configuration.addressPolicy
+        options.origins = configuration.origins
+        options.slow = LeaseDemand.slowPolicy(connections: configuration.connections)
+        return try TransferEngine(options: options)
+    }
+
+    /// Takes no more work; `run` returns when what is in hand is done or given back.
+    package func drain() async { stopLeasing() }
+
+    private func stopLeasing() {
+        core.draining.trigger()
+        core.engine.cancelUnbegun(core.held.queuedTransfers())
+    }
+
+    /// Works until it is drained, or until its task is cancelled (what it holds is then given back).
+    package func run() async throws {
+        // Not cancelled with its caller: what is given back is still to be reported.
+        let work = Task { await self.work() }
+        await withTaskCancellationHandler {
+            await work.value
+        } onCancel: {
+            stopping.trigger()
+            stopLeasing()
+        }
+    }
+
+    private func work() async {
+        await withDiscardingTaskGroup { background in
+            background.addTask { await self.leasing.heartbeats.run() }
+            background.addTask { await self.leasing.keeper.run() }
+            background.addTask { await self.reporting.cooldowns.run() }
+            background.addTask { await self.resolving.resolver.keepStoppingSlowTitles() }
+            background.addTask { await self.sites.storages.keepSweeping() }
+            background.addTask { await self.sites.storages.keepClosingIdle() }
+            background.addTask { await self.sites.unusable.run() }
+            await workInStages()
+            background.cancelAll()
+        }
+        core.engine.shutdown()
+        core.client.shutdown()
+    }
+
+    /// Leases until the worker drains, and then ends one stage after the other, each with all that the one before
+    /// has handed on.
+    private func workInStages() async {
+        async let resolved: Void = resolving.resolver.run()
+        async let refreshed: Void = refreshing.refresher.run()
+        async let committed: Void = fetching.committer.run()
+        let reporting = Task { await self.reporting.sender.run() }
+        let unanswered = await leasing.loop.run()
+        let releasing = Task {
+            if let unanswered { await self.leasing.grants.release(unanswered) }
+        }
+        await finishWork()
+        resolving.titles.close()
+        await resolved
+        refreshing.refreshes.close()
+        await refreshed
+        fetching.finished.close()
+        await committed
+        self.reporting.results.close()
+        await Self.wait(for: reporting, atMostSeconds: Self.lastReportSeconds)
+        await Self.wait(for: releasing, atMostSeconds: Self.lastReportSeconds)
+    }
+
+    /// How long the last results are offered to coordinators that do not answer.
+    private static let lastReportSeconds = 10.0
+
+    /// Waits for a task, which is cancelled when it takes longer.
+    private static func wait(for task: Task<Void, Never>, atMostSeconds seconds: Double) async {
+        let timer = Task {
+            try? await Task.sleep(for: .seconds(seconds))
+            if !Task.isCancelled { task.cancel() }
+        }
+        await task.value
+        timer.cancel()
+    }
+
+    /// Waits for what is in hand, for a bounded time; the rest is cancelled and given back.
+    private func finishWork() async {
+        let (held, stopping, drainSeconds) = (core.held, stopping, drainSeconds)
+        await waitForFirst(
+            of: { await held.waitUntil(.isEmpty, atMost: .seconds(drainSeconds)) },
+            { await stopping.wait() })
+        let end = ContinuousClock.now + .seconds(2)
+        while !held.isEmpty && ContinuousClock.now < end {
+            // Each time anew: a title's next playlist may just have been asked for.
+            for lease in held.leases { core.engine.cancelAll(group: lease) }
+            await held.waitUntil(.isEmpty, atMost: .milliseconds(100))
+        }
+    }
+}

@@ -1,0 +1,151 @@
+import CoordinatorClient
+import Embedded
+import EventLoop
+import FoundationEssentials
+import Glibc
+import JobQueue
+import Model
+import Postgres
+import Synchronization
+
+/// The private PostgreSQL server that is measured, configured as embedded mode configures its own,
+/// with any number of databases and a coordinator process for each.
+///
+/// Made when the server runs. `stop` ends the coordinators and closes what is open; the server has
+/// its own service.
+final class BenchmarkCluster: Sendable {
+    let postgres: EmbeddedPostgres
+    private let directory: String
+    private let tokenFile: TokenFile
+    private let token: AccessToken
+    private let loop: EventLoop
+    private let opened = Mutex(Opened())
+
+    /// What is to be closed in the end.
+    private struct Opened {
+        var coordinators: [CoordinatorProcess] = []
+        var clients: [CoordinatorClient] = []
+        var connections: [PostgresConnection] = []
+    }
+
+    /// - Parameter tokenFile: of the token that the coordinators will want.
+    init(postgres: EmbeddedPostgres, directory: String, tokenFile: TokenFile) throws {
+        self.postgres = postgres
+        self.directory = directory
+        self.tokenFile = tokenFile
+        token = try tokenFile.read()
+        loop = try EventLoop(name: "benchmark")
+    }
+
+    /// Makes a database and starts a coordinator over it, which brings it to its schema.
+    func addDatabase(named name: String) async throws -> BenchmarkDatabase {
+        let server = try await connect(postgres.databaseURL)
+        try await server.simple("CREATE DATABASE \(name)")
+        let url = postgres.databaseURL(named: name)
+        let coordinator = try await CoordinatorProcess.start(
+            databaseURL: url, tokenFile: tokenFile,
+            log: "\(directory)/coordinator-\(name).log")
+        opened.withLock { $0.coordinators.append(coordinator) }
+        return BenchmarkDatabase(
+            name: name, cluster: self, url: url, coordinator: coordinator,
+            client: try client(of: coordinator, connections: 64),
+            tables: BenchmarkTables(connection: try await connect(url)))
+    }
+
+    /// A connection as the coordinators have them, but without a limit of time.
+    func connect(_ url: String) async throws -> PostgresConnection {
+        let connection = try await PostgresConnection.connect(
+            PostgresConfiguration.queue(
+                url: url, applicationName: "dray benchmark", statementTimeoutSeconds: nil,
+                sessionSettings: JobQueue.sessionSettings), on: loop)
+        opened.withLock { $0.connections.append(connection) }
+        return connection
+    }
+
+    func client(
+        of coordinator: CoordinatorProcess, connections: Int
+    ) throws -> CoordinatorClient {
+        let client = try CoordinatorClient(
+            endpoints: coordinator.url, token: token, timeoutSeconds: 600,
+            maximumConnections: connections)
+        opened.withLock { $0.clients.append(client) }
+        return client
+    }
+
+    /// CPU seconds so far of the server, one coordinator and this process.
+    func cpuTimes(of coordinator: CoordinatorProcess) -> CPUTimes {
+        CPUTimes(
+            postgres: ProcessUsage.cpuSeconds(ofServer: postgres.processID),
+            coordinator: ProcessUsage.cpuSeconds(of: coordinator.pid),
+            client: ProcessUsage.ownCPUSeconds)
+    }
+
+    /// Ends the coordinators; their sessions have told all their figures then.
+    func stopCoordinators() async {
+        let coordinators = opened.withLock { opened in
+            defer { opened.coordinators = [] }
+            return opened.coordinators
+        }
+        for coordinator in coordinators { await coordinator.stop() }
+    }
+
+    func stop() async {
+        await stopCoordinators()
+        let rest = opened.withLock { opened in
+            defer { opened = Opened() }
+            return opened
+        }
+        for client in rest.clients { client.shutdown() }
+        for connection in rest.connections { await connection.close() }
+        loop.shutdown()
+    }
+}
+
+/// One database of the server, its coordinator, and the ways to both.
+struct BenchmarkDatabase: Sendable {
+    let name: String
+    let cluster: BenchmarkCluster
+    let url: String
+    let coordinator: CoordinatorProcess
+    let client: CoordinatorClient
+    let tables: BenchmarkTables
+
+    /// Submits work through the API and checks in SQL that all of it has arrived.
+    func submit(_ work: BenchmarkWork, clients: Int) async throws -> Submitter.Submitted {
+        let before = try await tables.counted()
+        let submitted = try await submitter(clients: clients).submit(work)
+        try await expect(waiting: before.waiting + work.segments, done: before.done)
+        return submitted
+    }
+
+    func submitter(clients: Int) -> Submitter {
+        Submitter(client: client, worker: UUID().uuidString.lowercased(), clients: clients)
+    }
+
+    /// Submits segments and works them off: the finished ones of a database in use.
+    func fillFinished(_ segments: Int, as name: String, _ options: BenchmarkOptions) async throws {
+        guard segments > 0 else { return }
+        let work = BenchmarkWork(
+            name: name, segments: segments, segmentsPerTitle: options.segmentsPerTitle,
+            origins: options.origins)
+        let submitted = try await submit(work, clients: options.clients)
+        _ = try await load(submitted.queue, options, batch: WireLimits.jobsPerLease).work(
+            off: segments)
+    }
+
+    func load(_ queue: String, _ options: BenchmarkOptions, batch: Int? = nil) -> APILoad {
+        APILoad(
+            client: client, queue: queue, batch: batch ?? options.batch, clients: options.clients)
+    }
+
+    /// What the clients were told must be what the database holds.
+    func expect(waiting: Int, done: Int) async throws {
+        let counted = try await tables.counted()
+        guard counted == (waiting, done) else {
+            throw Failure(
+                "worker.internal",
+                "of the database \(name), \(waiting) segments should wait and \(done) be done; "
+                    + "there are \(counted.waiting) and \(counted.done)")
+        }
+    }
+}

@@ -1,0 +1,181 @@
+import Glibc
+package import Model
+import Services
+package import Storage
+import Synchronization
+package import Transfer
+
+/// `dray benchmark transfer`: the transfer engine alone, from a list of objects to a directory.
+///
+/// Everything that a worker does with an object is done: it is received, hashed, written, made durable
+/// in batches and put under its final key. There is no queue, no coordinator and no report. A service for
+/// a `ServiceGroup`.
+package final class TransferBenchmark: Service {
+    package let name = "benchmark"
+
+    package struct Object: Sendable {
+        package var url: String
+        package var key: String
+
+        package init(url: String, key: String) {
+            self.url = url
+            self.key = key
+        }
+    }
+
+    /// How long the objects are fetched.
+    package enum Extent: Sendable {
+        /// All of them, so many times; one time has ended before the next begins.
+        case times(Int)
+        /// Again and again for so many seconds; what is under way then is given up.
+        case seconds(Int)
+    }
+
+    /// Takes a sample of the process now and then.
+    package struct Sampling: Sendable {
+        package var everySeconds: Double
+        package var record: @Sendable (TransferSample) -> Void
+
+        package init(
+            everySeconds: Double, record: @escaping @Sendable (TransferSample) -> Void
+        ) {
+            self.everySeconds = everySeconds
+            self.record = record
+        }
+    }
+
+    private let objects: [Object]
+    private let storage: DirectoryStorage
+    private let engine: TransferEngine
+    private let connections: Int
+    private let extent: Extent
+    private let sampling: Sampling?
+    private let found = Mutex<TransferBenchmarkReport?>(nil)
+
+    /// - Parameter options: of the engine; `shutdown` is called by `stop`.
+    package init(
+        _ objects: [Object], to storage: DirectoryStorage, options: TransferEngine.Options,
+        extent: Extent = .times(1), sampling: Sampling? = nil
+    ) throws(Failure) {
+        self.objects = objects
+        self.storage = storage
+        self.extent = extent
+        self.sampling = sampling
+        connections = options.connections
+        engine = try TransferEngine(options: options)
+    }
+
+    /// What was found; nil when it did not come to its end.
+    package var report: TransferBenchmarkReport? { found.withLock { $0 } }
+
+    package func run() async throws {
+        let commits = TransferCommits(
+            storage: storage, window: max(Self.batch, 2 * connections)
+        ) { [weak self] range, commits in self?.submit(range, commits) }
+        let cpu = ProcessUsage.ownCPUSeconds
+        let start = ContinuousClock.now
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.watch(commits, since: start) }
+            await withTaskCancellationHandler {
+                await self.work(commits, since: start)
+            } onCancel: {
+                cancel(commits)
+            }
+            group.cancelAll()
+        }
+        try Task.checkCancellation()
+        let seconds = start.duration(to: .now).inSeconds
+        let totals = commits.totals
+        found.withLock {
+            $0 = TransferBenchmarkReport(
+                objects: totals.ended, failed: totals.failed, failure: totals.firstFailure,
+                bytes: totals.bytes, connections: connections, seconds: seconds,
+                cpuSeconds: ProcessUsage.ownCPUSeconds - cpu,
+                peakResidentBytes: ProcessUsage.peakResidentBytes(of: getpid()))
+        }
+    }
+
+    package func stop() async { engine.shutdown() }
+
+    /// As many as a lease holds.
+    private static let batch = 1_000
+    private static let group = "00000000-0000-4000-8000-000000000000"
+
+    private func work(
+        _ commits: TransferCommits, since start: ContinuousClock.Instant
+    ) async {
+        guard case .times(let times) = extent else { return await commits.run(nil) }
+        for _ in 0..<times {
+            await commits.run(objects.count)
+            sampling?.record(sample(commits, since: start, isIdle: true))
+        }
+    }
+
+    private func submit(_ range: Range<Int>, _ commits: TransferCommits) {
+        let requests = range.map { index in
+            let object = objects[index % objects.count]
+            let storage = storage
+            return TransferRequest(
+                url: object.url, group: Self.group,
+                destination: .object { (bytes) throws(Failure) in
+                    try storage.createTemporary(
+                        lease: Self.group, job: JobID(Int64(index) + 1), key: object.key,
+                        reservingBytes: bytes ?? 0)
+                }, role: .file)
+        }
+        engine.submit(requests) { _, result in commits.add(result) }
+    }
+
+    private func cancel(_ commits: TransferCommits) {
+        commits.stop()
+        engine.cancelAll(group: Self.group)
+    }
+
+    /// Samples until it is cancelled, and ends the transfers when their time is over.
+    private func watch(_ commits: TransferCommits, since start: ContinuousClock.Instant) async {
+        var end: ContinuousClock.Instant?
+        if case .seconds(let seconds) = extent { end = start + .seconds(seconds) }
+        var next = start
+        while sampling != nil || end != nil {
+            if let sampling { next += .seconds(sampling.everySeconds) }
+            let until = sampling == nil ? end : end.map { min($0, next) } ?? next
+            try? await Task.sleep(until: until ?? next, clock: .continuous)
+            if Task.isCancelled { return }
+            sampling?.record(sample(commits, since: start))
+            if let end, end <= .now { return cancel(commits) }
+        }
+    }
+
+    private func sample(
+        _ commits: TransferCommits, since start: ContinuousClock.Instant, isIdle: Bool = false
+    ) -> TransferSample {
+        TransferSample(
+            seconds: start.duration(to: .now).inSeconds.rounded(places: 3),
+            ended: commits.totals.ended, isIdle: isIdle,
+            open: engine.origins.reduce(0) { $0 + $1.active },
+            residentBytes: ProcessUsage.residentBytes(of: getpid()),
+            allocatedBytes: AllocatedMemory.bytes,
+            descriptors: ProcessUsage.descriptors(of: getpid()),
+            threads: ProcessUsage.threads(of: getpid()),
+            cpuSeconds: ProcessUsage.ownCPUSeconds.rounded(places: 3))
+    }
+}
+
+/// What the process has at one moment.
+package struct TransferSample: Encodable, Sendable {
+    /// Since the first request.
+    package var seconds: Double
+    /// Transfers that have come to their end.
+    package var ended: Int
+    /// All of a time through the list have come to their end, and nothing is stored any more.
+    package var isIdle: Bool
+    /// Transfers that are under way.
+    package var open: Int
+    package var residentBytes: Int64
+    /// Without what was freed and is kept by the allocator.
+    package var allocatedBytes: Int64
+    package var descriptors: Int
+    package var threads: Int
+    /// Of the process, since it began.
+    package var cpuSeconds: Double
+}

@@ -1,0 +1,170 @@
+import Client
+import CommandLine
+import CoordinatorClient
+import Model
+import Rendering
+import Text
+
+/// `dray assets`: the assets of a catalog, filtered, sorted, a page at a time.
+enum AssetsCommand {
+    private static let stateFilter = "asset-state"
+
+    static let command = Command(
+        "assets", summary: "List the assets of a catalog: filter, search, sort.",
+        discussion: """
+            \(ClusterCall.anyPlace) In patterns, * matches any characters. The size of an asset \
+            is its stored bytes or, if nothing is stored, the expected bytes.
+            """,
+        operands: [
+            CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
+        ],
+        options: [
+            CommandOption(
+                "site", .text(placeholder: "DEST"),
+                help: "Site of the catalog, if several sites have a catalog of that name."),
+            CommandOption(
+                stateFilter, .text(placeholder: "STATE,…"),
+                help: "Only assets in these states: "
+                    + "\(AssetState.allCases.map(\.rawValue).joined(separator: ", "))."),
+            CommandOption(
+                "kind", .text(placeholder: "KIND"),
+                help: "Only assets of this kind: "
+                    + "\(AssetKind.allCases.map(\.rawValue).joined(separator: ", "))."),
+            CommandOption(
+                "code", .text(placeholder: "PATTERN"),
+                help: "Only assets that failed with this code: origin.http.404, 'origin.*'."),
+            CommandOption(
+                "name", .text(placeholder: "PATTERN"),
+                help: "Only assets with this name: 'season1/*.m3u8'."),
+            CommandOption(
+                "search", .text(placeholder: "TEXT"),
+                help: "Only assets with this text in their name or URL; case is ignored."),
+            CommandOption(
+                "min-size", .text(placeholder: "SIZE"), help: "Minimum size: 1.5GiB, 20MB."),
+            CommandOption("max-size", .text(placeholder: "SIZE"), help: "Maximum size."),
+            CommandOption(
+                "sort", .text(placeholder: "BY"),
+                help: "Sort by name (the default), bytes or changed; the last two read the "
+                    + "whole catalog."),
+            CommandOption("descending", .flag, help: "Reverse the order."),
+            CommandOption(
+                "limit", .integer(placeholder: "N", range: 1...100_000),
+                help: "Maximum number of assets to list. Default: 100."),
+            CommandOption(
+                "after", .text(placeholder: "PLACE"),
+                help: "Continue after this row; the last line of a listing prints it."),
+            CommonOptions.state, ClusterCall.json,
+        ]
+    ) { arguments in
+        await ClusterCall.run(arguments, asking: { try query(arguments) }) { query, client in
+            var listing = try await listing(query, arguments.integer("limit") ?? 100) {
+                try await client.assets($0, retrySeconds: ClusterCall.retrySeconds)
+            }
+            listing.assets = listing.assets.map(\.redacted)
+            return try ClusterCall.show(listing, arguments) {
+                text(listing, of: query.catalog.name)
+            }
+        }
+    }
+
+    /// Up to `limit` assets, from as many pages as that takes.
+    static func listing(
+        _ query: AssetQuery, _ limit: Int,
+        page: (AssetQuery) async throws -> AssetListing
+    ) async throws -> AssetListing {
+        var query = query
+        query.limit = min(limit, WireLimits.pageRows)
+        var listing = try await page(query)
+        while let next = listing.next, listing.assets.count < limit {
+            query.catalog = CatalogReference(listing.catalog)
+            query.after = next
+            query.limit = min(limit - listing.assets.count, WireLimits.pageRows)
+            let more = try await page(query)
+            listing.assets += more.assets
+            listing.next = more.next
+        }
+        return listing
+    }
+
+    // MARK: Asking
+
+    private static func query(_ arguments: Arguments) throws -> AssetQuery {
+        try CommonOptions.checkState(arguments, filter: stateFilter)
+        let catalog = arguments.operands[0]
+        var query = AssetQuery(
+            Int64(catalog).map { CatalogReference(CatalogID($0)) }
+                ?? CatalogReference(name: catalog))
+        if let site = arguments.text("site") {
+            query.catalog.storageURL =
+                try ClientSettings.coordinator == nil
+                ? Destination(local: site).storageURL : Destination(remote: site).storageURL
+        }
+        for name in (arguments.text(stateFilter) ?? "").split(separator: ",") {
+            query.states.append(try choice(stateFilter, String(name)))
+        }
+        if let kind = arguments.text("kind") { query.kind = try choice("kind", kind) }
+        query.failureCode = arguments.text("code")
+        query.name = arguments.text("name")
+        query.search = arguments.text("search")
+        query.minimumBytes = try size("min-size", arguments)
+        query.maximumBytes = try size("max-size", arguments)
+        if let least = query.minimumBytes, let most = query.maximumBytes, least > most {
+            throw UsageError(
+                "--min-size is greater than --max-size", hint: "Give the smaller one as --min-size."
+            )
+        }
+        if let sort = arguments.text("sort") { query.order = try choice("sort", sort) }
+        query.isDescending = arguments.flag("descending")
+        query.after = arguments.text("after")
+        return query
+    }
+
+    private static func choice<Value: RawRepresentable<String> & CaseIterable>(
+        _ option: String, _ text: String
+    ) throws(UsageError) -> Value {
+        guard let value = Value(rawValue: text) else {
+            throw UsageError(
+                "--\(option) is '\(printable(text))'",
+                hint: "Use \(Value.allCases.map(\.rawValue).joined(separator: ", ")).")
+        }
+        return value
+    }
+
+    private static func size(
+        _ option: String, _ arguments: Arguments
+    ) throws(UsageError) -> Int64? {
+        guard let text = arguments.text(option) else { return nil }
+        guard let bytes = ByteCount.parse(text) else {
+            throw UsageError(
+                "--\(option) is '\(printable(text))'", hint: "Write 500MB, 1.5GiB or 1048576.")
+        }
+        return bytes
+    }
+
+    // MARK: Showing
+
+    /// - Parameter name: the catalog's, where it was asked for by that.
+    private static func text(_ listing: AssetListing, of name: String?) -> String {
+        let hasFailures = listing.assets.contains { $0.failure != nil }
+        let rows = listing.assets.map { asset in
+            [
+                printable(asset.name), asset.kind.rawValue, asset.state.rawValue,
+                "\(HumanFormat.count(asset.segmentsDone)) of \(HumanFormat.count(asset.segments))",
+                HumanFormat.bytes(asset.bytes == 0 ? asset.expectedBytes ?? 0 : asset.bytes),
+                asset.changed.map(TimeText.minute(ofSeconds:)) ?? "–",
+            ]
+                + (hasFailures ? [asset.failure?.code.rawValue ?? ""] : [])
+        }
+        let table = ClusterCall.section(
+            "Catalog \(listing.catalog)" + (name.map { ", \(printable($0))" } ?? ""),
+            ["Name", "Kind", "State", "Segments", "Size", "Changed"]
+                + (hasFailures ? ["Failure"] : []),
+            [.left, .left, .left, .right, .right, .left] + (hasFailures ? [.left] : []), rows)
+        let warnings = listing.assets.reduce(into: ManifestWarnings()) { all, asset in
+            if let warnings = asset.warnings { all.add(warnings) }
+        }
+        let text = table + (warnings.isEmpty ? "" : "\n\(WarningText.lines(warnings))\n")
+        guard let next = listing.next else { return text }
+        return text + "More: --after '\(next.replacing("'", with: "'\\''"))'\n"
+    }
+}

@@ -1,0 +1,161 @@
+import Client
+import CommandLine
+import CoordinatorClient
+import Model
+import Rendering
+
+/// `dray catalog`: checks lists; shows, cancels, retries, reprioritises and reschedules work.
+enum CatalogCommand {
+    static let command = Command(
+        "catalog",
+        summary: "Check a list; show, cancel, retry, reprioritise or reschedule catalogs.",
+        discussion:
+            "\(ClusterCall.place) With --state, uses the private cluster of that directory; `status` "
+            + "also finds the default one.",
+        subcommands: [
+            CatalogCheckCommand.command,
+            CatalogStatusCommand.command,
+            change(
+                .cancel, "Cancel a catalog, an asset, or what failed with a code.",
+                """
+                Workers stop at their next heartbeat. Stored files stay. `dray catalog retry` or \
+                a new submission continues from there.
+                """),
+            change(
+                .retry, "Retry what failed or was cancelled.",
+                "Stored files are not fetched again. Attempts are counted from zero."),
+            change(
+                .reprioritise, "Change the priority of a catalog or an asset.",
+                "An asset with its own priority keeps it when the catalog's changes.",
+                options: [
+                    CommandOption(
+                        "priority", .integer(placeholder: "N", range: 0...9), required: true,
+                        help: "0 (last) to 9 (first).")
+                ]),
+            reschedule,
+        ])
+
+    static let site = CommandOption(
+        "site", .text(placeholder: "DEST"),
+        help: "Site of the catalog, if several sites have a catalog of that name.")
+
+    private static let reschedule = Command(
+        "reschedule", summary: "Set a catalog's start time and deadline.",
+        discussion: """
+            \(TimeOptions.discussion) `none` removes the setting. Workers finish the jobs they \
+            hold. Submitting the catalog again replaces both settings.
+            """,
+        operands: [
+            CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
+        ],
+        options: [
+            TimeOptions.notBefore, TimeOptions.deadline, site, CommonOptions.state,
+            ClusterCall.json,
+        ]
+    ) { arguments in
+        await ClusterCall.run(arguments, isCheck: true) { client in
+            var selection = try selection(.reschedule, arguments)
+            selection.notBefore = try TimeOptions.time("not-before", arguments, none: 0)
+            selection.deadline = try TimeOptions.deadline(arguments, none: 0)
+            guard selection.notBefore != nil || selection.deadline != nil else {
+                throw UsageError("nothing to set", hint: "Give --not-before, --deadline or both.")
+            }
+            let answer = try await client.apply(selection, retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(answer, arguments) {
+                "Rescheduled: \(HumanFormat.count(answer.assets, "asset")) under way.\n"
+            }
+        }
+    }
+
+    private static func change(
+        _ action: SelectionAction.Action, _ summary: String, _ discussion: String,
+        options: [CommandOption] = []
+    ) -> Command {
+        Command(
+            action.rawValue, summary: summary, discussion: discussion,
+            operands: [
+                CommandOperand(
+                    "CATALOG",
+                    help: "Number or name of the catalog, from `dray status`; with --code, "
+                        + "`all` for every catalog.")
+            ],
+            options: options + [
+                site,
+                CommandOption(
+                    "asset", .text(placeholder: "NAME"), help: "Only this asset."),
+                CommandOption(
+                    "code", .text(placeholder: "CODE"),
+                    help: "Only assets that failed with this code: origin.http.404."),
+                CommonOptions.state, ClusterCall.json,
+            ]
+        ) { arguments in
+            await ClusterCall.run(
+                arguments, isCheck: true, asking: { try selection(action, arguments) }
+            ) { selection, client in
+                let answer = try await client.apply(
+                    selection, retrySeconds: ClusterCall.retrySeconds)
+                return try ClusterCall.show(answer, arguments) { text(answer, action) }
+            }
+        }
+    }
+
+    static func selection(
+        _ action: SelectionAction.Action, _ arguments: Arguments
+    ) throws -> SelectionAction {
+        let name = arguments.operands[0]
+        var selection = SelectionAction(
+            action, asset: arguments.text("asset"),
+            failureCode: arguments.text("code").map { FailureCode($0) },
+            priority: arguments.integer("priority"))
+        if name == "all" {
+            guard selection.failureCode != nil, selection.asset == nil else {
+                throw UsageError(
+                    "`all` selects what failed with one code in every catalog, and "
+                        + (selection.failureCode == nil ? "--code is missing" : "takes no --asset"),
+                    hint:
+                        "Write `dray catalog \(action.rawValue) all --code CODE`, or name one catalog."
+                )
+            }
+        } else {
+            selection.catalog = try reference(arguments)
+        }
+        return selection
+    }
+
+    /// The catalog that CATALOG and `--site` name.
+    static func reference(_ arguments: Arguments) throws(Failure) -> CatalogReference {
+        let name = arguments.operands[0]
+        if let number = Int64(name), number > 0 { return CatalogReference(CatalogID(number)) }
+        return CatalogReference(
+            name: name,
+            storageURL: try arguments.text("site").map { text throws(Failure) in
+                try site(text).storageURL
+            })
+    }
+
+    /// On this machine links are followed, as `dray prefetch` does; what cannot be written can still be named.
+    private static func site(_ text: String) throws(Failure) -> Destination {
+        if ClientSettings.coordinator == nil, let local = try? Destination(local: text) {
+            return local
+        }
+        return try Destination(remote: text)
+    }
+
+    private static func text(
+        _ answer: SelectionAnswer, _ action: SelectionAction.Action
+    ) -> String {
+        guard answer.assets > 0 || answer.jobs > 0 else {
+            return "Nothing to \(action.rawValue).\n"
+        }
+        let done =
+            switch action {
+            case .cancel: "Cancelled"
+            case .retry: "Retrying"
+            case .reprioritise: "Reprioritised"
+            case .reschedule: "Rescheduled"
+            case .refresh: "Refreshing"
+            }
+        return "\(done): \(HumanFormat.count(answer.assets, "asset")), "
+            + "\(HumanFormat.count(answer.jobs, "job")).\n"
+    }
+}

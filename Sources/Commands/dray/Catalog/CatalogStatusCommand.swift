@@ -1,0 +1,82 @@
+import Client
+import CommandLine
+import CoordinatorClient
+import Model
+import Rendering
+import Text
+
+/// `dray catalog status`: how far one catalog is, and what it waits for.
+enum CatalogStatusCommand {
+    static let command = Command(
+        "status", summary: "Show a catalog's progress, and what it waits for.",
+        discussion: ClusterCall.anyPlace,
+        operands: [
+            CommandOperand("CATALOG", help: "Number or name of the catalog, from `dray status`.")
+        ],
+        options: [CatalogCommand.site, CommonOptions.state, ClusterCall.json]
+    ) { arguments in
+        await ClusterCall.run(arguments, asking: { try CatalogCommand.reference(arguments) }) {
+            reference, client in
+            let status = try await status(reference, client)
+            return try ClusterCall.show(status, arguments) { text(status) }
+        }
+    }
+
+    private static func status(
+        _ reference: CatalogReference, _ client: CoordinatorClient
+    ) async throws(Failure) -> CatalogStatus {
+        if let id = reference.id {
+            return try await client.status(of: id, retrySeconds: ClusterCall.retrySeconds)
+        }
+        let found = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
+            .catalogs.filter {
+                $0.name == reference.name
+                    && (reference.storageURL == nil || $0.storageURL == reference.storageURL)
+            }
+        guard let first = found.first else {
+            throw Failure(
+                "input.notFound",
+                "None of the 100 latest catalogs is named "
+                    + "\(printable(reference.name ?? "")).")
+        }
+        guard found.count == 1 else {
+            throw Failure(
+                "input.field",
+                "\(HumanFormat.count(found.count)) sites have a catalog "
+                    + "\(printable(reference.name ?? "")); name one of them with --site.")
+        }
+        return try await client.status(of: first.id, retrySeconds: ClusterCall.retrySeconds)
+    }
+
+    /// A line for each thing that is known.
+    static func text(_ status: CatalogStatus) -> String {
+        let totals = status.totals
+        var lines = [
+            "\(printable(status.name)) (\(status.id)): \(status.state.rawValue)",
+            "  \(HumanFormat.count(totals.completed)) of "
+                + "\(HumanFormat.count(totals.assets, "asset")) completed, "
+                + "\(HumanFormat.count(totals.failed)) failed, "
+                + "\(HumanFormat.count(totals.cancelled ?? 0)) cancelled",
+            "  \(HumanFormat.count(totals.segmentsDone)) of "
+                + "\(HumanFormat.count(totals.segments, "segment")), "
+                + "\(HumanFormat.bytes(totals.bytes + totals.receivingBytes))"
+                + (totals.expectedBytes.map { " of \(HumanFormat.bytes($0))" } ?? ""),
+        ]
+        if status.state == .running {
+            let left = status.secondsLeft.map { HumanFormat.clock(seconds: $0) } ?? "unknown"
+            lines.append("  time left: \(left)")
+            let active = status.active.count
+            lines.append(
+                "  under way: " + (active < 20 ? "" : "more than ")
+                    + HumanFormat.count(min(active, 20), "asset"))
+        }
+        if let trouble = status.trouble {
+            lines.append("  \(SiteFailureText.text(ofFault: trouble))")
+        }
+        if let deadline = status.deadline {
+            lines.append("  deadline: \(TimeText.minute(ofSeconds: deadline))")
+        }
+        lines += StatusCommand.lines(status).map { "  \($0)" }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

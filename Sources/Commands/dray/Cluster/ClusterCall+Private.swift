@@ -1,0 +1,81 @@
+import Client
+import CommandLine
+import CoordinatorClient
+import Embedded
+import Model
+import Services
+import Text
+
+extension ClusterCall {
+    /// Throws where a command that takes part in a private cluster would make one, of which it could not know
+    /// anything.
+    static func checkPrivate(_ arguments: Arguments) throws {
+        let path = try CommonOptions.statePath(arguments)
+        guard !StateDirectory.isUsed(path) else { return }
+        guard arguments.text(CommonOptions.state.name) == nil else { throw noPrivate(path) }
+        throw UsageError(
+            "no private cluster exists at \(printable(path)), and DRAY_COORDINATOR is "
+                + "not set",
+            hint: "Set its directory with --state, or set DRAY_COORDINATOR.")
+    }
+
+    private static func noPrivate(_ path: String) -> UsageError {
+        UsageError(
+            "--state is '\(printable(path))', where no private cluster exists",
+            hint: "Use the --state directory of `dray prefetch`, or omit --state.")
+    }
+
+    /// Whether a private cluster is to answer: one was named, or is there where nothing runs.
+    static func isPrivate(_ arguments: Arguments) async throws -> Bool {
+        let isNamed = arguments.text(CommonOptions.state.name) != nil
+        // Without a home there is none.
+        guard let path = try? CommonOptions.statePath(arguments) else { return false }
+        guard StateDirectory.isUsed(path) else {
+            guard !isNamed else { throw noPrivate(path) }
+            return false
+        }
+        guard !isNamed else { return true }
+        let client = try ClusterPlace.standard().client()
+        defer { client.shutdown() }
+        do throws(Failure) {
+            try await client.readiness(retrySeconds: 0)
+            return false
+        } catch {
+            return error.code.isOfUnreachableCoordinator
+        }
+    }
+
+    /// Has a private cluster answer, which runs for that.
+    static func askPrivate(
+        _ statePath: String,
+        _ body: @escaping @Sendable (CoordinatorClient) async throws -> String
+    ) async throws -> ExitCode {
+        let cluster = try await ClusterVariables.prepare(
+            EmbeddedCluster.Configuration(
+                statePath: statePath, workers: 0,
+                connectionsPerWorker: CommonOptions.defaultConnections, address: "127.0.0.1",
+                port: 0, token: .ofThisRun, interruptsOthers: false,
+                drainSeconds: ClientSettings.drainSeconds, environment: ClientSettings.environment))
+        let group = ServiceGroup(
+            stages: cluster.stages + [[PrivateCall(cluster: cluster, body: body)]],
+            graceSeconds: ClientSettings.drainSeconds, signals: try ProcessSignals.stream())
+        switch try await group.run() {
+        case .finished: return .success
+        case .signalled: return .interrupted
+        }
+    }
+}
+
+/// Asks as soon as the coordinator runs; its end is that of all.
+private struct PrivateCall: Service {
+    let name = "call"
+    let cluster: EmbeddedCluster
+    let body: @Sendable (CoordinatorClient) async throws -> String
+
+    func run() async throws {
+        let client = try CoordinatorClient(
+            endpoints: cluster.coordinatorURL, token: cluster.token)
+        defer { client.shutdown() }
+        Console.write(try await body(client))
+    }
+}

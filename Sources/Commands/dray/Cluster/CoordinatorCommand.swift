@@ -1,0 +1,105 @@
+import Client
+import CommandLine
+import Coordinator
+import JobQueue
+import Model
+import Services
+import Text
+
+/// `dray coordinator`: one of any number of coordinators over one database.
+enum CoordinatorCommand {
+    static let command = Command(
+        "coordinator", summary: "Run a coordinator over a PostgreSQL database.",
+        discussion: """
+            Migrates the database's schema first. A coordinator keeps no state: any number of \
+            coordinators may serve one database. The database URL and the cluster's token come \
+            from files or the environment, because other users can see a command line. The \
+            password may be in the URL, in PGPASSWORD or in a password file.
+
+            Every request needs the token of DRAY_TOKEN, or of the file that DRAY_TOKEN_FILE \
+            names. A coordinator does not start without one. Create it with `openssl rand -hex \
+            32`.
+
+            DRAY_LEASE_SECONDS, 5 to 3600, default 30, is how long a lease lasts without a \
+            heartbeat. The jobs of a killed worker wait that long. A shorter lease replaces lost \
+            workers sooner, but tolerates shorter outages of coordinators and database.
+
+            DRAY_RETENTION_DAYS, 1 to 36500, deletes the records of catalogs that ended so many \
+            days ago. Default: keep them.
+            """,
+        options: [
+            CommandOption(
+                "listen", .text(placeholder: "ADDR:PORT"), required: true,
+                help: "Address and port to listen on; port 0 picks a free port.")
+        ] + Secrets.databaseOptions
+    ) { arguments in
+        do {
+            try LogOutput.configure(environment: ClientSettings.environment, defaultLevel: .info)
+            let listen = try ListenAddress(arguments.text("listen") ?? "")
+            let databaseURL = try Secrets.databaseURL(arguments)
+            let token = try Secrets.requiredToken()
+            try listen.checkFree()
+            let coordinator = try Coordinator(
+                Coordinator.Configuration(
+                    databaseURL: databaseURL, address: listen.address,
+                    port: listen.port, token: token,
+                    queue: JobQueue.Settings(
+                        leaseSeconds: try leaseSeconds(), retentionDays: try retentionDays())))
+            ServiceUser.warn("coordinator")
+            let service = CoordinatorService(coordinator: coordinator, listen: listen)
+            return await runServices([[service]], graceSeconds: 10)
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// `DRAY_LEASE_SECONDS`, or else the queue's own default.
+    ///
+    /// A worker keeps the last two seconds of a lease for writing and reporting; under five there
+    /// would be no time left to work in.
+    private static func leaseSeconds() throws(UsageError) -> Double {
+        guard let text = ClientSettings.environment["DRAY_LEASE_SECONDS"], !text.isEmpty else {
+            return JobQueue.Settings().leaseSeconds
+        }
+        guard let seconds = Int(text), (5...3_600).contains(seconds) else {
+            throw UsageError(
+                "DRAY_LEASE_SECONDS is '\(printable(text))'",
+                hint: "Use a whole number of seconds from 5 to 3600.")
+        }
+        return Double(seconds)
+    }
+
+    /// `DRAY_RETENTION_DAYS`; nil when it is not set.
+    private static func retentionDays() throws(UsageError) -> Int? {
+        guard let text = ClientSettings.environment["DRAY_RETENTION_DAYS"], !text.isEmpty else {
+            return nil
+        }
+        guard let days = Int(text), (1...36_500).contains(days) else {
+            throw UsageError(
+                "DRAY_RETENTION_DAYS is '\(printable(text))'",
+                hint: "Use a whole number of days from 1 to 36500, or unset it.")
+        }
+        return days
+    }
+
+    private struct CoordinatorService: Service {
+        let name = "coordinator"
+        let coordinator: Coordinator
+        let listen: ListenAddress
+
+        func start() async throws {
+            do {
+                let port = try await coordinator.start()
+                Console.write("export DRAY_COORDINATOR=\(listen.url(port: port))\n")
+            } catch {
+                await coordinator.stop()
+                throw error
+            }
+        }
+
+        /// Requests are served on the coordinator's own threads; this only lasts.
+        func run() async throws { await ShutdownSignal().wait() }
+
+        func stop() async { await coordinator.stop() }
+    }
+}

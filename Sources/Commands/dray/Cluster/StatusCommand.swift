@@ -1,0 +1,101 @@
+import Client
+import CommandLine
+import CoordinatorClient
+import Model
+import Rendering
+import Text
+
+/// `dray status`: the cluster at a glance.
+enum StatusCommand {
+    static let command = Command(
+        "status", summary: "Show the catalogs, queues and workers of a cluster.",
+        discussion: """
+            \(ClusterCall.place) Exits with 3 if it does not answer. With --state, starts the \
+            private cluster of `dray prefetch` for the answer.
+            """,
+        options: [CommonOptions.state, ClusterCall.json]
+    ) { arguments in
+        await ClusterCall.run(arguments, isCheck: true) { client in
+            let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(status, arguments) { text(status) }
+        }
+    }
+
+    /// A table each of catalogs, queues and workers; of load tests while one runs.
+    static func text(_ status: ClusterStatus) -> String {
+        // Columns that few need, only where one has something in them.
+        let isAnyCancelled = status.catalogs.contains { $0.totals.cancelled != nil }
+        let isTimed = status.catalogs.contains { $0.notBefore != nil || $0.deadline != nil }
+        let catalogs = status.catalogs.map { catalog in
+            let totals = catalog.totals
+            return [
+                catalog.id.description, printable(catalog.name), catalog.state.rawValue,
+                "\(HumanFormat.count(totals.completed)) of \(HumanFormat.count(totals.assets))",
+                HumanFormat.count(totals.failed),
+            ]
+                + (isAnyCancelled ? [HumanFormat.count(totals.cancelled ?? 0)] : []) + [
+                    HumanFormat.bytes(totals.bytes),
+                    HumanFormat.duration(seconds: totals.seconds), printable(catalog.queue),
+                ]
+                + (isTimed
+                    ? [catalog.notBefore, catalog.deadline].map {
+                        $0.map(TimeText.minute(ofSeconds:)) ?? "–"
+                    }
+                    : [])
+        }
+        let isTroubled = status.workers.contains { $0.trouble != nil }
+        let workers = status.workers.map { worker in
+            [
+                printable(worker.name), HumanFormat.count(worker.activeTransfers),
+                HumanFormat.duration(seconds: max(0, worker.silentSeconds)),
+            ] + (isTroubled ? [worker.trouble.map { printable($0.message) } ?? "–"] : [])
+        }
+        var sections = [
+            "dray \(printable(status.version)), schema \(status.schemaVersion)\n",
+            ClusterCall.section(
+                "Catalogs",
+                ["Number", "Name", "State", "Completed", "Failed"]
+                    + (isAnyCancelled ? ["Cancelled"] : []) + ["Bytes", "Time", "Queue"]
+                    + (isTimed ? ["Not before", "Deadline"] : []),
+                [.right, .left, .left, .right, .right] + (isAnyCancelled ? [.right] : [])
+                    + [.right, .right, .left]
+                    + (isTimed ? [.left, .left] : []), catalogs) + notes(status.catalogs),
+            QueueCommand.table(status.queues),
+            ClusterCall.section(
+                "Workers",
+                ["Name", "Transfers", "Last heartbeat"] + (isTroubled ? ["Cannot lease jobs"] : []),
+                [.left, .right, .right] + (isTroubled ? [.left] : []), workers),
+        ]
+        if let tests = status.loadTests { sections.append(table(tests)) }
+        return sections.joined(separator: "\n")
+    }
+
+    /// A line for each reason to look at a catalog that runs.
+    private static func notes(_ catalogs: [CatalogStatus]) -> String {
+        let lines = catalogs.filter { $0.state == .running }.flatMap { catalog in
+            self.lines(catalog).map { "\(catalog.id) \(printable(catalog.name)) \($0)\n" }
+        }
+        return lines.isEmpty ? "" : "\n" + lines.joined()
+    }
+
+    /// Describes what the catalog waits for, and whether it meets its deadline.
+    static func lines(_ catalog: CatalogStatus) -> [String] {
+        [WaitText.line(catalog.waits ?? []), DeadlineText.line(catalog)].compactMap(\.self)
+    }
+
+    private static func table(_ tests: [LoadTestStatus]) -> String {
+        ClusterCall.section(
+            "Load tests", ["Name", "Queue", "State", "Workers", "Lost", "Time"],
+            [.left, .left, .left, .right, .right, .right],
+            tests.map { test in
+                let gone = test.shares.count { $0.state == .lost || $0.state == .failed }
+                let since = test.started ?? test.created
+                return [
+                    printable(test.name), printable(test.queue ?? "any"), test.state.rawValue,
+                    HumanFormat.count(test.shares.count { $0.state != .dismissed }),
+                    HumanFormat.count(gone),
+                    HumanFormat.duration(seconds: max(0, test.now - since)),
+                ]
+            })
+    }
+}

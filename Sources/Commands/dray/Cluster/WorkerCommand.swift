@@ -1,0 +1,94 @@
+import Client
+import CommandLine
+import Glibc
+import Model
+import Services
+import Storage
+import Text
+import Worker
+
+/// `dray worker`: one of any number of workers of a cluster.
+enum WorkerCommand {
+    static let command = Command(
+        "worker", summary: "Run a worker that takes jobs from a coordinator.",
+        discussion: """
+            A worker needs no database and keeps no state: start and stop as many as you need. \
+            SIGTERM or Ctrl-C drains it: it finishes current transfers and returns its other \
+            jobs. While no coordinator answers, it keeps retrying.
+
+            It writes only below --root, whatever a coordinator requests, and gets no jobs of \
+            other sites.
+
+            Others submit the URLs, so private and loopback addresses are refused unless \
+            --allow-addresses lists them. Link-local and metadata addresses are always refused.
+            """,
+        options: [
+            CommandOption(
+                "coordinator", .text(placeholder: "URL"),
+                help: "URL of the coordinator, several separated by commas. Default: "
+                    + "$DRAY_COORDINATOR."),
+            RootOptions.root,
+            CommandOption(
+                "queue", .text(placeholder: "NAME"), repeatable: true,
+                help: "Take jobs of this queue only. Repeatable. Default: all queues."),
+            CommandOption(
+                "connections", .integer(placeholder: "N", range: 1...1_000),
+                help: "Concurrent transfers, 1 to 1000. Default: "
+                    + "\(CommonOptions.defaultConnections)."),
+            CommonOptions.durability,
+        ] + TransferOptions.all
+    ) { arguments in
+        do {
+            try LogOutput.configure(environment: ClientSettings.environment, defaultLevel: .info)
+            guard let coordinator = arguments.text("coordinator") ?? ClientSettings.coordinator
+            else {
+                throw UsageError(
+                    "--coordinator is missing",
+                    hint: "Write --coordinator URL, or set DRAY_COORDINATOR.")
+            }
+            var configuration = WorkerService.Configuration(
+                coordinators: coordinator.split(separator: ",").map(String.init),
+                token: try Secrets.requiredToken(),
+                roots: try RootOptions.required(
+                    arguments, because: "whoever may submit a catalog could name any directory"),
+                queues: arguments.texts("queue"),
+                connections: arguments.integer("connections")
+                    ?? CommonOptions.defaultConnections,
+                name: "\(hostName)-\(getpid())",
+                durability: try CommonOptions.durability(arguments),
+                drainSeconds: ClientSettings.drainSeconds)
+            // Who submits may be anybody who reaches a coordinator, from wherever.
+            configuration.addressPolicy = try TransferOptions.addressPolicy(
+                arguments, allowsPrivate: false)
+            configuration.origins = try TransferOptions.origins(arguments)
+            configuration.isAlone = true
+            let worker = try WorkerService(configuration)
+            ServiceUser.warn("worker")
+            for root in configuration.roots.unwritable {
+                Console.note(
+                    "the user \(accountName(of: geteuid())) cannot write to the root "
+                        + "\(printable(root)), only to directories that it owns there")
+            }
+            Logger("worker").info(
+                "started",
+                [
+                    "coordinator": configuration.coordinators.map { redacted(url: $0) }
+                        .joined(separator: ","),
+                    "roots": (configuration.roots.urls ?? []).joined(separator: ","),
+                    "connections": configuration.connections,
+                ])
+            return await runServices(
+                [[worker]], graceSeconds: ClientSettings.drainSeconds + 6)
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    private static var hostName: String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        let isKnown = gethostname(&buffer, 255) == 0
+        let name = String(
+            decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return isKnown && !name.isEmpty ? name : "worker"
+    }
+}

@@ -1,0 +1,110 @@
+import Client
+import CommandLine
+import Foundation
+import LoadGenerator
+import LoadModel
+import Model
+import Services
+import Text
+
+/// Where the load comes from: this process, or the workers of a cluster.
+extension LoadTestCommand {
+    static let places = [
+        CommandOption(
+            "cluster", .flag,
+            help:
+                "Send the load from the workers of the cluster at DRAY_COORDINATOR, by "
+                + "default that of `dray up`."),
+        CommandOption(
+            "queue", .text(placeholder: "NAME"),
+            help: "With --cluster: use workers of this queue only. Default: any."),
+        CommandOption(
+            "workers", .integer(placeholder: "N", range: 1...WireLimits.loadWorkers),
+            help: "With --cluster: number of workers. Default: all that are ready when --wait "
+                + "ends."),
+        CommandOption(
+            "at-least", .integer(placeholder: "N", range: 1...WireLimits.loadWorkers),
+            help: "With --cluster: minimum number of workers to start with when --wait ends. "
+                + "Default: as --workers."
+        ),
+        CommandOption(
+            "wait", .text(placeholder: "TIME"),
+            help: "With --cluster: how long to wait for workers, which finish their jobs "
+                + "first. Default: 60s, or 10s without --workers."),
+    ]
+
+    static func place(
+        _ arguments: Arguments, _ scenario: LoadScenario, _ course: LoadTestSession.Course,
+        _ display: LoadTestDisplay
+    ) throws -> any LoadPlace {
+        guard arguments.flag("cluster") else {
+            for option in ["queue", "workers", "at-least", "wait"]
+            where arguments.text(option) != nil {
+                throw UsageError(
+                    "--\(option) needs --cluster", hint: "Add --cluster, or omit it.")
+            }
+            return try localPlace(arguments, scenario)
+        }
+        guard arguments.integer("threads") == nil else {
+            throw UsageError(
+                "--threads is for load from this process", hint: "Workers use all their cores.")
+        }
+        for option in ["allow-addresses", "deny-addresses"]
+        where !arguments.texts(option).isEmpty {
+            throw UsageError(
+                "--\(option) is for load from this process", hint: "Set it on the workers instead."
+            )
+        }
+        var options = ClusterLoadRunner.Options()
+        options.queue = arguments.text("queue")
+        options.workers = arguments.integer("workers")
+        options.atLeast = arguments.integer("at-least")
+        if case .scale = course, options.workers ?? options.atLeast != nil {
+            throw UsageError(
+                "--scale already sets the number of workers",
+                hint: "Omit --workers and --at-least.")
+        }
+        if let most = options.workers, let least = options.atLeast, least > most {
+            throw LoadTestOptions.refusal("at-least", "\(least)", "1 to \(most), as --workers")
+        }
+        options.waitSeconds =
+            try LoadTestOptions.duration("wait", arguments, WireLimits.loadWaitSeconds)
+            ?? (options.workers == nil && course == .once ? 10 : 60)
+        return try ClusterLoadPlace(
+            try ClusterPlace.current(), options, isTold: arguments.flag("yes"),
+            note: display.note)
+    }
+
+    private static func localPlace(
+        _ arguments: Arguments, _ scenario: LoadScenario
+    ) throws -> LocalLoadPlace {
+        let most = Int(OpenFiles.raiseLimit())
+        var options = LoadEngine.Options()
+        options.threads = arguments.integer("threads") ?? ThisMachine.threads
+        options.viewerConnections = max(most - 256, 256)
+        options.addresses = LoadAddresses(
+            try TransferOptions.addressPolicy(arguments, allowsPrivate: true))
+        options.mostRequests = max(most - 64, 64)
+        let requests = scenario.mostRequests(of: .whole)
+        guard requests <= options.mostRequests else {
+            throw LoadTestOptions.refusal(
+                "concurrency", "\(requests)",
+                "\(options.mostRequests) here: this process may have \(most) files open; see ulimit -n"
+            )
+        }
+        if let path = scenario.http.caFile { try checkAuthorities(path) }
+        return try LocalLoadPlace(options, scenario.http)
+    }
+
+    /// Refuses what no request could be made with, whatever it would be for.
+    private static func checkAuthorities(_ path: String) throws(Failure) {
+        do throws(Failure) {
+            let (bytes, _) = try SmallFile.read(path)
+            guard bytes.firstRange(of: Array("-----BEGIN".utf8)) != nil else {
+                throw Failure("input.field", "\(printable(path)): no PEM certificate")
+            }
+        } catch {
+            throw Failure("input.field", "field http.caFile: \(error.message)")
+        }
+    }
+}

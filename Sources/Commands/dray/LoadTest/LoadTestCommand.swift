@@ -1,0 +1,262 @@
+import Client
+import CommandLine
+import Foundation
+import LoadModel
+import LoadReport
+import Model
+import Rendering
+import Services
+import Synchronization
+import Text
+import Transfer
+
+/// `dray loadtest`: what an origin, an edge or a pool can deliver.
+enum LoadTestCommand {
+    static let command = Command(
+        "loadtest",
+        summary: "Load-test an origin or an edge with viewers or requests.",
+        discussion: """
+            TARGET is a URL or a scenario file (docs/load-scenarios.md), - for stdin; options \
+            override the file. An HLS or DASH title is played by viewers, each with a playhead, \
+            a buffer and rendition switching. A file, or a title with --plain, is requested \
+            repeatedly.
+
+            With --rate, requests arrive on schedule, however long earlier ones take. With \
+            --users, each user waits for its answer. Latency counts from the time a request was \
+            due.
+
+            Dray contacts only hosts that the targets or --allow name. It starts nothing beyond \
+            --duration, --requests and --bytes; current requests may then use their --timeout. \
+            Ctrl-C stops at once and prints the report.
+
+            Exit codes: 0 done, 2 bad usage or a target that cannot be requested (no load is \
+            sent), 3 the test failed, lost a worker or could not write a report file, 99 a \
+            threshold failed, 130 interrupted.
+            """,
+        operands: [
+            CommandOperand(
+                "TARGET", required: false, help: "A URL, a scenario file, or - for stdin.")
+        ],
+        options: LoadTestOptions.load + LoadTestOptions.targets + LoadTestOptions.viewers
+            + LoadTestOptions.requests + LoadTestOptions.goals + places + courses + outputs
+            + [TransferOptions.allowAddresses, TransferOptions.denyAddresses]
+    ) { arguments in
+        do {
+            try LogOutput.configure(
+                environment: ClientSettings.environment, defaultLevel: .warning)
+            return try await run(arguments)
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    private static let courses = [
+        CommandOption(
+            "threads", .integer(placeholder: "N", range: 1...256),
+            help: "Number of sending threads. Default: one per core, within the CPU quota."),
+        CommandOption(
+            "search", .flag,
+            help:
+                "Raise the rate or the users until a threshold fails, and find the "
+                + "highest load that passes."
+        ),
+        CommandOption(
+            "step", .text(placeholder: "TIME"),
+            help: "With --search: duration of each load. Default: 10s."),
+        CommandOption(
+            "most", .number(placeholder: "N", range: 1...1_000_000),
+            help: "With --search: maximum rate or users. Default: 1000000."),
+        CommandOption(
+            "scale", .text(placeholder: "LIST"),
+            help:
+                "Run with 1,2,4,8 workers (threads without --cluster), each with "
+                + "--users, and fit the Universal Scalability Law."),
+        CommandOption(
+            "yes", .flag, help: "Do not wait before sending load to a public address."),
+    ]
+    private static let outputs = [
+        CommandOption("json", .flag, help: "Print the result as JSON."),
+        CommandOption("html", .text(placeholder: "FILE"), help: "Write a page with charts."),
+        CommandOption("csv", .text(placeholder: "FILE"), help: "Write a row for each second."),
+        CommandOption(
+            "hdr-log", .text(placeholder: "FILE"),
+            help: "Write an HdrHistogram log with a line for each second."),
+        CommandOption(
+            "prometheus", .text(placeholder: "FILE"),
+            help: "Write the result in the Prometheus text format."),
+        CommandOption(
+            "metrics-listen", .text(placeholder: "ADDR:PORT"),
+            help:
+                "Let Prometheus scrape http://ADDR:PORT/metrics during the test; a PORT "
+                + "alone is on loopback, 0 picks a free port."),
+        CommandOption("quiet", .flag, help: "Show no progress."),
+    ]
+
+    // MARK: Running
+
+    private static func run(_ arguments: Arguments) async throws -> ExitCode {
+        do { return try await runAsAsked(arguments) } catch {
+            throw LoadTestOptions.inOptions(error, arguments)
+        }
+    }
+
+    private static func runAsAsked(_ arguments: Arguments) async throws -> ExitCode {
+        let scenario = try LoadTestOptions.scenario(arguments)
+        let course = try course(arguments, scenario)
+        let files = try LoadTestFiles(arguments)
+        let isQuiet = arguments.flag("quiet")
+        let listen = try arguments.text("metrics-listen").map(LoadMetricsService.address)
+        let environment = ClientSettings.environment
+        let display = LoadTestDisplay(
+            mode: LiveLines.mode(isQuiet: isQuiet, environment: environment),
+            style: TerminalStyle(environment: environment))
+        let place = try place(arguments, scenario, course, display)
+        let metrics = LoadMetrics(scenario) { place.generators }
+        let service = LoadTestService(
+            scenario, course, place, isTold: arguments.flag("yes"), display, metrics,
+            told: { LoadTestOptions.inOptions($0, arguments) })
+        let watched = listen.map { [LoadMetricsService($0, isQuiet: isQuiet, metrics)] }
+        // Workers that are lost are waited for before the rest is told.
+        let code = await runServices(
+            [watched ?? [], [service]], graceSeconds: arguments.flag("cluster") ? 45 : 5)
+        display.end()
+        guard let outcome = service.outcome else {
+            return code == .success ? .interrupted : code
+        }
+        let unwritten = files.write(outcome)
+        for failure in unwritten { _ = Console.fail(failure) }
+        if let failure = outcome.failure { return Console.fail(failure) }
+        return outcome.exitCode == .success && !unwritten.isEmpty ? .usage : outcome.exitCode
+    }
+
+    private static func course(
+        _ arguments: Arguments, _ scenario: LoadScenario
+    ) throws -> LoadTestSession.Course {
+        let isSearch = arguments.flag("search")
+        if !isSearch, let option = ["step", "most"].first(where: { arguments.text($0) != nil }) {
+            throw UsageError("--\(option) needs --search", hint: "Add --search, or omit it.")
+        }
+        if let text = arguments.text("scale") {
+            guard !isSearch else {
+                throw UsageError(
+                    "--scale and --search exclude each other", hint: "Run one after the other.")
+            }
+            guard scenario.model == .closed else {
+                throw UsageError(
+                    "--scale needs --users",
+                    hint: "Use --users; a rate does not grow with the number of workers.")
+            }
+            return .scale(try workers(text))
+        }
+        guard isSearch else { return .once }
+        guard !scenario.thresholds.isEmpty else {
+            throw UsageError(
+                "--search needs --threshold",
+                hint: "Add a threshold: --threshold 'p99(total) < 200ms'.")
+        }
+        let step = try LoadTestOptions.duration("step", arguments, 1...3_600) ?? 10
+        let first = scenario.mostLevel
+        guard first > 0 else {
+            throw UsageError(
+                "--search starts with no load", hint: "Set a rate or users above 0 to start with.")
+        }
+        if let most = arguments.number("most"), most < first {
+            throw LoadTestOptions.refusal(
+                "most", HumanFormat.fixed(most, places: 0),
+                "\(HumanFormat.fixed(first, places: 0)), its first load, or more")
+        }
+        let seconds =
+            try LoadTestOptions.duration("duration", arguments, LoadLimits.capSeconds)
+            ?? scenario.caps.durationSeconds
+        if let seconds, seconds < step {
+            throw LoadTestOptions.refusal(
+                "step", HumanFormat.duration(seconds: step),
+                "up to \(HumanFormat.duration(seconds: seconds)), the time of all steps together")
+        }
+        return .search(
+            stepSeconds: step, most: arguments.number("most") ?? 1_000_000, seconds: seconds)
+    }
+
+    private static func workers(_ text: String) throws -> [Int] {
+        let counts = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
+        let known = counts.compactMap(\.self)
+        guard known.count == counts.count, (1...50).contains(known.count),
+            known.allSatisfy({ (1...256).contains($0) }), Set(known).count == known.count
+        else {
+            throw LoadTestOptions.refusal(
+                "scale", text,
+                "different numbers of workers, 1 to 256, separated by commas: 1,2,4,8")
+        }
+        return known
+    }
+}
+
+/// Where a result goes beside the terminal.
+struct LoadTestFiles {
+    private let arguments: Arguments
+
+    /// Throws where a file cannot be written, before anything is sent.
+    init(_ arguments: Arguments) throws {
+        self.arguments = arguments
+        var options: [String: String] = [:]
+        for option in ["html", "csv", "hdr-log", "prometheus"] {
+            guard let path = arguments.text(option) else { continue }
+            guard path != "-" else {
+                throw LoadTestOptions.refusal(
+                    option, path, "a file's path; standard output has the summary, or --json")
+            }
+            try ReportWriter.check(path, option: option)
+            let place = Self.place(path)
+            if let place, let other = options.updateValue(option, forKey: place) {
+                throw UsageError(
+                    "--\(other) and --\(option) are one file, \(printable(path))",
+                    hint: "Use a different file for each.")
+            }
+        }
+    }
+
+    /// The same for two names of one file; nil for what is no file, `/dev/null` say.
+    private static func place(_ path: String) -> String? {
+        var isFolder: ObjCBool = false
+        let url = URL(fileURLWithPath: path)
+        if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) {
+            let type =
+                try? FileManager.default.attributesOfItem(
+                    atPath: url.resolvingSymlinksInPath().path)[.type] as? FileAttributeType
+            return type == .typeRegular ? url.resolvingSymlinksInPath().path : nil
+        }
+        return url.deletingLastPathComponent().resolvingSymlinksInPath()
+            .appendingPathComponent(url.lastPathComponent).path
+    }
+
+    /// Writes all of it; answers what could not be written, which keeps nothing else from it: what was measured is
+    /// not to be had again.
+    func write(_ outcome: LoadTestSession.Outcome) -> [any Error] {
+        let (result, ladder) = (outcome.result, outcome.ladder)
+        var unwritten: [any Error] = []
+        func write(_ option: String, _ text: () throws -> String) {
+            guard let path = arguments.text(option) else { return }
+            do { try WholeFile.write(try text(), to: path) } catch { unwritten.append(error) }
+        }
+        write("html") { LoadHTML(result, ladder: ladder).text }
+        write("csv") { LoadCSV.text(result) }
+        write("hdr-log") { try LoadHistograms.text(result) }
+        write("prometheus") { LoadPrometheus.text(result) }
+        var json: String?
+        if arguments.flag("json") {
+            do { json = try LoadJSON.text(result, ladder: ladder) } catch {
+                unwritten.append(error)
+            }
+        }
+        if let json {
+            Console.write(json)
+        } else {
+            let style = TerminalStyle(environment: ClientSettings.environment)
+            let summary = LoadSummary(
+                result, ladder: ladder, usesUnicode: style.usesUnicode,
+                columns: LiveLines.columns(of: STDOUT_FILENO))
+            Console.write(summary.text)
+        }
+        return unwritten
+    }
+}

@@ -1,0 +1,89 @@
+import Client
+import CommandLine
+import Lists
+import LoadModel
+import Model
+import Text
+import WebURL
+
+/// The targets of the command line.
+extension LoadTestOptions {
+    /// Reads a scenario's file; `-` is stdin. The files that it names are taken from where it lies.
+    static func file(_ path: String) throws -> LoadScenario {
+        var scenario = try read(path)
+        guard path != "-", let slash = path.lastIndex(of: "/") else { return scenario }
+        let folder = path[...slash]
+        for (place, target) in scenario.targets.enumerated() {
+            guard case .list(let list) = target.source, list != "-", !list.contains("://"),
+                !list.hasPrefix("/")
+            else { continue }
+            scenario.targets[place].source = .list(folder + list)
+        }
+        if let file = scenario.http.caFile, !file.hasPrefix("/") {
+            scenario.http.caFile = folder + file
+        }
+        return scenario
+    }
+
+    /// Says what TARGET is where a file is none.
+    private static func read(_ path: String) throws -> LoadScenario {
+        let bytes: [UInt8]
+        do throws(Failure) { (bytes, _) = try SmallFile.read(path) } catch {
+            guard error.code == "input.unreadable", path != "-" else { throw error }
+            throw UsageError(
+                error.message,
+                hint:
+                    "TARGET is a URL that starts with http:// or https://, or a scenario "
+                    + "file.")
+        }
+        let file = path == "-" ? "standard input" : printable(path)
+        guard isObject(bytes) else {
+            throw UsageError(
+                "\(file): it is not a scenario, which is a JSON object",
+                hint: "Give a list of files and titles as --list \(printable(path)).")
+        }
+        do throws(Failure) { return try LoadScenarioReader.read(bytes) } catch {
+            throw Failure(error.code, "\(file): \(error.message)")
+        }
+    }
+
+    private static func isObject(_ bytes: [UInt8]) -> Bool {
+        let rest = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+        return rest.first { !" \t\r\n".utf8.contains($0) } == UInt8(ascii: "{")
+    }
+
+    static func target(
+        _ operand: String, _ arguments: Arguments
+    ) throws -> LoadTarget {
+        let url: WebURL
+        do throws(WebURLError) { url = try WebURL(operand) } catch {
+            throw error.failure(given: operand)
+        }
+        var kind = ListReader.defaultKind(of: url)
+        if let text = arguments.text("kind") {
+            guard let given = AssetKind(rawValue: text) else {
+                throw refusal("kind", text, "file, hls or dash")
+            }
+            kind = given
+        }
+        return LoadTarget(name: Redaction.shown(url.text), source: .url(url.text, kind))
+    }
+
+    static func setTargets(
+        _ scenario: inout LoadScenario, _ arguments: Arguments
+    ) throws {
+        if let exponent = arguments.number("zipf") {
+            scenario.popularity = .zipf(exponent: exponent)
+        }
+        for text in arguments.texts("allow") {
+            scenario.allow.append(
+                try checked("allow", text) { text throws(LoadInputError) in
+                    try LoadAllowance.checked(text)
+                })
+        }
+        if let seed = arguments.integer("seed") { scenario.seed = UInt64(seed) }
+        if arguments.flag("may-fail") {
+            for place in scenario.targets.indices { scenario.targets[place].mayFail = true }
+        }
+    }
+}

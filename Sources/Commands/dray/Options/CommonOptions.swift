@@ -1,0 +1,69 @@
+import Client
+import CommandLine
+import Embedded
+import Model
+import Storage
+import Text
+
+/// Options that several commands have.
+enum CommonOptions {
+    static let state = CommandOption(
+        "state", .text(placeholder: "DIR"),
+        help: "Directory of the private cluster's database. Default: $XDG_STATE_HOME/dray, for "
+            + "root /var/lib/dray.")
+    static let workers = CommandOption(
+        "workers", .integer(placeholder: "N", range: 1...64),
+        help: "Number of workers of the private cluster, 1 to 64. Default: \(defaultWorkers).")
+    static let connections = CommandOption(
+        "connections", .integer(placeholder: "N", range: 1...1_000),
+        help: "Concurrent transfers of each worker, 1 to 1000. Default: \(defaultConnections).")
+
+    static let durability = CommandOption(
+        "durability", .text(placeholder: "WHEN"),
+        help: "When a file counts as stored: batch syncs many files together, file syncs each "
+            + "one, none does not sync, so a power failure may lose files. Default: batch.")
+
+    static let defaultWorkers = 1
+    static let defaultConnections = 32
+
+    /// `--state`, or else the user's own.
+    static func statePath(_ arguments: Arguments) throws(Failure) -> String {
+        if let path = arguments.text(state.name) { return path }
+        return try StateDirectory.defaultPath(environment: ClientSettings.environment)
+    }
+
+    /// Throws where `--state` has states of assets or catalogs, by which it does not select.
+    ///
+    /// - Parameter filter: the command's option for that; nil where it has none.
+    static func checkState(
+        _ arguments: Arguments, filter: String? = nil
+    ) throws(UsageError) {
+        guard let text = arguments.text(state.name), !text.contains("/"),
+            !StateDirectory.isUsed(text)
+        else { return }
+        let names = text.split(separator: ",").map(String.init)
+        let areStates =
+            !names.isEmpty
+            && names.allSatisfy {
+                AssetState(rawValue: $0) != nil || CatalogState(rawValue: $0) != nil
+            }
+        guard areStates || filter != nil else { return }
+        let given = printable(String(text.prefix(100)))
+        let option = filter.map { "--\($0)" + (areStates ? " \(given)" : "") }
+        throw UsageError(
+            "--state is '\(given)', where no private cluster was: it names such a cluster's directory",
+            hint: option.map { "To list assets by their state, use \($0)." }
+                ?? "This command does not select by state. Leave --state out.")
+    }
+
+    /// `--durability`, by default `batch`.
+    static func durability(_ arguments: Arguments) throws(UsageError) -> Durability {
+        guard let text = arguments.text("durability") else { return .batch }
+        guard let durability = Durability(rawValue: text) else {
+            throw UsageError(
+                "--durability is '\(printable(String(text.prefix(40))))'",
+                hint: "Write batch, file or none.")
+        }
+        return durability
+    }
+}

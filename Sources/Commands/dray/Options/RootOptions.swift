@@ -1,0 +1,63 @@
+import Client
+import CommandLine
+import Glibc
+import Model
+import Services
+import Storage
+import Text
+
+/// The directories that workers may write to.
+enum RootOptions {
+    static let root = CommandOption(
+        "root", .text(placeholder: "DIR"), repeatable: true,
+        help: "Directory that workers may write to, including its subdirectories. Repeatable. "
+            + "Default: $\(variable), separated by colons.")
+
+    private static let variable = "DRAY_ROOTS"
+
+    /// `--root`, or else the environment's; nil without either.
+    static func roots(_ arguments: Arguments) throws(UsageError) -> SiteRoots? {
+        let given = arguments.texts("root")
+        let source = given.isEmpty ? variable : "--root"
+        let paths =
+            given.isEmpty
+            ? (ClientSettings.environment[variable] ?? "").split(separator: ":").map(String.init)
+            : given
+        guard !paths.isEmpty else { return nil }
+        do throws(Failure) {
+            return try SiteRoots(existing: paths)
+        } catch {
+            throw UsageError(
+                "\(source): \(printable(error.message))",
+                hint: "Use absolute paths of existing directories below /.")
+        }
+    }
+
+    /// As `roots`; throws without any.
+    ///
+    /// - Parameter whom: who may have something written otherwise.
+    static func required(
+        _ arguments: Arguments, because whom: String
+    ) throws(UsageError) -> SiteRoots {
+        if let roots = try roots(arguments) { return roots }
+        throw UsageError(
+            "--root is missing: \(whom)",
+            hint: "Use --root DIR or \(variable) to set the directory that contains the sites.")
+    }
+}
+
+/// The user that a process of a cluster should run as.
+enum ServiceUser {
+    /// Warns who runs it as root: what it writes, and what it is made to write, is then bound by nothing else.
+    static func warn(_ component: String) {
+        guard geteuid() == 0 else { return }
+        Logger(component).warning(
+            "running as root",
+            [
+                "hint":
+                    "run it as a dedicated system user: `useradd --system dray`, then "
+                    + "`setpriv --reuid dray --regid dray --init-groups`, or User=dray of "
+                    + "systemd; docs/operations.md"
+            ])
+    }
+}

@@ -1,0 +1,48 @@
+import Client
+import CommandLine
+import Services
+import Text
+
+/// Options that say when a catalog may begin and when it should have ended.
+enum TimeOptions {
+    static let discussion = """
+        TIME is a date and time with a time zone, 2026-11-22T18:00+01:00 or 2026-11-22T17:00Z, \
+        or a duration from now: 90m, 6h, 2d.
+        """
+    static let notBefore = CommandOption(
+        "not-before", .text(placeholder: "TIME"), help: "Do not start the catalog before this time."
+    )
+    static let deadline = CommandOption(
+        "deadline", .text(placeholder: "TIME"),
+        help: "When the catalog should be complete. Its priority rises up to 9 as the deadline "
+            + "approaches.")
+
+    /// `--name TIME` in seconds since 1970; `none` when that is given and allowed, nil when nothing is.
+    static func time(
+        _ name: String, _ arguments: Arguments, none: Double? = nil,
+        clock: any WallClock = SystemWallClock()
+    ) throws(UsageError) -> Double? {
+        guard let text = arguments.text(name) else { return nil }
+        if text == "none", let none { return none }
+        guard let time = pointInTime(text, now: clock.nowSeconds) else {
+            throw UsageError(
+                "--\(name) is '\(printable(String(text.prefix(100))))'",
+                hint: "Use 2026-11-22T18:00+01:00, 2026-11-22T17:00Z, or a time from now: 6h.")
+        }
+        return time
+    }
+
+    /// `--deadline TIME` as `time` reads it. Throws for one that has passed, too: it could only be missed.
+    static func deadline(
+        _ arguments: Arguments, none: Double? = nil, clock: any WallClock = SystemWallClock()
+    ) throws(UsageError) -> Double? {
+        let deadline = try time("deadline", arguments, none: none, clock: clock)
+        let now = clock.nowSeconds
+        guard let deadline, deadline != none, deadline <= now else { return deadline }
+        let given = String((arguments.text("deadline") ?? "").prefix(100))
+        throw UsageError(
+            "--deadline is '\(printable(given))', which has passed: it is "
+                + "\(TimeText.minute(ofSeconds: now)) now",
+            hint: "Give a time in the future, or leave --deadline out.")
+    }
+}

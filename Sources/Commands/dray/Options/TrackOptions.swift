@@ -1,0 +1,148 @@
+import CommandLine
+import Model
+import Text
+import Titles
+
+/// Options that say what of a title is wanted.
+enum TrackOptions {
+    static let all = [
+        CommandOption(
+            "max-height", .integer(placeholder: "LINES", range: 1...100_000),
+            help: "Titles: skip renditions with a greater height."),
+        CommandOption(
+            "max-bitrate", .text(placeholder: "RATE"),
+            help: "Titles: skip renditions with a higher peak bit rate: 4500k, 4.5M."),
+        CommandOption(
+            "prefer-bitrate", .text(placeholder: "RATE"),
+            help: "Titles: fetch one rendition, the nearest to this bit rate."),
+        CommandOption(
+            "codecs", .text(placeholder: "LIST"),
+            help: "Titles: fetch these codecs only: h264, hevc, av1, aac, or as manifests name "
+                + "them, avc1.64."),
+        CommandOption(
+            "audio", .text(placeholder: "LANGUAGES"),
+            help: "Titles: fetch audio in these languages only: en,de; or none."),
+        CommandOption(
+            "subtitles", .text(placeholder: "LANGUAGES"),
+            help: "Titles: fetch subtitles in these languages only: en,de; or none."),
+        CommandOption(
+            "tracks", .text(placeholder: "all"),
+            help: "Titles: fetch all tracks. This is the default."
+        ),
+        CommandOption(
+            "no-keys", .flag,
+            help: "Do not store decryption keys; manifests keep the origin's key URLs."),
+        CommandOption(
+            "live", .text(placeholder: "snapshot"),
+            help:
+                "Fetch what a live title lists when its manifest is read. Default: a "
+                + "live title fails."),
+        CommandOption(
+            "strict", .flag,
+            help:
+                "Reject manifests that break rules which players tolerate. Default: warn."),
+    ]
+
+    /// The track selection of titles; nil for all tracks.
+    static func titles(_ arguments: Arguments) throws(UsageError) -> TitleOptions? {
+        var titles = TitleOptions()
+        titles.tracks.maximumHeight = arguments.integer("max-height").map { Int64($0) }
+        titles.tracks.maximumBitsPerSecond = try rate("max-bitrate", arguments)
+        titles.tracks.preferredBitsPerSecond = try rate("prefer-bitrate", arguments)
+        titles.tracks.codecs = try names("codecs", arguments)
+        titles.tracks.audio = try names("audio", arguments)
+        titles.tracks.subtitles = try names("subtitles", arguments)
+        if arguments.flag("no-keys") { titles.leavesKeys = true }
+        if arguments.flag("strict") { titles.isStrict = true }
+        if let tracks = arguments.text("tracks") {
+            guard tracks == "all", titles.tracks.isEverything else {
+                throw UsageError(
+                    tracks == "all"
+                        ? "--tracks all cannot be used with other track options"
+                        : "--tracks is '\(printable(tracks))'",
+                    hint:
+                        "Use --tracks all alone, or --max-height, --audio and others "
+                        + "without it.")
+            }
+        }
+        if let live = arguments.text("live") {
+            guard live == "snapshot" else {
+                throw UsageError("--live is '\(printable(live))'", hint: "Use --live snapshot.")
+            }
+            titles.takesSnapshots = true
+        }
+        return titles.isDefault ? nil : titles
+    }
+
+    /// `4500k`, `4.5M`, `4500000` in bits a second.
+    static func bitsPerSecond(_ text: String) -> Int64? {
+        let units: [Character: Double] = [
+            "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "g": 1e9, "G": 1e9,
+        ]
+        var number = Substring(text)
+        for ending in ["bit/s", "bps"] where number.hasSuffix(ending) {
+            number = number.dropLast(ending.count)
+        }
+        var factor = 1.0
+        if let last = number.last, let unit = units[last] {
+            factor = unit
+            number = number.dropLast()
+        }
+        let isDecimal =
+            !number.isEmpty && number.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
+        guard isDecimal, let value = Double(number), (1...1e12).contains(value * factor) else {
+            return nil
+        }
+        return Int64(value * factor)
+    }
+
+    private static func rate(_ name: String, _ arguments: Arguments) throws(UsageError) -> Int64? {
+        guard let text = arguments.text(name) else { return nil }
+        guard let rate = bitsPerSecond(text) else {
+            throw UsageError(
+                "--\(name) is '\(printable(text))'", hint: "Write 4500k, 4.5M or 4500000.")
+        }
+        return rate
+    }
+
+    /// Of the form of a language tag (RFC 5646), or as manifests write one: `pt_BR`; `*` for all.
+    private static func isLanguage(_ text: String) -> Bool {
+        text == "*" || text.wholeMatch(of: /[A-Za-z]{1,8}([-_][A-Za-z0-9]{1,8})*/) != nil
+    }
+
+    /// A list by commas; empty for `none`.
+    private static func names(
+        _ name: String, _ arguments: Arguments
+    ) throws(UsageError) -> [String]? {
+        guard let text = arguments.text(name) else { return nil }
+        if text == "none", name != "codecs" { return [] }
+        let names = text.split(separator: ",", omittingEmptySubsequences: false).map {
+            String($0.drop { $0 == " " })
+        }
+        guard name == "codecs" || !names.contains("none") else {
+            throw UsageError(
+                "--\(name) is '\(printable(text))'", hint: "Use --\(name) none alone, or languages."
+            )
+        }
+        let isValid = names.allSatisfy { word in
+            (1...100).contains(word.utf8.count) && word.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+        }
+        guard isValid, (1...50).contains(names.count) else {
+            throw UsageError(
+                "--\(name) is '\(printable(text))'", hint: "Separate several by commas.")
+        }
+        guard name == "codecs" || names.allSatisfy(isLanguage) else {
+            throw UsageError(
+                "--\(name) is '\(printable(text))'",
+                hint: "Name languages by their codes: en, de, pt-BR.")
+        }
+        if name == "codecs", let unknown = names.first(where: { !TrackSelection.isCodec($0) }) {
+            throw UsageError(
+                "--codecs names '\(printable(unknown))'",
+                hint:
+                    "Name \(TrackSelection.codecNames.joined(separator: ", ")), or a codec as manifests do: "
+                    + "avc1, hvc1.1.6.L93.B0, mp4a.40.2.")
+        }
+        return names
+    }
+}

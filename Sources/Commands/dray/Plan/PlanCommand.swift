@@ -1,0 +1,289 @@
+import Client
+import CommandLine
+import Model
+import PlanReport
+import Planner
+import Rendering
+import Services
+import Text
+
+/// `dray plan`: from active users to workers, bandwidth, storage and money.
+enum PlanCommand {
+    static let command = Command(
+        "plan", summary: "Plan workers, bandwidth, storage and cost for an audience.",
+        discussion: """
+            SCENARIO is a JSON file with the inputs that you know. Dray assumes the others and \
+            marks them in the output. `docs/planning-inputs.md` lists every input with its \
+            default.
+
+            VALUE is a number, a percentage (5%), or LOW:LIKELY:HIGH for an uncertain value. \
+            Options override SCENARIO.
+            """,
+        subcommands: [
+            PlanQueueCommand.command, PlanFitCommand.command, PlanLogCommand.command,
+        ],
+        operands: [
+            CommandOperand("SCENARIO", required: false, help: "A JSON file, - for stdin.")
+        ],
+        options: inputs.map { flag in
+            CommandOption(
+                flag.name, .text(placeholder: "VALUE"), help: "\(flag.input.row.help)\(unit(flag))")
+        } + others + PlanMeasurements.options + outputs, action: run)
+
+    /// An option that gives an input.
+    private struct InputFlag {
+        let name: String
+        let input: ScenarioInput
+
+        init(_ name: String, _ input: ScenarioInput) {
+            self.name = name
+            self.input = input
+        }
+    }
+
+    private static let inputs = [
+        InputFlag("users", .monthlyActiveUsers), InputFlag("daily-users", .dailyActiveUsers),
+        InputFlag("peak-users", .peakConcurrentUsers), InputFlag("growth", .audienceGrowth),
+        InputFlag("minutes", .minutesPerDay), InputFlag("bitrate", .kilobitsPerSecond),
+        InputFlag("width", .width), InputFlag("height", .height),
+        InputFlag("frame-rate", .framesPerSecond), InputFlag("bits-per-pixel", .bitsPerPixel),
+        InputFlag("titles", .titles), InputFlag("catalog-gigabytes", .catalogGigabytes),
+        InputFlag("change", .changePerDay), InputFlag("deadline-hours", .deadlineHours),
+        InputFlag("sites", .sites), InputFlag("hit-ratio", .hitRatio),
+        InputFlag("origin-connections", .originConnections),
+        InputFlag("origin-requests", .originRequests),
+        InputFlag("origin-megabits", .originMegabits),
+        InputFlag("latency-milliseconds", .originLatency), InputFlag("cores", .machineCores),
+        InputFlag("nic-megabits", .nicMegabits), InputFlag("wait-seconds", .waitSeconds),
+        InputFlag("percentile", .percentile), InputFlag("boot-seconds", .bootSeconds),
+        InputFlag("headroom", .headroom),
+    ]
+
+    private static func unit(_ flag: InputFlag) -> String {
+        flag.input.row.unit.isEmpty ? "" : " In \(flag.input.row.unit)."
+    }
+
+    private static let others = [
+        CommandOption(
+            "ladder", .text(placeholder: "RATES"),
+            help: "Bit rates of the renditions in kbit/s: 1100,3000,6000. Default: Apple's "
+                + "ladder, or the one rendition of --bitrate or of --width and --height."),
+        CommandOption(
+            "codec", .text(placeholder: "NAME"),
+            help: "Codec for --width and --height: raw, h264, hevc, vp9 or av1. Default: h264."),
+        CommandOption(
+            "correction", .text(placeholder: "NAME"),
+            help: "Correction of waits for variation: kimura or allen-cunneen. Default: kimura."
+        ),
+        CommandOption(
+            "set", .text(placeholder: "INPUT=VALUE"), repeatable: true,
+            help: "Set any input by its name: worker.connections=64. Repeatable."),
+        CommandOption(
+            "provider", .text(placeholder: "NAME"),
+            help:
+                "Provider of the prices: alibaba, aws, gcp, hetzner, on-premises, or one "
+                + "of --prices. Default: all, side by side."),
+        CommandOption(
+            "origin-provider", .text(placeholder: "NAME"),
+            help: "Provider of the prices for the origin's traffic. Default: the same."),
+        CommandOption(
+            "prices", .text(placeholder: "PATH"), repeatable: true,
+            help: "Price file, or a directory of them, to use instead of the built-in prices "
+                + "of the same provider. Repeatable."),
+        CommandOption(
+            "months", .integer(placeholder: "N", range: 0...120),
+            help: "Months of growth, 0 to 120. Default: 36."),
+        CommandOption(
+            "draws", .integer(placeholder: "N", range: 0...100_000),
+            help: "Random draws for ranges, 0 to 100000; 0 omits ranges. Default: 1000."),
+        CommandOption(
+            "seed", .integer(placeholder: "N", range: 0...Int.max),
+            help: "Random seed of the draws. Default: 1."
+        ),
+    ]
+
+    private static let outputs = [
+        CommandOption(
+            "simulate", .flag,
+            help: "Also simulate the pool job by job, and print the plan beside it."),
+        CommandOption(
+            "jobs", .integer(placeholder: "N", range: 1_000...20_000_000),
+            help: "Maximum number of jobs to simulate. Default: 2000000."),
+        CommandOption("json", .flag, help: "Print JSON."),
+        CommandOption("markdown", .flag, help: "Print Markdown."),
+        CommandOption(
+            "html", .text(placeholder: "FILE"),
+            help: "Also write a page with charts to FILE; it needs no network."),
+        CommandOption(
+            "emit", .text(placeholder: "KIND"),
+            help: "Print configuration instead of the plan: compose, kubernetes, keda or "
+                + "postgresql."),
+    ]
+
+    @Sendable private static func run(_ arguments: Arguments) async -> ExitCode {
+        do {
+            var scenario = try scenario(arguments)
+            let notes = try await PlanMeasurements.apply(arguments, to: &scenario)
+            var options = Plan.Options()
+            options.prices = try PriceFiles.read(arguments.texts("prices"))
+            options.months = arguments.integer("months") ?? 36
+            options.draws = arguments.integer("draws") ?? 1_000
+            options.seed = UInt64(arguments.integer("seed") ?? 1)
+            if arguments.flag("simulate") {
+                options.simulatedJobs = arguments.integer("jobs") ?? PlanSimulation.mostJobs
+            } else if arguments.integer("jobs") != nil {
+                throw UsageError("--jobs needs --simulate", hint: "Use both, or neither.")
+            }
+            let output = try Output(arguments)
+            // A simulation takes its time, and nothing has to be stopped in order.
+            var plan = try ProcessSignals.withDefaultAction { () throws(PlannerError) in
+                try Plan(scenario, options)
+            }
+            plan.notes += notes
+            plan.check = try PlanMeasurements.check(arguments, scenario)
+            if let path = arguments.text("html") {
+                try WholeFile.write(PlanHTML(plan).text, to: path)
+            }
+            Console.write(try output.text(plan))
+            return .success
+        } catch let error as PlannerError {
+            return Console.fail(
+                Failure("input.field", "\(error.field): given \(error.given); \(error.allowed)"))
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// The text for stdout.
+    private enum Output {
+        case table, json, markdown
+        case manifest(PlanManifests)
+
+        init(_ arguments: Arguments) throws(UsageError) {
+            var chosen: [(String, Output)] = []
+            if arguments.flag("json") { chosen.append(("--json", .json)) }
+            if arguments.flag("markdown") { chosen.append(("--markdown", .markdown)) }
+            if let kind = arguments.text("emit") {
+                guard let manifest = PlanManifests(rawValue: kind) else {
+                    throw UsageError(
+                        "--emit is '\(printable(String(kind.prefix(40))))'",
+                        hint: "Write compose, kubernetes, keda or postgresql.")
+                }
+                chosen.append(("--emit", .manifest(manifest)))
+            }
+            guard chosen.count < 2 else {
+                throw UsageError(
+                    "\(chosen[0].0) and \(chosen[1].0) exclude each other",
+                    hint: "Use one of them.")
+            }
+            self = chosen.first?.1 ?? .table
+        }
+
+        func text(_ plan: Plan) throws -> String {
+            switch self {
+            case .json: return try PlanJSON.text(plan)
+            case .markdown: return PlanMarkdown(plan).text
+            case .manifest(let kind): return try kind.text(plan, version: drayVersion)
+            case .table:
+                let style = TerminalStyle(environment: ClientSettings.environment)
+                return PlanTable(plan, usesUnicode: style.usesUnicode).text
+            }
+        }
+    }
+
+    // MARK: Input
+
+    /// SCENARIO, and what options say instead.
+    private static func scenario(_ arguments: Arguments) throws -> Scenario {
+        var scenario = Scenario()
+        if let path = arguments.operands.first {
+            scenario = try NamedFile.read(path) { bytes throws(Failure) in
+                try ScenarioReader.read(bytes)
+            }
+        }
+        for flag in inputs {
+            guard let text = arguments.text(flag.name) else { continue }
+            scenario.given[flag.input] = try value(text, flag.input, "--\(flag.name)")
+        }
+        for assignment in arguments.texts("set") {
+            let parts = assignment.split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false
+            ).map(String.init)
+            let names = ScenarioInput.table.map(\.path)
+            guard parts.count == 2, let input = ScenarioInput.named(parts[0]) else {
+                throw UsageError(
+                    "--set is '\(printable(String(assignment.prefix(100))))'",
+                    hint: suggestion(for: parts[0], from: names)
+                        ?? "Write INPUT=VALUE: worker.connections=64.")
+            }
+            scenario.given[input] = try value(parts[1], input, "--set \(parts[0])")
+        }
+        if let text = arguments.text("ladder") { scenario.ladder = try ladder(text) }
+        if let name = arguments.text("codec") {
+            guard let codec = VideoCodec(rawValue: name) else {
+                throw UsageError(
+                    "--codec is '\(printable(String(name.prefix(40))))'",
+                    hint: "Write \(VideoCodec.allCases.map(\.rawValue).joined(separator: ", ")).")
+            }
+            scenario.codec = codec
+        }
+        if let name = arguments.text("correction") {
+            scenario.correction = try PlanQueueCommand.correction(name)
+        }
+        if let provider = arguments.text("provider") { scenario.money.provider = provider }
+        if let provider = arguments.text("origin-provider") {
+            scenario.money.originProvider = provider
+        }
+        return scenario
+    }
+
+    /// `1100,3000,6000`, ascending.
+    private static func ladder(_ text: String) throws(UsageError) -> [Double] {
+        let allowed = ScenarioInput.kilobitsPerSecond.row.allowed
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+        let rates = parts.compactMap { number($0) }.filter(allowed.contains)
+        guard rates.count == parts.count, rates.count <= ScenarioReader.mostRenditions else {
+            throw UsageError(
+                "--ladder is '\(printable(String(text.prefix(100))))'",
+                hint: "Write 1 to \(ScenarioReader.mostRenditions) rates in kbit/s, "
+                    + "\(Scenario.plain(allowed.lowerBound)) to "
+                    + "\(Scenario.plain(allowed.upperBound)): 1100,3000,6000.")
+        }
+        return rates.sorted()
+    }
+
+    /// `5`, `5%`, or `1:5:9`.
+    private static func value(
+        _ text: String, _ input: ScenarioInput, _ option: String
+    ) throws -> Estimate {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false).map(number)
+        let numbers = parts.compactMap { $0 }
+        guard numbers.count == parts.count, [1, 3].contains(numbers.count) else {
+            throw UsageError(
+                "\(option) is '\(printable(String(text.prefix(40))))'",
+                hint: "Use a number, a percentage, or LOW:LIKELY:HIGH.")
+        }
+        let estimate =
+            numbers.count == 1
+            ? Estimate(numbers[0])
+            : Estimate(low: numbers[0], likely: numbers[1], high: numbers[2])
+        do {
+            try Scenario.check(estimate, input)
+        } catch {
+            // As it was written: 10000%.
+            throw UsageError(
+                "\(option) is \(printable(String(text.prefix(40))))",
+                hint: "\(error.field): \(error.allowed).")
+        }
+        return estimate
+    }
+
+    private static func number(_ text: Substring) -> Double? {
+        let isPercent = text.hasSuffix("%")
+        let digits = isPercent ? text.dropLast() : text
+        // Double reads hexadecimal, infinity and nan as well.
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ "0123456789.+-eE".utf8.contains($0) })
+        else { return nil }
+        return Double(digits).map { isPercent ? $0 / 100 : $0 }
+    }
+}

@@ -1,0 +1,88 @@
+import Client
+import FileSystem
+import Glibc
+import Model
+import PlanReport
+import Planner
+import Services
+import Text
+
+/// A file that is named in messages about what is in it.
+enum NamedFile {
+    /// Reads what `parse` makes of the file at `path`, `-` for stdin.
+    static func read<Value>(
+        _ path: String, maximumBytes: Int = SmallFile.maximumBytes,
+        _ parse: ([UInt8]) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        let (bytes, _) = try SmallFile.read(path, maximumBytes: maximumBytes)
+        do throws(Failure) {
+            return try parse(bytes)
+        } catch {
+            throw Failure(error.code, "\(printable(path)): \(error.message)")
+        }
+    }
+}
+
+/// The prices to reckon with: Dray's own, replaced by those of `--prices`.
+enum PriceFiles {
+    private static let mostFiles = 100
+
+    static func read(_ paths: [String]) throws -> [PriceBook] {
+        var books = try PriceReader.embedded()
+        for path in try paths.flatMap(files) {
+            let book = try NamedFile.read(path) { bytes throws(Failure) in
+                try PriceReader.read(bytes)
+            }
+            if let index = books.firstIndex(where: { $0.id == book.id }) {
+                books[index] = book
+            } else {
+                books.append(book)
+            }
+        }
+        return books
+    }
+
+    /// `path`, or the JSON files in it when it is a directory.
+    private static func files(_ path: String) throws(Failure) -> [String] {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return [path] }
+        guard let directory = opendir(path) else {
+            throw Failure("input.unreadable", "\(printable(path)): \(systemErrorText(errno))")
+        }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasSuffix(".json"), !name.hasPrefix(".") { names.append(name) }
+        }
+        guard (1...mostFiles).contains(names.count) else {
+            throw Failure(
+                "input.empty",
+                "\(printable(path)) has \(names.count) files that end in .json; 1 to \(mostFiles) "
+                    + "can be read")
+        }
+        return names.sorted().map { "\(path)/\($0)" }
+    }
+}
+
+/// A file that is there whole or not at all.
+enum WholeFile {
+    /// Writes `text` under a temporary name first; a pipe or device is written to as it is. Throws
+    /// `input.destination`.
+    static func write(_ text: String, to path: String) throws(Failure) {
+        do throws(OutputFileError) {
+            let file = try OutputFile(path)
+            do throws(OutputFileError) {
+                try file.write(Array(text.utf8))
+            } catch {
+                file.abandon()
+                throw error
+            }
+            try file.keep()
+        } catch {
+            throw Failure("input.destination", "\(printable(path)): \(error.reason)")
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import Client
+import CommandLine
+import FoundationEssentials
+import Model
+import Planner
+import Rendering
+import Statistics
+
+/// `dray plan log`: the load that an access log tells of.
+enum PlanLogCommand {
+    static let command = Command(
+        "log", summary: "Summarize an access log: rates, concurrency, sizes.",
+        discussion: """
+            LOG is an nginx or Apache log in the common or combined format, or a standard \
+            CloudFront log; gzip is allowed. It is read as a stream of any length.
+
+            The request time is read after the user agent: a named value (rt=0.123), or the last \
+            number. A number with a decimal point is in seconds ($request_time); one without is \
+            in microseconds (%D) or seconds (%T), whichever fits most lines.
+            """,
+        operands: [CommandOperand("LOG", help: "A file, or - for standard input.")],
+        options: [CommandOption("json", .flag, help: "Print JSON.")], action: run)
+
+    @Sendable private static func run(_ arguments: Arguments) async -> ExitCode {
+        do {
+            let summary = try summary(ofLog: arguments.operands[0])
+            Console.write(
+                arguments.flag("json") ? try PlanText.json(LogAnswer(summary)) : text(summary))
+            return .success
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// What the access log at `path` (`-` for stdin) says. Throws `input.unreadable`,
+    /// `input.malformed` and `input.field`.
+    static func summary(ofLog path: String) throws(Failure) -> AccessLogSummary {
+        let label = path == "-" ? "stdin" : path
+        let input = ListInput(try ListFile(path), copies: false)
+        var log = AccessLog()
+        do throws(Failure) {
+            while let piece = try input.next() {
+                do throws(PlannerError) {
+                    try log.read(piece)
+                } catch {
+                    throw Failure("input.field", "\(error)")
+                }
+            }
+            do throws(PlannerError) {
+                return try log.finish()
+            } catch {
+                throw Failure("input.field", "\(error)")
+            }
+        } catch {
+            throw Failure(error.code, "\(label): \(error.message)")
+        }
+    }
+
+    // MARK: Text
+
+    private static func text(_ log: AccessLogSummary) -> String {
+        var rows = [
+            [
+                "Requests", HumanFormat.count(log.requests),
+                "in \(HumanFormat.duration(seconds: Double(log.spanSeconds)))",
+            ],
+            ["Unreadable lines", HumanFormat.count(log.unreadableLines), ""],
+            [
+                "Requests/s", PlanText.number(log.meanRequestsPerSecond),
+                "peak minute \(PlanText.number(log.peakRequestsPerSecond))",
+            ],
+            [
+                "Bandwidth", HumanFormat.rate(bytesPerSecond: log.meanBytesPerSecond),
+                "peak minute \(HumanFormat.rate(bytesPerSecond: log.peakBytesPerSecond))",
+            ],
+            [
+                "Size", HumanFormat.bytes(Int64(saturating: log.bytes.mean)),
+                "p50 \(HumanFormat.bytes(Int64(saturating: log.bytes.quantile(0.5)))), p95 "
+                    + "\(HumanFormat.bytes(Int64(saturating: log.bytes.quantile(0.95)))), CV² "
+                    + PlanText.number(log.bytes.cv2),
+            ],
+        ]
+        if let mean = log.meanConcurrency, let peak = log.peakConcurrency {
+            rows.append([
+                "Time", PlanText.seconds(log.seconds.mean),
+                "p50 \(PlanText.seconds(log.seconds.quantile(0.5))), p95 "
+                    + "\(PlanText.seconds(log.seconds.quantile(0.95))), CV² "
+                    + PlanText.number(log.seconds.cv2),
+            ])
+            rows.append([
+                "Concurrent", PlanText.number(mean), "peak minute \(PlanText.number(peak))",
+            ])
+        }
+        if let dispersion = log.arrivalDispersion {
+            rows.append(["Arrivals' CV²", PlanText.number(dispersion), "1 for Poisson"])
+        }
+        if let ratio = log.hitRatio {
+            rows.append(["From the cache", HumanFormat.fixed(ratio * 100, places: 2) + " %", ""])
+        }
+        return TextLayout.table(
+            headings: ["", "Mean", ""], alignments: [.left, .right, .left], rows: rows)
+            + "\n" + hours(log.requestsPerSecondByHour)
+    }
+
+    private static func hours(_ rates: [Double?]) -> String {
+        let most = max(rates.compactMap(\.self).max() ?? 0, 1e-12)
+        return "Requests/s by hour of the day\n"
+            + TextLayout.table(
+                headings: ["Hour", "Mean", ""], alignments: [.right, .right, .left],
+                rows: rates.enumerated().map { hour, rate in
+                    guard let rate else { return ["\(hour)", "–", "not in the log"] }
+                    return [
+                        "\(hour)", PlanText.number(rate),
+                        String(
+                            repeating: "█",
+                            count: max(0, Int(saturating: min(rate / most * 50, 50).rounded()))),
+                    ]
+                })
+    }
+}
+
+/// The summary as JSON; null for what the log does not tell.
+private struct LogAnswer: Encodable {
+    struct Spread: Encodable {
+        let mean, cv2, p50, p95, p99, maximum: Double
+
+        init(_ histogram: LogHistogram) {
+            mean = histogram.mean
+            cv2 = histogram.cv2
+            p50 = histogram.quantile(0.5)
+            p95 = histogram.quantile(0.95)
+            p99 = histogram.quantile(0.99)
+            maximum = histogram.maximum
+        }
+    }
+
+    let requests: Int
+    let unreadableLines: Int
+    let firstSecond: Int
+    let lastSecond: Int
+    let spanSeconds: Int
+    let meanRequestsPerSecond: Double
+    let peakRequestsPerSecond: Double
+    let meanBytesPerSecond: Double
+    let peakBytesPerSecond: Double
+    let meanConcurrency: Double?
+    let peakConcurrency: Double?
+    let bytes: Spread
+    let seconds: Spread?
+    let requestsPerSecondByHour: [Double?]
+    let arrivalCV2: Double?
+    let hitRatio: Double?
+
+    init(_ log: AccessLogSummary) {
+        requests = log.requests
+        unreadableLines = log.unreadableLines
+        firstSecond = log.firstSecond
+        lastSecond = log.lastSecond
+        spanSeconds = log.spanSeconds
+        meanRequestsPerSecond = log.meanRequestsPerSecond
+        peakRequestsPerSecond = log.peakRequestsPerSecond
+        meanBytesPerSecond = log.meanBytesPerSecond
+        peakBytesPerSecond = log.peakBytesPerSecond
+        meanConcurrency = log.meanConcurrency
+        peakConcurrency = log.peakConcurrency
+        bytes = Spread(log.bytes)
+        seconds = log.seconds.count > 0 ? Spread(log.seconds) : nil
+        requestsPerSecondByHour = log.requestsPerSecondByHour
+        arrivalCV2 = log.arrivalDispersion
+        hitRatio = log.hitRatio
+    }
+}

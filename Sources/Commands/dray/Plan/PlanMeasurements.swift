@@ -1,0 +1,191 @@
+import Client
+import CommandLine
+import CoordinatorClient
+import FoundationEssentials
+import Model
+import Planner
+import Rendering
+import Statistics
+import Text
+
+/// Options of `dray plan` that read measurements or compare a plan with a run.
+enum PlanMeasurements {
+    static let options = [
+        CommandOption(
+            "calibrate", .text(placeholder: "FILE"), repeatable: true,
+            help: "Take worker and database speed from JSON of `dray benchmark` or `dray "
+                + "loadtest`, pool runs, or a CSV file of N and X. Repeatable."),
+        CommandOption(
+            "from-access-log", .text(placeholder: "FILE"),
+            help: "Take requests, sizes and hit ratio from an access log of nginx, Apache or "
+                + "CloudFront, - for stdin."),
+        CommandOption(
+            "from-cluster", .text(placeholder: "URL"),
+            help: "Take worker speed from a cluster's history; needs DRAY_TOKEN or "
+                + "DRAY_TOKEN_FILE."),
+        CommandOption(
+            "check", .text(placeholder: "RUN"),
+            help: "Compare the plan with a run: the file that `dray prefetch --report` wrote."),
+        CommandOption(
+            "check-workers", .integer(placeholder: "N", range: 1...100_000),
+            help: "Number of workers of that run. Default: from the run, or 1."),
+    ]
+
+    /// What measurements say goes before what stands in, and behind what is given. Answers what they
+    /// could not say, a sentence each.
+    static func apply(
+        _ arguments: Arguments, to scenario: inout Scenario
+    ) async throws -> [String] {
+        var notes: [String] = []
+        func cpuPerSegment() -> Double { ScenarioValues(scenario)[.cpuPerSegment] }
+        for path in arguments.texts("calibrate") {
+            let (bytes, _) = try SmallFile.read(path, maximumBytes: Self.mostMeasuredBytes)
+            let calibration = try named(path) { () throws(PlannerError) in
+                try Calibration.read(
+                    String(decoding: bytes, as: UTF8.self),
+                    cpuMicrosecondsPerSegment: cpuPerSegment())
+            }
+            notes += take(calibration.values, "--calibrate \(path)", into: &scenario)
+        }
+        if let path = arguments.text("from-access-log") {
+            let summary = try PlanLogCommand.summary(ofLog: path)
+            scenario.hourlyRequests = summary.hourlyRequests
+            let ratio = scenario.estimate(.peakToMean) ?? Estimate(1)
+            let values = try named(path) { () throws(PlannerError) in
+                try summary.values(peakToMean: ratio)
+            }
+            notes += take(values, "--from-access-log \(path)", into: &scenario) { input, measured in
+                let span = HumanFormat.duration(seconds: Double(summary.spanSeconds))
+                let reckoned =
+                    input == .meanRequests && !summary.holdsADay
+                    ? ": less than a day, so the mean is its peak over audience.peakToMean" : ""
+                return "\(HumanFormat.count(measured.count, "request")) in \(span)\(reckoned)"
+            }
+        }
+        if let url = arguments.text("from-cluster") {
+            let client = try CoordinatorClient(endpoints: url, token: Secrets.token)
+            defer { client.shutdown() }
+            let status = try await client.clusterStatus(retrySeconds: ClusterCall.retrySeconds)
+            let work = try await client.workersHistory(
+                seconds: WorkersHistory.keptSeconds, retrySeconds: ClusterCall.retrySeconds)
+            let history = try named(url) { () throws(PlannerError) in
+                try ClusterHistory(
+                    status, work, cpuMicrosecondsPerSegment: cpuPerSegment())
+            }
+            guard !history.values.isEmpty else {
+                throw UsageError(
+                    "\(printable(redacted(url: url))) has no usable history: "
+                        + history.notes.joined(separator: " "),
+                    hint: "Omit --from-cluster, or fetch something with its workers first.")
+            }
+            notes += history.notes
+            notes += take(history.values, "--from-cluster \(redacted(url: url))", into: &scenario)
+        }
+        return notes
+    }
+
+    /// What was given stays, and what was measured before. `basis` says what a value rests on. Answers
+    /// with what another measurement has said already.
+    private static func take(
+        _ values: [String: Measured], _ origin: String, into scenario: inout Scenario,
+        basis: (ScenarioInput, Measured) -> String = {
+            "of \($1.count), \($1.interval == nil ? "no interval" : "95 % interval")"
+        }
+    ) -> [String] {
+        // Of what size these were is not what was measured where they were given.
+        let isSpeedGiven =
+            scenario.given[.segmentsPerSecond] != nil || scenario.given[.serviceSeconds] != nil
+        let origin = printable(String(origin.prefix(200)))
+        let measuredBefore = Set(scenario.measured.keys.map(\.row.path))
+        let unused = values.keys.filter(measuredBefore.contains).sorted()
+        for (path, measured) in values {
+            guard let input = ScenarioInput.named(path), scenario.given[input] == nil else {
+                continue
+            }
+            let measured = input.row.isWhole ? measured.whole : measured
+            if isSpeedGiven, [.measuredBytes, .secondsPerGigabyte].contains(input) { continue }
+            let allowed = input.row.allowed
+            func within(_ value: Double) -> Double {
+                min(max(value, allowed.lowerBound), allowed.upperBound)
+            }
+            scenario.given[input] = Estimate(
+                low: within(measured.low), likely: within(measured.likely),
+                high: within(measured.high))
+            scenario.measured[input] = measured
+            scenario.origins[input] = "\(origin), \(basis(input, measured))"
+        }
+        guard !unused.isEmpty else { return [] }
+        return [
+            "Of \(origin) unused, as a measurement named before it says it too: "
+                + "\(unused.joined(separator: ", "))."
+        ]
+    }
+
+    private static func named<Value>(
+        _ path: String, _ body: () throws(PlannerError) -> Value
+    ) throws(Failure) -> Value {
+        do throws(PlannerError) {
+            return try body()
+        } catch {
+            throw Failure("input.field", "\(printable(path)): \(error)")
+        }
+    }
+
+    // MARK: A run
+
+    /// Nil without `--check`.
+    static func check(
+        _ arguments: Arguments, _ scenario: Scenario
+    ) throws -> RunCheck? {
+        guard let path = arguments.text("check") else {
+            guard arguments.integer("check-workers") == nil else {
+                throw UsageError("--check-workers needs --check", hint: "Use both, or neither.")
+            }
+            return nil
+        }
+        let report = try NamedFile.read(path, maximumBytes: Self.mostReportBytes) {
+            bytes throws(Failure) in try totals(bytes)
+        }
+        let workers = arguments.integer("check-workers") ?? report.work?.workers ?? 1
+        var run = RunCheck.Run(
+            segments: report.segments, bytes: report.fetchedBytes, seconds: report.seconds,
+            retries: report.retries, workers: workers)
+        run.assets = report.assets
+        run.assetsFailed = report.failed
+        run.waits = report.waitSeconds.map { ($0.p50, $0.p95, $0.p99) }
+        run.utilisation = report.work?.utilisation
+        run.fetchSeconds = report.work?.fetchSeconds
+        run.fetchCV2 = report.work?.fetchCV2
+        return try RunCheck(ScenarioValues(scenario), run)
+    }
+
+    /// A load test's result has a row for each second.
+    private static let mostMeasuredBytes = 64 << 20
+    /// A report has a few hundred bytes for each file.
+    private static let mostReportBytes = 256 << 20
+
+    private struct Report: Decodable {
+        var totals: Totals
+    }
+
+    private struct Totals: Decodable {
+        var segments: Double
+        var fetchedBytes: Double
+        var seconds: Double
+        var retries: Double
+        var assets: Double?
+        var failed: Double?
+        var waitSeconds: ReportWork.Waits?
+        var work: ReportWork?
+    }
+
+    private static func totals(_ bytes: [UInt8]) throws(Failure) -> Totals {
+        do {
+            return try JSONDecoder().decode(Report.self, from: Data(bytes)).totals
+        } catch {
+            throw Failure(
+                "input.malformed",
+                "no report of a run, which has totals: {segments, fetchedBytes, seconds, retries}")
+        }
+    }
+}

@@ -1,0 +1,217 @@
+import Client
+import CommandLine
+import CoordinatorClient
+import Embedded
+import Lists
+import Model
+import Rendering
+import Services
+import Text
+import Transfer
+
+/// `dray prefetch`: gets a list to edge storage.
+enum PrefetchCommand {
+    static let command = Command(
+        "prefetch",
+        summary:
+            "Fetch a list of files and titles to edge storage, and show progress until the end.",
+        discussion: """
+            LIST is a file in any format of --format (gzip allowed), - for stdin, or one URL. \
+            Without --format, a URL is one asset; with it, the URL of a list. Sitemap indexes \
+            are followed.
+
+            DEST is a directory; with DRAY_COORDINATOR set, a directory or file:// URL as the \
+            cluster's workers see it. Files are stored under DEST as HOST/PATH.
+
+            Run the command again to verify the files and fetch only what is missing or damaged.
+
+            \(TimeOptions.discussion)
+            """,
+        operands: [CommandOperand("LIST", help: "A list file, - for stdin, or one URL.")],
+        options: [
+            CommandOption(
+                "to", .text(placeholder: "DEST"), required: true,
+                help: "Directory or file:// URL to store the files in."),
+            CommandOption(
+                "name", .text(placeholder: "NAME"),
+                help: "Name of the catalog. Default: from the JSON list, else from LIST's file "
+                    + "name or URL."),
+            ListOptions.format, TimeOptions.notBefore, TimeOptions.deadline,
+            CommonOptions.state, CommonOptions.workers, CommonOptions.connections,
+            CommonOptions.durability,
+            CommandOption(
+                "report", .text(placeholder: "FILE"),
+                help: "Write a JSON report with each asset, file, length and SHA-256."),
+            CommandOption(
+                "accept-volume", .flag,
+                help:
+                    "Accept the file system that DEST is on now, even if it was on "
+                    + "another one before."),
+            MediaCheck.option,
+            CommandOption("quiet", .flag, help: "Show errors only."),
+        ] + TrackOptions.all + HeaderOptions.all + TransferOptions.all
+    ) { arguments in
+        do {
+            try LogOutput.configure(
+                environment: ClientSettings.environment, defaultLevel: .warning)
+            return try await run(arguments)
+        } catch {
+            return Console.fail(error)
+        }
+    }
+
+    /// Checks all that can be checked before anything is started or written, then runs.
+    private static func run(_ arguments: Arguments) async throws -> ExitCode {
+        let remote = try ClusterPlace.named()
+        let isListAtURL =
+            arguments.text("format") != nil && ListSource.isURL(arguments.operands[0])
+        if remote != nil {
+            noteEmbeddedOptions(arguments, embeddedOptions)
+            noteTransferOptions(arguments)
+            try checkHeaders(arguments, isListAtURL: isListAtURL)
+        }
+        let destinationText = arguments.text("to") ?? ""
+        let destination =
+            remote == nil
+            ? try Destination(local: destinationText) : try Destination(remote: destinationText)
+        _ = try CommonOptions.durability(arguments)
+        if let path = arguments.text("report") { try ReportWriter.check(path) }
+        let notBefore = try TimeOptions.time("not-before", arguments)
+        let deadline = try TimeOptions.deadline(arguments)
+        if let notBefore, let deadline, deadline <= notBefore {
+            throw UsageError(
+                "--deadline comes before --not-before", hint: "Use a deadline after --not-before.")
+        }
+        var titles = try TrackOptions.titles(arguments)
+        let mediaCheck = try await MediaCheck.prepare(
+            arguments, leavesKeys: titles?.leavesKeys ?? false)
+        // Checks headers before anything is requested.
+        var configuration = try configuration(arguments, headersOf: arguments.operands[0])
+        let keyQueries = configuration.origins.keyQueries
+        if keyQueries != nil { titles = titles ?? TitleOptions() }
+        titles?.keyQueries = keyQueries
+        let downloader = ListDownloader(
+            transfer(configuration.addressPolicy, configuration.origins))
+        let source = try ListSource(
+            arguments.operands[0], format: ListOptions.format(arguments), downloader: downloader,
+            rules: KeyQueryRules(keyQueries))
+        if source.label == nil, !arguments.flag("quiet") {
+            ListOptions.offer(arguments.operands[0], downloader)
+        }
+        let summary = try await source.read(.check) { _ throws(Failure) in }
+        if !arguments.flag("quiet") { ListOptions.tell(summary) }
+        let name = arguments.text("name") ?? summary.name ?? source.defaultName
+        try check(name: name)
+
+        let isQuiet = arguments.flag("quiet")
+        let plan = PrefetchSession.Plan(
+            source: source, sharedKeys: summary.sharedKeys, assets: summary.counts.assets,
+            titleCount: summary.counts.titles,
+            sidecars: summary.counts.sidecars, catalogName: name,
+            priority: summary.priority ?? 5, notBefore: notBefore, deadline: deadline,
+            titles: titles, destination: destination, reportPath: arguments.text("report"),
+            mediaCheck: mediaCheck, isQuiet: isQuiet, isEmbedded: remote == nil,
+            acceptsVolume: arguments.flag("accept-volume"))
+        let display = ProgressDisplay(
+            mode: LiveLines.mode(isQuiet: isQuiet, environment: ClientSettings.environment),
+            style: TerminalStyle(environment: ClientSettings.environment))
+        if let remote {
+            let session = PrefetchSession(plan, display: display) { try remote.client() }
+            return try await SessionRun.run([[session]], session, display)
+        }
+        configuration.roots = try destination.roots
+        let cluster = try await ClusterVariables.prepare(configuration)
+        let session = PrefetchSession(plan, display: display) {
+            try CoordinatorClient(endpoints: cluster.coordinatorURL, token: cluster.token)
+        }
+        return try await SessionRun.run(cluster.stages(around: session), session, display)
+    }
+
+    /// A cluster has its own workers and state: the same command line serves on a laptop and there.
+    static func noteEmbeddedOptions(
+        _ arguments: Arguments, _ options: [String] = allEmbeddedOptions
+    ) {
+        for option in options where arguments.text(option) != nil {
+            Console.note(
+                "--\(option) is for the private cluster; ignored, because DRAY_COORDINATOR is set"
+            )
+        }
+    }
+
+    private static func noteTransferOptions(_ arguments: Arguments) {
+        for option in TransferOptions.all where arguments.text(option.name) != nil {
+            let isSettings = option.name == TransferOptions.originSettings.name
+            Console.note(
+                "--\(option.name) is for the lists that this command fetches"
+                    + (isSettings ? ", and its keyQuery for the catalog" : "")
+                    + "; the workers of the cluster have their own")
+        }
+    }
+
+    private static let embeddedOptions = ["state", "workers", "connections", "durability"]
+    private static let allEmbeddedOptions = embeddedOptions + TransferOptions.all.map(\.name)
+
+    /// Workers of a cluster have settings of their own, and get no headers from who submits.
+    static func checkHeaders(
+        _ arguments: Arguments, isListAtURL: Bool
+    ) throws(UsageError) {
+        guard HeaderOptions.areGiven(arguments) else { return }
+        guard isListAtURL else {
+            throw UsageError(
+                "--header cannot be used with DRAY_COORDINATOR: the workers of a cluster "
+                    + "do not send it",
+                hint:
+                    "Start the workers with --origin-settings FILE, which sets the "
+                    + "headers of origins."
+            )
+        }
+        Console.note(
+            "--header is sent for the list only; the cluster's workers send the headers "
+                + "of their --origin-settings")
+    }
+
+    /// For the lists that this process fetches itself.
+    private static func transfer(
+        _ policy: AddressPolicy, _ origins: OriginSettingsTable
+    ) -> TransferEngine.Options {
+        var options = TransferEngine.Options()
+        options.loops = 1
+        options.connections = 1
+        options.addressPolicy = policy
+        options.origins = origins
+        return options
+    }
+
+    private static func check(name: String) throws(UsageError) {
+        guard (1...200).contains(name.count), printable(name) == name else {
+            throw UsageError(
+                "--name is '\(printable(String(name.prefix(200))))'",
+                hint: "Use 1 to 200 characters without control characters.")
+        }
+    }
+
+    /// - Parameter url: whose origin headers are for where `--header-origin` does not say; nothing where it
+    ///   is no URL.
+    static func configuration(
+        _ arguments: Arguments, headersOf url: String? = nil
+    ) throws -> EmbeddedCluster.Configuration {
+        let environment = ClientSettings.environment
+        var configuration = EmbeddedCluster.Configuration(
+            statePath: try ClientSettings.coordinator == nil
+                ? CommonOptions.statePath(arguments) : "",
+            workers: arguments.integer("workers") ?? CommonOptions.defaultWorkers,
+            connectionsPerWorker: arguments.integer("connections")
+                ?? CommonOptions.defaultConnections,
+            durability: try CommonOptions.durability(arguments), address: "127.0.0.1", port: 0,
+            token: .ofThisRun,
+            interruptsOthers: true, drainSeconds: ClientSettings.drainSeconds,
+            environment: environment)
+        configuration.addressPolicy = try TransferOptions.addressPolicy(
+            arguments, allowsPrivate: true)
+        configuration.origins = try TransferOptions.origins(arguments)
+        try HeaderOptions.add(
+            arguments, of: url.flatMap { ListSource.isURL($0) ? $0 : nil },
+            to: &configuration.origins)
+        return configuration
+    }
+}

@@ -1,0 +1,191 @@
+import Client
+import CommandLine
+import CoordinatorClient
+import Model
+import Rendering
+import Schedule
+import Text
+
+/// `dray site`: shows the sites, and sets when and how fast they are fed, and how much they may hold.
+enum SiteCommand {
+    static let command = Command(
+        "site",
+        summary: "Show the sites of a cluster; set schedules, bandwidth and space limits.",
+        discussion: "Without a command, lists the sites. \(ClusterCall.anyPlace)",
+        subcommands: [
+            Command(
+                "list", summary: "List the sites, their schedules and the limits in force.",
+                options: [CommonOptions.state, ClusterCall.json], action: list),
+            Command(
+                "set", summary: "Set a site's schedule, bandwidth and space limits.",
+                discussion: """
+                    A schedule is a list of windows of the week or the calendar. The first \
+                    window that matches decides; else applies at all other times:
+
+                      22:00-06:00 unlimited, else 200Mbit/s
+                      Mon-Fri 08:00-18:00 50Mbit/s, Sat,Sun off, else unlimited in Europe/Berlin
+                      Fri 20:00-Mon 06:00 1Gbit/s, *-12-24..*-12-26 off, else 100Mbit/s
+
+                    All workers that write to the site share the bandwidth. The default time \
+                    zone is UTC.
+
+                    SIZE is 500GB, 1.5TiB or a number of bytes. A site that is full, over its \
+                    quota or not writable is paused, and resumes by itself.
+
+                    A site belongs to one volume, which a mark in its directory identifies. \
+                    Workers that find another volume, or none, write nothing \
+                    (storage.otherVolume) until --accept-volume.
+                    """,
+                operands: [
+                    CommandOperand("NAME", help: "Name of the site's queue, or its storage URL.")
+                ],
+                options: [
+                    CommandOption(
+                        "schedule", .text(placeholder: "TEXT"),
+                        help: "When Dray may write to the site, and how fast; `unlimited` for "
+                            + "no schedule."),
+                    CommandOption(
+                        "maximum", .text(placeholder: "RATE"),
+                        help:
+                            "Maximum bandwidth, whatever the schedule allows: 200Mbit/s; "
+                            + "`unlimited` for none."
+                    ),
+                    CommandOption(
+                        "floor", .text(placeholder: "SIZE"),
+                        help: "Space to keep free on the file system; `none` for no floor."),
+                    CommandOption(
+                        "quota", .text(placeholder: "SIZE"),
+                        help: "Maximum size of the site's catalogs together; `none` for no quota."),
+                    CommandOption(
+                        "accept-volume", .flag,
+                        help: "Accept the file system that the site's directory is on now."),
+                    CommonOptions.state, ClusterCall.json,
+                ], action: set),
+            Command(
+                "resume", summary: "Retry a paused site now.",
+                discussion: "Without this command, Dray retries within a minute after the storage "
+                    + "works again.",
+                operands: [
+                    CommandOperand("NAME", help: "Name of the site's queue, or its storage URL.")
+                ], options: [CommonOptions.state, ClusterCall.json], action: resume),
+        ], options: [CommonOptions.state, ClusterCall.json], action: list)
+
+    @Sendable private static func resume(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run(arguments) { client in
+            var settings = SiteSettings(site: arguments.operands[0])
+            settings.resumes = true
+            let status = try await client.configure(
+                settings, retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(status, arguments) {
+                "Site \(printable(status.queue)) resumes.\n"
+            }
+        }
+    }
+
+    @Sendable private static func set(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run(arguments, asking: { try settings(arguments) }) { settings, client in
+            let status = try await client.configure(
+                settings, retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(status, arguments) {
+                settingsText(status)
+            }
+        }
+    }
+
+    /// All settings as they are now.
+    static func settingsText(_ status: SiteStatus) -> String {
+        let settings = [
+            "schedule: \(status.schedule.isEmpty ? "none" : printable(status.schedule))",
+            "maximum: \(ClusterCall.rate(status.maximumBytesPerSecond))",
+            "floor: \(status.floorBytes.map(HumanFormat.bytes) ?? "none")",
+            "quota: \(status.quotaBytes.map(HumanFormat.bytes) ?? "none")",
+            "volume: \(status.volume.map(printable) ?? "set by the next worker")",
+        ]
+        return "Site \(printable(status.queue)): \(now(status)) now; "
+            + settings.joined(separator: "; ") + ".\n"
+    }
+
+    static func settings(_ arguments: Arguments) throws -> SiteSettings {
+        var settings = SiteSettings(site: arguments.operands[0])
+        if let text = arguments.text("schedule") {
+            let schedule = try TransferSchedule(text)
+            let isNone = schedule.entries.isEmpty && schedule.otherwise == .unlimited
+            settings.schedule = isNone ? "" : schedule.description
+        }
+        if arguments.text("maximum") != nil {
+            settings.maximumBytesPerSecond = try ClusterCall.rate("maximum", arguments) ?? 0
+        }
+        settings.floorBytes = try size("floor", arguments)
+        settings.quotaBytes = try size("quota", arguments)
+        if arguments.flag("accept-volume") { settings.acceptsVolume = true }
+        guard
+            settings.schedule != nil || settings.maximumBytesPerSecond != nil
+                || settings.floorBytes != nil || settings.quotaBytes != nil
+                || settings.acceptsVolume != nil
+        else {
+            throw UsageError(
+                "nothing to set",
+                hint: "Use --schedule, --maximum, --floor, --quota or --accept-volume.")
+        }
+        return settings
+    }
+
+    /// `--name SIZE` in bytes; 0 for `none`, nil when it was not given.
+    private static func size(_ name: String, _ arguments: Arguments) throws(UsageError) -> Int64? {
+        guard let text = arguments.text(name) else { return nil }
+        if text == "none" { return 0 }
+        guard let bytes = ByteCount.parse(text), (1...1 << 60).contains(bytes) else {
+            throw UsageError(
+                "--\(name) is '\(printable(String(text.prefix(40))))'",
+                hint: "Write 500GB, 1.5TiB, a number of bytes, or none.")
+        }
+        return bytes
+    }
+
+    @Sendable private static func list(_ arguments: Arguments) async -> ExitCode {
+        await ClusterCall.run(arguments) { client in
+            let list = try await client.sites(retrySeconds: ClusterCall.retrySeconds)
+            return try ClusterCall.show(list, arguments) { table(list) }
+        }
+    }
+
+    static func table(_ list: SiteList) -> String {
+        // Columns that few need, only where one has something in them.
+        let isBounded = list.sites.contains { $0.floorBytes != nil || $0.quotaBytes != nil }
+        let isFaulty = list.sites.contains { $0.fault != nil }
+        return ClusterCall.section(
+            "Sites",
+            ["Queue", "Now", "Workers", "Changes in", "Maximum", "Free"]
+                + (isBounded ? ["Floor", "Used", "Quota"] : []) + ["Schedule", "Storage"]
+                + (isFaulty ? ["Not writable"] : []),
+            [.left, .left, .right, .right, .left, .right]
+                + (isBounded ? [.right, .right, .right] : []) + [.left, .left]
+                + (isFaulty ? [.left] : []),
+            list.sites.map { site in
+                let room = isBounded ? [site.floorBytes, site.usedBytes, site.quotaBytes] : []
+                return [
+                    printable(site.queue), now(site), shares(site),
+                    site.nextChange.map { HumanFormat.duration(seconds: max(0, $0 - list.now)) }
+                        ?? "–",
+                    ClusterCall.rate(site.maximumBytesPerSecond), bytes(site.availableBytes),
+                ] + room.map(bytes) + [
+                    site.schedule.isEmpty ? "none" : printable(site.schedule),
+                    printable(redacted(url: site.storageURL)),
+                ]
+                    + (isFaulty
+                        ? [site.fault.map { SiteFailureText.text(ofFault: $0) } ?? "–"] : [])
+            }) + QueueCommand.hints(list.sites.map { ($0.queue, $0.fault) })
+    }
+
+    /// How many workers share what is in force.
+    private static func shares(_ site: SiteStatus) -> String {
+        site.bytesPerSecond == nil ? "–" : HumanFormat.count(site.shares.count)
+    }
+
+    private static func bytes(_ count: Int64?) -> String { count.map(HumanFormat.bytes) ?? "–" }
+
+    /// The limits in force.
+    private static func now(_ site: SiteStatus) -> String {
+        site.fault != nil ? "paused" : site.isClosed ? "off" : ClusterCall.rate(site.bytesPerSecond)
+    }
+}

@@ -1,0 +1,311 @@
+import Model
+import Text
+import WebURL
+import XML
+
+/// A list in XML: Metalink 4 (RFC 5854) or a sitemap, which its root element tells.
+final class XMLList: ListDecoder {
+    private let handler: XMLListHandler
+    private var xml: XMLFeed?
+    private let forced: ListFormat?
+
+    /// Bytes that libxml2 is given at once: what it finds in them is handed on then.
+    private static let piece = 64 << 10
+
+    /// Nil: whichever of both it is; otherwise `metalink` or `sitemap`.
+    ///
+    /// - Parameter followsIndexes: an index of sitemaps is read, and refused otherwise.
+    init(_ format: ListFormat?, followsIndexes: Bool = false) {
+        forced = format
+        handler = XMLListHandler(format, followsIndexes: followsIndexes)
+    }
+
+    var format: ListFormat? { handler.form ?? forced }
+    private(set) var line = 1
+
+    func feed(_ bytes: [UInt8], _ output: ListOutput) throws(Failure) {
+        var start = 0
+        while start < bytes.count {
+            let end = min(start + Self.piece, bytes.count)
+            let piece = bytes[start..<end]
+            try step(output) { feed throws(XMLError) in try feed.feed(piece) }
+            start = end
+        }
+    }
+
+    private func feed() throws(XMLError) -> XMLFeed {
+        if let xml { return xml }
+        let feed = try XMLFeed(handler)
+        handler.line = { [unowned feed] in feed.line }
+        xml = feed
+        return feed
+    }
+
+    func finish(_ output: ListOutput) throws(Failure) {
+        try step(output) { feed throws(XMLError) in try feed.finish() }
+    }
+
+    private func step(
+        _ output: ListOutput, _ body: (XMLFeed) throws(XMLError) -> Void
+    ) throws(Failure) {
+        var problem: XMLError?
+        do throws(XMLError) {
+            let feed = try feed()
+            try body(feed)
+            line = feed.line
+        } catch {
+            problem = error
+        }
+        for finding in handler.take() {
+            switch finding {
+            case .asset(let asset, let line): try output.add(asset, line: line)
+            case .sitemap(let url, let line): try output.addSitemap(url, line: line)
+            case .bad(let failure): try output.reject(failure)
+            case .passed(let line, let message, let topic):
+                output.pass(line, message, topic: topic)
+            }
+        }
+        guard let problem else { return }
+        if let refusal = handler.refusal { throw refusal }
+        let what =
+            handler.form == nil
+            ? "this is HTML, or XML that is not read (\(problem.detail)); a list in XML is Metalink 4 "
+                + "or a sitemap"
+            : problem.detail
+        throw Failure("input.malformed", "line \(problem.line): \(what)")
+    }
+}
+
+/// What is found in a document, in its order.
+enum XMLFinding {
+    case asset(AssetSubmission, line: Int)
+    /// What an index of sitemaps names.
+    case sitemap(WebURL, line: Int)
+    case bad(Failure)
+    /// Nil as a topic: to be told of each time.
+    case passed(line: Int, message: String, topic: String?)
+}
+
+/// Follows the elements of a list and puts its entries together. Of one document.
+final class XMLListHandler: XMLHandler {
+    /// Which of both it is, once the root element is there.
+    private(set) var form: ListFormat?
+    /// Why the document is not read on.
+    private(set) var refusal: Failure?
+    /// The line that is read.
+    var line: () -> Int = { 1 }
+
+    private let forced: ListFormat?
+    private let followsIndexes: Bool
+    private var isIndex = false
+    private var findings: [XMLFinding] = []
+    private var depth = 0
+    /// The depth of an element of which nothing is wanted.
+    private var skipped: Int?
+    /// Characters of the element that is gathered; nil outside of one.
+    private var text: [UInt8]?
+    /// What the text is: the name of a digest, or of the element.
+    private var role = ""
+    private var entryLine = 1
+    /// Where the `url` of a sitemap begins that has no `loc` yet.
+    private var openLine: Int?
+    private var metalink = MetalinkFile()
+
+    private static let metalinkNamespace: StaticString = "urn:ietf:params:xml:ns:metalink"
+
+    init(_ forced: ListFormat?, followsIndexes: Bool) {
+        self.forced = forced
+        self.followsIndexes = followsIndexes
+    }
+
+    func take() -> [XMLFinding] {
+        defer { findings = [] }
+        return findings
+    }
+
+    private func refuse(_ code: FailureCode, _ what: String) -> Bool {
+        refusal = Failure(code, "line \(line()): \(what)")
+        return false
+    }
+
+    // MARK: Elements
+
+    func start(_ element: borrowing XMLElement) -> Bool {
+        depth += 1
+        if skipped != nil { return true }
+        if text != nil {
+            skipped = depth
+            return true
+        }
+        guard depth > 1 else { return root(element) }
+        let isKnown = form == .metalink ? metalinkElement(element) : sitemapElement(element)
+        if !isKnown { skipped = depth }
+        return refusal == nil
+    }
+
+    func text(_ piece: XMLText) -> Bool {
+        guard skipped == nil, let count = text?.count else { return true }
+        guard count + piece.bytes.count <= ListReader.lineBytes else {
+            return refuse(
+                "input.tooLarge", "an element's text holds at most \(ListReader.lineBytes) bytes")
+        }
+        text?.append(contentsOf: piece.bytes)
+        return true
+    }
+
+    func end() -> Bool {
+        defer { depth -= 1 }
+        if let skipped {
+            if depth == skipped { self.skipped = nil }
+            return true
+        }
+        if let text {
+            self.text = nil
+            let range = trimmed(text)
+            if form == .metalink {
+                metalink.take(role, text, range, line())
+            } else {
+                location(text, range)
+            }
+            return true
+        }
+        if depth == 2, let openLine {
+            let name = isIndex ? "sitemap" : "url"
+            findings.append(
+                .passed(line: openLine, message: "a \(name) without a loc is skipped", topic: nil))
+            self.openLine = nil
+        }
+        if form == .metalink, depth == 2 {
+            findings += metalink.findings(entryLine)
+            metalink = MetalinkFile()
+        }
+        return true
+    }
+
+    /// Without blanks and ends of lines around it.
+    private func trimmed(_ text: [UInt8]) -> Range<Int> {
+        let isText = { (byte: UInt8) in byte > ASCII.space }
+        guard let first = text.firstIndex(where: isText),
+            let last = text.lastIndex(where: isText)
+        else { return 0..<0 }
+        return first..<(last + 1)
+    }
+
+    private func root(_ element: borrowing XMLElement) -> Bool {
+        if element.name == "metalink" {
+            guard element.namespace == Self.metalinkNamespace else {
+                return refuse(
+                    "input.malformed",
+                    "a Metalink of the namespace "
+                        + "\"\(Redaction.shown(element.namespace.string))\", allowed Metalink 4, "
+                        + "\(Self.metalinkNamespace)")
+            }
+            form = .metalink
+        } else if element.name == "urlset" {
+            form = .sitemap
+        } else if element.name == "sitemapindex" {
+            guard followsIndexes else {
+                return refuse(
+                    "input.malformed",
+                    "this is an index of sitemaps, which names no files; `dray prefetch` reads the "
+                        + "sitemaps that it names")
+            }
+            form = .sitemap
+            isIndex = true
+        } else if element.name == "MPD" {
+            return refuse("input.manifest", "this is a DASH manifest (MPD), not a list of assets")
+        } else {
+            return refuse(
+                "input.malformed",
+                "this is HTML, or XML that is not read (its root element is "
+                    + "\(Redaction.shown(element.name.string))); a list in XML is Metalink 4 or a "
+                    + "sitemap")
+        }
+        if let forced, forced != form {
+            return refuse(
+                "input.malformed",
+                "its root element is \(element.name.string), allowed a \(forced.rawValue)")
+        }
+        return true
+    }
+
+    // MARK: Metalink
+
+    /// False for an element of which nothing is wanted: `pieces`, `signature`, `metaurl`.
+    private func metalinkElement(_ element: borrowing XMLElement) -> Bool {
+        guard element.namespace == Self.metalinkNamespace else { return false }
+        if depth == 2 {
+            guard element.name == "file" else { return false }
+            entryLine = line()
+            element.forEachAttribute { namespace, name, value in
+                if namespace.isEmpty, name == "name" { metalink.name = value.string }
+            }
+            return true
+        }
+        switch element.name.string {
+        case "size": role = "size"
+        case "url":
+            role = "url"
+            metalink.begin()
+            element.forEachAttribute { namespace, name, value in
+                if namespace.isEmpty, name == "priority" { metalink.priority = value.string }
+            }
+        case "hash":
+            role = "hash "
+            element.forEachAttribute { namespace, name, value in
+                if namespace.isEmpty, name == "type" { role += value.string }
+            }
+        default: return false
+        }
+        text = []
+        return true
+    }
+
+    // MARK: Sitemap
+
+    /// `url` and its `loc`, and those of images and videos.
+    private func sitemapElement(_ element: borrowing XMLElement) -> Bool {
+        let isImage = element.namespace.hasPrefix("http://www.google.com/schemas/sitemap-image/")
+        let isVideo = element.namespace.hasPrefix("http://www.google.com/schemas/sitemap-video/")
+        switch depth {
+        case 2:
+            let name: StaticString = isIndex ? "sitemap" : "url"
+            guard element.name == name else { return false }
+            openLine = line()
+            return true
+        case 3 where isIndex && !(element.name == "loc"): return false
+        case 3 where !isImage && !isVideo:
+            guard element.name == "loc" else { return false }
+            openLine = nil
+        case 3: return element.name == "image" || element.name == "video"
+        case 4 where isImage:
+            guard element.name == "loc" else { return false }
+        case 4 where isVideo:
+            guard element.name == "content_loc" || element.name == "thumbnail_loc" else {
+                return false
+            }
+        default: return false
+        }
+        role = element.name.string
+        entryLine = line()
+        text = []
+        return true
+    }
+
+    private func location(_ text: [UInt8], _ range: Range<Int>) {
+        do throws(Failure) {
+            let url = try ListField.url(text, range, entryLine, role)
+            if isIndex {
+                findings.append(.sitemap(url, line: entryLine))
+                return
+            }
+            do throws(Failure) {
+                findings.append(.asset(try ListItem(url: url).asset(), line: entryLine))
+            } catch {
+                throw Failure(error.code, "line \(entryLine): field \(role): \(error.message)")
+            }
+        } catch {
+            findings.append(.bad(error))
+        }
+    }
+}

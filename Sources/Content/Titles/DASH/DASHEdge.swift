@@ -1,0 +1,332 @@
+import Model
+import Text
+import WebURL
+
+/// An MPD as it is to lie at the edge.
+///
+/// As it was served, where a player finds there what it names. Otherwise with these changes and no other:
+/// BaseURLs, templates and URLs of segments that are whole, begin at the root or lead to another host become
+/// relative paths to what is stored; queries become what they are in the names of files; alternatives of a
+/// BaseURL go, for one of them is stored; so do tracks that are not wanted, and what leads a player elsewhere
+/// (Location, PatchLocation, ContentSteering).
+struct DASHEdge {
+    private static let names = [
+        "MPD", "Period", "AdaptationSet", "Representation", "BaseURL", "SegmentTemplate",
+        "Initialization", "RepresentationIndex", "BitstreamSwitching", "SegmentList", "SegmentBase",
+        "Location", "PatchLocation", "ContentSteering",
+    ]
+
+    /// Of SegmentURL the first two, of SegmentTemplate all but the last, which is that of the others.
+    private static let attributes = [
+        "media", "index", "initialization", "bitstreamSwitching", "sourceURL",
+    ]
+
+    private let bytes: [UInt8]
+    private let elements: MarkupScanner
+    private var edits = ManifestEdits()
+    /// Of each element that is a level, what references in it resolve against, by the manifest's name.
+    private var bases: [Int: WebURL] = [:]
+    private let manifest: WebURL
+    /// Elements that go, and those that stand in them.
+    private var dropped: Set<Int> = []
+    /// Of each level its first BaseURL, which counts, wherever it stands in the level.
+    private var firstBases: [Int: Int] = [:]
+    /// Levels within which another level has a BaseURL.
+    private var outerLevels: Set<Int> = []
+    /// Bytes that were put together and looked through so far.
+    private var looked = 0
+    private let rules: KeyQueryRules
+    /// What is named from the base that came last.
+    private var last: (base: ReferenceBase, reference: EdgeReference)?
+
+    /// - Parameters:
+    ///   - bytes: the MPD, which `DASHManifest.parse` has taken.
+    ///   - named: the URL whose key it lies under.
+    ///   - wanted: whether each of its representations is, in the order in which they stand.
+    ///   - rules: which query parameters belong to keys.
+    init(
+        _ bytes: [UInt8], named: WebURL, wanted: [Bool], rules: KeyQueryRules = KeyQueryRules()
+    ) throws(Failure) {
+        self.bytes = bytes
+        self.rules = rules
+        let hasRules = !rules.isEmpty
+        manifest = named
+        // There may be a million segments in lists, nearly all of them relative paths.
+        elements = MarkupScanner(
+            bytes, Self.names, attributes: Self.attributes,
+            leaf: ("SegmentURL", { Self.mayMiss($0, hasRules: hasRules) }))
+        try drop(wanted)
+        for number in elements.indices where elements[number].name == "BaseURL" {
+            let element = elements[number]
+            guard element.parent >= 0 else { continue }
+            if firstBases[element.parent] == nil { firstBases[element.parent] = number }
+            var place = elements[element.parent].parent
+            while place >= 0, outerLevels.insert(place).inserted { place = elements[place].parent }
+        }
+        // An element stands behind the one that it stands in.
+        for place in elements.indices {
+            if isInDropped(elements[place].parent) { dropped.insert(place) }
+            if dropped.contains(place) { continue }
+            try read(place)
+            try edits.check(upTo: elements[place].bytes.lowerBound, of: manifest)
+        }
+        for value in elements.leafValues where !isInDropped(value.parent) {
+            try name(value.range, in: value.parent)
+            try edits.check(upTo: value.range.lowerBound, of: manifest)
+        }
+    }
+
+    /// The bytes to store; nil for those that were served.
+    ///
+    /// Fails with `manifest.tooLarge`.
+    func body() throws(Failure) -> [UInt8]? {
+        edits.isEmpty ? nil : try edits.applied(to: bytes, of: manifest)
+    }
+
+    // MARK: What goes
+
+    private mutating func drop(_ wanted: [Bool]) throws(Failure) {
+        guard wanted.contains(false) else { return }
+        guard elements.count(where: { $0.name == "Representation" }) == wanted.count else {
+            throw Failure(
+                "manifest.unsupported",
+                "\(manifest): an MPD with parts that are ignored cannot be made one of fewer tracks"
+            )
+        }
+        var number = 0
+        var left: [Int: Int] = [:]
+        for (place, element) in elements.enumerated() where element.name == "Representation" {
+            left[element.parent, default: 0] += wanted[number] ? 1 : 0
+            if !wanted[number] { drop(place) }
+            number += 1
+        }
+        for (place, count) in left where count == 0 { drop(place) }
+    }
+
+    private mutating func drop(_ place: Int) {
+        guard dropped.insert(place).inserted else { return }
+        edits.append(ManifestEdit(elements[place].bytes))
+    }
+
+    private func isInDropped(_ parent: Int) -> Bool {
+        !dropped.isEmpty && dropped.contains(parent)
+    }
+
+    // MARK: What is written anew
+
+    private mutating func read(_ place: Int) throws(Failure) {
+        let element = elements[place]
+        switch element.name {
+        case "MPD", "Period", "AdaptationSet", "Representation":
+            bases[place] = bases[element.parent] ?? manifest
+            if let first = firstBases[place] { try readBase(elements[first]) }
+        case "BaseURL":
+            // The others of a level are alternatives.
+            if firstBases[element.parent] != place { edits.append(ManifestEdit(element.bytes)) }
+        case "Location", "PatchLocation", "ContentSteering":
+            edits.append(ManifestEdit(element.bytes))
+        case "SegmentTemplate":
+            for name in ["media", "index", "initialization", "bitstreamSwitching"] {
+                if let value = element.attribute(name) {
+                    try self.name(template: value, in: element.parent)
+                }
+            }
+        default:
+            if let value = element.attribute("sourceURL") { try name(value, in: element.parent) }
+        }
+    }
+
+    /// The level that what stands in an element belongs to.
+    private func level(_ parent: Int) -> Int {
+        var place = parent
+        while place >= 0, bases[place] == nil { place = elements[place].parent }
+        return place
+    }
+
+    private mutating func readBase(_ element: MarkupScanner.Element) throws(Failure) {
+        let level = element.parent
+        let outer = bases[level] ?? manifest
+        guard !bytes[element.content].contains(ASCII.less) else {
+            throw Failure(
+                "manifest.unsupported", "\(manifest): a BaseURL holds a comment or a CDATA section")
+        }
+        let range = ASCII.trimmed(bytes, trimmedLines(element.content))
+        let text = try plain(range)
+        let reference = try reference(from: outer)
+        let base = try resolved(text, against: outer)
+        bases[level] = base
+        if reference.leads(text, text.indices, to: try SiteKey(base, rules)) { return }
+        edits.append(ManifestEdit(range, escaped(try path(to: base, from: reference))))
+    }
+
+    /// Sees to it that a URL leads to what is stored.
+    private mutating func name(_ value: Range<Int>, in parent: Int) throws(Failure) {
+        let value = trimmedLines(value)
+        guard Self.mayMiss(bytes[value], hasRules: !rules.isEmpty) else { return }
+        let text = try plain(value)
+        let level = level(parent)
+        let base = bases[level] ?? manifest
+        let reference = try reference(from: base)
+        try look(at: text, from: base)
+        let key = try SiteKey(try resolved(text, against: base), rules)
+        if reference.leads(text, text.indices, to: key) { return }
+        try checkStands(at: level)
+        edits.append(ManifestEdit(value, escaped(reference.path(to: key))))
+    }
+
+    /// Sees to it that a template leads to what is stored.
+    private mutating func name(template value: Range<Int>, in parent: Int) throws(Failure) {
+        let value = trimmedLines(value)
+        let given = try plain(value)
+        let level = level(parent)
+        let base = bases[level] ?? manifest
+        let text = DASHTemplate.atEdge(given, rules.names(ofReference: given, at: base))
+        // What comes before the first identifier, up to its folder.
+        let fixed = text.prefix { $0 != ASCII.dollar && $0 != ASCII.question }
+        let folder = Array(fixed[..<(fixed.lastIndex(of: ASCII.slash).map { $0 + 1 } ?? 0)])
+        let reference = try reference(from: base)
+        try look(at: text, from: base)
+        let end = try resolved(folder, against: base)
+        let mayMiss =
+            folder.starts(with: "..".utf8)
+            || SignedPath.replacingTokens(folder[...], with: SignedPath.mark) != nil
+        let folderKey = try SiteKey(end, rules)
+        let isFound = !mayMiss || reference.leads(folder, folder.indices, to: folderKey)
+        if isFound, !Self.leadsAway(text[...]) {
+            if text != given { edits.append(ManifestEdit(value, escaped(text))) }
+            return
+        }
+        try checkStands(at: level)
+        let path = try path(to: end, from: reference)
+        let rest = text[folder.count...]
+        let isHere = path.elementsEqual("./".utf8) && !rest.contains(ASCII.colon)
+        edits.append(ManifestEdit(value, escaped((isHere ? [] : path) + rest)))
+    }
+
+    /// Many references may each come to much.
+    private mutating func look(at text: [UInt8], from base: WebURL) throws(Failure) {
+        looked += base.text.utf8.count + text.count
+        guard looked <= DASHManifest.maximumReferenceBytes else {
+            throw Failure(
+                "manifest.tooMany",
+                "\(manifest): its references that may have to be written anew come to more than "
+                    + "\(DASHManifest.maximumReferenceBytes) bytes")
+        }
+    }
+
+    /// A reference that is written anew is meant for one base.
+    private func checkStands(at level: Int) throws(Failure) {
+        guard outerLevels.contains(level) else { return }
+        throw Failure(
+            "manifest.unsupported",
+            "\(manifest): a template or URL that leads elsewhere, or has a query that names no file, "
+                + "stands above a BaseURL")
+    }
+
+    private mutating func reference(from base: WebURL) throws(Failure) -> EdgeReference {
+        if let last, last.base.url == base { return last.reference }
+        let reference = EdgeReference(key: try SiteKey(base, rules))
+        last = (ReferenceBase(base), reference)
+        return reference
+    }
+
+    /// Whether a reference may lead to another file than it names. Most do not, and there may be a million.
+    private static func mayMiss(_ text: ArraySlice<UInt8>, hasRules: Bool) -> Bool {
+        guard text.count < SiteKey.queryNameBytes else { return true }
+        // A slash where it begins, a colon that may end a scheme, a dot that may be one of two, the hash of a
+        // fragment or of a character reference.
+        let isName = text.withUnsafeBufferPointer { bytes in
+            bytes.first != ASCII.slash && bytes.first != ASCII.dot
+                && bytes.allSatisfy {
+                    $0 != ASCII.colon && $0 != ASCII.hash && $0 != ASCII.question
+                        && $0 != ASCII.equals && $0 != ASCII.percent
+                }
+        }
+        if isName { return false }
+        if leadsAway(text) || text.starts(with: "..".utf8) || text.contains(ASCII.hash) {
+            return true
+        }
+        let path = text.prefix { $0 != ASCII.question }
+        if SignedPath.replacingTokens(path, with: SignedPath.mark) != nil { return true }
+        guard let question = text.firstIndex(of: ASCII.question) else { return false }
+        let query = text[question...].dropFirst()
+        return !query.contains(ASCII.equals) || !query.allSatisfy { ASCII.isIn(.queryName, $0) }
+            || hasRules || SignedQuery.withoutSecrets(query) != nil
+            || text[..<question].last ?? ASCII.slash == ASCII.slash
+    }
+
+    /// Whether a reference is whole, or begins at the root.
+    private static func leadsAway(_ text: ArraySlice<UInt8>) -> Bool {
+        guard let first = text.first else { return false }
+        if first == ASCII.slash { return true }
+        let head = text.prefix { $0 != ASCII.slash && $0 != ASCII.question && $0 != ASCII.dollar }
+        return head.count < text.count && head.last == ASCII.colon
+    }
+
+    /// The relative path to a base: to its folder where it ends in a slash.
+    private func path(to base: WebURL, from reference: EdgeReference) throws(Failure) -> [UInt8] {
+        let path = reference.path(to: try SiteKey(base, rules))
+        guard base.path.hasSuffix("/") else { return path }
+        let index = Array("index.html".utf8)
+        let folder =
+            path.suffix(index.count).elementsEqual(index) ? path.dropLast(index.count) : path[...]
+        return folder.isEmpty ? Array("./".utf8) : Array(folder)
+    }
+
+    private func resolved(_ text: [UInt8], against base: WebURL) throws(Failure) -> WebURL {
+        do throws(WebURLError) {
+            let known = last.flatMap { $0.base.url == base ? $0.base : nil }
+            return try (known ?? ReferenceBase(base)).resolve(text, text.indices)
+        } catch {
+            throw Failure(
+                error.refusal,
+                "\(manifest): a URI \(error.detail), given \(Redaction.shown(text, text.indices))")
+        }
+    }
+
+    // MARK: Text
+
+    private func trimmedLines(_ range: Range<Int>) -> Range<Int> {
+        var range = range
+        while let first = range.first, bytes[first] <= ASCII.space { range = range.dropFirst() }
+        while let last = range.last, bytes[last] <= ASCII.space { range = range.dropLast() }
+        return range
+    }
+
+    private static let entities: [(StaticString, UInt8)] = [
+        ("&amp;", 0x26), ("&lt;", 0x3C), ("&gt;", 0x3E), ("&quot;", 0x22), ("&apos;", 0x27),
+    ]
+
+    /// What a text says, without its escapes.
+    private func plain(_ range: Range<Int>) throws(Failure) -> [UInt8] {
+        var out: [UInt8] = []
+        var place = range.lowerBound
+        while place < range.upperBound {
+            guard bytes[place] == 0x26 else {
+                out.append(bytes[place])
+                place += 1
+                continue
+            }
+            let rest = place..<range.upperBound
+            guard let entity = Self.entities.first(where: { ASCII.hasPrefix(bytes, rest, $0.0) })
+            else {
+                throw Failure(
+                    "manifest.unsupported",
+                    "\(manifest): a URI is written with character references")
+            }
+            out.append(entity.1)
+            place += entity.0.utf8CodeUnitCount
+        }
+        return out
+    }
+
+    private func escaped(_ text: [UInt8]) -> [UInt8] {
+        text.flatMap { byte -> [UInt8] in
+            Self.entities.first { $0.1 == byte }.map { entity in
+                Array(
+                    UnsafeBufferPointer(
+                        start: entity.0.utf8Start, count: entity.0.utf8CodeUnitCount))
+            } ?? [byte]
+        }
+    }
+}

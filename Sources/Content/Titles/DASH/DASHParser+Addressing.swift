@@ -1,0 +1,234 @@
+import Model
+import Text
+internal import XML
+
+/// SegmentBase, SegmentList, SegmentTemplate and what stands in them (5.3.9).
+extension DASHParser {
+    func takeAddressing(
+        _ element: borrowing XMLElement, _ kind: DASHManifest.Addressing.Kind
+    ) throws(Failure) {
+        (addressing, own) = try inherited()
+        // Only elements of one kind inherit from one another (5.3.9.1).
+        if addressing.kind != kind { addressing = DASHManifest.Addressing() }
+        addressing.kind = kind
+        if own.kind != kind { own = DASHManifest.OwnAddressing() }
+        own.kind = kind
+        listIsInherited = true
+        try element.forEachAttribute { (namespace, name, value) throws(Failure) in
+            if try !isRemote(namespace, name, value) { try take(name, value) }
+        }
+    }
+
+    /// What an addressing element that begins now continues from: its own level's, else the one above.
+    private func inherited() throws(Failure) -> (
+        DASHManifest.Addressing, DASHManifest.OwnAddressing
+    ) {
+        var found = DASHManifest.Addressing()
+        var own = DASHManifest.OwnAddressing()
+        switch open.last {
+        case .period:
+            withPeriod {
+                (found, own) = ($0.addressing, $0.own)
+                periodIsLate = periodIsLate || !$0.sets.isEmpty
+            }
+            if periodIsLate { try noteOrder() }
+        case .adaptationSet:
+            withSet {
+                (found, own) = ($0.addressing, $0.own)
+                setIsLate = setIsLate || !$0.representations.isEmpty
+            }
+            if setIsLate { try noteOrder() }
+        case .representation: withRepresentation { (found, own) = ($0.addressing, $0.own) }
+        default: break
+        }
+        return (found, own)
+    }
+
+    private func noteOrder() throws(Failure) {
+        try note(.dashOrder) { "how segments are addressed stands after what it is for" }
+    }
+
+    /// Hands down what stands behind the levels that it is for, once those are there.
+    func handDown(_ level: Element?) {
+        if level == .adaptationSet, setIsLate {
+            setIsLate = false
+            withSet { $0.handDown() }
+        } else if level == .period, periodIsLate {
+            periodIsLate = false
+            withPeriod { $0.handDown() }
+        }
+    }
+
+    func store(_ addressing: DASHManifest.Addressing) {
+        switch open.last {
+        case .period: withPeriod { ($0.addressing, $0.own) = (addressing, own) }
+        case .adaptationSet: withSet { ($0.addressing, $0.own) = (addressing, own) }
+        case .representation: withRepresentation { ($0.addressing, $0.own) = (addressing, own) }
+        default: break
+        }
+    }
+
+    private func take(_ name: XMLText, _ value: XMLText) throws(Failure) {
+        if name == "timescale" {
+            addressing.timescale = try positive(value, name)
+            own.fields.insert(.timescale)
+        } else if name == "presentationTimeOffset" {
+            addressing.presentationTimeOffset = try number(value, name)
+            own.fields.insert(.presentationTimeOffset)
+        } else if name == "duration" {
+            addressing.duration = try positive(value, name)
+            addressing.timeline = nil
+            own.fields.insert(.durations)
+        } else if name == "startNumber" {
+            addressing.startNumber = try number(value, name)
+            own.fields.insert(.startNumber)
+        } else if name == "endNumber" {
+            addressing.endNumber = try number(value, name)
+            own.fields.insert(.endNumber)
+        } else if name == "eptDelta" {
+            addressing.eptDelta = try signed(value, name)
+            own.fields.insert(.eptDelta)
+        } else if name == "indexRange" {
+            addressing.indexRange = try range(value, name)
+            own.fields.insert(.indexRange)
+        } else {
+            try takeTemplate(name, value)
+        }
+    }
+
+    private func takeTemplate(_ name: XMLText, _ value: XMLText) throws(Failure) {
+        if name == "media" {
+            addressing.media = try template(value, name, .segments)
+            own.fields.insert(.media)
+        } else if name == "index" {
+            addressing.index = try template(value, name, .segments)
+            own.fields.insert(.index)
+        } else if name == "initialization" {
+            addressing.initializationTemplate = try template(value, name, .once)
+            addressing.initialization = nil
+            own.fields.insert(.initialization)
+        } else if name == "bitstreamSwitching" {
+            addressing.bitstreamSwitchingTemplate = try template(value, name, .once)
+            addressing.bitstreamSwitching = nil
+            own.fields.insert(.bitstreamSwitching)
+        }
+    }
+
+    /// A template, with warnings of what in it breaks rules: a strict reading refuses it when it is used.
+    private func template(
+        _ value: XMLText, _ name: XMLText, _ use: DASHTemplate.Use
+    ) throws(Failure) -> String {
+        let text = try text(value, name)
+        guard !manifest.findings.isStrict, addressing.kind == .template,
+            text.utf8.contains(ASCII.dollar),
+            let template = try? DASHTemplate(text, use, id: "", bandwidth: 0, isStrict: false)
+        else { return text }
+        for deviation in template.deviations {
+            manifest.findings.warn(deviation.rule, line: line) {
+                "the \(name.string) template \(deviation.what)"
+            }
+        }
+        return text
+    }
+
+    func takePart(
+        _ element: borrowing XMLElement, of parent: Element
+    ) throws(Failure) -> Element {
+        if element.name == "SegmentTimeline" {
+            addressing.timeline = DASHManifest.Timeline()
+            addressing.duration = nil
+            own.fields.insert(.durations)
+            return .timeline
+        }
+        if element.name == "SegmentURL", parent == .segmentList {
+            try takeListEntry(element)
+            return .other
+        }
+        if element.name == "Initialization" {
+            addressing.initialization = try source(element)
+            addressing.initializationTemplate = nil
+            own.fields.insert(.initialization)
+        } else if element.name == "RepresentationIndex" {
+            addressing.representationIndex = try source(element)
+            own.fields.insert(.representationIndex)
+        } else if element.name == "BitstreamSwitching" {
+            addressing.bitstreamSwitching = try source(element)
+            addressing.bitstreamSwitchingTemplate = nil
+            own.fields.insert(.bitstreamSwitching)
+        }
+        return .other
+    }
+
+    private func source(_ element: borrowing XMLElement) throws(Failure) -> DASHManifest.Source {
+        var source = DASHManifest.Source()
+        try element.forEachAttribute { (_, name, value) throws(Failure) in
+            if name == "sourceURL" {
+                source.url = try text(value, name)
+            } else if name == "range" {
+                source.range = try range(value, name)
+            }
+        }
+        return source
+    }
+
+    private func takeListEntry(_ element: borrowing XMLElement) throws(Failure) {
+        var entry = DASHManifest.ListEntry()
+        try element.forEachAttribute { (_, name, value) throws(Failure) in
+            if name == "media" {
+                entry.media = try text(value, name)
+            } else if name == "mediaRange" {
+                entry.mediaRange = try range(value, name)
+            } else if name == "index" {
+                entry.index = try text(value, name)
+            } else if name == "indexRange" {
+                entry.indexRange = try range(value, name)
+            }
+        }
+        listEntries += entry.hasIndexOfItsOwn ? 2 : 1
+        guard listEntries <= DASHManifest.maximumListEntries else {
+            throw Failure(
+                "manifest.tooMany",
+                "more than \(DASHManifest.maximumListEntries) segments are listed")
+        }
+        // A list of a lower level takes the place of the one above.
+        if listIsInherited { addressing.list = DASHManifest.SegmentList() }
+        listIsInherited = false
+        own.fields.insert(.list)
+        addressing.list.append(entry)
+    }
+
+    func takeEntry(_ element: borrowing XMLElement) throws(Failure) {
+        var entry = DASHManifest.TimelineEntry()
+        try element.forEachAttribute { (_, name, value) throws(Failure) in
+            if name == "t" {
+                entry.time = try number(value, name)
+            } else if name == "d" {
+                entry.duration = try positive(value, name)
+            } else if name == "r" {
+                let repeats = try signed(value, name)
+                guard repeats <= Int64(Int32.max) else {
+                    throw wrong(name, value, "a number up to \(Int32.max)")
+                }
+                entry.repeats = Int32(max(repeats, -1))
+            } else if name == "n" {
+                entry.number = try number(value, name)
+            } else if name == "k" {
+                let sequence = try positive(value, name)
+                guard sequence <= DASHManifest.maximumSequence else {
+                    throw wrong(name, value, "1 to \(DASHManifest.maximumSequence)")
+                }
+                entry.sequence = Int32(sequence)
+            }
+        }
+        guard entry.duration > 0 else {
+            throw Failure("manifest.malformed", "an S has no duration (d)")
+        }
+        timelineEntries += 1
+        guard timelineEntries <= DASHManifest.maximumTimelineEntries else {
+            throw Failure(
+                "manifest.tooMany",
+                "more than \(DASHManifest.maximumTimelineEntries) entries of timelines")
+        }
+        addressing.timeline?.append(entry)
+    }
+}

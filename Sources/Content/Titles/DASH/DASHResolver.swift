@@ -1,0 +1,232 @@
+package import Model
+package import WebURL
+
+/// Finds everything that a DASH title needs at the edge; a value that does no I/O.
+///
+/// An MPD names its segments itself, so that there is nothing else to read. Keys follow the rule of
+/// HLS: they are made from what a player at the edge asks for, which reads the MPD as it was served.
+///
+/// A live MPD that is taken for what it lists is read anew as the one of type `static` that it becomes at
+/// the edge, see `DASHSnapshot`.
+///
+/// Of several BaseURLs at one level the first is taken, as a player does (5.6.5); the others are mirrors.
+///
+/// Bounds: `DASHManifest.maximumSegments` entries, `WireLimits.segmentsPerAsset` distinct objects,
+/// `WireLimits.urlBytesPerAsset` bytes of their URLs.
+package struct DASHResolver: Sendable {
+    private let reference: ManifestReference
+    private let manifest: DASHManifest
+    private let isLive: Bool
+    private let bytes: Int64
+    private let sha256: String
+    private let rules: KeyQueryRules
+    /// Whether each representation is.
+    private let wanted: [Bool]
+    /// What is to lie at the edge, where that is not what was served; or why there is none.
+    private let content: Result<[UInt8]?, Failure>
+    /// Empty until `findIndexes`.
+    var indexes = DASHIndexes()
+
+    /// - Parameters:
+    ///   - url: names the manifest.
+    ///   - finalURL: where the body came from after redirects.
+    ///   - body: the whole body, at most `DASHManifest.maximumBytes`.
+    ///   - sha256: the body's SHA-256, 64 lower-case hex digits.
+    ///   - options: what is wanted of it; its keys are a player's own business.
+    ///   - live: what becomes of one of type `dynamic`.
+    package init(
+        _ url: WebURL, finalURL: String, body: [UInt8], sha256: String,
+        options: TitleOptions = TitleOptions(), live: LiveManifests = .refused
+    ) throws(Failure) {
+        reference = ManifestReference(url: url, named: nil, line: 0)
+        bytes = Int64(body.count)
+        self.sha256 = sha256
+        rules = KeyQueryRules(options.keyQueries)
+        let final = try reference.redirected(to: finalURL)
+        let policy = options.policy
+        var manifest = try DASHManifest.parse(
+            body, url: final, named: url, live: live, policy: policy)
+        isLive = manifest.isLive
+        var refusal: Failure?
+        var written: [UInt8]?
+        if manifest.isLive {
+            do throws(Failure) {
+                let snapshot = try DASHSnapshot(try MarkupText.utf8(body, of: url), manifest).body()
+                let findings = manifest.findings
+                manifest = try DASHManifest.parse(
+                    snapshot, url: final, named: url, policy: policy)
+                // What was served breaks rules at its own lines.
+                manifest.findings = findings
+                written = snapshot
+            } catch {
+                refusal = error
+            }
+        }
+        manifest.keyRules = rules
+        self.manifest = manifest
+        wanted = try Self.wanted(of: manifest, options)
+        try manifest.checkSize(wanted: wanted)
+        if let refusal {
+            content = .failure(refusal)
+        } else {
+            var text = written ?? []
+            if written == nil { text = try MarkupText.utf8(body, of: url) }
+            let changed = try DASHEdge(
+                text, named: url, wanted: wanted, rules: rules
+            ).body()
+            content = .success(changed ?? written)
+        }
+    }
+
+    /// Each period is played by tracks of its own.
+    private static func wanted(
+        of manifest: DASHManifest, _ options: TitleOptions
+    ) throws(Failure) -> [Bool] {
+        var wanted: [Bool] = []
+        let tracks = manifest.renditions
+        for period in manifest.periods {
+            let count = period.sets.reduce(0) { $0 + $1.representations.count }
+            wanted += try options.tracks.wanted(
+                Array(tracks[wanted.count..<(wanted.count + count)]))
+        }
+        return wanted
+    }
+
+    /// Every object of the title, once, in the order of fetching: representation after
+    /// representation, each with what it begins with before its media, and the manifest last, with the
+    /// length and digest that were read, so that a change in between is found.
+    ///
+    /// Fails with `storage.pathConflict` when two URLs share a key or one's key is another's folder,
+    /// `storage.pathRefused` for a URL without a key, `manifest.…` for one that is malformed.
+    package func segments() throws(Failure) -> ResolvedSegments {
+        try segments(content: try content.get())
+    }
+
+    private func segments(content: [UInt8]?) throws(Failure) -> ResolvedSegments {
+        var collector = SegmentCollector(
+            manifests: [reference], expected: try manifest.segmentCount(), rules: rules)
+        var findings = manifest.findings
+        try manifest.forEachSegment(
+            plain: { (base, bytes, role, rendition) throws(Failure) in
+                if wanted[rendition] {
+                    try collector.add(bytes, at: base, role)
+                    try checkCount(collector.segments.count)
+                }
+                return true
+            },
+            itself: { track in
+                guard wanted[track.place] else { return }
+                findings.warn(.dashItself, line: isLive ? 0 : track.representation.line) {
+                    "\(manifest.name(of: track)) names the manifest itself"
+                }
+            },
+            { (segment) throws(Failure) in
+                guard segment.rendition.map({ wanted[$0] }) ?? true else { return }
+                try collector.add(segment)
+                try checkCount(collector.segments.count)
+            })
+        guard !collector.segments.isEmpty else {
+            if manifest.isLive { throw manifest.withoutSegments }
+            throw Failure(
+                "manifest.empty", "\(reference.url): the title lists no segment to fetch")
+        }
+        try collector.add(reference, bytes: bytes, sha256: sha256, content: content)
+        try checkCount(collector.segments.count)
+        try collector.checkFolders()
+        var segments = collector.segments
+        segments.warnings = findings.warnings
+        return segments
+    }
+
+    private func checkCount(_ count: Int) throws(Failure) {
+        guard count > WireLimits.segmentsPerAsset else { return }
+        throw Failure(
+            "manifest.tooMany",
+            "\(reference.url): the title has more than \(WireLimits.segmentsPerAsset) objects")
+    }
+}
+
+extension DASHResolver {
+    /// The segments of what is wanted.
+    private func forEachSegment(
+        _ body: (ManifestSegment) throws(Failure) -> Void
+    ) throws(Failure) {
+        try manifest.forEachSegment { (segment) throws(Failure) in
+            if segment.rendition.map({ wanted[$0] }) ?? true { try body(segment) }
+        }
+    }
+
+    /// What the title comes to, in the order of `segments`. Fails as that does, but for a live one.
+    func listing() throws(Failure) -> ManifestListing {
+        var listing = ManifestListing(kind: .dash)
+        if isLive, case .failure(let failure) = content, failure.code == "manifest.empty" {
+            throw failure
+        }
+        // A live one can be listed and not stored.
+        listing.warnings = try (isLive ? segments(content: nil) : segments()).warnings
+        listing.isLive = isLive
+        listing.unchosenTracks = wanted.count { !$0 }
+        let tracks = manifest.renditions
+        // Of each representation its place among those that are wanted.
+        var places: [Int] = []
+        for place in tracks.indices {
+            places.append(listing.renditions.count)
+            if wanted[place] { listing.renditions.append(tracks[place]) }
+        }
+        var before: ManifestSegment?
+        try forEachSegment { segment in
+            for part in indexes.parts(of: segment, index: before) ?? [segment] {
+                listing.add(part, rendition: segment.rendition.map { places[$0] })
+            }
+            before = segment
+        }
+        return listing
+    }
+
+    /// Every wanted representation's own way through its period.
+    func tracks() throws(Failure) -> [TitleTrack] {
+        let renditions = manifest.renditions
+        var periods: [Int] = []
+        for (place, period) in manifest.periods.enumerated() {
+            let count = period.sets.reduce(0) { $0 + $1.representations.count }
+            periods += Array(repeating: place, count: count)
+        }
+        var tracks: [TitleTrack] = []
+        var last: Int?
+        var before: ManifestSegment?
+        try forEachSegment { segment in
+            guard let place = segment.rendition else { return }
+            if place != last {
+                tracks.append(
+                    TitleTrack(
+                        rendition: renditions[place], playlist: nil, period: periods[place],
+                        segments: ManifestSegments()))
+                last = place
+            }
+            for part in indexes.parts(of: segment, index: before) ?? [segment] {
+                tracks[tracks.count - 1].segments.append(part)
+            }
+            before = segment
+        }
+        return tracks
+    }
+
+    /// Finds the indexes of files; those who want them ask `indexes`.
+    mutating func findIndexes() throws(Failure) {
+        var found = DASHIndexes()
+        try forEachSegment { found.add($0) }
+        indexes = found
+    }
+}
+
+extension ManifestReference {
+    /// Where a redirect led from here.
+    func redirected(to finalURL: String) throws(Failure) -> WebURL {
+        do throws(WebURLError) {
+            return try WebURL(finalURL)
+        } catch {
+            throw Failure(
+                "origin.redirectRefused", "\(url): the redirect's URL \(error.detail)")
+        }
+    }
+}

@@ -1,0 +1,400 @@
+import Model
+import Text
+
+/// The MPD of type `static` that a live one comes to at a moment: it lists what that lists then.
+///
+/// It begins with the first segment and ends with the last. Periods that have no segment go, and so do the
+/// tracks that have none in theirs. Templates are written out, on each representation or once for all of a
+/// set, with a timeline of the segments that are there; what tells a player when to ask again, or what time it is, goes. Everything
+/// else stays as it was served, event streams at the moments at which they were.
+struct DASHSnapshot {
+    private static let names = [
+        "MPD", "Period", "AdaptationSet", "Representation", "SegmentTemplate", "SegmentList",
+        "EventStream",
+        "UTCTiming", "LeapSecondInformation",
+    ]
+    private static let attributes =
+        liveAttributes + ["type", "start", "duration", "timescale", "presentationTimeOffset"]
+    /// What only a live MPD says.
+    private static let liveAttributes = [
+        "mediaPresentationDuration", "minimumUpdatePeriod", "timeShiftBufferDepth",
+        "suggestedPresentationDelay", "availabilityStartTime", "availabilityEndTime",
+    ]
+
+    /// What one period has, in nanoseconds from its start; nil where nothing says.
+    private struct Extent {
+        var begin: Int64?
+        var end: Int64?
+        var isEmpty = true
+    }
+
+    private let bytes: [UInt8]
+    private let manifest: DASHManifest
+    private let elements: MarkupScanner
+    private var edits = ManifestEdits()
+    private var written = 0
+    private var extents: [Extent]
+    /// Whether each representation of the live MPD has segments.
+    private var isThere: [Bool] = []
+
+    /// - Parameters:
+    ///   - bytes: an MPD in UTF-8.
+    ///   - manifest: what was read from it, as a snapshot.
+    ///
+    /// Fails with `manifest.empty` where nothing is there, `.unsupported` and `.tooLarge`.
+    init(_ bytes: [UInt8], _ manifest: DASHManifest) throws(Failure) {
+        self.bytes = bytes
+        self.manifest = manifest
+        elements = MarkupScanner(bytes, Self.names, attributes: Self.attributes)
+        extents = Array(repeating: Extent(), count: manifest.periods.count)
+        try manifest.forEachTrack { (track) throws(Failure) in try measure(track) }
+        let periods = elements.indices.filter { elements[$0].name == "Period" }
+        let tracks = elements.indices.filter { elements[$0].name == "Representation" }
+        guard periods.count == extents.count, tracks.count == isThere.count,
+            let last = extents.lastIndex(where: { !$0.isEmpty })
+        else {
+            throw isThere.contains(true)
+                ? unsupported("has parts that are ignored")
+                : manifest.withoutSegments
+        }
+        try writePeriods(periods, last: last)
+        try writeTracks(tracks)
+        for element in elements
+        where element.name.hasPrefix("UTC") || element.name.hasPrefix("Leap")
+            || element.name == "SegmentTemplate"
+        {
+            edits.append(ManifestEdit(element.bytes))
+        }
+    }
+
+    /// Fails with `manifest.tooLarge`.
+    func body() throws(Failure) -> [UInt8] { try edits.applied(to: bytes, of: manifest.url) }
+
+    private func unsupported(_ what: String) -> Failure {
+        manifest.failure(
+            "manifest.unsupported", "a live MPD that \(what) cannot be taken for what it lists")
+    }
+
+    // MARK: What is there
+
+    private mutating func measure(_ track: DASHManifest.Track) throws(Failure) {
+        let addressing = track.representation.addressing
+        let length = track.span.isOpen ? nil : track.span.length
+        var begin: Int64?
+        var end: Int64?
+        switch addressing.kind {
+        case .template:
+            try manifest.timeline(of: track).forEachRun { run in
+                begin = begin ?? Self.nanoseconds(run.time, addressing)
+                let last = run.time + run.duration * run.count
+                end = run.duration > 0 ? Self.nanoseconds(last, addressing) : length
+                return true
+            }
+        case .list where addressing.timeline?.isEmpty == false:
+            (begin, end) = Self.times(ofList: addressing)
+        case .list:
+            begin = 0
+            end = addressing.duration.map { duration in
+                Int64(
+                    clamping: Int128(duration) * Int128(addressing.list.count) * 1_000_000_000
+                        / Int128(addressing.timescale))
+            }
+        case .none, .base: (begin, end) = (0, length)
+        }
+        isThere.append(begin != nil)
+        guard let begin else { return }
+        let known = extents[track.period]
+        extents[track.period] = Extent(
+            begin: min(known.begin ?? begin, begin),
+            end: end.map { min(max(known.end ?? $0, $0), length ?? .max) } ?? known.end,
+            isEmpty: false)
+    }
+
+    /// When the first segment of a list with a timeline begins and its last one ends: the entries say it of the
+    /// segments one after the other, the last entry of all that are left (5.3.9.3, 5.3.9.6).
+    private static func times(
+        ofList addressing: DASHManifest.Addressing
+    ) -> (begin: Int64, end: Int64) {
+        let entries = addressing.timeline ?? DASHManifest.Timeline()
+        var left = Int128(addressing.list.count)
+        var begin: Int64?
+        var time: Int128 = 0
+        for (place, entry) in entries.enumerated() where left > 0 {
+            if entry.time >= 0 { time = Int128(entry.time) }
+            begin = begin ?? Int64(clamping: time)
+            let isLast = place == entries.count - 1
+            let count = isLast || entry.repeats < 0 ? left : min(left, Int128(entry.repeats) + 1)
+            time += count * Int128(entry.duration)
+            left -= count
+        }
+        return (
+            nanoseconds(begin ?? 0, addressing), nanoseconds(Int64(clamping: time), addressing)
+        )
+    }
+
+    /// A time of the media from its period's start on.
+    private static func nanoseconds(
+        _ time: Int64, _ addressing: DASHManifest.Addressing
+    ) -> Int64 {
+        let units = Int128(time) - Int128(addressing.presentationTimeOffset)
+        return Int64(clamping: units * 1_000_000_000 / Int128(addressing.timescale))
+    }
+
+    /// How far the first of its periods is cut.
+    private func shift(ofPeriod place: Int) -> Int64 {
+        guard place == extents.firstIndex(where: { !$0.isEmpty }) else { return 0 }
+        return max(0, extents[place].begin ?? 0)
+    }
+
+    /// The same in units of a timescale, to the nearest.
+    private func shift(ofPeriod place: Int, timescale: Int64) -> Int128 {
+        let units = Int128(shift(ofPeriod: place)) * Int128(timescale)
+        return (units + 500_000_000) / 1_000_000_000
+    }
+
+    // MARK: Periods
+
+    private mutating func writePeriods(_ places: [Int], last: Int) throws(Failure) {
+        let spans = try manifest.spans()
+        // Wide enough for whatever is written; who reads it next says what is too large.
+        var zero: Int128?
+        var total: Int128?
+        for (number, place) in places.enumerated() {
+            guard !extents[number].isEmpty else {
+                edits.append(ManifestEdit(elements[place].bytes))
+                continue
+            }
+            let shift = Int128(shift(ofPeriod: number))
+            let begin = zero ?? Int128(spans[number].start) + shift
+            zero = begin
+            let start = max(0, Int128(spans[number].start) - begin)
+            set(place, "start", Self.duration(start))
+            remove(place, "duration")
+            if shift > 0 { moveEvents(ofPeriod: number, place) }
+            if number == last { total = extents[number].end.map { start + Int128($0) - shift } }
+        }
+        guard let total, total > 0 else { throw unsupported("does not say how long it is") }
+        guard let root = elements.firstIndex(where: { $0.name == "MPD" }) else { return }
+        for name in Self.liveAttributes { remove(root, name) }
+        let length = Self.duration(total)
+        if let type = elements[root].attribute("type"), type.upperBound < bytes.count {
+            // The value stands in quotes of its own.
+            let quote = [bytes[type.upperBound]]
+            let text = Array("static".utf8) + quote + Array(" mediaPresentationDuration=".utf8)
+            edits.append(ManifestEdit(type, text + quote + Array(length.utf8)))
+        }
+    }
+
+    /// Events keep their distance to what is played.
+    private mutating func moveEvents(ofPeriod number: Int, _ period: Int) {
+        for place in elements.indices
+        where elements[place].name == "EventStream" && elements[place].parent == period {
+            let timescale = max(1, value(place, "timescale") ?? 1)
+            let offset = Int128(value(place, "presentationTimeOffset") ?? 0)
+            let moved = offset + shift(ofPeriod: number, timescale: timescale)
+            set(place, "presentationTimeOffset", "\(moved)")
+        }
+    }
+
+    private static func duration(_ nanoseconds: Int128) -> String {
+        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        guard rest > 0 else { return "PT\(seconds)S" }
+        var digits = "\(1_000_000_000 + rest)".dropFirst()
+        while digits.last == "0" { digits.removeLast() }
+        return "PT\(seconds).\(digits)S"
+    }
+
+    // MARK: Attributes
+
+    private func value(_ place: Int, _ name: String) -> Int64? {
+        elements[place].attribute(name).flatMap {
+            Int64(String(decoding: bytes[$0], as: UTF8.self))
+        }
+    }
+
+    private mutating func set(_ place: Int, _ name: String, _ value: String) {
+        if let range = elements[place].attribute(name) {
+            edits.append(ManifestEdit(range, Array(value.utf8)))
+        } else {
+            let end = elements[place].nameEnd
+            edits.append(ManifestEdit(end..<end, Array(" \(name)=\"\(value)\"".utf8)))
+        }
+    }
+
+    private mutating func remove(_ place: Int, _ name: String) {
+        guard let value = elements[place].attribute(name) else { return }
+        var start = value.lowerBound - 1
+        // Back over the equals sign, blanks, and the name with its prefix.
+        while start > 0, bytes[start - 1] <= ASCII.space || bytes[start - 1] == ASCII.equals {
+            start -= 1
+        }
+        while start > 0, bytes[start - 1] > ASCII.space { start -= 1 }
+        edits.append(ManifestEdit(start..<min(value.upperBound + 1, bytes.count)))
+    }
+
+    // MARK: Templates
+
+    private mutating func writeTracks(_ places: [Int]) throws(Failure) {
+        var left: [Int: Int] = [:]
+        for (number, place) in places.enumerated() {
+            left[elements[place].parent, default: 0] += isThere[number] ? 1 : 0
+            if !isThere[number] { edits.append(ManifestEdit(elements[place].bytes)) }
+        }
+        for (place, count) in left where count == 0 {
+            edits.append(ManifestEdit(elements[place].bytes))
+        }
+        try moveLists(places)
+        let shared = try setsOfOneTemplate(places)
+        var finished: Set<Int> = []
+        try manifest.forEachTrack { (track) throws(Failure) in
+            guard isThere[track.place], track.representation.addressing.kind == .template else {
+                return
+            }
+            // What was written out so far, before more is.
+            try edits.check(upTo: 0, of: manifest.url)
+            let element = elements[places[track.place]]
+            let name = Array(bytes[(element.bytes.lowerBound + 1)..<element.nameEnd])
+            let prefix = name.lastIndex(of: ASCII.colon).map { name[...$0] } ?? []
+            let isShared = shared.contains(element.parent)
+            if isShared, !finished.insert(element.parent).inserted { return }
+            let text = try template(of: track, String(decoding: prefix, as: UTF8.self))
+            if isShared {
+                let start = element.bytes.lowerBound
+                return edits.append(ManifestEdit(start..<start, text))
+            }
+            if element.content.lowerBound < element.bytes.upperBound {
+                let end = element.content.upperBound
+                edits.append(ManifestEdit(end..<end, text))
+            } else {
+                let end = element.bytes.upperBound
+                let close = Array("</".utf8) + name + [0x3E]
+                edits.append(ManifestEdit((end - 2)..<end, [0x3E] + text + close))
+            }
+        }
+    }
+
+    /// Lists stay as they are, and so do their timelines: where the first period is cut, they are told how far.
+    private mutating func moveLists(_ places: [Int]) throws(Failure) {
+        var lists: [Int: Int] = [:]
+        for place in elements.indices where elements[place].name == "SegmentList" {
+            lists[elements[place].parent] = place
+        }
+        var moved: Set<Int> = []
+        try manifest.forEachTrack { (track) throws(Failure) in
+            let addressing = track.representation.addressing
+            guard addressing.kind == .list, shift(ofPeriod: track.period) > 0 else { return }
+            // What says it of one representation says it of all that it stands above.
+            var holder = places[track.place]
+            while holder >= 0, lists[holder] == nil { holder = elements[holder].parent }
+            guard holder >= 0, let list = lists[holder], moved.insert(list).inserted else { return }
+            let offset =
+                Int128(addressing.presentationTimeOffset)
+                + shift(ofPeriod: track.period, timescale: addressing.timescale)
+            set(list, "presentationTimeOffset", "\(offset)")
+        }
+    }
+
+    /// The sets all of whose tracks are addressed alike: a day of live may have a megabyte of segments.
+    private func setsOfOneTemplate(_ places: [Int]) throws(Failure) -> Set<Int> {
+        var first: [Int: DASHManifest.Addressing] = [:]
+        var others: Set<Int> = []
+        try manifest.forEachTrack { track in
+            guard isThere[track.place] else { return }
+            let set = elements[places[track.place]].parent
+            let addressing = track.representation.addressing
+            if addressing.kind != .template || addressing != first[set] ?? addressing {
+                others.insert(set)
+            }
+            first[set] = first[set] ?? addressing
+        }
+        return Set(first.keys).subtracting(others)
+    }
+
+    /// A representation's whole addressing, as an element.
+    private mutating func template(
+        of track: DASHManifest.Track, _ prefix: String
+    ) throws(Failure) -> [UInt8] {
+        let addressing = track.representation.addressing
+        let offset =
+            Int128(addressing.presentationTimeOffset)
+            + shift(ofPeriod: track.period, timescale: addressing.timescale)
+        var text = "<\(prefix)SegmentTemplate timescale=\"\(addressing.timescale)\""
+        text += " presentationTimeOffset=\"\(offset)\""
+        for (name, value) in [
+            ("media", addressing.media), ("index", addressing.index),
+            ("initialization", addressing.initializationTemplate),
+            ("bitstreamSwitching", addressing.bitstreamSwitchingTemplate),
+        ] {
+            if let value { text += " \(name)=\"\(Self.escaped(value))\"" }
+        }
+        let names = [addressing.media, addressing.index].compactMap { $0 }
+        let timeline = try entries(
+            of: track, prefix, isNumbered: names.contains { $0.contains("$Number") })
+        text += timeline.attributes + ">"
+        text += Self.element("Initialization", addressing.initialization, prefix)
+        text += Self.element("RepresentationIndex", addressing.representationIndex, prefix)
+        text += timeline.element
+        text += Self.element("BitstreamSwitching", addressing.bitstreamSwitching, prefix)
+        return Array("\(text)</\(prefix)SegmentTemplate>".utf8)
+    }
+
+    /// The segments of a representation: a SegmentTimeline, and the number of its first.
+    private mutating func entries(
+        of track: DASHManifest.Track, _ prefix: String, isNumbered: Bool
+    ) throws(Failure) -> (attributes: String, element: String) {
+        var attributes = ""
+        var text = ""
+        var number: Int64?
+        try manifest.timeline(of: track).forEachRun { (run) throws(Failure) in
+            if number == nil, isNumbered { attributes = " startNumber=\"\(run.number)\"" }
+            guard run.duration > 0 else {
+                if run.count > 1 { attributes += " endNumber=\"\(run.number + run.count - 1)\"" }
+                return true
+            }
+            let start = text.utf8.count
+            text += "<\(prefix)S t=\"\(run.time)\""
+            if isNumbered, let number, number != run.number { text += " n=\"\(run.number)\"" }
+            text += " d=\"\(run.duration)\""
+            if run.count > 1 { text += " r=\"\(run.count - 1)\"" }
+            if run.sequence > 1 { text += " k=\"\(run.sequence)\"" }
+            text += "/>"
+            number = run.number + run.count
+            written += text.utf8.count - start
+            guard written <= WireLimits.documentBytes else {
+                throw manifest.failure(
+                    "manifest.tooLarge",
+                    "the timelines of what is live come to more than "
+                        + "\(WireLimits.documentBytes) bytes")
+            }
+            return true
+        }
+        guard !text.isEmpty else { return (attributes, "") }
+        return (attributes, "<\(prefix)SegmentTimeline>\(text)</\(prefix)SegmentTimeline>")
+    }
+
+    private static func element(
+        _ name: String, _ source: DASHManifest.Source?, _ prefix: String
+    ) -> String {
+        guard let source else { return "" }
+        var text = "<\(prefix)\(name)"
+        if let url = source.url { text += " sourceURL=\"\(escaped(url))\"" }
+        if let range = source.range {
+            let last = range.length.map { "\(range.offset + $0 - 1)" } ?? ""
+            text += " range=\"\(range.offset)-\(last)\""
+        }
+        return text + "/>"
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var out = ""
+        for character in text.unicodeScalars {
+            switch character {
+            case "&": out += "&amp;"
+            case "<": out += "&lt;"
+            case "\"": out += "&quot;"
+            default: out.unicodeScalars.append(character)
+            }
+        }
+        return out
+    }
+}

@@ -1,0 +1,269 @@
+import Model
+import Text
+
+/// A URL template of a SegmentTemplate (ISO/IEC 23009-1, 5.3.9.4.4) of one representation.
+///
+/// What differs from segment to segment is `$Number$`, `$Time$` and `$SubNumber$`; the rest is put in
+/// when it is made. At most `WireLimits.urlBytes` bytes come of it, but for these numbers.
+struct DASHTemplate {
+    /// What may be named beside the representation's id and bandwidth.
+    enum Use {
+        /// Media and index segments.
+        case segments
+        /// Initialization and bitstream switching segments: nothing.
+        case once
+    }
+
+    struct Malformed: Error {
+        let what: String
+    }
+
+    /// How a number is written.
+    struct Format {
+        var width = 1
+        var radix: UInt64 = 10
+        var isUpperCase = false
+    }
+
+    private enum Part {
+        case text([UInt8])
+        case number(Format)
+        case time(Format)
+        case subNumber(Format)
+    }
+
+    /// A rule that a template breaks, and how.
+    struct Deviation {
+        let rule: ManifestRule
+        let what: String
+    }
+
+    /// Widest number with leading zeros.
+    static let maximumWidth = 64
+
+    private var parts: [Part] = []
+    /// Of the template at the edge, where that is another one.
+    private var edgeParts: [Part] = []
+    private var text: [UInt8] = []
+    private var count = 0
+    private(set) var hasNumber = false
+    private(set) var hasTime = false
+    private(set) var hasSubNumber = false
+    private let isStrict: Bool
+    private(set) var deviations: [Deviation] = []
+
+    /// Whether two segments of the representation have different URLs.
+    var tellsSegments: Bool { hasNumber || hasTime || hasSubNumber }
+
+    /// - Parameters:
+    ///   - isStrict: refuses what players read past.
+    ///   - names: which query parameters belong to keys.
+    init(
+        _ template: String, _ use: Use, id: String, bandwidth: Int64, isStrict: Bool,
+        names: KeyQueryRules.Names = KeyQueryRules.Names()
+    ) throws(Malformed) {
+        let bytes = Array(template.utf8)
+        try self.init(bytes[...], use, id, bandwidth, isStrict)
+        let edge = Self.atEdge(bytes, names)
+        if edge != bytes {
+            edgeParts = try DASHTemplate(edge[...], use, id, bandwidth, isStrict).parts
+        }
+    }
+
+    private init(
+        _ template: ArraySlice<UInt8>, _ use: Use, _ id: String, _ bandwidth: Int64,
+        _ isStrict: Bool
+    ) throws(Malformed) {
+        self.isStrict = isStrict
+        var rest = template
+        while let dollar = rest.firstIndex(of: ASCII.dollar) {
+            try append(rest[..<dollar])
+            rest = rest[(dollar + 1)...]
+            guard let end = rest.firstIndex(of: ASCII.dollar) else {
+                try deviate(.dashIdentifier, "has a $ that nothing closes; write $$")
+                try append(CollectionOfOne(ASCII.dollar))
+                break
+            }
+            if try take(rest[..<end], use, id: id, bandwidth: bandwidth) {
+                rest = rest[(end + 1)...]
+            } else {
+                // What closes it may open one that is known.
+                try append(CollectionOfOne(ASCII.dollar))
+            }
+        }
+        try append(rest)
+        if !text.isEmpty { parts.append(.text(text)) }
+    }
+
+    private mutating func append(_ bytes: some Collection<UInt8>) throws(Malformed) {
+        count += bytes.count
+        guard count <= WireLimits.urlBytes else {
+            throw Malformed(what: "comes to more than \(WireLimits.urlBytes) bytes")
+        }
+        text += bytes
+    }
+
+    private mutating func append(_ part: Part) {
+        if !text.isEmpty { parts.append(.text(text)) }
+        text = []
+        parts.append(part)
+    }
+
+    /// Takes note of a broken rule, the first time.
+    private mutating func deviate(
+        _ rule: ManifestRule, _ what: @autoclosure () -> String
+    ) throws(Malformed) {
+        if isStrict { throw Malformed(what: what()) }
+        if deviations.contains(where: { $0.rule == rule }) { return }
+        deviations.append(Deviation(rule: rule, what: what()))
+    }
+
+    private enum Identifier: CaseIterable {
+        case representationID, bandwidth, number, time, subNumber
+
+        private var name: StaticString {
+            switch self {
+            case .representationID: "RepresentationID"
+            case .bandwidth: "Bandwidth"
+            case .number: "Number"
+            case .time: "Time"
+            case .subNumber: "SubNumber"
+            }
+        }
+
+        /// A template may have thousands that are none.
+        init?(_ text: ArraySlice<UInt8>) {
+            let known = Self.allCases.first {
+                $0.name.utf8CodeUnitCount == text.count
+                    && text.elementsEqual(
+                        UnsafeBufferPointer(start: $0.name.utf8Start, count: text.count))
+            }
+            guard let known else { return nil }
+            self = known
+        }
+    }
+
+    /// Takes what stands between two dollars; false where it is no identifier, and its dollar a character.
+    private mutating func take(
+        _ identifier: ArraySlice<UInt8>, _ use: Use, id: String, bandwidth: Int64
+    ) throws(Malformed) -> Bool {
+        if identifier.isEmpty {
+            try append(CollectionOfOne(ASCII.dollar))
+            return true
+        }
+        if identifier.count < "Time".utf8.count, deviations.first?.rule == .dashIdentifier {
+            return false
+        }
+        let name = identifier.prefix { $0 != ASCII.percent }
+        let conversion = identifier[name.endIndex...].dropFirst()
+        let hasWidth = name.count < identifier.count
+        func shown() -> String {
+            Redaction.shown(String(decoding: identifier.prefix(100), as: UTF8.self))
+        }
+        guard let known = Identifier(name) else {
+            if hasWidth, isStrict { _ = try format(conversion) }
+            try deviate(.dashIdentifier, "names $\(shown())$, which is nothing there")
+            return false
+        }
+        let format = try hasWidth ? format(conversion) : Format()
+        switch (known, use) {
+        case (.representationID, _):
+            if hasWidth {
+                try deviate(.dashWidth, "names $\(shown())$, which is nothing there")
+            }
+            try append(id.utf8)
+        case (.bandwidth, _):
+            var digits: [UInt8] = []
+            Self.write(bandwidth, format, to: &digits)
+            try append(digits)
+        case (.number, .segments):
+            hasNumber = true
+            append(.number(format))
+        case (.time, .segments):
+            hasTime = true
+            append(.time(format))
+        case (.subNumber, .segments):
+            hasSubNumber = true
+            append(.subNumber(format))
+        default:
+            // No number can be meant: players ask for it as it is written.
+            try deviate(.dashIdentifier, "names $\(shown())$, which is nothing there")
+            try append([ASCII.dollar] + identifier + [ASCII.dollar])
+        }
+        return true
+    }
+
+    /// Of `0NNd`, the one conversion that the standard has; or of another one of whole numbers, with what
+    /// printf takes for the size of its argument.
+    private mutating func format(_ text: ArraySlice<UInt8>) throws(Malformed) -> Format {
+        let digits = text.prefix(while: ASCII.isDigit)
+        let sizes = text[digits.endIndex...].dropLast()
+        let conversion = text.count > digits.count ? text.last : nil
+        var format = Format()
+        switch conversion {
+        case UInt8(ascii: "d"), UInt8(ascii: "i"), UInt8(ascii: "u"): break
+        case UInt8(ascii: "x"): format.radix = 16
+        case UInt8(ascii: "X"): (format.radix, format.isUpperCase) = (16, true)
+        case UInt8(ascii: "o"): format.radix = 8
+        default: throw Malformed(what: Self.badWidth)
+        }
+        guard digits.isEmpty || digits.first == UInt8(ascii: "0"), digits.count <= 4,
+            sizes.count <= 2, sizes.allSatisfy({ "hlLqjzt".utf8.contains($0) })
+        else { throw Malformed(what: Self.badWidth) }
+        if conversion != UInt8(ascii: "d") || !sizes.isEmpty {
+            try deviate(.dashWidth, Self.badWidth)
+        }
+        format.width = max(1, digits.reduce(0) { 10 * $0 + Int($1 - 0x30) })
+        guard format.width <= Self.maximumWidth else {
+            throw Malformed(what: "has a width of more than \(Self.maximumWidth)")
+        }
+        return format
+    }
+
+    private static let badWidth = "has a width that is not written as %0Nd"
+
+    /// Puts the URL reference of one segment in place of what `out` holds.
+    func write(number: Int64, time: Int64, subNumber: Int64, into out: inout [UInt8]) {
+        Self.write(parts, number: number, time: time, subNumber: subNumber, into: &out)
+    }
+
+    /// The same of the reference that its key is made from; leaves nothing where that is the same one.
+    func writeAtEdge(number: Int64, time: Int64, subNumber: Int64, into out: inout [UInt8]) {
+        Self.write(edgeParts, number: number, time: time, subNumber: subNumber, into: &out)
+    }
+
+    private static func write(
+        _ parts: [Part], number: Int64, time: Int64, subNumber: Int64, into out: inout [UInt8]
+    ) {
+        out.removeAll(keepingCapacity: true)
+        for part in parts {
+            switch part {
+            case .text(let bytes): out += bytes
+            case .number(let format): write(number, format, to: &out)
+            case .time(let format): write(time, format, to: &out)
+            case .subNumber(let format): write(subNumber, format, to: &out)
+            }
+        }
+    }
+
+    private static func write(_ number: Int64, _ format: Format, to out: inout [UInt8]) {
+        let start = out.count
+        var rest = number.magnitude
+        if format.radix == 10 {
+            // Most are, by far.
+            repeat {
+                out.append(UInt8(rest % 10) + 0x30)
+                rest /= 10
+            } while rest > 0
+        } else {
+            let letters = UInt8(ascii: format.isUpperCase ? "A" : "a") - 10
+            repeat {
+                let digit = UInt8(rest % format.radix)
+                out.append(digit + (digit < 10 ? 0x30 : letters))
+                rest /= format.radix
+            } while rest > 0
+        }
+        while out.count - start < format.width { out.append(0x30) }
+        out[start...].reverse()
+    }
+}

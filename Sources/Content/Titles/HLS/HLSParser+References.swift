@@ -1,0 +1,56 @@
+import Model
+import WebURL
+
+/// What a playlist names.
+extension HLSParser {
+    mutating func addChild(
+        _ text: Range<Int>, _ rendition: HLSPlaylist.Rendition, _ track: Rendition
+    ) throws(Failure) {
+        let reference = try reference(text)
+        // Several variants commonly share a rendition; the bound is on what is listed at all.
+        if playlist.children.count >= 10_000 {
+            throw failure("manifest.tooMany", "more than 10000 entries name a playlist")
+        }
+        playlist.children.append(
+            HLSPlaylist.Child(reference: reference, rendition: rendition, track: track))
+    }
+
+    mutating func add(
+        _ text: Range<Int>, _ role: SegmentRole, _ range: SegmentRange? = nil,
+        _ seconds: Double? = nil, _ kilobits: Int32 = 0
+    ) throws(Failure) {
+        if playlist.segments.count >= HLSPlaylist.maximumSegments {
+            throw failure(
+                "manifest.tooMany", "more than \(HLSPlaylist.maximumSegments) segments are listed")
+        }
+        if let lastURI, isSame(lastURI, text) {
+            playlist.segments.appendOfSameObject(facts(role, range, seconds, kilobits))
+        } else if namingBase == nil, let queryStart = base.plainQueryStart(bytes, text) {
+            playlist.segments.append(
+                facts(role, range, seconds, kilobits), at: base, bytes, text,
+                queryStart: queryStart)
+        } else {
+            var segment = ManifestSegment(
+                try reference(text), role, range: range, durationSeconds: seconds)
+            segment.kilobits = kilobits
+            segment.isClear = isClear
+            playlist.segments.append(segment)
+        }
+        lastURI = text
+        let urlBytes = playlist.segments.urlBytes
+        if urlBytes > WireLimits.urlBytesPerAsset {
+            throw failure(
+                "manifest.tooMany",
+                "the URLs of the first \(playlist.segments.count) segments come to \(urlBytes) bytes; "
+                    + "\(WireLimits.urlBytesPerAsset) are taken of a title")
+        }
+    }
+
+    private func facts(
+        _ role: SegmentRole, _ range: SegmentRange?, _ seconds: Double?, _ kilobits: Int32
+    ) -> ManifestSegments.Facts {
+        ManifestSegments.Facts(
+            role: role, line: Int32(line), range: range, seconds: seconds, kilobits: kilobits,
+            isClear: isClear)
+    }
+}

@@ -1,0 +1,108 @@
+import Model
+import Text
+
+/// What single tags say.
+extension HLSParser {
+    /// Takes an EXTINF.
+    mutating func takeDuration(_ text: Range<Int>) throws(Failure) {
+        isAnnounced = true
+        guard try decide(.media) else { return }
+        pendingSeconds = decimal(ASCII.trimmed(bytes, text))
+        if pendingSeconds == nil {
+            try note(.hlsDuration) { "EXTINF has no duration" }
+            pendingSeconds = targetSeconds
+        } else if pendingSeconds ?? 0 > 1e9 {
+            try note(.hlsDuration) { "EXTINF is longer than 10^9 seconds" }
+            pendingSeconds = targetSeconds
+        }
+    }
+
+    mutating func takeVariant(_ value: Range<Int>) throws(Failure) {
+        if let pendingStream {
+            try note(.hlsVariantURI, line: pendingStream) { "no URI follows EXT-X-STREAM-INF" }
+        }
+        pendingTrack = track(try attributes(value))
+        pendingStream = line
+    }
+
+    mutating func takeMap(_ attributes: HLSAttributes) throws(Failure) {
+        var range: SegmentRange?
+        if let attribute = attributes["BYTERANGE"],
+            let (length, offset) = try byteRange(attribute.value)
+        {
+            range = SegmentRange(offset: offset ?? 0, length: length)
+        }
+        try add(required("URI", in: attributes), .`init`, range)
+    }
+
+    /// The URI of a tag that names a track; nil where it is ignored for want of one.
+    mutating func trackURI(
+        _ attributes: HLSAttributes, _ tag: String
+    ) throws(Failure) -> Range<Int>? {
+        guard attributes["URI"] == nil, !findings.isStrict else {
+            return try required("URI", in: attributes)
+        }
+        try note(.hlsRequiredURI) { "\(tag) has no URI" }
+        return nil
+    }
+
+    mutating func attributes(_ range: Range<Int>) throws(Failure) -> HLSAttributes {
+        let attributes: HLSAttributes
+        do throws(HLSAttributes.Malformed) {
+            attributes = try HLSAttributes(bytes, range)
+        } catch {
+            throw failure("manifest.malformed", error.what)
+        }
+        if let name = attributes.repeated {
+            try note(.hlsAttribute) { "the attribute \(Redaction.shown(name)) stands twice" }
+        }
+        return attributes
+    }
+
+    private func required(
+        _ name: StaticString, in attributes: HLSAttributes
+    ) throws(Failure) -> Range<Int> {
+        guard let attribute = attributes[name] else {
+            throw failure("manifest.malformed", "a tag has no \(name)")
+        }
+        return attribute.value
+    }
+
+    mutating func takeMedia(_ attributes: HLSAttributes) throws(Failure) {
+        guard let uri = attributes["URI"] else { return }
+        let isText = attributes.has("TYPE", "SUBTITLES")
+        let kind: Rendition.Kind? =
+            isText ? .subtitles : attributes.has("TYPE", "AUDIO") ? .audio : nil
+        var track = track(attributes, kind: kind ?? .video)
+        track.group = attributes["GROUP-ID"].map { "\(track.kind.rawValue):\(string($0.value))" }
+        track.isDefault = attributes.has("DEFAULT", "YES")
+        try addChild(uri.value, isText ? .subtitles : .media, track)
+    }
+
+    mutating func takeKey(_ attributes: HLSAttributes) throws(Failure) {
+        if attributes.has("METHOD", "NONE") {
+            isClear = true
+            return
+        }
+        guard attributes["METHOD"] != nil else {
+            throw failure("manifest.malformed", "a key has no METHOD")
+        }
+        if attributes["KEYFORMAT"] != nil, !attributes.has("KEYFORMAT", "identity") { return }
+        isClear = false
+        try add(required("URI", in: attributes), .key)
+    }
+
+    /// `length` or `length@offset`, decimal; nil where it is neither.
+    mutating func byteRange(
+        _ value: Range<Int>
+    ) throws(Failure) -> (length: Int64, offset: Int64?)? {
+        let text = ASCII.trimmed(bytes, value)
+        let at = text.first { bytes[$0] == ASCII.at }
+        if let length = whole(text.lowerBound..<(at ?? text.upperBound)), length > 0 {
+            guard let at else { return (length, nil) }
+            if let offset = whole((at + 1)..<text.upperBound) { return (length, offset) }
+        }
+        try note(.hlsRange) { "EXT-X-BYTERANGE is not length or length@offset" }
+        return nil
+    }
+}

@@ -1,0 +1,173 @@
+import Model
+import Text
+
+/// The tracks that a multivariant playlist lists, with their places in its bytes.
+///
+/// For a playlist that `HLSPlaylist.parse` has read: what is malformed has been refused there.
+struct HLSTracks {
+    struct Entry {
+        var rendition: Rendition
+        /// The tag with its URI, whole lines.
+        var bytes: Range<Int>
+        /// Lines of the playlist, from 1.
+        var lines: ClosedRange<Int32>
+        /// Attributes that name groups, by group: to be taken away where a group goes.
+        var groups: [(name: String, attribute: Range<Int>)] = []
+    }
+
+    /// Most tracks that are looked at; those behind them are kept as they are.
+    static let maximumEntries = 10_000
+
+    private(set) var entries: [Entry] = []
+    private let bytes: [UInt8]
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        var start = bytes.starts(with: ASCII.byteOrderMark) ? 3 : 0
+        var line: Int32 = 0
+        /// Where the EXT-X-STREAM-INF whose URI is to come stands in `entries`.
+        var pending: Int?
+        while start < bytes.count, entries.count < Self.maximumEntries || pending != nil {
+            let end = bytes[start...].firstIndex(of: ASCII.lineFeed) ?? bytes.count
+            line += 1
+            let next = min(end + 1, bytes.count)
+            let text = ASCII.trimmed(bytes, start..<end)
+            if !text.isEmpty, bytes[text.lowerBound] != ASCII.hash, let place = pending {
+                entries[place].bytes = entries[place].bytes.lowerBound..<next
+                entries[place].rendition.id = String(decoding: bytes[text], as: UTF8.self)
+                entries[place].lines = entries[place].lines.lowerBound...line
+                pending = nil
+            } else if let entry = tag(text, whole: start..<next, line: line) {
+                if ASCII.hasPrefix(bytes, text, "#EXT-X-STREAM-INF") {
+                    // One that no URI follows is no track.
+                    if let place = pending { entries.remove(at: place) }
+                    pending = entries.count
+                }
+                entries.append(entry)
+            }
+            start = next
+        }
+    }
+
+    private func tag(_ text: Range<Int>, whole: Range<Int>, line: Int32) -> Entry? {
+        guard ASCII.hasPrefix(bytes, text, "#EXT-X-"),
+            let colon = text.first(where: { bytes[$0] == ASCII.colon })
+        else { return nil }
+        var rendition = Rendition(id: "", kind: .other)
+        let value = (colon + 1)..<text.upperBound
+        guard let attributes = try? HLSAttributes(bytes, value) else { return nil }
+        switch String(decoding: bytes[text.lowerBound..<colon], as: UTF8.self) {
+        case "#EXT-X-STREAM-INF": rendition.kind = .video
+        case "#EXT-X-I-FRAME-STREAM-INF":
+            rendition.kind = .video
+            rendition.isTrickMode = true
+        case "#EXT-X-IMAGE-STREAM-INF": rendition.kind = .image
+        case "#EXT-X-MEDIA":
+            if attributes.has("TYPE", "AUDIO") {
+                rendition.kind = .audio
+            } else if attributes.has("TYPE", "SUBTITLES") {
+                rendition.kind = .subtitles
+            } else if attributes.has("TYPE", "VIDEO") {
+                rendition.kind = .video
+            } else {
+                // Closed captions come with the pictures.
+                return nil
+            }
+        default: return nil
+        }
+        if let uri = self.text(attributes["URI"]) { rendition.id = uri }
+        var entry = Entry(rendition: rendition, bytes: whole, lines: line...line)
+        fill(&entry, attributes)
+        return entry
+    }
+
+    private func fill(_ entry: inout Entry, _ attributes: HLSAttributes) {
+        entry.rendition.bandwidth = number(attributes["BANDWIDTH"])
+        if let size = text(attributes["RESOLUTION"]) {
+            let numbers = size.split { $0 == "x" || $0 == "X" }.map {
+                Self.number(Array($0.utf8)[...])
+            }
+            if numbers.count == 2 {
+                (entry.rendition.width, entry.rendition.height) = (numbers[0], numbers[1])
+            }
+        }
+        entry.rendition.codecs = text(attributes["CODECS"])
+        guard entry.rendition.kind == .image || attributes["GROUP-ID"] == nil else {
+            entry.rendition.language = text(attributes["LANGUAGE"])
+            entry.rendition.group = text(attributes["GROUP-ID"]).map {
+                "\(entry.rendition.kind.rawValue):\($0)"
+            }
+            return
+        }
+        for (name, kind) in Self.groupAttributes {
+            guard let attribute = attributes[name], let group = text(attribute) else {
+                continue
+            }
+            entry.rendition.groups.insert("\(kind):\(group)")
+            entry.groups.append(
+                ("\(kind):\(group)", attribute.name.lowerBound..<attribute.end))
+        }
+    }
+
+    private static let groupAttributes: [(StaticString, String)] = [
+        ("AUDIO", Rendition.Kind.audio.rawValue), ("VIDEO", Rendition.Kind.video.rawValue),
+        ("SUBTITLES", Rendition.Kind.subtitles.rawValue),
+    ]
+
+    private func text(_ attribute: HLSAttributes.Attribute?) -> String? {
+        attribute.map { String(decoding: bytes[$0.value], as: UTF8.self) }
+    }
+
+    private func number(_ attribute: HLSAttributes.Attribute?) -> Int64? {
+        attribute.flatMap { Self.number(bytes[$0.value]) }
+    }
+
+    /// Up to 18 decimal digits, so that nothing overflows that is reckoned with them.
+    private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
+        guard (1...18).contains(digits.count), digits.allSatisfy(ASCII.isDigit) else { return nil }
+        return digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+    }
+
+    // MARK: Choosing
+
+    /// What is left of a playlist by a selection.
+    struct Choice {
+        /// Lines whose playlists are not wanted.
+        var droppedLines: Set<Int32> = []
+        /// What is to be taken out of the playlist, in ascending order.
+        var edits = ManifestEdits()
+    }
+
+    func choice(_ selection: TrackSelection) throws(Failure) -> Choice {
+        var choice = Choice()
+        let wanted = try selection.wanted(entries.map(\.rendition))
+        let groups = Set(zip(entries, wanted).compactMap { $1 ? $0.rendition.group : nil })
+        let known = Set(entries.compactMap(\.rendition.group))
+        for (entry, isWanted) in zip(entries, wanted) {
+            guard isWanted else {
+                choice.droppedLines.formUnion(entry.lines)
+                choice.edits.append(ManifestEdit(entry.bytes))
+                continue
+            }
+            // A group that has gone may not be named any more.
+            let places = entry.groups.sorted {
+                $0.attribute.lowerBound < $1.attribute.lowerBound
+            }
+            for group in places
+            where known.contains(group.name) && !groups.contains(group.name) {
+                choice.edits.append(
+                    ManifestEdit(withComma(group.attribute, choice.edits.lastRange)))
+            }
+        }
+        return choice
+    }
+
+    /// An attribute with the comma that parts it from its neighbour: the one before it, or the one behind
+    /// the first that is left.
+    private func withComma(_ attribute: Range<Int>, _ before: Range<Int>?) -> Range<Int> {
+        let (start, end) = (attribute.lowerBound, attribute.upperBound)
+        let isFirst = bytes[start - 1] != ASCII.comma || before?.upperBound == start
+        if !isFirst { return (start - 1)..<end }
+        return start..<(end < bytes.count && bytes[end] == ASCII.comma ? end + 1 : end)
+    }
+}

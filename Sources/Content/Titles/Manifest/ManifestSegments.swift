@@ -1,0 +1,157 @@
+import Model
+import WebURL
+
+/// What a manifest lists, in its order, in little room: a title may have a million segments.
+///
+/// 48 bytes a segment and what its URL has of its own; elements are made when they are asked for.
+package struct ManifestSegments: RandomAccessCollection, Sendable {
+    private struct Row {
+        /// Place of its URL, which those that `isNamed` and `mirrors` speak of follow.
+        var url: UInt32
+        var line: Int32
+        var rendition: Int32
+        /// Place of its byte range; -1 for none.
+        var range: Int32
+        /// -1 where none are stated.
+        var seconds: Double
+        var role: SegmentRole
+        var isNamed: Bool
+        var mirrors: UInt8
+        var isClear: Bool
+        var kilobits: Int32
+    }
+
+    private var rows: [Row] = []
+    private var ranges: [SegmentRange] = []
+    private(set) var urls = URLTable()
+    /// What the last row refers to: byte ranges of one object follow one another.
+    private var last: (reference: ManifestReference, mirrors: [WebURL])?
+
+    package init() {}
+
+    /// Makes room for so many in all, but for what their URLs have of their own.
+    mutating func reserve(_ count: Int) {
+        rows.reserveCapacity(count)
+        urls.reserve(count)
+    }
+
+    /// Of all URLs; those of byte ranges of one object that follow one another count once.
+    var urlBytes: Int { urls.totalBytes }
+
+    package var startIndex: Int { 0 }
+    package var endIndex: Int { rows.count }
+
+    /// What a manifest says of a segment, but for its URL; of no rendition.
+    struct Facts {
+        var role: SegmentRole
+        var line: Int32
+        var range: SegmentRange?
+        var seconds: Double?
+        var kilobits: Int32
+        var isClear: Bool
+    }
+
+    mutating func append(_ segment: ManifestSegment) {
+        let reference = segment.reference
+        let mirrors = segment.mirrors.prefix(Int(UInt8.max))
+        let url: UInt32
+        if let last, let before = rows.last, last.reference.url == reference.url,
+            last.reference.named == reference.named, last.mirrors == segment.mirrors
+        {
+            url = before.url
+        } else {
+            url = UInt32(clamping: urls.count)
+            urls.append(reference.url)
+            if let named = reference.named { urls.append(named) }
+            for mirror in mirrors { urls.append(mirror) }
+            last = (reference, segment.mirrors)
+        }
+        append(
+            Facts(
+                role: segment.role, line: reference.line, range: segment.range,
+                seconds: segment.durationSeconds, kilobits: segment.kilobits,
+                isClear: segment.isClear), url)
+        rows[rows.count - 1].rendition = segment.renditionPlace
+        rows[rows.count - 1].isNamed = reference.named != nil
+        rows[rows.count - 1].mirrors = UInt8(mirrors.count)
+    }
+
+    /// Appends an object by the plain reference in `text` of `bytes`, without a text of its URL.
+    ///
+    /// - Parameter queryStart: what `ReferenceBase.plainQueryStart(_:_:)` says of the reference.
+    mutating func append(
+        _ facts: Facts, at base: ReferenceBase, _ bytes: [UInt8], _ text: Range<Int>,
+        queryStart: Int
+    ) {
+        append(facts, UInt32(clamping: urls.count))
+        urls.append(base, bytes, text, queryStart: queryStart)
+        last = nil
+    }
+
+    /// Appends a segment of the same object as the last; there is one.
+    mutating func appendOfSameObject(_ facts: Facts) {
+        let before = rows[rows.count - 1]
+        append(facts, before.url)
+        rows[rows.count - 1].isNamed = before.isNamed
+        rows[rows.count - 1].mirrors = before.mirrors
+    }
+
+    private mutating func append(_ facts: Facts, _ url: UInt32) {
+        var row = Row(
+            url: url, line: facts.line, rendition: -1, range: -1, seconds: facts.seconds ?? -1,
+            role: facts.role, isNamed: false, mirrors: 0, isClear: facts.isClear,
+            kilobits: facts.kilobits)
+        if let range = facts.range {
+            row.range = Int32(clamping: ranges.count)
+            ranges.append(range)
+        }
+        rows.append(row)
+    }
+
+    package subscript(position: Int) -> ManifestSegment {
+        let row = rows[position]
+        let place = Int(row.url)
+        var segment = ManifestSegment(
+            ManifestReference(
+                url: urls[place], named: row.isNamed ? urls[place + 1] : nil, line: row.line),
+            row.role, rendition: row.rendition < 0 ? nil : Int(row.rendition),
+            range: row.range < 0 ? nil : ranges[Int(row.range)],
+            durationSeconds: row.seconds < 0 ? nil : row.seconds)
+        segment.kilobits = row.kilobits
+        segment.isClear = row.isClear
+        let mirrors = place + (row.isNamed ? 2 : 1)
+        if row.mirrors > 0 {
+            segment.mirrors = (mirrors..<(mirrors + Int(row.mirrors))).map { urls[$0] }
+        }
+        return segment
+    }
+
+    /// What a segment is all or a part of.
+    struct Object {
+        /// Place of its URL in `urls`, which those that the rest speaks of follow.
+        var url: Int
+        var role: SegmentRole
+        var isNamed: Bool
+        var mirrors: Int
+    }
+
+    /// The objects in their order; byte ranges of one that follow one another are one.
+    func forEachObject(_ body: (Object) throws(Failure) -> Void) throws(Failure) {
+        var last: Row?
+        for row in rows {
+            if let last, last.url == row.url, last.role == row.role { continue }
+            last = row
+            try body(
+                Object(
+                    url: Int(row.url), role: row.role, isNamed: row.isNamed,
+                    mirrors: Int(row.mirrors)))
+        }
+    }
+
+    /// Takes out what has a role.
+    mutating func remove(_ role: SegmentRole) {
+        rows.removeAll { $0.role == role }
+        // It may have gone.
+        last = nil
+    }
+}

@@ -1,0 +1,218 @@
+import Text
+
+/// Finds the elements of an XML document in its bytes, for documents that `XMLReader` has taken: well
+/// formed, UTF-8, without a document type, of less than 2³² bytes.
+struct MarkupScanner {
+    /// Of an element that is listed.
+    private struct Row {
+        /// Place of its name among those that are listed.
+        var name: UInt16
+        var attributes: UInt16
+        var firstAttribute: UInt32
+        var parent: Int32
+        var nameEnd: UInt32
+        var start: UInt32
+        var end: UInt32
+        var contentStart: UInt32
+        var contentEnd: UInt32
+    }
+
+    fileprivate struct Attribute {
+        var nameStart: UInt32
+        var nameEnd: UInt32
+        var valueStart: UInt32
+        var valueEnd: UInt32
+    }
+
+    private let bytes: [UInt8]
+    private let names: [String]
+    private let nameBytes: [[UInt8]]
+    private let attributeNames: [[UInt8]]
+    private let leaf: (name: [UInt8], isListed: (ArraySlice<UInt8>) -> Bool)?
+    /// Of each open element its place; nil where it is not listed, and nothing in it is.
+    private var open: [Int32?] = []
+    private var rows: [Row] = []
+    private var attributes: [Attribute] = []
+    /// Of the tag under way.
+    private var tagAttributes: [Attribute] = []
+    private(set) var leafValues: [LeafValue] = []
+
+    /// The value of an attribute of an element that there may be a million of.
+    struct LeafValue {
+        private let lower: UInt32
+        private let upper: UInt32
+        private let place: Int32
+
+        fileprivate init(_ attribute: Attribute, parent: Int32) {
+            lower = attribute.valueStart
+            upper = attribute.valueEnd
+            place = parent
+        }
+
+        /// Without its quotes, as it is written.
+        var range: Range<Int> { Int(lower)..<Int(upper) }
+        /// Place of the element that its own stands in; -1 for none.
+        var parent: Int { Int(place) }
+    }
+
+    /// - Parameters:
+    ///   - names: of the elements to list; others are ignored with all that stands in them.
+    ///   - attributes: the names of those of their attributes that are of interest.
+    ///   - leaf: the name of elements that are not listed themselves, of whose attributes' values those for
+    ///     which `isListed` holds are.
+    init(
+        _ bytes: [UInt8], _ names: [String], attributes: [String],
+        leaf: (name: String, isListed: (ArraySlice<UInt8>) -> Bool)? = nil
+    ) {
+        self.bytes = bytes
+        self.names = names
+        nameBytes = names.map { Array($0.utf8) }
+        attributeNames = attributes.map { Array($0.utf8) }
+        self.leaf = leaf.map { (Array($0.name.utf8), $0.isListed) }
+        var place = 0
+        while let start = find(ASCII.less, from: place) {
+            place = markup(at: start)
+        }
+    }
+
+    private func find(_ byte: UInt8, from start: Int) -> Int? {
+        let found = ASCII.place(of: byte, in: bytes, from: start)
+        return found < bytes.count ? found : nil
+    }
+
+    /// Takes the markup that begins at `start`; answers where it ends.
+    private mutating func markup(at start: Int) -> Int {
+        let rest = start..<bytes.count
+        if ASCII.hasPrefix(bytes, rest, "<!--") { return end(of: "-->", from: start + 4) }
+        if ASCII.hasPrefix(bytes, rest, "<![CDATA[") { return end(of: "]]>", from: start + 9) }
+        if ASCII.hasPrefix(bytes, rest, "<?") { return end(of: "?>", from: start + 2) }
+        guard ASCII.hasPrefix(bytes, rest, "</") else { return tag(at: start) }
+        let end = find(0x3E, from: start) ?? bytes.count - 1
+        if let closed = open.popLast(), let closed {
+            let element = Int(closed)
+            rows[element].contentEnd = Swift.max(rows[element].contentStart, UInt32(start))
+            rows[element].end = UInt32(end + 1)
+        }
+        return end + 1
+    }
+
+    private func end(of text: StaticString, from start: Int) -> Int {
+        var place = start
+        while let next = find(text.utf8Start[0], from: place) {
+            if ASCII.hasPrefix(bytes, next..<bytes.count, text) {
+                return next + text.utf8CodeUnitCount
+            }
+            place = next + 1
+        }
+        return bytes.count
+    }
+
+    private mutating func tag(at start: Int) -> Int {
+        var place = start + 1
+        let name = self.name(&place)
+        let nameEnd = place
+        let isSeen = open.isEmpty || open[open.count - 1] != nil
+        let number = isSeen ? nameBytes.firstIndex { isNamed($0, name) } : nil
+        let isLeaf = isSeen && leaf.map { isNamed($0.name, name) } ?? false
+        tagAttributes.removeAll(keepingCapacity: true)
+        while place < bytes.count, bytes[place] != 0x3E, bytes[place] != ASCII.slash {
+            if bytes[place] <= ASCII.space {
+                place += 1
+                continue
+            }
+            let attribute = self.name(&place)
+            while place < bytes.count, bytes[place] != ASCII.quote, bytes[place] != 0x27 {
+                place += 1
+            }
+            guard place < bytes.count else { return place }
+            let first = place + 1
+            let last = find(bytes[place], from: first) ?? bytes.count
+            let isOfInterest =
+                (number != nil || isLeaf) && attributeNames.contains { isNamed($0, attribute) }
+            if isOfInterest {
+                tagAttributes.append(
+                    Attribute(
+                        nameStart: UInt32(attribute.lowerBound),
+                        nameEnd: UInt32(attribute.upperBound), valueStart: UInt32(first),
+                        valueEnd: UInt32(last)))
+            }
+            place = Swift.min(last + 1, bytes.count)
+        }
+        let isEmpty = place < bytes.count && bytes[place] == ASCII.slash
+        let end = Swift.min((find(0x3E, from: place) ?? bytes.count - 1) + 1, bytes.count)
+        let parent = open.last.flatMap { $0 } ?? -1
+        if let number {
+            rows.append(
+                Row(
+                    name: UInt16(number), attributes: UInt16(clamping: tagAttributes.count),
+                    firstAttribute: UInt32(attributes.count), parent: parent,
+                    nameEnd: UInt32(nameEnd), start: UInt32(start), end: UInt32(end),
+                    contentStart: UInt32(end), contentEnd: UInt32(end)))
+            attributes += tagAttributes
+        } else if isLeaf, let leaf {
+            for attribute in tagAttributes {
+                let value = LeafValue(attribute, parent: parent)
+                if leaf.isListed(bytes[value.range]) { leafValues.append(value) }
+            }
+        }
+        if !isEmpty {
+            open.append(number == nil ? nil : Int32(rows.count - 1))
+        }
+        return end
+    }
+
+    private func isNamed(_ name: [UInt8], _ range: Range<Int>) -> Bool {
+        name.count == range.count && bytes[range].elementsEqual(name)
+    }
+
+    /// A name without its prefix.
+    private func name(_ place: inout Int) -> Range<Int> {
+        var start = place
+        while place < bytes.count, bytes[place] > ASCII.space, bytes[place] != 0x3E,
+            bytes[place] != ASCII.slash, bytes[place] != ASCII.equals
+        {
+            if bytes[place] == ASCII.colon { start = place + 1 }
+            place += 1
+        }
+        return start..<place
+    }
+}
+
+/// The elements that are listed, in the order in which they begin.
+extension MarkupScanner: RandomAccessCollection {
+    var startIndex: Int { 0 }
+    var endIndex: Int { rows.count }
+
+    struct Element {
+        /// Without its prefix.
+        let name: String
+        /// Place of the element that it stands in; -1 for the root.
+        let parent: Int
+        /// All of it, from its first angle bracket to its last.
+        let bytes: Range<Int>
+        /// Between its tags; empty for one without content.
+        let content: Range<Int>
+        /// Where its name ends, which may have a prefix.
+        let nameEnd: Int
+        fileprivate let document: [UInt8]
+        fileprivate let attributes: ArraySlice<Attribute>
+
+        /// The value by local name, without its quotes, as it is written.
+        func attribute(_ name: String) -> Range<Int>? {
+            attributes.first { attribute in
+                document[Int(attribute.nameStart)..<Int(attribute.nameEnd)]
+                    .elementsEqual(name.utf8)
+            }.map { Int($0.valueStart)..<Int($0.valueEnd) }
+        }
+    }
+
+    subscript(place: Int) -> Element {
+        let row = rows[place]
+        let first = Int(row.firstAttribute)
+        return Element(
+            name: names[Int(row.name)], parent: Int(row.parent),
+            bytes: Int(row.start)..<Int(row.end),
+            content: Int(row.contentStart)..<Int(row.contentEnd), nameEnd: Int(row.nameEnd),
+            document: bytes, attributes: attributes[first..<(first + Int(row.attributes))])
+    }
+}

@@ -1,0 +1,151 @@
+package import Model
+import WebURL
+
+/// Every object of a title, once, in the order of fetching, in little room: there may be a million.
+///
+/// 24 bytes an object and what its URL has of its own, or 8 where a manifest's segments hold that; elements are
+/// made when they are asked for.
+package struct ResolvedSegments: RandomAccessCollection, Sendable {
+    /// What is known of manifests.
+    struct Known: Sendable {
+        var bytes: Int64?
+        var sha256: String?
+        var content: String?
+    }
+
+    private struct Row {
+        /// Place of its URL, which those that `isNamed` and `mirrors` speak of follow.
+        var url: UInt32
+        /// The table that they stand in.
+        var table: UInt16
+        var role: SegmentRole
+        /// The lowest bit is `isNamed`, the others `mirrors`.
+        private var others: UInt8
+
+        /// Its key is made from another URL.
+        var isNamed: Bool { others & 1 != 0 }
+        var mirrors: Int { Int(others >> 1) }
+
+        init(url: Int, table: UInt16, role: SegmentRole, isNamed: Bool, mirrors: Int) {
+            self.url = UInt32(clamping: url)
+            self.table = table
+            self.role = role
+            others = UInt8(mirrors) << 1 | (isNamed ? 1 : 0)
+        }
+    }
+
+    /// Most mirrors of one that are kept.
+    private static let mostMirrors = Int(UInt8.max >> 1)
+
+    /// Of keys.
+    private let rules: KeyQueryRules
+    private var rows: [Row] = []
+    /// The first is its own; the others are those of manifests.
+    private var tables = [URLTable()]
+    private var known: [Int: Known] = [:]
+    /// Of all URLs, mirrors included.
+    private(set) var urlBytes = 0
+    /// Rules that the title's manifests break, and that players read past.
+    package internal(set) var warnings = ManifestWarnings()
+
+    init(_ rules: KeyQueryRules = KeyQueryRules()) { self.rules = rules }
+
+    package var startIndex: Int { 0 }
+    package var endIndex: Int { rows.count }
+
+    /// Makes room for so many in all, of URLs of its own.
+    mutating func reserve(_ count: Int) {
+        rows.reserveCapacity(count)
+        tables[0].reserve(count)
+    }
+
+    mutating func append(_ reference: ManifestReference, _ role: SegmentRole, mirrors: [WebURL]) {
+        let mirrors = mirrors.prefix(Self.mostMirrors)
+        let url = tables[0].count
+        tables[0].append(reference.url)
+        if let named = reference.named { tables[0].append(named) }
+        for mirror in mirrors { tables[0].append(mirror) }
+        add(
+            Row(
+                url: url, table: 0, role: role, isNamed: reference.named != nil,
+                mirrors: mirrors.count))
+    }
+
+    /// Appends the object that a plain reference without a query leads to: see `ReferenceBase`.
+    mutating func append(_ reference: [UInt8], at base: ReferenceBase, _ role: SegmentRole) {
+        let url = tables[0].count
+        tables[0].append(base, reference, reference.indices, queryStart: reference.count)
+        add(Row(url: url, table: 0, role: role, isNamed: false, mirrors: 0))
+    }
+
+    /// Takes the URLs of a manifest's segments to refer to; answers their table's number.
+    mutating func adopt(_ urls: URLTable) -> UInt16 {
+        tables.append(urls)
+        return UInt16(tables.count - 1)
+    }
+
+    mutating func append(_ object: ManifestSegments.Object, in table: UInt16) {
+        add(
+            Row(
+                url: object.url, table: table, role: object.role, isNamed: object.isNamed,
+                mirrors: Swift.min(object.mirrors, Self.mostMirrors)))
+    }
+
+    private mutating func add(_ row: Row) {
+        let first = Int(row.url)
+        let last = first + (row.isNamed ? 1 : 0) + row.mirrors
+        for place in first...last { urlBytes += tables[Int(row.table)].length(at: place) }
+        rows.append(row)
+    }
+
+    mutating func set(_ what: Known, at place: Int) { known[place] = what }
+
+    mutating func set(_ role: SegmentRole, at place: Int) { rows[place].role = role }
+
+    func role(at place: Int) -> SegmentRole { rows[place].role }
+
+    func url(at place: Int) -> WebURL {
+        let row = rows[place]
+        return tables[Int(row.table)][Int(row.url)]
+    }
+
+    /// Puts the text of its URL in place of what `out` holds.
+    func copyURL(at place: Int, into out: inout [UInt8]) {
+        let row = rows[place]
+        tables[Int(row.table)].copy(Int(row.url), into: &out)
+    }
+
+    /// Puts the text of what its key is made from in place of what `out` holds; answers where that has its `?`.
+    func copyKeyURL(at place: Int, into out: inout [UInt8]) -> Int {
+        let row = rows[place]
+        let url = Int(row.url) + (row.isNamed ? 1 : 0)
+        tables[Int(row.table)].copy(url, into: &out)
+        return tables[Int(row.table)].queryStart(at: url)
+    }
+
+    /// The key of what was checked to have one when it was added.
+    func key(at place: Int) -> String {
+        let row = rows[place]
+        let url = tables[Int(row.table)][Int(row.url) + (row.isNamed ? 1 : 0)]
+        guard let key = try? SiteKey(url, rules) else {
+            preconditionFailure("a key that was made can be made again")
+        }
+        return key.text
+    }
+
+    package subscript(position: Int) -> ResolvedSegment {
+        let row = rows[position]
+        let known = known[position]
+        var segment = ResolvedSegment(
+            ordinal: position, url: url(at: position).text, key: key(at: position),
+            role: row.role, bytes: known?.bytes, sha256: known?.sha256)
+        segment.content = known?.content
+        if row.mirrors > 0 {
+            let first = Int(row.url) + (row.isNamed ? 2 : 1)
+            segment.mirrors = (first..<(first + row.mirrors)).map {
+                tables[Int(row.table)][$0].text
+            }
+        }
+        return segment
+    }
+}

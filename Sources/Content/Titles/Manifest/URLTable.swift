@@ -1,0 +1,246 @@
+import Model
+import WebURL
+
+/// Many URLs in little room: some are kept whole, of the others what differs from one of those.
+///
+/// 16 bytes a URL and what stands between what it begins and ends with as its anchor does.
+struct URLTable: Sendable {
+    private struct Entry {
+        /// Where what is kept of it begins: the block's place times 65,536, and the place in the block.
+        var start: UInt32
+        /// Place of its anchor, which is kept whole; its own where it is one itself.
+        var anchor: UInt32
+        /// Bytes of its anchor that it begins and ends with.
+        var head: UInt16
+        var tail: UInt16
+        /// Bytes that are kept of it.
+        var length: UInt16
+        var queryStart: UInt16
+
+        var count: Int { Int(head) + Int(length) + Int(tail) }
+    }
+
+    /// A URL that is kept whole for others.
+    private struct Anchor {
+        var place: UInt32
+        var uses = 0
+    }
+
+    /// What shares little with any of them becomes one more: URLs of several forms may come in turn, as a
+    /// segment's and its mirrors' do.
+    private static let mostAnchors = 8
+    /// One that is used so often gives way to the one that is to use it: names drift.
+    private static let mostUses = 64
+    private static let blockBytes = (1 << 16) - 1
+
+    private var entries: [Entry] = []
+    /// A URL lies within one; they are not grown, so that nothing large is ever copied.
+    private var blocks: [[UInt8]] = []
+    private var anchors: [Anchor] = []
+    /// Place among these of the one that was used last.
+    private var latest = 0
+    /// Of all URLs, as they were before.
+    private(set) var totalBytes = 0
+
+    var count: Int { entries.count }
+
+    /// Makes room for so many in all, but for what they have of their own.
+    mutating func reserve(_ count: Int) { entries.reserveCapacity(count) }
+
+    mutating func append(_ url: WebURL) {
+        var text = url.text
+        text.withUTF8 { append(Pieces($0, nil), queryStart: url.queryStart) }
+    }
+
+    /// Appends the URL that the base's folder and a plain reference come to.
+    ///
+    /// - Parameter queryStart: what `ReferenceBase.plainQueryStart(_:_:)` says of the reference.
+    mutating func append(
+        _ base: ReferenceBase, _ reference: [UInt8], _ range: Range<Int>, queryStart: Int
+    ) {
+        base.folder.withUnsafeBufferPointer { folder in
+            reference.withUnsafeBufferPointer { reference in
+                append(
+                    Pieces(folder, UnsafeBufferPointer(rebasing: reference[range])),
+                    queryStart: folder.count + queryStart - range.lowerBound)
+            }
+        }
+    }
+
+    /// A text in one piece or in two.
+    private struct Pieces {
+        let first: UnsafeBufferPointer<UInt8>
+        let second: UnsafeBufferPointer<UInt8>
+        var count: Int { first.count + second.count }
+
+        init(_ first: UnsafeBufferPointer<UInt8>, _ second: UnsafeBufferPointer<UInt8>?) {
+            self.first = first
+            self.second = second ?? UnsafeBufferPointer(start: nil, count: 0)
+        }
+
+        /// With how many of the bytes of `other` it begins.
+        func head(sharedWith other: UnsafeRawBufferPointer) -> Int {
+            let shared = SharedBytes.head(UnsafeRawBufferPointer(first), other)
+            guard shared == first.count else { return shared }
+            let rest = UnsafeRawBufferPointer(rebasing: other[shared...])
+            return shared + SharedBytes.head(UnsafeRawBufferPointer(second), rest)
+        }
+
+        /// With how many of the bytes of `other` it ends.
+        func tail(sharedWith other: UnsafeRawBufferPointer) -> Int {
+            let shared = SharedBytes.tail(UnsafeRawBufferPointer(second), other)
+            guard shared == second.count else { return shared }
+            let rest = UnsafeRawBufferPointer(rebasing: other.dropLast(shared))
+            return shared + SharedBytes.tail(UnsafeRawBufferPointer(first), rest)
+        }
+    }
+
+    private mutating func append(_ text: Pieces, queryStart: Int) {
+        totalBytes += text.count
+        let (anchor, head, tail) = anchor(for: text)
+        let end = text.count - tail
+        if blocks.isEmpty || blocks[blocks.count - 1].count + end - head > Self.blockBytes {
+            var block: [UInt8] = []
+            // The first grows, as most titles are small.
+            if !blocks.isEmpty { block.reserveCapacity(Self.blockBytes) }
+            blocks.append(block)
+        }
+        // All fit: a URL has 8,192 bytes at most, a block less than 2¹⁶, and they are far fewer.
+        let start = UInt32((blocks.count - 1) << 16 | blocks[blocks.count - 1].count)
+        entries.append(
+            Entry(
+                start: start, anchor: anchor, head: UInt16(head), tail: UInt16(tail),
+                length: UInt16(end - head), queryStart: UInt16(queryStart)))
+        let inFirst = text.first.count
+        if head < inFirst {
+            blocks[blocks.count - 1].append(contentsOf: text.first[head..<min(end, inFirst)])
+        }
+        if end > inFirst {
+            blocks[blocks.count - 1].append(
+                contentsOf: text.second[(max(head, inFirst) - inFirst)..<(end - inFirst)])
+        }
+    }
+
+    /// The anchor for what comes next, and with how much of it that begins, and ends.
+    private mutating func anchor(for text: Pieces) -> (anchor: UInt32, head: Int, tail: Int) {
+        var best: (number: Int, head: Int, tail: Int)?
+        for step in anchors.indices {
+            let number = (latest + step) % anchors.count
+            let (head, tail) = shared(with: text, anchors[number])
+            if best.map({ head + tail > $0.head + $0.tail }) ?? true {
+                best = (number, head, tail)
+            }
+            if Self.isMuch(head + tail, text.count) { break }
+        }
+        let place = UInt32(clamping: entries.count)
+        let isGood = best.map { Self.isMuch($0.head + $0.tail, text.count) } ?? false
+        guard let best, isGood || anchors.count == Self.mostAnchors else {
+            latest = anchors.count
+            anchors.append(Anchor(place: place))
+            return (place, 0, 0)
+        }
+        latest = best.number
+        anchors[latest].uses += 1
+        guard anchors[latest].uses < Self.mostUses else {
+            anchors[latest] = Anchor(place: place)
+            return (place, 0, 0)
+        }
+        return (anchors[latest].place, best.head, best.tail)
+    }
+
+    /// Names of which nothing is shared lie in a folder that is, and other forms share a scheme alone.
+    private static func isMuch(_ shared: Int, _ count: Int) -> Bool { 3 * shared >= count }
+
+    private func shared(with text: Pieces, _ anchor: Anchor) -> (head: Int, tail: Int) {
+        withWhole(entries[Int(anchor.place)]) { whole in
+            let head = text.head(sharedWith: whole)
+            let tail = text.tail(sharedWith: whole)
+            // What both share has its place at the head.
+            return (head, min(tail, min(whole.count, text.count) - head))
+        }
+    }
+
+    /// What is kept of a URL.
+    private func withWhole<Result>(
+        _ entry: Entry, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        blocks[Int(entry.start >> 16)].withUnsafeBytes { block in
+            let start = Int(entry.start & 0xFFFF)
+            return body(
+                UnsafeRawBufferPointer(rebasing: block[start..<(start + Int(entry.length))]))
+        }
+    }
+
+    /// Bytes of one.
+    func length(at place: Int) -> Int { entries[place].count }
+
+    /// Where the `?` stands in one; its length where it has no query.
+    func queryStart(at place: Int) -> Int { Int(entries[place].queryStart) }
+
+    /// Puts one in place of what `out` holds.
+    func copy(_ place: Int, into out: inout [UInt8]) {
+        out.removeAll(keepingCapacity: true)
+        let entry = entries[place]
+        withWhole(entries[Int(entry.anchor)]) { whole in
+            out += whole[..<Int(entry.head)]
+            withWhole(entry) { out += $0 }
+            out += whole[(whole.count - Int(entry.tail))...]
+        }
+    }
+
+    subscript(place: Int) -> WebURL {
+        let entry = entries[place]
+        let text = withWhole(entries[Int(entry.anchor)]) { whole in
+            withWhole(entry) { own in
+                String(unsafeUninitializedCapacity: entry.count) { out in
+                    let out = UnsafeMutableRawBufferPointer(out)
+                    let (head, tail) = (Int(entry.head), Int(entry.tail))
+                    out.copyMemory(from: UnsafeRawBufferPointer(rebasing: whole[..<head]))
+                    UnsafeMutableRawBufferPointer(rebasing: out[head...]).copyMemory(from: own)
+                    UnsafeMutableRawBufferPointer(rebasing: out[(head + own.count)...])
+                        .copyMemory(
+                            from: UnsafeRawBufferPointer(rebasing: whole[(whole.count - tail)...]))
+                    return entry.count
+                }
+            }
+        }
+        return WebURL(normalised: text, queryStart: Int(entry.queryStart))
+    }
+}
+
+/// What two runs of bytes have in common, eight at a time.
+private enum SharedBytes {
+    /// How many both begin with.
+    static func head(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
+        let most = min(left.count, right.count)
+        var shared = 0
+        while most - shared >= 8 {
+            let differing = word(left, shared) ^ word(right, shared)
+            if differing != 0 { return shared + differing.trailingZeroBitCount / 8 }
+            shared += 8
+        }
+        while shared < most, left[shared] == right[shared] { shared += 1 }
+        return shared
+    }
+
+    /// How many both end with.
+    static func tail(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
+        let most = min(left.count, right.count)
+        var shared = 0
+        while most - shared >= 8 {
+            let differing =
+                word(left, left.count - shared - 8) ^ word(right, right.count - shared - 8)
+            if differing != 0 { return shared + differing.leadingZeroBitCount / 8 }
+            shared += 8
+        }
+        while shared < most, left[left.count - 1 - shared] == right[right.count - 1 - shared] {
+            shared += 1
+        }
+        return shared
+    }
+
+    /// The eight bytes from `place` on, the first the least.
+    private static func word(_ bytes: UnsafeRawBufferPointer, _ place: Int) -> UInt64 {
+        UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+    }
+}

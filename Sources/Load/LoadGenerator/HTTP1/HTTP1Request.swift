@@ -1,0 +1,48 @@
+internal import LoadModel
+internal import Model
+internal import Titles
+
+/// Writes the requests of one loop: what those for an origin share is written once.
+struct HTTP1RequestWriter {
+    /// By origin, all that follows the path, but for the range and the empty line.
+    private let endings: [[UInt8]]
+    private let prefixes: [Int]
+
+    init(_ routes: HTTP1Routes, _ http: LoadHTTP, userAgent: String) {
+        // In libcurl's order.
+        let names = Set(http.headers.map { $0.name.lowercased() })
+        var lines: [String] = []
+        if !names.contains("user-agent") { lines.append("User-Agent: \(userAgent)") }
+        if !names.contains("accept") { lines.append("Accept: */*") }
+        lines += http.headers.map(\.line)
+        let common = lines.map { "\($0)\r\n" }.joined()
+        endings = routes.origins.map {
+            Array(" HTTP/1.1\r\nHost: \($0.authority)\r\n\(common)".utf8)
+        }
+        prefixes = routes.origins.map(\.prefixBytes)
+    }
+
+    /// Replaces what is in `output`.
+    func write(_ object: LoadPlan.Object, origin: Int, to output: inout [UInt8]) {
+        output.removeAll(keepingCapacity: true)
+        output.append(contentsOf: "GET ".utf8)
+        let isWhole: Void? = object.url.utf8.withContiguousStorageIfAvailable {
+            Self.append($0.dropFirst(prefixes[origin]), to: &output)
+        }
+        if isWhole == nil {
+            Self.append(ArraySlice(Array(object.url.utf8).dropFirst(prefixes[origin])), to: &output)
+        }
+        output.append(contentsOf: endings[origin])
+        if let range = object.range {
+            let last = range.length.map { "\(range.offset + $0 - 1)" } ?? ""
+            output.append(contentsOf: "Range: bytes=\(range.offset)-\(last)\r\n".utf8)
+        }
+        output.append(13)
+        output.append(10)
+    }
+
+    private static func append(_ path: some Collection<UInt8>, to output: inout [UInt8]) {
+        if path.first != UInt8(ascii: "/") { output.append(UInt8(ascii: "/")) }
+        output.append(contentsOf: path)
+    }
+}

@@ -1,0 +1,125 @@
+internal import Curl
+internal import LoadModel
+
+/// Which of a plan's objects are asked for without libcurl, and where.
+///
+/// Those of `http://`, by HTTP/1.1, whose URLs every reader takes alike: what libcurl would change before it sent it
+/// (dot segments, blanks, fragments, other characters than ASCII's), what it has rules of its own for (userinfo, numbers
+/// in place of addresses) and what is very long stays with it.
+struct HTTP1Routes: Sendable {
+    /// A scheme, host and port as they are written in URLs.
+    struct Origin: Sendable {
+        /// Without the brackets of an IPv6 address.
+        var host: String
+        var port: UInt16
+        /// The host as URLs have it, with a port other than 80.
+        var authority: String
+        /// Of URLs, what stands before their paths.
+        var prefixBytes: Int
+    }
+
+    private(set) var origins: [Origin] = []
+    /// By object, the origin's place; -1 for one that libcurl is asked for. Empty where all are.
+    private var places: [Int32] = []
+    private(set) var leavesSome = true
+
+    /// Where all is left to libcurl.
+    init() {}
+
+    init(_ plan: LoadPlan, _ http: LoadHTTP) {
+        guard http.version != .http2 else { return }
+        var known: [Substring: Int32] = [:]
+        places.reserveCapacity(plan.objects.count)
+        leavesSome = false
+        for object in plan.objects {
+            guard let parsed = Self.origin(of: object.url) else {
+                places.append(-1)
+                leavesSome = true
+                continue
+            }
+            let prefix = object.url.utf8.prefix(parsed.prefixBytes)
+            let place = known[Substring(prefix)] ?? Int32(origins.count)
+            if place == origins.count {
+                known[Substring(prefix)] = place
+                origins.append(parsed)
+            }
+            places.append(place)
+        }
+    }
+
+    /// The place of an object's origin; nil where it is left to libcurl.
+    func origin(ofObject object: Int) -> Int? {
+        guard object < places.count, places[object] >= 0 else { return nil }
+        return Int(places[object])
+    }
+
+    // MARK: URLs
+
+    private static let longestURL = 65_536
+
+    static func origin(of url: String) -> Origin? {
+        let bytes = url.utf8
+        guard bytes.count <= longestURL, bytes.starts(with: "http://".utf8) else { return nil }
+        let rest = bytes.dropFirst(7)
+        let authority = rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+        guard isPlain(rest.dropFirst(authority.count)) else { return nil }
+        let text = String(Substring(authority))
+        let host: Substring
+        var port: Substring?
+        if text.hasPrefix("[") {
+            guard let end = text.firstIndex(of: "]") else { return nil }
+            host = text[text.index(after: text.startIndex)..<end]
+            let after = text[text.index(after: end)...]
+            guard after.isEmpty || after.hasPrefix(":") else { return nil }
+            port = after.isEmpty ? nil : after.dropFirst()
+            guard case .v6? = PeerAddress(String(host)) else { return nil }
+        } else {
+            host = text.prefix { $0 != ":" }
+            port = host.endIndex == text.endIndex ? nil : text[host.endIndex...].dropFirst()
+            guard isName(host) else { return nil }
+        }
+        var number: UInt16 = 80
+        if let port {
+            guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let given = UInt16(port),
+                given > 0
+            else { return nil }
+            number = given
+        }
+        let written = text.hasPrefix("[") ? "[\(host)]" : String(host)
+        return Origin(
+            host: String(host), port: number,
+            authority: number == 80 ? written : "\(written):\(number)",
+            prefixBytes: 7 + authority.count)
+    }
+
+    /// A name in lower case, or an IPv4 address of four numbers.
+    private static func isName(_ host: Substring) -> Bool {
+        let bytes = host.utf8
+        guard (1...253).contains(bytes.count), bytes.first != UInt8(ascii: "."),
+            bytes.allSatisfy({ byte in
+                (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)
+                    || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+                    || byte == UInt8(ascii: "_")
+            })
+        else { return false }
+        // Such as `2130706433` and `0x7f.1`.
+        let last = host.split(separator: ".").last ?? ""
+        let isNumber = last.utf8.first.map { (0x30...0x39).contains($0) } ?? true
+        if isNumber { return PeerAddress(String(host)) != nil }
+        // libcurl knows better than a resolver where these lead, if anywhere.
+        return !host.hasSuffix(".localhost") && !host.hasSuffix(".onion")
+    }
+
+    /// A path and query that are sent as they are.
+    private static func isPlain(_ bytes: String.UTF8View.SubSequence) -> Bool {
+        var before: UInt8 = 0
+        var isPath = true
+        for byte in bytes {
+            guard byte > 0x20, byte < 0x7F, byte != UInt8(ascii: "#") else { return false }
+            if byte == UInt8(ascii: "?") { isPath = false }
+            if isPath, before == UInt8(ascii: "/"), byte == UInt8(ascii: ".") { return false }
+            before = byte
+        }
+        return true
+    }
+}

@@ -1,0 +1,107 @@
+internal import Curl
+internal import EventLoop
+internal import LoadModel
+internal import Model
+
+/// The way to a connection: addresses, of which each that may be asked is tried in the resolver's order.
+extension HTTP1Transport {
+    /// As long as libcurl keeps them.
+    private static let addressSeconds = 60.0
+
+    func open(for request: LoadRequest, origin: Int) {
+        let connection = HTTP1Connection(origin: origin)
+        add(connection)
+        request.connection = connection
+        connection.begin(request)
+        let now = loop.clock.seconds
+        connection.connectEndSeconds = now + settings.http.connectTimeoutSeconds
+        look(
+            atSeconds: min(
+                connection.connectEndSeconds,
+                request.sentSeconds + settings.http.timeoutSeconds))
+        if now < peers[origin].addressesEndSeconds {
+            begin(connection)
+        } else {
+            lookUp(origin)
+        }
+    }
+
+    // MARK: Addresses
+
+    /// Has all that wait for an origin's addresses go on when they are there.
+    private func lookUp(_ origin: Int) {
+        guard !peers[origin].isLookingUp else { return }
+        peers[origin].isLookingUp = true
+        let host = peers[origin].host
+        let lookup = settings.lookup
+        // On the loop's thread, for others may keep those of tasks from it. A resolver may take longer than the test.
+        let executor = EventLoopTaskExecutor(loop.loop)
+        Task(executorPreference: executor) { [weak loop] in
+            let found = await lookup.addresses(of: host)
+            loop?.loop.execute { [weak loop] in loop?.http1?.found(found, origin: origin) }
+            withExtendedLifetime(executor) {}
+        }
+    }
+
+    private func found(_ result: Result<[String], Failure>, origin: Int) {
+        peers[origin].isLookingUp = false
+        let waiting = connections.filter { $0.origin == origin && $0.state == .lookingUp }
+        switch result {
+        case .success(let literals):
+            peers[origin].addresses = literals.compactMap { PeerAddress($0) }
+            peers[origin].addressesEndSeconds = loop.clock.seconds + Self.addressSeconds
+            for connection in waiting { begin(connection) }
+        case .failure(let failure):
+            for connection in waiting { endLater(connection, failure.code) }
+        }
+    }
+
+    // MARK: Connecting
+
+    private func begin(_ connection: HTTP1Connection) {
+        connection.addresses = peers[connection.origin].addresses.reversed()
+        connect(connection)
+    }
+
+    /// Goes on with the next address.
+    func connect(_ connection: HTTP1Connection) {
+        guard let request = connection.request else { return }
+        closeSocket(of: connection)
+        while let address = connection.addresses.popLast() {
+            guard request.admits(address) else { continue }
+            switch HTTP1Socket.connect(address, port: peers[connection.origin].port) {
+            case .connected(let socket):
+                connection.socket = socket
+                watch(connection, for: .readable)
+                return isReady(connection, request)
+            case .underWay(let socket):
+                connection.socket = socket
+                connection.state = .connecting
+                // One that says nothing leaves half of the time to the others.
+                let now = loop.clock.seconds
+                connection.attemptEndSeconds =
+                    connection.addresses.isEmpty
+                    ? connection.connectEndSeconds
+                    : (now + connection.connectEndSeconds) / 2
+                look(atSeconds: connection.attemptEndSeconds)
+                return watch(connection, for: .writable)
+            case .failed: continue
+            }
+        }
+        endLater(connection, request.addressRefusal ?? "origin.connect")
+    }
+
+    /// The system has an answer for a connection that was under way.
+    func isConnected(_ connection: HTTP1Connection) {
+        guard let request = connection.request else { return }
+        guard HTTP1Socket.isConnected(connection.socket) else { return connect(connection) }
+        watch(connection, for: .readable)
+        isReady(connection, request)
+    }
+
+    private func isReady(_ connection: HTTP1Connection, _ request: LoadRequest) {
+        request.openedConnection = true
+        request.connectSeconds = max(loop.clock.seconds - request.sentSeconds, 1e-6)
+        write(request, by: connection)
+    }
+}

@@ -1,0 +1,154 @@
+internal import Curl
+internal import LoadModel
+internal import Model
+internal import Synchronization
+internal import Transfer
+
+/// The hosts that a test's requests would go to, with their addresses; none is asked before it is admitted here.
+///
+/// Safe to use from any thread.
+final class LoadHosts: Sendable {
+    private struct Host {
+        /// As literals, one at least: those that may be connected to.
+        var addresses: [String]
+        /// Admitted by its name, and not by its addresses.
+        var isNamed: Bool
+
+        func has(_ isWanted: (PeerAddress) -> Bool) -> Bool {
+            addresses.contains { PeerAddress($0).map(isWanted) ?? false }
+        }
+
+        /// The first one.
+        var publicAddress: String? {
+            addresses.first { PeerAddress($0).map(LoadAddresses.isPublic) ?? false }
+        }
+    }
+
+    private static let lookupsAtOnce = 16
+
+    private let policy: AddressPolicy
+    private let allowance: LoadAllowance
+    private let blocks: [AddressBlock]
+    /// That may have no public address.
+    private let privateHosts: Set<String>
+    private let lookup: any HostLookup
+    private let hosts = Mutex<[String: Host]>([:])
+
+    /// Fails with `input.field` for a block of addresses that is none.
+    init(
+        _ policy: AddressPolicy, _ allowance: LoadAllowance, _ lookup: any HostLookup,
+        privateHosts: [String] = []
+    ) throws(Failure) {
+        self.policy = policy
+        self.privateHosts = Set(privateHosts)
+        self.allowance = allowance
+        self.lookup = lookup
+        var blocks: [AddressBlock] = []
+        for text in allowance.blocks {
+            do throws(Failure) { blocks.append(try AddressBlock(text)) } catch {
+                throw Failure("input.field", "field allow: \(error.message)")
+            }
+        }
+        self.blocks = blocks
+    }
+
+    /// Looks up the hosts of some URLs, many at once. Fails for the first that may not be asked, with its label.
+    func admit(_ urls: some Sequence<(url: String, label: String)>) async throws(Failure) {
+        var known: Set<String> = []
+        var waiting: [(url: String, label: String)] = []
+        for (url, label) in urls {
+            guard let host = LoadAllowance.host(of: url), known.insert(host).inserted else {
+                continue
+            }
+            waiting.append((url, label))
+        }
+        for start in stride(from: 0, to: waiting.count, by: Self.lookupsAtOnce) {
+            // A resolver may take its time for each.
+            if Task.isCancelled { throw Failure.preflightCancelled }
+            let places = start..<min(start + Self.lookupsAtOnce, waiting.count)
+            let failures = await withTaskGroup(of: (Int, Failure?).self) { group in
+                for place in places {
+                    let url = waiting[place].url
+                    group.addTask { (place, await self.refusal(of: url)) }
+                }
+                return await group.reduce(into: [Int: Failure]()) { $0[$1.0] = $1.1 }
+            }
+            for place in places {
+                guard let failure = failures[place] else { continue }
+                throw LoadPreflight.refusal(waiting[place].label, failure)
+            }
+        }
+    }
+
+    /// Why a URL's host may not be asked; nil where it may. A host is looked up once.
+    func refusal(of url: String) async -> Failure? {
+        guard let name = LoadAllowance.host(of: url) else { return nil }
+        if hosts.withLock({ $0[name] != nil }) { return nil }
+        let isNamed = allowance.admits(name)
+        let stranger = Failure(
+            "input.target",
+            "names \(Redaction.shown(url)): the host is no target's; allow it with "
+                + "\"allow\": [\"\(name)\"]")
+        // What may not be asked is not looked up either, unless an address could admit it.
+        guard isNamed || !blocks.isEmpty else { return stranger }
+        let found: [String]
+        switch await lookup.addresses(of: name) {
+        case .success(let addresses): found = addresses
+        case .failure(let failure): return failure
+        }
+        let host = Host(
+            addresses: found.filter { PeerAddress($0).map(policy.admits) ?? false },
+            isNamed: isNamed)
+        guard !host.addresses.isEmpty else {
+            return Failure("input.target", denial(name, found.first ?? ""))
+        }
+        guard isNamed || !host.has({ address in !blocks.contains { $0.contains(address) } }) else {
+            return stranger
+        }
+        if privateHosts.contains(name), let address = host.publicAddress {
+            return Failure(
+                "input.target",
+                "\(name) is \(address) here, a public address, and is to be private "
+                    + "(privateHosts): nobody was told of it")
+        }
+        hosts.withLock { $0[name] = host }
+        return nil
+    }
+
+    private func denial(_ host: String, _ address: String) -> String {
+        let what = host == address ? host : "\(host) is \(address), which"
+        switch PeerAddress(address).map({ policy.decision(on: $0) }) {
+        case .forbidden:
+            return "\(what) is link-local, multicast, unspecified or a metadata service, which no "
+                + "option allows"
+        case .blocked(let block): return "\(what) \(LoadPreflight.blockedWords) \(block.text)"
+        default: return "\(what) \(LoadPreflight.deniedWords)"
+        }
+    }
+
+    // MARK: What they are
+
+    /// What sockets are judged by from now on.
+    var addresses: LoadAddresses {
+        LoadAddresses(policy, rules: hosts.withLock { $0.mapValues(rule) })
+    }
+
+    /// What those for a URL are judged by beside the policy; nil for a host that was not admitted.
+    func rule(of url: String) -> LoadAddresses.Rule? {
+        LoadAllowance.host(of: url).flatMap { name in hosts.withLock { $0[name] } }.map(rule)
+    }
+
+    private func rule(_ host: Host) -> LoadAddresses.Rule {
+        LoadAddresses.Rule(
+            hasPublic: host.has(LoadAddresses.isPublic),
+            hasPrivate: host.has { !LoadAddresses.isPublic($0) },
+            blocks: host.isNamed ? nil : blocks)
+    }
+
+    /// By name, each with its first public address.
+    var publicHosts: [(host: String, address: String)] {
+        hosts.withLock { $0 }.sorted { $0.key < $1.key }.compactMap { name, host in
+            host.publicAddress.map { (name, $0) }
+        }
+    }
+}

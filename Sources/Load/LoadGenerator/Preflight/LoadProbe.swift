@@ -1,0 +1,225 @@
+internal import Curl
+internal import EventLoop
+package import LoadModel
+package import Model
+internal import Titles
+internal import Transfer
+
+/// Asks for objects before there is any load.
+package protocol LoadProbe: Sendable {
+    /// What is wrong with each, in their order; nil where a load would count its answer as good.
+    func ask(
+        _ objects: [LoadPlan.Object], _ http: LoadHTTP, _ addresses: LoadAddresses
+    ) async -> [Failure?]
+}
+
+/// Asks for each object as a load does, and hangs up when its body begins: from a thread of its own, many at
+/// once. An answer that says that there is too much to do is asked for twice more.
+package struct CurlLoadProbe: LoadProbe {
+    package init() {}
+
+    package func ask(
+        _ objects: [LoadPlan.Object], _ http: LoadHTTP, _ addresses: LoadAddresses
+    ) async -> [Failure?] {
+        guard !objects.isEmpty else { return [] }
+        let loop: EventLoop
+        do { loop = try EventLoop(name: "probe") } catch {
+            return objects.map { _ in Failure("worker.internal", "\(error)") }
+        }
+        defer { loop.shutdown() }
+        let run = ProbeRun(loop, objects, http, addresses)
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { run.begin($0) }
+        } onCancel: {
+            run.cancel()
+        }
+    }
+}
+
+extension LoadPlan.Object {
+    /// What a load counts an answer's status as; nil for what was asked for.
+    func failure(ofStatus status: Int) -> FailureCode? {
+        switch status {
+        case 200: range != nil ? "origin.rangeIgnored" : nil
+        case 206: range == nil ? "origin.rangeMismatch" : nil
+        case 201..<300: nil
+        case 300..<400: "origin.redirected"
+        case 400...: FailureCode.origin(httpStatus: status)
+        default: "origin.protocol"
+        }
+    }
+}
+
+/// `@unchecked`: everything but `begin` and `cancel` runs on the loop's thread.
+private final class ProbeRun: @unchecked Sendable {
+    private static let requestsAtOnce = 16
+    private static let mostTries = 3
+
+    private let loop: EventLoop
+    private let objects: [LoadPlan.Object]
+    private let http: LoadHTTP
+    let addresses: LoadAddresses
+    private var multi: CurlMulti?
+    private let profile: CurlProfile
+    private var headers: CurlHeaders?
+    private var active = 0
+    private var next = 0
+    private var failures: [Failure?]
+    private var isCancelled = false
+    private var continuation: CheckedContinuation<[Failure?], Never>?
+
+    init(
+        _ loop: EventLoop, _ objects: [LoadPlan.Object], _ http: LoadHTTP,
+        _ addresses: LoadAddresses
+    ) {
+        self.loop = loop
+        self.objects = objects
+        self.http = http
+        self.addresses = addresses
+        profile = LoadEngine.profile(http, userAgent: LoadEngine.Options().userAgent)
+        failures = objects.map { _ in nil }
+    }
+
+    // MARK: From any thread
+
+    func begin(_ continuation: CheckedContinuation<[Failure?], Never>) {
+        loop.execute { [self] in
+            self.continuation = continuation
+            let open = { [self] () throws(CurlError) in
+                var limits = CurlMulti.Limits()
+                limits.totalConnections = Self.requestsAtOnce
+                multi = try CurlMulti(loop: loop, limits: limits)
+                let lines = http.headers.map(\.line)
+                if !lines.isEmpty { headers = try CurlHeaders(lines) }
+            }
+            do throws(CurlError) { try open() } catch {
+                return end(Failure("worker.internal", error.description))
+            }
+            isCancelled ? end(.preflightCancelled) : goOn()
+        }
+    }
+
+    func cancel() {
+        loop.execute { [self] in
+            isCancelled = true
+            end(.preflightCancelled)
+        }
+    }
+
+    // MARK: On the loop
+
+    private func goOn() {
+        while active < Self.requestsAtOnce, next < objects.count {
+            let place = next
+            next += 1
+            send(ProbeRequest(place, self))
+        }
+        if active == 0 { end(nil) }
+    }
+
+    private func send(_ request: ProbeRequest) {
+        request.tries += 1
+        let start = { [self] () throws(CurlError) in
+            let object = objects[request.place]
+            let easy = try CurlEasy(
+                options: CurlEasy.Options(userAgent: profile.settings.userAgent))
+            try easy.setProfile(profile)
+            try easy.setHeaders(headers)
+            try easy.setGet()
+            try easy.setConnectTimeout(milliseconds: Int(http.connectTimeoutSeconds * 1000))
+            try easy.setTotalTimeout(milliseconds: Int(http.timeoutSeconds * 1000))
+            try easy.setURL(object.url)
+            if let range = object.range {
+                let last = range.length.map { "\(range.offset + $0 - 1)" } ?? ""
+                try easy.setRange("\(range.offset)-\(last)")
+            }
+            easy.delegate = request
+            try multi?.add(easy)
+            active += 1
+        }
+        do throws(CurlError) { try start() } catch {
+            failures[request.place] = Failure("worker.internal", error.description)
+        }
+    }
+
+    func refusal(of address: PeerAddress, _ request: ProbeRequest) -> FailureCode? {
+        addresses.refusal(of: address, for: objects[request.place].url)
+    }
+
+    func ended(_ request: ProbeRequest, _ easy: CurlEasy, _ code: CurlCode) {
+        active -= 1
+        easy.delegate = nil
+        let failure = failure(of: request, easy, code)
+        if let failure, Self.isPassing(failure.code), request.tries < Self.mostTries {
+            request.hasBody = false
+            send(request)
+        } else {
+            failures[request.place] = failure
+        }
+        goOn()
+    }
+
+    /// A moment later all may be well.
+    private static func isPassing(_ code: FailureCode) -> Bool {
+        code == "origin.reset" || code == "origin.http.429"
+            || code.httpStatusClass == 5
+    }
+
+    private func failure(
+        of request: ProbeRequest, _ easy: CurlEasy, _ code: CurlCode
+    ) -> Failure? {
+        let object = objects[request.place]
+        guard code == .ok || code == .writeError && request.hasBody else {
+            if let refusal = request.addressRefusal, code == .couldNotConnect {
+                return Failure(refusal, "its address is none that may be asked")
+            }
+            let detail = easy.errorDetail
+            return Failure(
+                easy.failureCode(of: code, url: object.url), detail.isEmpty ? code.message : detail)
+        }
+        guard let failure = object.failure(ofStatus: easy.status) else { return nil }
+        guard failure == "origin.redirected", let place = easy.header("Location") else {
+            return Failure(failure, "status \(easy.status)")
+        }
+        return Failure(failure, "a redirect to \(Redaction.shown(place))")
+    }
+
+    private func end(_ failure: Failure?) {
+        guard let continuation else { return }
+        self.continuation = nil
+        multi?.close()
+        multi = nil
+        headers = nil
+        continuation.resume(returning: failure.map { one in objects.map { _ in one } } ?? failures)
+    }
+}
+
+extension Failure {
+    static let preflightCancelled = Failure("worker.cancelled", "the preflight was cancelled")
+}
+
+/// One object's request. Confined to its loop.
+private final class ProbeRequest: CurlEasyDelegate {
+    let place: Int
+    private unowned let run: ProbeRun
+    var tries = 0
+    var hasBody = false
+    private(set) var addressRefusal: FailureCode?
+
+    init(_ place: Int, _ run: ProbeRun) {
+        self.place = place
+        self.run = run
+    }
+
+    func curl(_ easy: CurlEasy, received bytes: UnsafeRawBufferPointer) -> CurlEasy.Flow {
+        hasBody = true
+        return .abort
+    }
+
+    func curl(_ easy: CurlEasy, admits address: PeerAddress) -> Bool {
+        addressRefusal = run.refusal(of: address, self)
+        return addressRefusal == nil
+    }
+
+    func curl(_ easy: CurlEasy, finished code: CurlCode) { run.ended(self, easy, code) }
+}

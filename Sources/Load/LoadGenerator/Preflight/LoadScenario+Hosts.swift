@@ -1,0 +1,48 @@
+internal import Curl
+package import LoadModel
+internal import Transfer
+
+extension LoadScenario {
+    /// Hosts that its requests may go to, as this machine sees them: those of its URLs, and all that `allow` admits,
+    /// for what manifests name is not known here.
+    ///
+    /// - Returns: in `open` those with an address of the public Internet, by name, each with the first of them;
+    ///   hosts that cannot be looked up are among them, for others may. In `closed` names that have none.
+    package func hosts(
+        with lookup: any HostLookup = SystemHostLookup()
+    ) async -> (open: [(host: String, address: String)], closed: [String]) {
+        var hosts: Set<String> = []
+        var found: [(host: String, address: String)] = []
+        var closed: [String] = []
+        for target in targets {
+            guard case .url(let url, _) = target.source, let host = LoadAllowance.host(of: url)
+            else { continue }
+            hosts.insert(host)
+        }
+        for entry in allow.sorted() {
+            if LoadAllowance.isAddress(entry) {
+                let isPrivate = (try? AddressBlock(entry))?.isWholly { !LoadAddresses.isPublic($0) }
+                if isPrivate != true { found.append((entry, "addresses")) }
+            } else if entry.hasPrefix("*") {
+                found.append((entry, "any of these names"))
+            } else {
+                hosts.insert(entry)
+            }
+        }
+        for host in hosts.sorted() {
+            switch await lookup.addresses(of: host) {
+            case .success(let addresses):
+                let address = addresses.first {
+                    PeerAddress($0).map(LoadAddresses.isPublic) ?? false
+                }
+                if let address {
+                    found.append((host, address))
+                } else if PeerAddress(host) == nil {
+                    closed.append(host)
+                }
+            case .failure: found.append((host, "not known here"))
+            }
+        }
+        return (found.sorted { $0.host < $1.host }, closed)
+    }
+}

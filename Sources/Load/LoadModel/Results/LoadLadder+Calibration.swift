@@ -1,0 +1,105 @@
+package import Statistics
+
+extension LoadResult {
+    /// Why a plan cannot be calibrated with it, a sentence; nil where it can.
+    ///
+    /// What a worker can do shows only where nothing but the work itself kept it waiting, to the end.
+    package var calibrationRefusal: String? {
+        if case .open = scenario.model {
+            return "its requests came at a fixed rate, which does not show the capacity of "
+                + "workers; run it with --users instead of --rate"
+        }
+        if case .viewers = scenario.user {
+            return "its viewers waited for their buffers, not for the workers; run it with --plain"
+        }
+        if scenario.think != .none {
+            return "its users paused between requests; run it without --think"
+        }
+        if ending != .finished && ending != .capped {
+            return "it was stopped early; let it run to the end"
+        }
+        if shares.contains(where: { $0.state != .finished }) {
+            return "it lost a worker, or one failed; run it again"
+        }
+        if total.counts.succeededInTime <= 0 || measuredSeconds <= 0 {
+            return "nothing was fetched in the measured time"
+        }
+        return nil
+    }
+
+    /// What it says of `workers` workers to a plan that is calibrated with it; nil where it says nothing.
+    /// Requests that failed are in neither sizes nor times.
+    package func poolMeasurement(workers: Double) -> PoolMeasurement? {
+        let fetched = total.counts.succeeded
+        guard calibrationRefusal == nil, workers > 0 else { return nil }
+        var measurement = PoolMeasurement(
+            workers: workers,
+            segmentsPerSecond: Double(total.counts.succeededInTime) / measuredSeconds)
+        let bytes = max(total.counts.bytes - total.counts.failedBytes, 0)
+        measurement.bytes = Double(bytes)
+        measurement.segmentBytes = Double(bytes) / Double(fetched)
+        measurement.cpuSeconds = total.counts.cpuSeconds > 0 ? total.counts.cpuSeconds : nil
+        // From the sending: what a request waits for its turn is no time of a transfer.
+        if let all = total[.totalUncorrected] {
+            let histogram = total[.failedUncorrected].map(all.subtracting) ?? all
+            var service = PowerSums()
+            for bin in histogram.occupied {
+                service.add(bin.middle / 1e6, count: Int(bin.count))
+            }
+            measurement.service = service
+        }
+        return measurement
+    }
+
+    /// Of a test that ran once: a thread here, as far as it has a core, or a worker of a cluster, is a
+    /// worker of the plan.
+    package var poolMeasurement: PoolMeasurement? {
+        guard shares.isEmpty else { return poolMeasurement(workers: Double(shares.count)) }
+        return poolMeasurement(workers: max(min(Double(cores), generatorCores), 1))
+    }
+
+    /// Whether so many workers shared cores, so that it shows what these can do: of threads here always
+    /// where there are more than cores, of a cluster's workers where they used these up.
+    package func showsCores(of workers: Double) -> Bool {
+        guard workers > max(generatorCores, 1) else { return false }
+        return shares.isEmpty || (cpuShare ?? 0) > LoadHealth.mostCPUShare
+    }
+}
+
+extension LoadLadder {
+    /// What its steps say to a plan: of a scale by the number of workers. Its result's JSON has them in
+    /// `calibration`, where `dray plan --calibrate` finds them.
+    package var poolMeasurements: [PoolMeasurement] {
+        guard unit == .workers else { return [] }
+        return steps.compactMap {
+            $0.result.showsCores(of: $0.level)
+                ? nil : $0.result.poolMeasurement(workers: $0.level)
+        }
+    }
+
+    /// A sentence of the steps that are left out because their workers shared cores; nil where none did.
+    package var sharedCores: String? {
+        let shared = unit == .workers ? steps.filter { $0.result.showsCores(of: $0.level) } : []
+        guard let last = shared.last else { return nil }
+        let levels = shared.map { "\(Int($0.level))" }.joined(separator: ", ")
+        let cores = last.result.generatorCores
+        let text = Int(exactly: cores).map(String.init) ?? "\((cores * 100).rounded() / 100)"
+        return "of \(levels) workers had \(text) core\(cores == 1 ? "" : "s") together"
+    }
+
+    /// As of a result.
+    package var calibrationRefusal: String? {
+        guard unit == .workers else {
+            return
+                "its load was limited by thresholds, not by workers; run it without "
+                + "--search"
+        }
+        guard poolMeasurements.isEmpty else { return nil }
+        if let sharedCores, steps.allSatisfy({ $0.result.showsCores(of: $0.level) }) {
+            return
+                "its steps \(sharedCores), which measures these cores and not workers; "
+                + "run it with at most as many workers as cores"
+        }
+        return steps.last?.result.calibrationRefusal ?? "none of its steps finished"
+    }
+}

@@ -1,0 +1,47 @@
+import Statistics
+
+extension LoadThreshold {
+    /// Compares what was measured in so many seconds; where nothing was, the threshold does not hold.
+    package func judge(_ total: LoadInterval, measuredSeconds: Double) -> LoadVerdict {
+        let measured = figure.value(in: total, measuredSeconds: measuredSeconds)
+        return LoadVerdict(
+            threshold: self, measured: measured, holds: measured.map(holds) ?? false)
+    }
+
+    private func holds(_ measured: Double) -> Bool {
+        switch comparison {
+        case .less: measured < value
+        case .atMost: measured <= value
+        case .more: measured > value
+        case .atLeast: measured >= value
+        }
+    }
+}
+
+extension LoadFigure {
+    /// In the figure's unit; nil where nothing was measured that it could be made of.
+    package func value(in total: LoadInterval, measuredSeconds: Double) -> Double? {
+        let counts = total.counts
+        return switch self {
+        case .quantile(let metric, let quantile):
+            total[metric].flatMap { $0.isEmpty ? nil : Double($0.value(quantile: quantile)) }
+        case .mean(let metric): total[metric].flatMap { $0.isEmpty ? nil : $0.mean }
+        case .maximum(let metric): total[metric]?.maximum.map { Double($0) }
+        case .errorRate: Self.ratio(Double(counts.failed), of: Double(counts.ended))
+        case .requestRate: Self.ratio(Double(counts.succeededInTime), of: measuredSeconds)
+        case .throughput: Self.ratio(Double(counts.bytesInTime) * 8, of: measuredSeconds)
+        case .rebufferRatio:
+            Self.ratio(counts.stalledSeconds, of: counts.stalledSeconds + counts.playedSeconds)
+        case .lateSegmentRatio: Self.ratio(Double(counts.lateSegments), of: Double(counts.segments))
+        case .failedViewerRatio:
+            Self.ratio(Double(counts.viewersFailed), of: Double(counts.viewersEnded))
+        case .lateSendRatio: Self.ratio(Double(counts.lateSends), of: Double(counts.sent))
+        case .missedSendRatio:
+            Self.ratio(Double(counts.missedSends), of: Double(counts.sent + counts.missedSends))
+        }
+    }
+
+    private static func ratio(_ part: Double, of whole: Double) -> Double? {
+        whole > 0 ? part / whole : nil
+    }
+}

@@ -1,0 +1,245 @@
+import JSON
+import Lists
+package import Model
+import WebURL
+
+/// Reads a load test's scenario from JSON, strictly: what is not known is refused with the nearest that is.
+///
+/// `docs/load-scenario.schema.json` is the same as a schema. What a scenario lacks, or what cannot all hold, is
+/// found by `LoadScenario.check`, when options had their say.
+package enum LoadScenarioReader {
+    /// Throws `input.malformed` and `input.field`, which name line, column and field, what was given and what
+    /// is allowed.
+    package static func read(_ bytes: [UInt8]) throws(Failure) -> LoadScenario {
+        var scenario = LoadScenario()
+        var cursor = JSONCursor(bytes)
+        try cursor.expect(.object, "scenario")
+        try cursor.object { (cursor, name, place) throws(Failure) in
+            try readMember(&cursor, name, place, into: &scenario)
+        }
+        try cursor.finish()
+        return scenario
+    }
+
+    private static let members = [
+        "$schema", "name", "seed", "targets", "popularity", "arrivals", "viewers", "warmUpSeconds",
+        "caps", "http", "thinkTime", "bodies", "allow", "privateHosts", "thresholds",
+    ]
+
+    private static func readMember(
+        _ cursor: inout JSONCursor, _ name: String, _ place: Int, into scenario: inout LoadScenario
+    ) throws(Failure) {
+        switch name {
+        // For editors.
+        case "$schema": _ = try cursor.plainText(name)
+        case "name": scenario.name = try cursor.plainText(name, limit: LoadLimits.nameBytes)
+        case "seed": scenario.seed = UInt64(try cursor.wholeNumber(name, LoadLimits.seed))
+        case "targets":
+            scenario.targets = try list(&cursor, name, most: LoadLimits.targets, readTarget)
+        case "popularity": scenario.popularity = try readPopularity(&cursor, name)
+        case "arrivals": try readArrivals(&cursor, name, into: &scenario)
+        case "viewers": scenario.user = .viewers(try readViewers(&cursor, name))
+        case "warmUpSeconds":
+            scenario.warmUpSeconds = try cursor.decimalNumber(name, LoadLimits.warmUpSeconds)
+        case "caps": scenario.caps = try readCaps(&cursor, name)
+        case "http": scenario.http = try readHTTP(&cursor, name)
+        case "thinkTime": scenario.think = try readThinkTime(&cursor, name)
+        case "bodies": scenario.bodies = try choice(&cursor, name, LoadBodies.self)
+        case "allow":
+            scenario.allow = try list(&cursor, name, most: LoadLimits.allow, readAllowed)
+        case "privateHosts":
+            scenario.privateHosts = try list(
+                &cursor, name, most: LoadLimits.privateHosts, readHost)
+        case "assets":
+            throw cursor.fieldFailure(
+                at: place, name, "is of a list",
+                allowed: "in a scenario: targets; give a list as --list FILE")
+        case "thresholds":
+            scenario.thresholds = try list(
+                &cursor, name, most: LoadLimits.thresholds, readThreshold)
+        default: throw unknown(cursor, name, place, in: "", members)
+        }
+    }
+
+    // MARK: Targets
+
+    private static func readTarget(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> LoadTarget {
+        if try cursor.peek() == .string { return try target(try readURL(&cursor, path), nil) }
+        let start = cursor.index
+        try cursor.expect(.object, path)
+        var url: WebURL?
+        var list: String?
+        var kind: AssetKind?
+        var target = LoadTarget(name: "", source: .list(""))
+        try cursor.object { (cursor, name, place) throws(Failure) in
+            let field = "\(path).\(name)"
+            switch name {
+            case "url": url = try readURL(&cursor, field)
+            case "list": list = try cursor.plainText(field, limit: 4_096)
+            case "kind": kind = try choice(&cursor, field, AssetKind.self)
+            case "name": target.name = try cursor.plainText(field, limit: LoadLimits.nameBytes)
+            case "weight": target.weight = try cursor.decimalNumber(field, LoadLimits.weight)
+            case "sha256": target.sha256 = try readSHA256(&cursor, field)
+            case "mayFail": target.mayFail = try cursor.boolean(field)
+            default:
+                throw unknown(
+                    cursor, name, place, in: path,
+                    ["url", "list", "kind", "name", "weight", "sha256", "mayFail"])
+            }
+        }
+        guard (url == nil) != (list == nil) else {
+            throw cursor.fieldFailure(
+                at: start, path, url == nil ? "without url" : "given url and list",
+                allowed: "one of url and list")
+        }
+        if let url {
+            let plain = try Self.target(url, kind)
+            target.source = plain.source
+            if target.name.isEmpty { target.name = plain.name }
+        } else if let list {
+            target.source = .list(list)
+            if target.name.isEmpty { target.name = list }
+        }
+        if let fault = target.fault(hasKind: kind != nil) {
+            throw cursor.fieldFailure(
+                at: start, "\(path).\(fault.field)", fault.given, allowed: fault.allowed)
+        }
+        return target
+    }
+
+    private static func target(_ url: WebURL, _ kind: AssetKind?) throws(Failure) -> LoadTarget {
+        LoadTarget(
+            name: Redaction.shown(url.text),
+            source: .url(url.text, kind ?? ListReader.defaultKind(of: url)))
+    }
+
+    private static func readURL(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> WebURL {
+        try cursor.expect(.string, path)
+        let place = cursor.index
+        let text = try cursor.string()
+        do throws(WebURLError) { return try WebURL(text) } catch {
+            throw cursor.fieldFailure(
+                at: place, path, "the URL \(error.detail)", allowed: "an http or https URL")
+        }
+    }
+
+    private static func readSHA256(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> String {
+        let place = cursor.index
+        let text = try cursor.plainText(path, limit: 200).lowercased()
+        guard text.utf8.count == 64, text.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) })
+        else {
+            throw cursor.fieldFailure(at: place, path, "is no SHA-256", allowed: "64 hex digits")
+        }
+        return text
+    }
+
+    private static func readPopularity(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> LoadPopularity {
+        let allowed = "\"weights\", or {\"zipf\": EXPONENT}"
+        let place = cursor.index
+        if try cursor.peek() == .string {
+            let text = try cursor.plainText(path, limit: 64)
+            guard text == "weights" else {
+                throw cursor.fieldFailure(at: place, path, "given \"\(text)\"", allowed: allowed)
+            }
+            return .weights
+        }
+        try cursor.expect(.object, path)
+        var exponent: Double?
+        try cursor.object { (cursor, name, place) throws(Failure) in
+            guard name == "zipf" else { throw unknown(cursor, name, place, in: path, ["zipf"]) }
+            exponent = try cursor.decimalNumber("\(path).zipf", LoadLimits.zipfExponent)
+        }
+        guard let exponent else {
+            throw cursor.fieldFailure(at: place, path, "without zipf", allowed: allowed)
+        }
+        return .zipf(exponent: exponent)
+    }
+
+    // MARK: What must hold
+
+    private static func readAllowed(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> String {
+        let place = cursor.index
+        let text = try cursor.plainText(path, limit: 300)
+        do throws(LoadInputError) {
+            return try LoadAllowance.checked(text)
+        } catch {
+            throw cursor.fieldFailure(
+                at: place, path, "given \"\(error.given)\"", allowed: error.allowed)
+        }
+    }
+
+    private static func readHost(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> String {
+        let place = cursor.index
+        let host = try cursor.plainText(path, limit: 300).lowercased()
+        guard LoadAllowance.host(of: "http://\(host)/") == host else {
+            throw cursor.fieldFailure(
+                at: place, path, "given \"\(host)\"", allowed: "a host's name")
+        }
+        return host
+    }
+
+    private static func readThreshold(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> LoadThreshold {
+        if try cursor.peek() == .string { return try threshold(&cursor, path) }
+        let start = cursor.index
+        try cursor.expect(.object, path)
+        var threshold: LoadThreshold?
+        var abortAfterSeconds: Double?
+        try cursor.object { (cursor, name, place) throws(Failure) in
+            let field = "\(path).\(name)"
+            switch name {
+            case "threshold": threshold = try Self.threshold(&cursor, field)
+            case "abortAfterSeconds":
+                abortAfterSeconds = try cursor.decimalNumber(field, LoadLimits.abortAfterSeconds)
+            default:
+                throw unknown(cursor, name, place, in: path, ["threshold", "abortAfterSeconds"])
+            }
+        }
+        guard var threshold else {
+            throw cursor.fieldFailure(
+                at: start, path, "without threshold", allowed: "threshold, and abortAfterSeconds")
+        }
+        threshold.abortAfterSeconds = abortAfterSeconds
+        return threshold
+    }
+
+    private static func threshold(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> LoadThreshold {
+        let place = cursor.index
+        let text = try cursor.plainText(path, limit: 200)
+        do throws(LoadInputError) { return try LoadThreshold.parse(text) } catch {
+            throw cursor.fieldFailure(
+                at: place, path, "given \"\(error.given)\"", allowed: error.allowed)
+        }
+    }
+}
+
+extension LoadTarget {
+    /// What does not go with what it is.
+    func fault(hasKind: Bool) -> (field: String, given: String, allowed: String)? {
+        switch source {
+        case .list:
+            if hasKind { return ("kind", "given with list", "with url: a list sets it itself") }
+            if sha256 != nil { return ("sha256", "given with list", "in the list, at its files") }
+        case .url(_, let kind):
+            if kind != .file, sha256 != nil {
+                return ("sha256", "given for a title", "for files")
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,120 @@
+import Glibc
+import Model
+import Text
+
+/// A text of a load test that cannot be used: what was given, cut to what a line can hold, and what is allowed.
+package struct LoadInputError: Error, Hashable, Sendable {
+    package let given: String
+    package let allowed: String
+
+    package init(given: String, allowed: String) {
+        self.given = printable(String(given.prefix(100)))
+        self.allowed = allowed
+    }
+}
+
+/// Numbers with units as people write them on a command line and in thresholds.
+package enum LoadText {
+    /// `250ms`, `30s`, `1.5h`, `1h30m`, in seconds.
+    package static func duration(_ text: String) throws(LoadInputError) -> Double {
+        var rest = text[...]
+        var seconds = 0.0
+        repeat {
+            guard let (number, tail) = number(rest),
+                let unit = durations.first(where: { $0.name == tail.prefix { $0.isLetter } })
+            else { throw LoadInputError(given: text, allowed: "a time: 250ms, 30s, 5m, 1h30m, 2d") }
+            seconds += number * unit.factor
+            rest = tail.dropFirst(unit.name.count)
+        } while !rest.isEmpty
+        return seconds
+    }
+
+    /// Seconds, 0 or more and whole in the least unit, as `duration` reads them: in the largest unit in which they
+    /// are whole.
+    package static func text(duration seconds: Double) -> String {
+        for unit in durations.reversed() {
+            let number = product(seconds, 1 / unit.factor)
+            if number == number.rounded(), number >= 1 || unit.name == "us" {
+                return "\(Int64(saturating: number))\(number == 0 ? "s" : unit.name)"
+            }
+        }
+        return "\(seconds)s"
+    }
+
+    /// `500000`, `500MB`, `2GiB`, in bytes.
+    package static func bytes(_ text: String) throws(LoadInputError) -> Int64 {
+        let allowed = "a number of bytes: 500MB, 2GiB"
+        guard let (number, unit) = number(text[...]),
+            let factor = unit.isEmpty ? 1 : bytes.first(where: { $0.name == unit })?.factor,
+            let count = Int64(exactly: (number * factor).rounded())
+        else { throw LoadInputError(given: text, allowed: allowed) }
+        return count
+    }
+
+    /// `800kbit/s`, `3Mbit/s`, in bits a second.
+    package static func bitRate(_ text: String) throws(LoadInputError) -> Int64 {
+        guard let (number, unit) = number(text[...]),
+            let factor = rates.first(where: { $0.name == unit })?.factor,
+            let rate = Int64(exactly: (number * factor).rounded()),
+            LoadLimits.bitsPerSecond.contains(rate)
+        else { throw LoadInputError(given: text, allowed: "a bit rate: 800kbit/s, 3Mbit/s") }
+        return rate
+    }
+
+    /// `30s:100,1m:500,0s:1000`: how long it takes to get to the number behind the colon, 0 for a jump. The first
+    /// stage comes from 0.
+    package static func stages(_ text: String) throws(LoadInputError) -> [LoadStage] {
+        let allowed = "TIME:NUMBER, several separated by commas: 30s:100,1m:500,0s:1000"
+        var stages: [LoadStage] = []
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let halves = part.split(separator: ":", omittingEmptySubsequences: false)
+            guard halves.count == 2, let (level, rest) = number(halves[1]), rest.isEmpty else {
+                throw LoadInputError(given: text, allowed: allowed)
+            }
+            stages.append(
+                LoadStage(
+                    seconds: try duration(String(halves[0])), from: stages.last?.to ?? 0, to: level)
+            )
+        }
+        return stages
+    }
+
+    struct Unit {
+        let name: String
+        let factor: Double
+    }
+
+    static let durations = [
+        Unit(name: "us", factor: 1e-6), Unit(name: "µs", factor: 1e-6),
+        Unit(name: "ms", factor: 1e-3), Unit(name: "s", factor: 1), Unit(name: "m", factor: 60),
+        Unit(name: "h", factor: 3_600), Unit(name: "d", factor: 86_400),
+    ]
+    static let bytes = [
+        Unit(name: "B", factor: 1), Unit(name: "kB", factor: 1e3), Unit(name: "MB", factor: 1e6),
+        Unit(name: "GB", factor: 1e9), Unit(name: "TB", factor: 1e12),
+        Unit(name: "KiB", factor: 0x1p10), Unit(name: "MiB", factor: 0x1p20),
+        Unit(name: "GiB", factor: 0x1p30), Unit(name: "TiB", factor: 0x1p40),
+    ]
+    /// In bits.
+    static let rates =
+        bytes.map { Unit(name: "\($0.name)/s", factor: $0.factor * 8) }
+        + ["", "k", "M", "G"].enumerated().map { place, prefix in
+            Unit(name: "\(prefix)bit/s", factor: [1, 1e3, 1e6, 1e9][place])
+        }
+
+    /// A product as its twelve first digits say: 0.7 % is 0.007, as seven of a thousand are.
+    static func product(_ number: Double, _ factor: Double) -> Double {
+        let product = number * factor
+        guard product > 0, product < 1e12 else { return product }
+        let scale = pow(10, min(12 - log10(product).rounded(.up), 22))
+        return (product * scale).rounded() / scale
+    }
+
+    /// A number, 0 or more, without sign or exponent, that a text begins with, and what follows it.
+    package static func number(_ text: Substring) -> (Double, Substring)? {
+        let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+        guard digits.count <= 40, digits.first?.isNumber == true, let number = Double(digits)
+        else { return nil }
+        return (number, text.dropFirst(digits.count))
+    }
+}

@@ -1,0 +1,141 @@
+import Text
+
+extension LoadThreshold {
+    private static let names: [(name: String, figure: LoadFigure)] = [
+        ("error_rate", .errorRate), ("rate", .requestRate), ("throughput", .throughput),
+        ("rebuffer_ratio", .rebufferRatio), ("late_segments", .lateSegmentRatio),
+        ("failed_viewers", .failedViewerRatio), ("late_sends", .lateSendRatio),
+        ("missed_sends", .missedSendRatio),
+    ]
+    private static let statistics = ["p99", "mean", "max"]
+
+    /// Reads `p99(first_byte) < 200ms`, `error_rate <= 0.1%`, `throughput > 1Gbit/s`.
+    ///
+    /// Times want their unit, ratios are a percentage or 0 to 1.
+    package static func parse(_ text: String) throws(LoadInputError) -> LoadThreshold {
+        guard let sign = text.firstIndex(where: { "<>".contains($0) }) else {
+            throw LoadInputError(
+                given: text, allowed: "a comparison by <, <=, > or >=: p99(first_byte) < 200ms")
+        }
+        var rest = text[text.index(after: sign)...]
+        let isOrEqual = rest.first == "="
+        if isOrEqual { rest.removeFirst() }
+        let comparison: Comparison =
+            text[sign] == "<" ? (isOrEqual ? .atMost : .less) : (isOrEqual ? .atLeast : .more)
+        let figure = try figure(trimmed(text[..<sign]))
+        return LoadThreshold(
+            text: text, figure: figure, comparison: comparison,
+            value: try value(trimmed(rest), of: figure))
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        text.split { $0 == " " || $0 == "\t" }.joined(separator: " ")
+    }
+
+    // MARK: Figures
+
+    private static func figure(_ text: String) throws(LoadInputError) -> LoadFigure {
+        if let named = names.first(where: { $0.name == text }) { return named.figure }
+        let parts = text.split(separator: "(", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[1].hasSuffix(")") else {
+            let all = names.map(\.name)
+            throw LoadInputError(
+                given: text,
+                allowed: "\(all.joined(separator: ", ")), or p99(…), mean(…), max(…) of a metric"
+                    + nearest(text, all))
+        }
+        let statistic = trimmed(parts[0])
+        let name = trimmed(parts[1].dropLast())
+        let all = LoadMetric.allCases.map(\.name)
+        guard let metric = LoadMetric.named(name) else {
+            throw LoadInputError(
+                given: text, allowed: all.joined(separator: ", ") + nearest(name, all))
+        }
+        switch statistic {
+        case "mean": return .mean(metric)
+        case "max": return .maximum(metric)
+        default:
+            guard let quantile = quantile(statistic) else {
+                throw LoadInputError(
+                    given: text,
+                    allowed: "p0 to p100, for example p99.9, mean or max"
+                        + nearest(statistic, statistics))
+            }
+            return .quantile(metric, quantile)
+        }
+    }
+
+    /// Of `p99.9`, 0.999.
+    private static func quantile(_ text: String) -> Double? {
+        guard text.hasPrefix("p"), let (percent, rest) = LoadText.number(text.dropFirst()),
+            rest.isEmpty, percent <= 100
+        else { return nil }
+        return LoadText.product(percent, 0.01)
+    }
+
+    private static func nearest(_ word: String, _ known: [String]) -> String {
+        suggestion(for: word, from: known).map { " (\($0))" } ?? ""
+    }
+
+    // MARK: Values
+
+    /// What of a figure's value may be written, and its factor to the figure's own unit.
+    private struct Scale {
+        let units: [LoadText.Unit]
+        let example: String
+    }
+
+    private static func scale(of figure: LoadFigure) -> Scale {
+        switch figure {
+        case .quantile(let metric, _), .mean(let metric), .maximum(let metric): scale(of: metric)
+        case .errorRate, .rebufferRatio, .lateSegmentRatio, .failedViewerRatio, .lateSendRatio,
+            .missedSendRatio:
+            ratio(of: 1)
+        case .requestRate:
+            Scale(
+                units: [.init(name: "/s", factor: 1), .init(name: "", factor: 1)],
+                example: "a number a second: 100/s")
+        case .throughput:
+            Scale(
+                units: LoadText.rates,
+                example: "bits or bytes a second with their unit: 1Gbit/s, 120MB/s, 100MiB/s")
+        }
+    }
+
+    private static func scale(of metric: LoadMetric) -> Scale {
+        switch metric.unit {
+        case .microseconds:
+            Scale(
+                units: LoadText.durations.map { .init(name: $0.name, factor: $0.factor * 1e6) },
+                example: "a time with its unit, us, ms, s, m or h: 200ms")
+        case .count: Scale(units: [.init(name: "", factor: 1)], example: "a number")
+        case .millionths: ratio(of: 1e6)
+        case .kilobitsPerSecond:
+            Scale(
+                units: LoadText.rates.map { .init(name: $0.name, factor: $0.factor / 1e3) },
+                example: "a bit rate with its unit: 2500kbit/s, 2.5Mbit/s")
+        }
+    }
+
+    private static func ratio(of whole: Double) -> Scale {
+        Scale(
+            units: [.init(name: "%", factor: whole / 100), .init(name: "", factor: whole)],
+            example: "0% to 100%, or 0 to 1")
+    }
+
+    private static func value(
+        _ text: String, of figure: LoadFigure
+    ) throws(LoadInputError) -> Double {
+        let scale = scale(of: figure)
+        guard let (number, rest) = LoadText.number(text[...]),
+            let unit = scale.units.first(where: { $0.name == rest.drop { $0 == " " } })
+        else { throw LoadInputError(given: text, allowed: scale.example) }
+        // A ratio cannot be more than all.
+        if let percent = scale.units.first, percent.name == "%",
+            number * unit.factor > percent.factor * 100 * (1 + 1e-9)
+        {
+            throw LoadInputError(given: text, allowed: scale.example)
+        }
+        return LoadText.product(number, unit.factor)
+    }
+}

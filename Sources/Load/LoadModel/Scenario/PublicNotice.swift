@@ -1,0 +1,64 @@
+import Rendering
+import Text
+
+/// What is told before a load goes to somebody else's place.
+package enum PublicNotice {
+    /// How long there is to think better of it.
+    package static let seconds = 5.0
+    private static let mostHosts = 5
+
+    /// How often the scenario is run, and with what load.
+    package enum Course: Sendable, Equatable {
+        case once
+        /// From the scenario's own load on, never beyond so much.
+        case search(most: Double)
+        /// With so many workers, each with the scenario's users.
+        case scale([Int])
+    }
+
+    /// Names hosts with an address each, and how much would be sent for how long; nil where nothing is public.
+    package static func text(
+        _ hosts: [(host: String, address: String)], _ scenario: LoadScenario, _ course: Course
+    ) -> String? {
+        guard !hosts.isEmpty else { return nil }
+        let named = hosts.prefix(mostHosts).map { "\(printable($0.host)) (\($0.address))" }
+        let more = hosts.count > mostHosts ? " and \(hosts.count - mostHosts) more" : ""
+        return "this load goes to the public Internet: \(named.joined(separator: ", "))\(more); "
+            + load(scenario, course)
+    }
+
+    private static func load(_ scenario: LoadScenario, _ course: Course) -> String {
+        var who = "requests"
+        if case .viewers = scenario.user { who = "viewers" }
+        let levels = scenario.stages.flatMap { [$0.from, $0.to] }
+        let own = levels.max() ?? 0
+        var text: String
+        switch course {
+        case .search(let most):
+            let unit = scenario.model == .closed ? "concurrent users" : "\(who) per second"
+            text = "raised until a threshold fails, up to \(figure(max(most, own))) \(unit)"
+        case .once, .scale:
+            var workers = 1
+            if case .scale(let steps) = course { workers = steps.max() ?? 1 }
+            let isOne = workers == 1 && levels.allSatisfy { $0 == own }
+            let most = (isOne ? "" : "up to ") + figure(own * Double(workers))
+            let duration = HumanFormat.duration(seconds: scenario.durationSeconds)
+            text =
+                scenario.model == .closed
+                ? "\(most) concurrent users, \(who) one after another, for \(duration)"
+                : "\(most) \(who) per second for \(duration)"
+            if case .scale(let steps) = course, steps.count > 1 {
+                text += ", \(steps.count) times, with up to \(workers) workers"
+            }
+        }
+        if let requests = scenario.caps.requests {
+            text += ", at most \(HumanFormat.count(requests, "request"))"
+        }
+        if let bytes = scenario.caps.bytes { text += ", at most \(HumanFormat.bytes(bytes))" }
+        return text
+    }
+
+    private static func figure(_ number: Double) -> String {
+        HumanFormat.fixed(number, places: number == number.rounded() ? 0 : 1)
+    }
+}

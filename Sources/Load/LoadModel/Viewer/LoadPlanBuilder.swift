@@ -1,0 +1,217 @@
+package import Model
+package import Titles
+import WebURL
+
+/// Makes a plan of targets, one after another.
+///
+/// A value: used by one owner at a time. Bounded by `LoadPlan.mostObjects` and `mostURLBytes`; beyond them, and
+/// for a title that cannot be played, it fails with `input.target`.
+package struct LoadPlanBuilder {
+    /// Of all objects together.
+    package static let mostURLBytes = 256 << 20
+
+    package private(set) var plan = LoadPlan()
+    private let playsTitles: Bool
+    private var renditions: [String: Int32] = [:]
+    private var urlBytes = 0
+    /// Of the title that is being added.
+    private var places: [Part: Int32] = [:]
+
+    private struct Part: Hashable {
+        let url: String
+        let range: SegmentRange?
+    }
+
+    /// - Parameter playsTitles: viewers play them; without, their objects are asked for in turn.
+    package init(playsTitles: Bool) { self.playsTitles = playsTitles }
+
+    /// Adds a file.
+    package mutating func add(
+        file url: String, name: String, weight: Double, sha256: String?
+    ) throws(Failure) {
+        let start = begin(name, weight)
+        let object = try add(url, nil, .file)
+        plan.objects[Int(object)].sha256 = sha256
+        end(from: start)
+    }
+
+    /// Adds a title.
+    ///
+    /// - Parameters:
+    ///   - manifest: its URL.
+    ///   - tracks: at least one.
+    package mutating func add(
+        manifest: String, tracks: [TitleTrack], name: String, weight: Double
+    ) throws(Failure) {
+        let start = begin(name, weight)
+        // A player reads the playlists; who measures what segments take does not.
+        let first = playsTitles ? try add(manifest, nil, .playlist) : 0
+        var choice = PlayedTracks(tracks)
+        // Who makes requests alone asks for what a player would.
+        if choice.video.isEmpty { choice = PlayedTracks(everything: tracks) }
+        var ladder: [MediaTitle.Track] = []
+        for periods in choice.video { ladder.append(try add(periods)) }
+        var audio: MediaTitle.Track?
+        if !choice.audio.isEmpty { audio = try add(choice.audio) }
+        guard plan.objects.count > Int(start) + (playsTitles ? 1 : 0) else {
+            throw Failure("input.target", "the title lists no segment")
+        }
+        end(from: start)
+        guard playsTitles else { return }
+        let all = ladder + (audio.map { [$0] } ?? [])
+        guard !ladder.isEmpty, all.allSatisfy({ !$0.segments.isEmpty }) else {
+            throw Failure(
+                "input.target",
+                "the manifest has no segment durations: viewers cannot play it")
+        }
+        plan.targets[plan.targets.count - 1].title = MediaTitle(
+            manifest: first, video: ladder, audio: audio)
+    }
+
+    // MARK: Tracks
+
+    /// Adds a track, which is one of each period.
+    private mutating func add(_ periods: [TitleTrack]) throws(Failure) -> MediaTitle.Track {
+        let rendition = periods.first?.rendition ?? Rendition(id: "", kind: .other)
+        let name = Self.name(of: rendition)
+        let place = renditionPlace(name)
+        var track = MediaTitle.Track(
+            name: name, bitsPerSecond: rendition.bandwidth ?? rendition.averageBandwidth ?? 0,
+            setup: [], segments: [])
+        if playsTitles, let playlist = periods.first?.playlist {
+            track.setup.append(try add(playlist.text, nil, .playlist, place))
+        }
+        for period in periods {
+            var needs = PartNeeds()
+            for segment in period.segments {
+                let object = try add(segment.reference.url.text, segment.range, segment.role, place)
+                if segment.isClear { needs.takeNoKey() }
+                switch segment.role {
+                case .`init`: needs.takeInitialization(object)
+                case .key: needs.takeKey(object)
+                case .index: needs.takeIndex(object)
+                default:
+                    needs.takeSegment()
+                    guard let seconds = segment.durationSeconds else { continue }
+                    track.append(
+                        .init(object: object, seconds: max(seconds, 0.001)),
+                        needs: needs.objects)
+                }
+            }
+        }
+        return track
+    }
+
+    private mutating func renditionPlace(_ name: String) -> Int32 {
+        if let place = renditions[name] { return place }
+        let place = Int32(plan.renditions.count)
+        renditions[name] = place
+        plan.renditions.append(name)
+        return place
+    }
+
+    /// `video 720p 3000 kbit/s`, `audio en`: alike for the like of all titles.
+    static func name(of rendition: Rendition) -> String {
+        var words = [rendition.kind == .other ? "media" : rendition.kind.rawValue]
+        if let height = rendition.height { words.append("\(height)p") }
+        if let language = rendition.language { words.append(Redaction.shown(language)) }
+        if let bits = rendition.bandwidth ?? rendition.averageBandwidth {
+            words.append("\(Rendition.kilobits(bits)) kbit/s")
+        }
+        if words.count == 1, !rendition.id.isEmpty { words.append(Redaction.shown(rendition.id)) }
+        return words.joined(separator: " ")
+    }
+
+    // MARK: Objects
+
+    private mutating func begin(_ name: String, _ weight: Double) -> Int {
+        places = [:]
+        plan.targets.append(.init(name: name, weight: weight, objects: 0..<0))
+        return plan.objects.count
+    }
+
+    private mutating func end(from start: Int) {
+        plan.targets[plan.targets.count - 1].objects = start..<plan.objects.count
+        places = [:]
+    }
+
+    /// The place of an object, which is added when this target has not got it.
+    private mutating func add(
+        _ url: String, _ range: SegmentRange?, _ role: SegmentRole, _ rendition: Int32 = -1
+    ) throws(Failure) -> Int32 {
+        let part = Part(url: url, range: range)
+        if let place = places[part] { return place }
+        urlBytes += url.utf8.count
+        guard plan.objects.count < LoadPlan.mostObjects, urlBytes <= Self.mostURLBytes else {
+            throw Failure(
+                "input.target",
+                "all targets together have more than \(LoadPlan.mostObjects) objects, or "
+                    + "\(Self.mostURLBytes) bytes of URLs")
+        }
+        let place = Int32(plan.objects.count)
+        var object = LoadPlan.Object(
+            url: url, role: role, target: Int32(plan.targets.count - 1))
+        object.range = range
+        object.rendition = rendition
+        plan.objects.append(object)
+        places[part] = place
+        return place
+    }
+}
+
+/// What of a title a player plays: renditions of one picture, and one sound.
+struct PlayedTracks {
+    /// By bit rate, the lowest first; of each the tracks of all periods.
+    private(set) var video: [[TitleTrack]] = []
+    /// Of all periods; empty where the pictures have sound, or there is none.
+    private(set) var audio: [TitleTrack] = []
+
+    /// Of several codecs the first counts, of several sounds the default one or else the first.
+    init(_ tracks: [TitleTrack]) {
+        let periods = Dictionary(grouping: tracks, by: \.period).sorted { $0.key < $1.key }
+        var ladders: [[TitleTrack]] = []
+        for (_, tracks) in periods {
+            var variants = tracks.filter(\.rendition.isVariant)
+            let hasPictures = !variants.isEmpty
+            if !hasPictures {
+                variants = tracks.filter {
+                    $0.rendition.kind == .audio && $0.rendition.group == nil
+                }
+                variants = variants.filter {
+                    $0.rendition.language == variants[0].rendition.language
+                }
+            }
+            guard let first = variants.first else { continue }
+            let codec = Self.codec(first)
+            ladders.append(
+                variants.filter { Self.codec($0) == codec }.enumerated().sorted {
+                    (Self.bits($0.element), $0.offset) < (Self.bits($1.element), $1.offset)
+                }.map(\.element))
+            if hasPictures { audio += Self.sound(tracks, first).map { [$0] } ?? [] }
+        }
+        let most = ladders.map(\.count).max() ?? 0
+        video = (0..<most).map { rung in ladders.map { $0[min(rung, $0.count - 1)] } }
+    }
+
+    /// All of a title that nobody can play.
+    init(everything tracks: [TitleTrack]) { video = tracks.map { [$0] } }
+
+    private static func bits(_ track: TitleTrack) -> Int64 {
+        track.rendition.bandwidth ?? track.rendition.averageBandwidth ?? 0
+    }
+
+    /// The name of the first codec: `avc1`.
+    private static func codec(_ track: TitleTrack) -> Substring {
+        (track.rendition.codecs ?? "").prefix { $0 != "." && $0 != "," && $0 != " " }
+    }
+
+    private static func sound(_ tracks: [TitleTrack], _ variant: TitleTrack) -> TitleTrack? {
+        let groups = variant.rendition.groups
+        let sounds = tracks.filter { track in
+            track.rendition.kind == .audio && !track.rendition.isTrickMode
+                // A variant of HLS that is sound alone is for those who see nothing.
+                && (track.playlist == nil || track.rendition.group.map(groups.contains) == true)
+        }
+        return sounds.first { $0.rendition.isDefault } ?? sounds.first
+    }
+}

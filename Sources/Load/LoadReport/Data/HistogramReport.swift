@@ -1,0 +1,119 @@
+internal import Foundation
+internal import Model
+internal import Rendering
+package import Statistics
+import Text
+
+/// Merges histogram logs tag by tag, without loss.
+package struct HistogramReport: Sendable {
+    /// Most tags that are told apart.
+    package static let mostTags = 1_000
+
+    private struct Series {
+        var tag: String?
+        var intervals = 0
+        var histogram = Histogram()
+    }
+
+    private static let quantiles = [0.5, 0.9, 0.99, 0.999, 0.9999]
+
+    private var all: [Series] = []
+
+    /// Reads logs that stand one after another; the error names the line.
+    package init(_ text: String) throws(HistogramError) {
+        var places: [String?: Int] = [:]
+        var series: [Series] = []
+        var hasTooMany = false
+        var isTooLarge = false
+        try HistogramLog.read(text) { interval in
+            let place = places[interval.tag] ?? series.count
+            if place == series.count {
+                guard series.count < Self.mostTags else {
+                    hasTooMany = true
+                    return
+                }
+                places[interval.tag] = place
+                series.append(Series(tag: interval.tag))
+            }
+            let sum = series[place].histogram.total
+                .addingReportingOverflow(interval.histogram.total)
+            guard !sum.overflow else {
+                isTooLarge = true
+                return
+            }
+            series[place].intervals += 1
+            series[place].histogram.add(interval.histogram)
+        }
+        if hasTooMany { throw HistogramError(detail: "more than \(Self.mostTags) tags") }
+        if isTooLarge { throw HistogramError(detail: "its counts are more than 64 bits hold") }
+        if series.isEmpty { throw HistogramError(detail: "it has no interval") }
+        // What has no tag comes first, as in a log; the others in the order they were met.
+        all = series.filter { $0.tag == nil } + series.filter { $0.tag != nil }
+    }
+
+    /// A table with a line for each tag.
+    package var text: String {
+        let headings = [
+            "Tag", "Intervals", "Values", "Mean", "Min", "p50", "p90", "p99", "p99.9", "p99.99",
+            "Max",
+        ]
+        let rows = all.map { series in
+            [
+                series.tag.map { printable($0) } ?? "-", LoadFormat.count(Int64(series.intervals)),
+                LoadFormat.count(series.histogram.total),
+                LoadFormat.time(microseconds: series.histogram.mean),
+                LoadFormat.time(series.histogram.minimum),
+            ]
+                + Self.quantiles.map { LoadFormat.time(series.histogram.quantile($0)) }
+                + [LoadFormat.time(series.histogram.maximum)]
+        }
+        return TextLayout.table(
+            headings: headings,
+            alignments: [.left] + Array(repeating: .right, count: headings.count - 1), rows: rows)
+    }
+
+    /// Times in microseconds; what an empty histogram does not have is null.
+    package func json() throws -> String {
+        struct Entry: Encodable {
+            var tag: String?
+            var intervals: Int
+            var values: Int64
+            var meanMicroseconds: Double?
+            var minimumMicroseconds: Int64?
+            var maximumMicroseconds: Int64?
+            /// By percentile.
+            var percentilesMicroseconds: [String: Int64]
+        }
+        let entries = all.map { series in
+            let histogram = series.histogram
+            var percentiles: [String: Int64] = [:]
+            for quantile in Self.quantiles {
+                let name = HumanFormat.fixed(quantile * 100, places: 2)
+                percentiles[Self.trimmed(name)] = histogram.quantile(quantile)
+            }
+            return Entry(
+                tag: series.tag, intervals: series.intervals, values: histogram.total,
+                meanMicroseconds: histogram.isEmpty ? nil : histogram.mean,
+                minimumMicroseconds: histogram.minimum, maximumMicroseconds: histogram.maximum,
+                percentilesMicroseconds: percentiles)
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(["tags": entries]), as: UTF8.self) + "\n"
+    }
+
+    /// Of `99.90` that is `99.9`.
+    private static func trimmed(_ number: String) -> String {
+        guard number.contains(".") else { return number }
+        var number = number
+        while number.hasSuffix("0") { number.removeLast() }
+        if number.hasSuffix(".") { number.removeLast() }
+        return number
+    }
+}
+
+extension Histogram {
+    fileprivate func quantile(_ quantile: Double) -> Int64? {
+        isEmpty ? nil : value(quantile: quantile)
+    }
+}

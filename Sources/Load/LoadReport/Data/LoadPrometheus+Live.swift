@@ -1,0 +1,67 @@
+import LoadModel
+
+/// What Prometheus scrapes while a test runs: the families of a result, with all that was sent so far, and
+/// where the test is now.
+extension LoadPrometheus {
+    package static func text(_ live: LoadLive) -> String {
+        let name = LoadFormat.name(live.scenario.name)
+        var page = LoadPrometheus(
+            live.total, hasViewers: live.scenario.hasViewers,
+            name: name.isEmpty ? "load test" : name)
+        page.counts()
+        page.viewers()
+        page.progress(live)
+        page.levels(live)
+        page.generator(live)
+        page.thresholds(live.verdicts)
+        page.durations()
+        return page.text
+    }
+
+    private mutating func gauge(_ name: String, _ help: String, _ value: Double?) {
+        single(name, "gauge", help, value)
+    }
+
+    private mutating func progress(_ live: LoadLive) {
+        gauge(
+            "start_time_seconds", "Start of the command, since 1970.", live.startedSeconds)
+        gauge("running", "1 while the load is sent.", live.isRunning ? 1 : 0)
+        gauge("step", "Number of the run, from 1; 0 before the first.", Double(live.step))
+        gauge("elapsed_seconds", "Elapsed time of the run.", live.elapsedSeconds)
+        gauge("duration_seconds", "Planned time of the run.", live.scenario.durationSeconds)
+        gauge("warming_up", "1 during the warm-up of the run.", live.isWarmingUp ? 1 : 0)
+    }
+
+    private mutating func levels(_ live: LoadLive) {
+        let counts = live.total.counts
+        if live.scenario.isOpen {
+            gauge("planned_rate", "Planned arrivals per second now.", live.wanted)
+        } else {
+            gauge("planned_users", "Planned concurrent users now.", live.wanted)
+        }
+        gauge("in_flight", "Requests in progress.", Double(counts.inFlight))
+        gauge("backlog", "Requests that are due and wait for a slot.", Double(counts.backlog))
+        if live.scenario.hasViewers {
+            gauge("viewers", "Viewers that play or wait to play.", Double(counts.viewers))
+        }
+    }
+
+    private mutating func generator(_ live: LoadLive) {
+        single(
+            "generator_cpu_seconds_total", "counter", "CPU time of the generators' loops.",
+            live.total.counts.cpuSeconds)
+        gauge("generator_cores", "Cores that the generators can use.", live.generatorCores)
+        gauge(
+            "generator_cpu_ratio",
+            "Share of CPU time used of the generators' cores in the last five seconds.",
+            live.cpuShare)
+        gauge(
+            "generator_is_limit", "1 while the generator is the bottleneck.",
+            live.generatorIsLimit ? 1 : 0)
+        guard !live.shares.isEmpty else { return }
+        let shares = family("shares", "gauge", "Workers of the test by state.")
+        for state in [LoadShareReport.State.running, .finished, .lost, .failed] {
+            sample(shares, Double(live.shares[state] ?? 0), "state=\"\(state.rawValue)\"")
+        }
+    }
+}

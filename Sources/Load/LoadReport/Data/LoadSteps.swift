@@ -1,0 +1,69 @@
+import LoadModel
+import Statistics
+
+/// The steps of a test that was run with one load after another, in JSON.
+struct LoadSteps: Encodable {
+    struct Step: Encodable {
+        let level: Double
+        let ending: LoadResult.Ending
+        let measuredSeconds: Double
+        let requestsPerSecond: Double?
+        let bitsPerSecond: Double?
+        let errorRate: Double?
+        let firstByteP99Microseconds: Int64?
+        let totalP99Microseconds: Int64?
+        let broken: [String]
+        let limit: String?
+        let generatorIsLimit: Bool
+
+        init(_ step: LoadLadder.Step) {
+            let result = step.result
+            level = step.level
+            ending = result.ending
+            measuredSeconds = result.measuredSeconds
+            requestsPerSecond = result.requestsPerSecond
+            bitsPerSecond = result.bitsPerSecond
+            errorRate = result.figure(.errorRate)
+            firstByteP99Microseconds = result.total[.firstByte]?.value(quantile: 0.99)
+            totalP99Microseconds = result.total[.total]?.value(quantile: 0.99)
+            limit = step.limit?.rawValue
+            broken = result.broken.map(\.threshold.text)
+            generatorIsLimit = result.generatorIsLimit
+        }
+    }
+
+    /// As `dray plan fit --json` names them.
+    struct Law: Encodable {
+        let alpha: Double
+        let beta: Double
+        let gamma: Double
+        let peakN: Double?
+        let peakX: Double?
+        let rSquared: Double
+    }
+
+    let kind: String
+    let unit: String
+    let steps: [Step]
+    let highest: Double?
+    let lowestBroken: Double?
+    let limit: String?
+    let isCapped: Bool
+    let usl: Law?
+
+    init(_ ladder: LoadLadder) {
+        kind = ladder.kind.rawValue
+        unit = ladder.unit.rawValue
+        steps = ladder.steps.map(Step.init)
+        highest = ladder.highest
+        lowestBroken = ladder.lowestBroken
+        limit = ladder.limit?.rawValue
+        isCapped = ladder.isCapped
+        usl = ladder.fit.map { fit in
+            let law = fit.scalability
+            return Law(
+                alpha: law.alpha, beta: law.beta, gamma: law.gamma, peakN: law.peakN,
+                peakX: law.peakX, rSquared: fit.rSquared)
+        }
+    }
+}

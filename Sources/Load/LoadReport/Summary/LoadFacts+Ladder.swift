@@ -1,0 +1,123 @@
+import LoadModel
+import Rendering
+import Statistics
+import Text
+
+/// Facts of a test with several loads in turn.
+extension LoadFacts {
+    func ladder(_ ladder: LoadLadder) -> Table {
+        Table(
+            title: ladder.kind == .search
+                ? "Search for the limit" : "Scaling with workers",
+            headings: [
+                Self.heading(ladder.unit), "requests", "throughput", "failed", "first byte p99",
+                "total p99", "",
+            ],
+            rows: ladder.steps.map { step in
+                let result = step.result
+                return [
+                    Self.level(step.level, ladder.unit), LoadFormat.rate(result.requestsPerSecond),
+                    LoadFormat.bandwidth(result.bitsPerSecond),
+                    LoadFormat.percent(result.figure(.errorRate)),
+                    LoadFormat.time(result.total[.firstByte]?.value(quantile: 0.99)),
+                    LoadFormat.time(result.total[.total]?.value(quantile: 0.99)),
+                    Self.remark(step),
+                ]
+            }, text: [6], spare: [2, 4])
+    }
+
+    /// Conclusions from all steps, a sentence each.
+    static func conclusions(_ ladder: LoadLadder) -> [String] {
+        switch ladder.kind {
+        case .search: [search(ladder)]
+        case .scale: scale(ladder)
+        }
+    }
+
+    private static func heading(_ unit: LoadLadder.Unit) -> String {
+        switch unit {
+        case .arrivalsPerSecond: "arrivals"
+        case .users: "users"
+        case .workers: "workers"
+        }
+    }
+
+    private static func level(_ level: Double, _ unit: LoadLadder.Unit) -> String {
+        switch unit {
+        case .arrivalsPerSecond: Quantity.rate(level)
+        case .users, .workers: Quantity.digits(level)
+        }
+    }
+
+    private static func remark(_ step: LoadLadder.Step) -> String {
+        let result = step.result
+        let broken = result.broken.map { printable($0.threshold.text) }
+        if !broken.isEmpty { return "broken: \(broken.joined(separator: ", "))" }
+        if result.generatorIsLimit { return "the generator was the limit" }
+        if step.limit == .missedSends {
+            return "never sent: \(LoadFormat.count(result.total.counts.missedSends))"
+        }
+        if !result.isWhole { return "a worker was lost" }
+        return switch result.ending {
+        case .finished: ""
+        case .interrupted: "interrupted"
+        case .aborted: "ended early by a threshold"
+        case .capped: "ended early by a cap"
+        }
+    }
+
+    private static func search(_ ladder: LoadLadder) -> String {
+        func name(_ level: Double) -> String {
+            let text = Self.level(level, ladder.unit)
+            return ladder.unit == .arrivalsPerSecond ? text : "\(text) \(heading(ladder.unit))"
+        }
+        let isOfTarget = ladder.limit == .threshold || ladder.limit == nil
+        let why = ladder.limit.map(Self.reason) ?? ""
+        let ended = ladder.isCapped ? " A limit of requests or bytes ended the search there." : ""
+        return switch (ladder.highest, ladder.lowestBroken) {
+        case (let highest?, let broken?) where isOfTarget:
+            "All thresholds pass with \(name(highest)), and fail with "
+                + "\(name(broken)).\(ended)"
+        case (let highest?, let broken?):
+            "All thresholds pass with \(name(highest)); with \(name(broken)) \(why): the "
+                + "limit was not found.\(ended)"
+        case (let highest?, nil):
+            "All thresholds pass with \(name(highest)), the highest load tried: the "
+                + "limit is higher."
+                + ended
+        case (nil, let broken?) where isOfTarget:
+            "No load passed all thresholds; \(name(broken)) is too much.\(ended)"
+        case (nil, let broken?):
+            "No load passed all thresholds; with \(name(broken)) \(why).\(ended)"
+        case (nil, nil): "No load was tried to the end.\(ended)"
+        }
+    }
+
+    private static func reason(_ limit: LoadLadder.Limit) -> String {
+        switch limit {
+        case .threshold: "a threshold failed"
+        case .missedSends: "requests that were due were never sent (http.concurrency)"
+        case .generator: "the generator itself was the limit"
+        case .worker: "a worker was lost"
+        case .cap: "a limit of requests or bytes ended it"
+        }
+    }
+
+    private static func scale(_ ladder: LoadLadder) -> [String] {
+        guard let fit = ladder.fit else {
+            return ["Fewer than three different numbers of workers: no scalability law was fitted."]
+        }
+        let law = fit.scalability
+        func text(_ value: Double) -> String { Quantity.digits(value) }
+        var sentences = [
+            "Universal Scalability Law: contention α \(text(law.alpha)), coherency β "
+                + "\(text(law.beta)), one worker γ \(Quantity.rate(law.gamma)); it explains "
+                + "\(LoadFormat.percent(fit.rSquared)) of the variance."
+        ]
+        if let peak = law.peakN, let most = law.peakX, peak.isFinite, most.isFinite {
+            sentences.append(
+                "The fit peaks at \(text(peak)) workers: \(Quantity.rate(most)).")
+        }
+        return sentences
+    }
+}

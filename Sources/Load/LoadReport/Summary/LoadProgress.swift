@@ -1,0 +1,307 @@
+package import LoadModel
+package import Rendering
+import Statistics
+import Text
+
+/// How far a load test is: takes each second when it is over, and makes lines of it. Pure.
+///
+/// Rates and percentiles are those of the last seconds, thresholds are judged by all that counts so far.
+package struct LoadProgress: Sendable {
+    /// The name of a step; nil for a test that runs once.
+    package var step: String?
+
+    private let scenario: LoadScenario
+    /// CPUs that the generators can use at once, from 1.
+    package var cores: Int
+    private var recent: [LoadInterval] = []
+    /// Requests that ended in each of the last seconds, for the bars.
+    private var rates: [Double] = []
+    private var result = LoadResult()
+    private var now = LoadInterval(second: 0)
+    private var elapsedSeconds = 0.0
+
+    /// Seconds that the figures of now are of.
+    private static let recentSeconds = 5
+    private static let mostThresholds = 6
+    private static let mostBars = 60
+
+    /// - Parameter cores: CPUs that the generators can use at once.
+    package init(_ scenario: LoadScenario, cores: Int) {
+        self.scenario = scenario
+        self.cores = max(cores, 1)
+    }
+
+    /// Takes a second of the sum of all shares.
+    ///
+    /// - Parameter result: what counts so far.
+    package mutating func add(_ interval: LoadInterval, of result: LoadResult) {
+        elapsedSeconds = max(elapsedSeconds, Double(interval.second) + interval.lengthSeconds)
+        self.result = result
+        // The part of a second in which it ends is no drop.
+        if interval.lengthSeconds >= LoadSecond.leastSeconds {
+            rates.append(Double(interval.counts.ended) / interval.lengthSeconds)
+            if rates.count > Self.mostBars { rates.removeFirst() }
+        }
+        recent.append(interval)
+        if recent.count > Self.recentSeconds { recent.removeFirst() }
+        now = LoadInterval(second: interval.second)
+        for interval in recent { now.add(interval) }
+        now.counts.takeLevels(of: interval.counts)
+    }
+
+    // MARK: Figures
+
+    private var durationSeconds: Double { scenario.durationSeconds }
+    private var perSecond: Double {
+        let seconds = recent.reduce(0) { $0 + $1.lengthSeconds }
+        return seconds > 0 ? 1 / seconds : 0
+    }
+    private var isWarmingUp: Bool { elapsedSeconds <= scenario.warmUpSeconds }
+
+    /// Nothing is sent any more; what is under way is waited for.
+    private var isEnding: Bool { elapsedSeconds > durationSeconds }
+    private var isOpen: Bool { scenario.isOpen }
+    private var hasViewers: Bool { scenario.hasViewers }
+
+    private func level(_ value: Double) -> String {
+        isOpen
+            ? Quantity.rate(value) + (hasViewers ? " viewers" : "")
+            : HumanFormat.count(Int64(min(value, 1e15).rounded()), hasViewers ? "viewer" : "user")
+    }
+
+    private var clock: String {
+        let elapsed = HumanFormat.clock(seconds: min(elapsedSeconds, durationSeconds))
+        return durationSeconds.isFinite && durationSeconds > 0
+            ? "\(elapsed) of \(HumanFormat.clock(seconds: durationSeconds))" : elapsed
+    }
+
+    private var name: String {
+        let name = LoadFormat.name(scenario.name)
+        return (name.isEmpty ? "load test" : name) + (step.map { ", \(printable($0))" } ?? "")
+    }
+
+    private func quantile(_ metric: LoadMetric, _ quantile: Double) -> String {
+        LoadFormat.time(now[metric].flatMap { $0.isEmpty ? nil : $0.value(quantile: quantile) })
+    }
+
+    private var errorRate: Double? {
+        now.counts.ended > 0 ? Double(now.counts.failed) / Double(now.counts.ended) : nil
+    }
+
+    /// Of the machine that is busiest, where machines are told apart.
+    private var cpuShare: Double {
+        guard let machine = now.busiestMachine else {
+            return now.counts.cpuSeconds * perSecond / Double(cores)
+        }
+        return machine.cpuSeconds * perSecond / machine.cores
+    }
+
+    private var generatorCores: String {
+        guard let machine = now.busiestMachine, now.machines.count > 1 else {
+            return LoadFormat.cores(now.machineCores ?? Double(cores))
+        }
+        return "\(LoadFormat.cores(machine.cores)) of \(LoadFormat.name(machine.name))"
+    }
+
+    // MARK: Lines
+
+    /// At most `rows` of at most `columns` columns, what matters most first.
+    package func lines(columns: Int, rows: Int, style: TerminalStyle) -> [String] {
+        func flowing(_ parts: [StyledLine]) -> [StyledLine] {
+            StyledLine.flowing(parts, columns: columns, indent: 12)
+        }
+        var lines = [headLine(columns, style)] + flowing(requestParts) + latencyLines(columns)
+        if hasViewers { lines += flowing(viewerParts) }
+        if let errors = errorLine { lines.append(errors) }
+        lines += thresholdLines(style)
+        lines += flowing(generatorParts)
+        lines.append(rateLine(columns, style))
+        return lines.prefix(max(rows, 1)).map {
+            $0.rendered(columns: columns, usesColor: style.usesColor)
+        }
+    }
+
+    private func headLine(_ columns: Int, _ style: TerminalStyle) -> StyledLine {
+        var line = StyledLine()
+        line.append(TextLayout.truncated(name, to: max(columns / 3, 8)), .bold)
+        line.append("  \(clock)  ")
+        appendStages(to: &line, width: columns >= 90 ? 30 : columns >= 60 ? 12 : 0, style)
+        if let target = scenario.wanted(atSeconds: elapsedSeconds) {
+            line.append("  \(level(target.level))")
+            if scenario.stages.count > 1 {
+                line.append("  stage \(target.stage + 1) of \(scenario.stages.count)", .dim)
+            }
+        }
+        if isWarmingUp { line.append("  warm-up", .yellow) }
+        if isEnding { line.append("  waiting for the last", .yellow) }
+        return line
+    }
+
+    /// The load over the whole test, with a mark where it is now. One load for all of it, whose shape says
+    /// nothing, is a bar that fills.
+    private func appendStages(to line: inout StyledLine, width: Int, _ style: TerminalStyle) {
+        guard width > 0, durationSeconds.isFinite, durationSeconds > 0 else { return }
+        let levels = (0..<width).map { column in
+            scenario.wanted(atSeconds: (Double(column) + 0.5) / Double(width) * durationSeconds)?
+                .level ?? 0
+        }
+        let shape = LoadFormat.sparkline(
+            levels, columns: width, usesUnicode: style.usesUnicode, merge: LoadFormat.most)
+        let past = Int(min(elapsedSeconds / durationSeconds, 1) * Double(width))
+        let isEven = levels.allSatisfy { $0 == levels.first }
+        let (mark, left) = style.usesUnicode ? ("│", "░") : ("|", ".")
+        line.append(String(shape.prefix(past)), past == width ? .green : .cyan)
+        guard past < width else { return }
+        if isEven {
+            line.append(String(repeating: left, count: width - past), .dim)
+        } else {
+            line.append(mark)
+            line.append(String(shape.dropFirst(past + 1)), .dim)
+        }
+    }
+
+    /// Of pieces with their looks.
+    private static func part(_ pieces: (text: String, look: StyledLine.Look)...) -> StyledLine {
+        pieces.reduce(into: StyledLine()) { $0.append($1.text, $1.look) }
+    }
+
+    private var requestParts: [StyledLine] {
+        let rate = Self.column(LoadFormat.rate(Double(now.counts.ended) * perSecond), 10)
+        let bits = Self.column(
+            LoadFormat.bandwidth(Double(now.counts.bytes) * 8 * perSecond), 11)
+        var parts = [
+            Self.part(("  requests    ", .dim), ("\(rate)  \(bits)", .plain)),
+            Self.part(("  in flight ", .dim), (HumanFormat.count(now.counts.inFlight), .plain)),
+        ]
+        if now.counts.backlog > 0 {
+            parts.append(Self.part(("  waiting \(HumanFormat.count(now.counts.backlog))", .yellow)))
+        }
+        parts.append(
+            Self.part(
+                ("  failed ", .dim),
+                (LoadFormat.percent(errorRate), now.counts.failed > 0 ? .red : .plain)))
+        return parts
+    }
+
+    /// Side by side where there is room.
+    private func latencyLines(_ columns: Int) -> [StyledLine] {
+        func line(_ title: String, _ metric: LoadMetric) -> StyledLine {
+            var line = Self.part((title, .dim))
+            for (name, value) in [("p50 ", 0.5), ("  p95 ", 0.95), ("  p99 ", 0.99)] {
+                line.append(name, .dim)
+                line.append(Self.column(quantile(metric, value), 7))
+            }
+            return line
+        }
+        let first = line("  first byte  ", .firstByte)
+        let both = StyledLine.flowing(
+            [first, line("   total  ", .total)], columns: columns, indent: 0)
+        return both.count == 1 ? both : [first, line("  total       ", .total)]
+    }
+
+    private var viewerParts: [StyledLine] {
+        let waited = now.counts.stalledSeconds
+        let whole = waited + now.counts.playedSeconds
+        return [
+            Self.part(
+                ("  viewers     ", .dim),
+                (Self.column(HumanFormat.count(now.counts.viewers), 10), .plain)),
+            Self.part(
+                ("  start-up p95 ", .dim), (Self.column(quantile(.startup, 0.95), 7), .plain)),
+            Self.part(
+                ("  rebuffering ", .dim),
+                (
+                    LoadFormat.percent(whole > 0 ? waited / whole : nil),
+                    waited > 0 ? .yellow : .plain
+                )),
+            Self.part(
+                ("  late segments ", .dim),
+                (
+                    HumanFormat.count(now.counts.lateSegments),
+                    now.counts.lateSegments > 0 ? .yellow : .plain
+                )),
+        ]
+    }
+
+    private var errorLine: StyledLine? {
+        let errors = result.total.errors.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        guard !errors.isEmpty else { return nil }
+        var line = StyledLine()
+        line.append("  errors      ", .dim)
+        line.append(
+            errors.prefix(4).map { "\(printable($0.key)) \(HumanFormat.count($0.value))" }
+                .joined(separator: "  "), .red)
+        return line
+    }
+
+    private func thresholdLines(_ style: TerminalStyle) -> [StyledLine] {
+        let seconds = scenario.measuredSeconds(atSeconds: elapsedSeconds)
+        guard seconds > 0 else { return [] }
+        return scenario.thresholds.prefix(Self.mostThresholds).map { threshold in
+            let verdict = threshold.judge(result.total, measuredSeconds: seconds)
+            let isJudged = verdict.measured != nil
+            var line = StyledLine()
+            let (holds, broken) = style.usesUnicode ? ("✓", "✗") : ("ok", "broken")
+            line.append("  \(isJudged ? verdict.holds ? holds : broken : "–") ", look(verdict))
+            line.append(printable(threshold.text))
+            if isJudged {
+                line.append(
+                    "  now \(LoadFormat.value(verdict.measured, of: threshold.figure))",
+                    verdict.holds ? .dim : .red)
+            }
+            return line
+        }
+    }
+
+    private func look(_ verdict: LoadVerdict) -> StyledLine.Look {
+        guard verdict.measured != nil else { return .dim }
+        return verdict.holds ? .green : .red
+    }
+
+    private var generatorParts: [StyledLine] {
+        let isLimit = cpuShare > LoadHealth.mostCPUShare
+        let cpu = "CPU \(LoadFormat.percent(min(cpuShare, 1))) of \(generatorCores)"
+        var parts = [Self.part(("  generator   ", .dim), (cpu, isLimit ? .red : .plain))]
+        if isLimit { parts.append(Self.part(("  it is the bottleneck", .red))) }
+        for (name, count) in [
+            ("late", now.counts.lateSends), ("missed", now.counts.missedSends),
+        ] where count > 0 {
+            parts.append(Self.part(("  \(name) \(HumanFormat.count(count))", .yellow)))
+        }
+        return parts
+    }
+
+    private func rateLine(_ columns: Int, _ style: TerminalStyle) -> StyledLine {
+        let width = min(max(columns - 30, 10), Self.mostBars)
+        var line = StyledLine()
+        line.append("  rate        ", .dim)
+        line.append(
+            LoadFormat.sparkline(
+                rates.suffix(width), columns: width, usesUnicode: style.usesUnicode,
+                merge: LoadFormat.mean), .cyan)
+        return line
+    }
+
+    private static func column(_ text: String, _ width: Int) -> String {
+        TextLayout.padded(text, to: width, right: true)
+    }
+
+    /// One line without a terminal: what a log shows.
+    package var plainLine: String {
+        var parts = [clock]
+        if isWarmingUp { parts.append("warm-up") }
+        if isEnding { parts.append("waiting for the last \(now.counts.inFlight)") }
+        if let target = scenario.wanted(atSeconds: elapsedSeconds) {
+            parts.append("target \(level(target.level))")
+        }
+        parts.append("\(LoadFormat.rate(Double(now.counts.ended) * perSecond)) answered")
+        parts.append(LoadFormat.bandwidth(Double(now.counts.bytes) * 8 * perSecond))
+        parts.append("p99 \(quantile(.total, 0.99))")
+        if hasViewers { parts.append(HumanFormat.count(now.counts.viewers, "viewer")) }
+        if now.counts.failed > 0 { parts.append("\(LoadFormat.percent(errorRate)) failed") }
+        if cpuShare > LoadHealth.mostCPUShare {
+            parts.append("the generator's CPU is the bottleneck")
+        }
+        return "\(name): \(parts.joined(separator: ", "))"
+    }
+}

@@ -1,0 +1,184 @@
+package import LoadModel
+import Model
+import Rendering
+import Statistics
+import Text
+
+/// Derives rates, the generator's health and warnings from a result.
+extension LoadResult {
+    private func perSecond(_ value: Double) -> Double? {
+        measuredSeconds > 0 ? value / measuredSeconds : nil
+    }
+
+    /// Requests that ended before the end of the load, a second.
+    var requestsPerSecond: Double? { perSecond(Double(total.counts.endedInTime)) }
+    /// Requests of the open model; a plan of viewers is none of requests.
+    var plannedPerSecond: Double? {
+        guard case .open = scenario.model, !hasViewers else { return nil }
+        return perSecond(Double(total.counts.planned))
+    }
+    private var isOpen: Bool {
+        if case .open = scenario.model { return true }
+        return false
+    }
+
+    var bitsPerSecond: Double? { perSecond(Double(total.counts.bytesInTime) * 8) }
+
+    func figure(_ figure: LoadFigure) -> Double? {
+        figure.value(in: total, measuredSeconds: measuredSeconds)
+    }
+
+    /// CPU use of the busiest machine, 0 to 1; of all machines if they are not known separately.
+    var busiestShare: Double? {
+        guard let machine = total.busiestMachine else { return cpuShare }
+        let available = measuredSeconds * machine.cores
+        return available > 0 ? machine.cpuSeconds / available : nil
+    }
+
+    /// Whether the generator, not the target, was the bottleneck.
+    package var generatorIsLimit: Bool {
+        (busiestShare ?? 0) > LoadHealth.mostCPUShare || isLate
+    }
+
+    private var isLate: Bool {
+        total.counts.lateSends >= LoadHealth.fewLateSends
+            && (figure(.lateSendRatio) ?? 0) > LoadHealth.mostLateShare
+    }
+
+    /// Why a step of a search fails; nil if all thresholds pass with its load, all of which
+    /// was sent.
+    package var limit: LoadLadder.Limit? {
+        if ending == .capped { return .cap }
+        if !broken.isEmpty || ending == .aborted { return .threshold }
+        if !isWhole { return .worker }
+        if generatorIsLimit { return .generator }
+        return total.counts.missedSends > 0 ? .missedSends : nil
+    }
+
+    var hasViewers: Bool {
+        if case .viewers = scenario.user { return true }
+        return total.counts.viewersStarted + total.counts.viewersEnded > 0
+    }
+
+    /// Limits of the results, a sentence each.
+    package var warnings: [String] {
+        endingWarnings + notes + openWarnings + generatorWarnings + shareWarnings
+            + breakdownWarnings + sampleWarnings
+    }
+
+    private var endingWarnings: [String] {
+        switch ending {
+        case .finished, .capped: []
+        case .interrupted: ["It was interrupted: the results cover the time until then."]
+        case .aborted: ["A threshold ended it early: the results cover the time until then."]
+        }
+    }
+
+    private var generatorWarnings: [String] {
+        var warnings: [String] = []
+        if let share = busiestShare, share > LoadHealth.mostCPUShare {
+            let machine = total.busiestMachine
+            let place = machine.map { " on \(LoadFormat.name($0.name))" } ?? ""
+            warnings.append(
+                "The generator\(place) used \(LoadFormat.percent(share)) of its "
+                    + "\(LoadFormat.cores(machine?.cores ?? generatorCores)): it was the "
+                    + "bottleneck, and latencies include its own delays. Lower the load, or "
+                    + "use more workers.")
+        }
+        if isLate {
+            warnings.append(
+                "\(LoadFormat.percent(figure(.lateSendRatio))) of the requests were sent "
+                    + "over \(LoadFormat.seconds(LoadHealth.lateSeconds)) late although a slot "
+                    + "was free: the generator fell behind its schedule.")
+        }
+        if total.counts.missedSends > 0 {
+            warnings.append(
+                "\(HumanFormat.count(total.counts.missedSends, "request")) that "
+                    + "\(total.counts.missedSends == 1 ? "was" : "were") due before the end "
+                    + "\(total.counts.missedSends == 1 ? "was" : "were") never sent.")
+        }
+        if total.counts.viewersRefused > 0 {
+            warnings.append(
+                "\(HumanFormat.count(total.counts.viewersRefused, "viewer")) that were "
+                    + "due did not start: a generator has reached its maximum. Lower the load, "
+                    + "or use more workers.")
+        }
+        if total.counts.queued > 0 {
+            warnings.append(
+                "\(HumanFormat.count(total.counts.queued, "request")) waited in the "
+                    + "generator's queue because its "
+                    + "\(HumanFormat.count(scenario.concurrency)) slots were in use, and "
+                    + "latencies include that: the target fell behind the schedule, or the "
+                    + "test needs more slots (http.concurrency).")
+        }
+        return warnings
+    }
+
+    /// Warnings about requests and viewers that were in progress at the end.
+    private var openWarnings: [String] {
+        var warnings: [String] = []
+        let counts = total.counts
+        // What its caps cut off was asked for.
+        if counts.unfinished > 0, ending != .capped {
+            warnings.append(
+                "\(HumanFormat.count(counts.unfinished, "request")) "
+                    + "\(counts.unfinished == 1 ? "was" : "were") unfinished when it was "
+                    + "stopped, the longest for "
+                    + "\(LoadFormat.seconds(counts.longestUnfinishedSeconds)): no latency and "
+                    + "no error includes them.")
+        }
+        if counts.viewersNotStarted > 0 {
+            warnings.append(
+                "\(HumanFormat.count(counts.viewersNotStarted, "viewer")) did not start "
+                    + "playing before \(counts.viewersNotStarted == 1 ? "its" : "their") time "
+                    + "was over: for those that waited longer than usual, the wait counts as "
+                    + "start-up time.")
+        }
+        return warnings
+    }
+
+    private var shareWarnings: [String] {
+        shares.compactMap { share in
+            let worker = share.worker.isEmpty ? "this process" : LoadFormat.name(share.worker)
+            let name = "Shard \(share.index + 1) of \(shares.count), on \(worker),"
+            let from = share.missingFromSecond.map { " from second \($0) on" } ?? ""
+            switch share.state {
+            case .finished: return nil
+            case .running: return "\(name) has not ended: its results are incomplete."
+            case .lost:
+                return
+                    "\(name) stopped sending heartbeats\(from): its part of the load was "
+                    + "not sent from then "
+                    + "on\(isOpen ? ", and counts as planned and missed" : "")."
+            case .failed:
+                let why = share.message.map { ": \(printable($0))" } ?? "."
+                return "\(name) failed\(from)\(why)"
+            }
+        }
+    }
+
+    private var breakdownWarnings: [String] {
+        guard !sharesWithoutBreakdown.isEmpty else { return [] }
+        let numbers = sharesWithoutBreakdown.map { "\($0 + 1)" }.joined(separator: ", ")
+        let named = sharesWithoutBreakdown.count == 1 ? "shard \(numbers)" : "shards \(numbers)"
+        return [
+            "The tables by URL, target and rendition omit \(named) of \(shares.count): "
+                + "it did not report them at the end."
+        ]
+    }
+
+    private var sampleWarnings: [String] {
+        var warnings: [String] = []
+        if total.counts.ended == 0 {
+            warnings.append(
+                "No request ended in the measured time: there is no result.")
+        }
+        let clamped = LoadMetric.allCases.reduce(0) { $0 + (total[$1]?.clamped ?? 0) }
+        if clamped > 0 {
+            warnings.append(
+                "\(HumanFormat.count(clamped, "duration")) longer than a day count as a "
+                    + "day.")
+        }
+        return warnings
+    }
+}

@@ -1,0 +1,178 @@
+import Model
+import Planner
+import Rendering
+
+/// Rows of the tables that Markdown and HTML have alike.
+extension PlanFacts {
+    static let outcomeHeadings = [
+        "workers", "in use", "queue", "p50", "p95", "p99", "fill takes", "p95 during the fill",
+    ]
+
+    func outcome(_ outcome: Plan.Outcome) -> [String] {
+        [
+            workers(outcome), Quantity.percent(outcome.utilisation),
+            outcome.queueLength.map(Quantity.digits) ?? "no end",
+            Quantity.seconds(outcome.waitP50), Quantity.seconds(outcome.waitP95),
+            Quantity.seconds(outcome.waitP99), Quantity.hours(outcome.fillHours),
+            besideFill(outcome),
+        ]
+    }
+
+    /// The wait while the fill runs; empty where one of both is not there.
+    func besideFill(_ outcome: Plan.Outcome) -> String {
+        let demand = plan.sizing.demand
+        guard demand.meanMissesPerSecond > 0, demand.fillSegmentsPerDay >= 1 else { return "–" }
+        return Quantity.seconds(outcome.waitP95BesideFill)
+    }
+
+    static let monthHeadings = [
+        "month", "users", "peak requests", "peak egress", "storage", "workers",
+        "machines",
+    ]
+
+    static func month(_ month: Growth.Month) -> [String] {
+        [
+            "\(month.month)", HumanFormat.count(Int64(saturating: month.monthlyActiveUsers)),
+            Quantity.rate(month.peakRequestsPerSecond),
+            Quantity.bandwidth(month.peakEgressBitsPerSecond),
+            Quantity.bytes(month.edgeStorageBytes), number(month.workers),
+            number(month.machines),
+        ]
+    }
+
+    static let costHeadings = [
+        "provider", "total", "per user", "per TB pre-fetched", "workers scaled", "over-provisioned",
+        "twice as many, additional", "device-side", "load test",
+    ]
+
+    static func cost(_ cost: ProviderCost) -> [String] {
+        [
+            cost.name, MoneyText.text(cost.perMonth), MoneyText.text(cost.perUser),
+            cost.perTerabytePrefetched.map(MoneyText.text) ?? "–",
+            MoneyText.text(cost.perMonthScaled), MoneyText.text(cost.overProvisioning),
+            MoneyText.text(cost.twiceAsMany), MoneyText.text(cost.deviceSide.perMonth),
+            MoneyText.text(cost.loadTest.cost),
+        ]
+    }
+
+    /// From when a provider's prices are: `2024 to 2026-10-28`.
+    static func dates(_ cost: ProviderCost) -> String {
+        let dates = cost.prices.map(\.price.date).sorted()
+        guard let first = dates.first, let last = dates.last else { return "" }
+        return first == last ? first : "\(first) to \(last)"
+    }
+
+    static let priceHeadings = ["for", "price", "date", "source"]
+
+    static func price(_ entry: ProviderCost.PriceInUse) -> [String] {
+        let price = entry.price
+        return [
+            entry.what, "\(Scenario.plain(price.amount)) \(price.currency)", price.date,
+            price.isAssumption ? "assumption: \(price.source)" : price.source,
+        ]
+    }
+
+    static func range(_ range: Uncertainty.Range) -> [String] {
+        [
+            range.figure, figure(range.p10, unit: range.unit), figure(range.p50, unit: range.unit),
+            figure(range.p90, unit: range.unit),
+        ]
+    }
+
+    /// How often the plan's workers suffice, and how often none do.
+    static func sure(_ uncertainty: Uncertainty) -> String {
+        var text: [String] = []
+        if let share = uncertainty.planSuffices {
+            text.append(
+                "The planned workers are enough in \(Quantity.percent(share)) of the draws.")
+        }
+        if uncertainty.noPoolSuffices > 0 {
+            let draws = Double(uncertainty.draws)
+            let without = Int((uncertainty.noPoolSuffices * draws).rounded())
+            let others =
+                uncertainty.ranges.contains { $0.figure == "workers" }
+                ? "; workers and costs are of the others" : ""
+            text.append(
+                "In \(HumanFormat.count(without)) of \(HumanFormat.count(uncertainty.draws)) draws "
+                    + "no pool suffices\(others).")
+        }
+        return text.joined(separator: " ")
+    }
+
+    /// Costs beside a provider's: device-side work, and a test of the plan.
+    static func besides(_ cost: ProviderCost) -> [String] {
+        let (device, test) = (cost.deviceSide, cost.loadTest)
+        let limit = device.originShare.map {
+            "; the origin's limits would be \(Quantity.percent($0)) used"
+        }
+        return [
+            "Device-side: \(HumanFormat.count(device.originServers)) servers at the "
+                + "origin and all egress from there, \(MoneyText.text(device.perMonth)) a "
+                + "month, and \(Quantity.digits(device.deviceHours)) CPU hours on devices for "
+                + "the work of the workers\(limit ?? "").",
+            "Load test: \(Quantity.hours(test.hours)) at the peak by "
+                + "\(HumanFormat.count(test.generators, "machine")), "
+                + "\(Quantity.bytes(test.egressBytes)) from the edge, \(MoneyText.text(test.cost)).",
+        ]
+    }
+
+    static let checkHeadings = ["figure", "plan", "run", "plan error"]
+
+    static func checked(_ row: RunCheck.Row) -> [String] {
+        func text(_ value: Double) -> String {
+            switch row.unit {
+            case "s": Quantity.seconds(value)
+            case "1/s": Quantity.rate(value)
+            case "bit/s": Quantity.bandwidth(value)
+            case "B": Quantity.bytes(value)
+            case "share": Quantity.percent(value)
+            default: Quantity.digits(value)
+            }
+        }
+        return [
+            row.figure, text(row.predicted), text(row.measured), row.error.map(apart) ?? "",
+        ]
+    }
+
+    /// `+1.2 %`
+    private static func apart(_ share: Double) -> String {
+        guard share.isFinite else { return "" }
+        return "\(share < 0 ? "−" : "+")\(HumanFormat.fixed(abs(share) * 100, places: 1)) %"
+    }
+
+    static let simulationHeadings = ["figure", "plan", "simulation", "apart"]
+
+    static func simulated(_ row: PlanSimulation.Row) -> [String] {
+        func text(_ value: Double?) -> String {
+            guard let value else { return "no end" }
+            switch row.unit {
+            case "s": return Quantity.seconds(value)
+            case "h": return Quantity.hours(value)
+            default: return Quantity.digits(value)
+            }
+        }
+        var apart = ""
+        if let predicted = row.predicted, let simulated = row.simulated,
+            // A share of next to nothing says nothing, nor does that what is rare did not happen.
+            predicted >= 0.001, simulated > 0 || predicted >= 1
+        {
+            apart = Self.apart(simulated / predicted - 1)
+        }
+        return [row.figure, text(row.predicted), text(row.simulated), apart]
+    }
+
+    static let hourHeadings = [
+        "hour", "on demand/s, plan", "simulation", "fill/s", "p95 wait, plan", "simulation",
+    ]
+
+    static func hour(_ hour: PlanSimulation.Hour) -> [String] {
+        func wait(_ seconds: Double?) -> String {
+            seconds.map { Quantity.seconds($0) } ?? (hour.onDemandPlanned > 0 ? "no end" : "")
+        }
+        return [
+            "\(hour.hour):00", Quantity.digits(hour.onDemandPlanned),
+            Quantity.digits(hour.onDemandSimulated), Quantity.digits(hour.fillSimulated),
+            wait(hour.waitPredicted), hour.waitSimulated.map { Quantity.seconds($0) } ?? "",
+        ]
+    }
+}

@@ -1,0 +1,229 @@
+import Model
+import Planner
+import Rendering
+
+/// Collects a plan's facts in sections of rows that all outputs share.
+struct PlanFacts {
+    struct Row {
+        let name: String
+        let value: String
+        let remark: String
+
+        init(_ name: String, _ value: String, _ remark: String = "") {
+            self.name = name
+            self.value = value
+            self.remark = remark
+        }
+    }
+
+    let plan: Plan
+
+    var headline: String {
+        let demand = plan.sizing.demand
+        return "\(plan.name): \(count(demand.monthlyActiveUsers)) monthly active "
+            + "users\(assumed("audience.monthlyActiveUsers")), "
+            + "\(count(demand.dailyActiveUsers)) daily, \(count(demand.peakConcurrentUsers)) "
+            + "concurrent"
+    }
+
+    private func assumed(_ path: String) -> String {
+        assumedInputs.contains { $0.path == path }
+            ? " (assumed)" : ""
+    }
+
+    /// Requests or their bytes were counted, so that what a viewer gets is not what they come from.
+    private var isCounted: Bool {
+        let counted = Set(
+            [.meanRequests, .peakRequests, .requestBytes].map { (input: ScenarioInput) in
+                input.row.path
+            })
+        return givenInputs.contains { counted.contains($0.path) }
+    }
+
+    private func count(_ value: Double) -> String {
+        value < 1 ? Quantity.digits(value) : HumanFormat.count(Int64(saturating: value.rounded()))
+    }
+
+    var demand: [Row] {
+        let demand = plan.sizing.demand
+        return [
+            Row(
+                "peak requests", Quantity.rate(demand.peakRequestsPerSecond),
+                "on average \(Quantity.rate(demand.meanRequestsPerSecond))"),
+            Row(
+                "peak egress", Quantity.bandwidth(demand.peakEgressBitsPerSecond),
+                "\(Quantity.bytes(demand.egressBytesPerMonth)) a month"
+                    + (isCounted
+                        ? "" : ", \(Quantity.bandwidth(demand.deliveredBitsPerSecond)) a viewer")),
+            Row(
+                "nightly fill", Quantity.bandwidth(demand.fillBitsPerSecond),
+                "\(Quantity.bytes(demand.fillBytesPerDay)) in "
+                    + "\(HumanFormat.duration(seconds: demand.fillWindowSeconds)), "
+                    + "\(Quantity.rate(demand.fillSegmentsPerSecond)) of "
+                    + Quantity.bytes(demand.fillSegmentBytes)),
+            Row(
+                "peak on-demand", Quantity.rate(demand.peakMissesPerSecond),
+                "fetches of \(Quantity.bytes(demand.missBytes)), "
+                    + "\(Quantity.bandwidth(demand.peakMissBitsPerSecond)) from the origin"),
+            Row(
+                "edge storage", Quantity.bytes(demand.edgeStorageBytes),
+                "\(Quantity.bytes(demand.catalogBytes)) a site, "
+                    + "\(count(demand.catalogSegments)) segments"),
+        ]
+    }
+
+    var machines: [Row] {
+        let sizing = plan.sizing
+        let workers = sizing.workers
+        let database = sizing.database
+        let connections = sizing.connections
+        var rows = [
+            Row("workers", Self.number(workers.total), forWorkers),
+            Row(
+                "worker's speed", Quantity.rate(sizing.fillSpeed.segmentsPerSecond),
+                "of the fill, limited by \(sizing.fillSpeed.bound.rawValue); on demand "
+                    + "\(Quantity.rate(sizing.missSpeed.segmentsPerSecond)), by "
+                    + sizing.missSpeed.bound.rawValue),
+        ]
+        if workers.aheadForBoot > 0 {
+            rows.append(
+                Row(
+                    "ahead of the load", "\(workers.aheadForBoot)",
+                    "workers to start before the load rises, when scaled with it"))
+        }
+        rows += [
+            Row(
+                "coordinators", "\(database.coordinators)",
+                "one of them may fail"),
+            Row(
+                "PostgreSQL", "\(Quantity.digits(database.coresInUse)) cores",
+                "\(Quantity.rate(database.rowsPerSecond)) rows, "
+                    + "\(Quantity.rate(database.statementsPerSecond)) statements, WAL "
+                    + "\(Quantity.bytes(database.walBytesPerSecond))/s, disk "
+                    + Quantity.bytes(database.diskBytes)),
+            Row("edge servers", Self.number(sizing.machines.edge), "one a site may fail"),
+            Row(
+                "machines", Self.number(sizing.machines.total),
+                "workers \(Self.number(sizing.machines.workers)), coordinators "
+                    + "\(sizing.machines.coordinators), database \(sizing.machines.database), edge "
+                    + Self.number(sizing.machines.edge)),
+            Row(
+                "connections", count(connections.edge),
+                "of viewers; to origins \(Quantity.digits(connections.originInUse)) in use"
+                    + (connections.originMost.map { ", at most \(HumanFormat.count($0))" } ?? "")
+                    + "; to the database "
+                    + "\(connections.database), to coordinators "
+                    + Self.number(connections.coordinators)),
+        ]
+        return rows
+    }
+
+    /// A count, or that there is none.
+    static func number(_ count: Int?) -> String { count.map { HumanFormat.count($0) } ?? "none" }
+
+    /// The goals of the workers.
+    private var forWorkers: String {
+        let workers = plan.sizing.workers
+        func goal(_ count: Int?, _ goal: Sizing.Stop.Goal) -> String {
+            if let count { return "\(count)" }
+            let limit = workers.stops.first { $0.goal == goal }?.limit ?? ""
+            return "no number is enough (\(limit == "workers" ? "more than a million" : limit))"
+        }
+        let correction =
+            WaitingModel.Correction(rawValue: correctionName) ?? Scenario.standardCorrection
+        let other = goal(workers.forOnDemandOtherwise, .onDemand)
+        var text =
+            "deadline \(goal(workers.forDeadline, .deadline)), on demand "
+            + goal(workers.forOnDemand, .onDemand)
+        if workers.forOnDemand != nil {
+            text += " by \(Self.name(correction)) (\(Self.name(correction.other)): \(other))"
+        }
+        guard let barely = workers.barelyNeeded, let check = workers.squareRootCheck else {
+            return "no pool suffices: \(text)"
+        }
+        return text + ", \(workers.spare) spare; without headroom \(barely), square-root check "
+            + "\(check)"
+    }
+
+    private var correctionName: String {
+        plan.inputs.first { $0.path == "onDemand.correction" }?.text ?? ""
+    }
+
+    static func name(_ correction: WaitingModel.Correction) -> String {
+        correction == .kimura ? "Kimura" : "Allen–Cunneen"
+    }
+
+    /// The count of workers, and whether it is the plan's.
+    func workers(_ outcome: Plan.Outcome) -> String {
+        let sizing = plan.sizing.workers
+        if outcome.workers == sizing.total { return "\(outcome.workers) (planned)" }
+        return outcome.isEnough ? "\(outcome.workers)" : "\(outcome.workers) (too few)"
+    }
+
+    /// The text for a plan without a pool, and so without a cost.
+    static let noPool = "No pool suffices, so there is no cost."
+
+    /// Of origins' limits: what is used.
+    var origin: [(name: String, share: Double)] {
+        guard let origin = plan.sizing.origin else { return [] }
+        return [
+            ("connections", origin.connectionShare), ("requests", origin.requestShare),
+            ("bandwidth", origin.bandwidthShare),
+        ].compactMap { name, share in share.map { (name, $0) } }
+    }
+
+    /// The assumed inputs, without those that are calculated from others.
+    var assumedInputs: [Plan.InputInUse] {
+        plan.inputs.filter { input in
+            input.isAssumed
+                && (input.value != nil || input.text != nil
+                    || Self.standIns.contains(input.path))
+        }
+    }
+
+    /// Inputs without a number that still stand for something: no limit, or all there is.
+    private static let standIns = Set(
+        [
+            .originConnections, .originRequests, .originMegabits, .workerCores, .storageGigabytes,
+        ].map { (input: ScenarioInput) in input.row.path })
+
+    var givenInputs: [Plan.InputInUse] { plan.inputs.filter { !$0.isAssumed } }
+
+    /// The value of an input with its unit.
+    static func value(_ input: Plan.InputInUse) -> String {
+        if let text = input.text {
+            return input.unit.isEmpty ? text : "\(text) \(input.unit)"
+        }
+        guard let value = input.value else { return "–" }
+        return Quantity.estimate(
+            low: value.low, likely: value.likely, high: value.high, unit: input.unit)
+    }
+
+    /// What is said of a range's figures.
+    static func figure(_ value: Double, unit: String) -> String {
+        switch unit {
+        case "bit/s": Quantity.bandwidth(value)
+        case "B": Quantity.bytes(value)
+        case "1/s": Quantity.rate(value)
+        case "": HumanFormat.count(Int64(saturating: value.rounded()))
+        default: "\(MoneyText.amount(value)) \(unit)"
+        }
+    }
+
+    static let resources: [Growth.Resource: String] = [
+        .workers: "workers", .workerCPU: "CPU of the workers",
+        .workerNetwork: "network of the workers", .edgeCPU: "CPU of the edge",
+        .edgeNetwork: "network of the edge", .database: "PostgreSQL", .origin: "origin",
+        .storage: "edge storage",
+    ]
+
+    /// When a limit binds.
+    static func binds(_ limit: Growth.Limit, months: Int) -> String {
+        guard limit.shareNow != nil else {
+            let ofPool: [Growth.Resource] = [.workers, .workerCPU, .workerNetwork]
+            return ofPool.contains(limit.resource) ? "no pool suffices" : "no limit"
+        }
+        guard let month = limit.bindsInMonth else { return "not within \(months) months" }
+        return month == 0 ? "now" : "in month \(month)"
+    }
+}

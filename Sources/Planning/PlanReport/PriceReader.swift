@@ -1,0 +1,219 @@
+import JSON
+package import Model
+package import Planner
+
+/// Reads price files, and has those that come with Dray.
+package enum PriceReader {
+    static let mostTiers = 50
+
+    /// The prices that come with Dray, in the order of their names.
+    package static func embedded() throws(Failure) -> [PriceBook] {
+        let files: [(String, [UInt8])] = [
+            ("alibaba.json", PackageResources.alibaba_json),
+            ("aws.json", PackageResources.aws_json),
+            ("gcp.json", PackageResources.gcp_json),
+            ("hetzner.json", PackageResources.hetzner_json),
+            ("on-premises.json", PackageResources.on_premises_json),
+        ]
+        var books: [PriceBook] = []
+        for (name, bytes) in files {
+            do throws(Failure) {
+                books.append(try read(bytes))
+            } catch {
+                throw Failure(error.code, "\(name): \(error.message)")
+            }
+        }
+        return books
+    }
+
+    /// Throws `input.malformed` and `input.field` with line, column and field.
+    package static func read(_ bytes: [UInt8]) throws(Failure) -> PriceBook {
+        var cursor = JSONCursor(bytes)
+        var reading = Reading()
+        _ = try cursor.peek()
+        try cursor.expect(.object, "prices")
+        let start = cursor.index
+        try cursor.object { (cursor, name, place) throws(Failure) in
+            try reading.member(&cursor, name, place)
+        }
+        try cursor.finish()
+        guard let id = reading.id, let name = reading.name, let instance = reading.instance,
+            let storage = reading.storage, let egress = reading.egress
+        else {
+            throw cursor.fieldFailure(
+                at: start, "prices", "without \(reading.missing)",
+                allowed: Reading.names.joined(separator: ", "))
+        }
+        return PriceBook(id: id, name: name, instance: instance, storage: storage, egress: egress)
+    }
+
+    private struct Reading {
+        static let names = ["provider", "name", "instance", "storage", "egress"]
+        var id: String?
+        var name: String?
+        var instance: PriceBook.Instance?
+        var storage: PriceBook.Storage?
+        var egress: PriceBook.Egress?
+
+        var missing: String {
+            let isThere = [id != nil, name != nil, instance != nil, storage != nil, egress != nil]
+            return zip(Self.names, isThere).filter { !$0.1 }.map(\.0).joined(separator: ", ")
+        }
+
+        mutating func member(
+            _ cursor: inout JSONCursor, _ name: String, _ place: Int
+        ) throws(Failure) {
+            switch name {
+            case "provider": id = try identifier(&cursor)
+            case "name": self.name = try cursor.plainText(name, limit: 100)
+            case "instance": instance = try PriceReader.instance(&cursor)
+            case "storage": storage = try PriceReader.storage(&cursor)
+            case "egress": egress = try PriceReader.egress(&cursor)
+            default: throw ScenarioReader.unknown(cursor, name, place, in: "", Self.names)
+            }
+        }
+
+        private func identifier(_ cursor: inout JSONCursor) throws(Failure) -> String {
+            let place = cursor.index
+            let text = try cursor.plainText("provider", limit: 64)
+            let isRight = text.utf8.allSatisfy {
+                (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
+            }
+            guard isRight else {
+                throw cursor.fieldFailure(
+                    at: place, "provider", "given \"\(text)\"",
+                    allowed: "lower-case letters, digits and hyphens")
+            }
+            return text
+        }
+    }
+
+    private static func instance(
+        _ cursor: inout JSONCursor
+    ) throws(Failure) -> PriceBook.Instance {
+        let names = ["type", "cores", "memoryGigabytes", "month"]
+        let known = names + ["nicMegabitsPerSecond"]
+        try cursor.expect(.object, "instance")
+        let start = cursor.index
+        var type: String?
+        var (cores, memory, nic): (Double?, Double?, Double?) = (nil, nil, nil)
+        var price: PriceBook.Price?
+        try cursor.object { (cursor, name, place) throws(Failure) in
+            switch name {
+            case "type": type = try cursor.plainText("instance.type", limit: 100)
+            case "cores": cores = try cursor.decimalNumber("instance.cores", 0.1...4_096)
+            case "memoryGigabytes":
+                memory = try cursor.decimalNumber("instance.memoryGigabytes", 0.1...100_000)
+            case "nicMegabitsPerSecond":
+                nic = try cursor.decimalNumber("instance.nicMegabitsPerSecond", 1...1e7)
+            case "month": price = try MoneyText.price(&cursor, "instance.month")
+            default: throw ScenarioReader.unknown(cursor, name, place, in: "instance", known)
+            }
+        }
+        guard let type, let cores, let memory, let price else {
+            throw cursor.fieldFailure(
+                at: start, "instance", "is not whole", allowed: names.joined(separator: ", "))
+        }
+        return PriceBook.Instance(
+            type: type, cores: cores, memoryGigabytes: memory, nicMegabitsPerSecond: nic,
+            perMonth: price)
+    }
+
+    private static func storage(_ cursor: inout JSONCursor) throws(Failure) -> PriceBook.Storage {
+        let names = ["type", "unit", "unitMonth"]
+        try cursor.expect(.object, "storage")
+        let start = cursor.index
+        var type: String?
+        var unit: PriceBook.Unit?
+        var price: PriceBook.Price?
+        try cursor.object { (cursor, name, place) throws(Failure) in
+            switch name {
+            case "type": type = try cursor.plainText("storage.type", limit: 100)
+            case "unit":
+                unit = try ScenarioReader.choice(&cursor, "storage.unit", PriceBook.Unit.self)
+            case "unitMonth": price = try MoneyText.price(&cursor, "storage.unitMonth")
+            default: throw ScenarioReader.unknown(cursor, name, place, in: "storage", names)
+            }
+        }
+        guard let type, let unit, let price else {
+            throw cursor.fieldFailure(
+                at: start, "storage", "is not whole", allowed: names.joined(separator: ", "))
+        }
+        return PriceBook.Storage(type: type, unit: unit, perUnitMonth: price)
+    }
+
+    private static func egress(_ cursor: inout JSONCursor) throws(Failure) -> PriceBook.Egress {
+        let names = ["unit", "includedPerMachine", "tiers"]
+        try cursor.expect(.object, "egress")
+        let start = cursor.index
+        var unit: PriceBook.Unit?
+        var included = 0.0
+        var tiers: [PriceBook.Tier] = []
+        try cursor.object { (cursor, name, place) throws(Failure) in
+            switch name {
+            case "unit":
+                unit = try ScenarioReader.choice(&cursor, "egress.unit", PriceBook.Unit.self)
+            case "includedPerMachine":
+                included = try cursor.decimalNumber("egress.includedPerMachine", 0...1e9)
+            case "tiers": tiers = try readTiers(&cursor)
+            default: throw ScenarioReader.unknown(cursor, name, place, in: "egress", names)
+            }
+        }
+        guard let unit, !tiers.isEmpty else {
+            throw cursor.fieldFailure(
+                at: start, "egress", "is not whole", allowed: names.joined(separator: ", "))
+        }
+        return PriceBook.Egress(unit: unit, includedPerMachine: included, tiers: tiers)
+    }
+
+    /// Tiers end one after the other, and the last of them never.
+    private static func readTiers(
+        _ cursor: inout JSONCursor
+    ) throws(Failure) -> [PriceBook.Tier] {
+        try cursor.expect(.array, "egress.tiers")
+        let start = cursor.index
+        var tiers: [PriceBook.Tier] = []
+        try cursor.array { (cursor) throws(Failure) in
+            let path = "egress.tiers[\(tiers.count)]"
+            let place = cursor.index
+            let tier = try readTier(&cursor, path)
+            let before = tiers.last?.upTo ?? (tiers.isEmpty ? 0 : .infinity)
+            guard before < tier.upTo ?? .infinity, tiers.count < mostTiers else {
+                throw cursor.fieldFailure(
+                    at: place, "\(path).upTo",
+                    "given \(tier.upTo.map { Scenario.plain($0) } ?? "none")",
+                    allowed: "more than the previous tier; at most \(mostTiers) tiers")
+            }
+            tiers.append(tier)
+        }
+        guard let last = tiers.last, last.upTo == nil else {
+            throw cursor.fieldFailure(
+                at: start, "egress.tiers", "given upTo in the last tier",
+                allowed: "a last tier without upTo")
+        }
+        return tiers
+    }
+
+    private static func readTier(
+        _ cursor: inout JSONCursor, _ path: String
+    ) throws(Failure) -> PriceBook.Tier {
+        try cursor.expect(.object, path)
+        let start = cursor.index
+        var upTo: Double?
+        var price: PriceBook.Price?
+        try cursor.object { (cursor, name, place) throws(Failure) in
+            switch name {
+            case "upTo": upTo = try cursor.decimalNumber("\(path).upTo", 1e-6...1e12)
+            case "price": price = try MoneyText.price(&cursor, "\(path).price")
+            default:
+                throw ScenarioReader.unknown(cursor, name, place, in: path, ["upTo", "price"])
+            }
+        }
+        guard let price else {
+            throw cursor.fieldFailure(
+                at: start, path, "without price", allowed: "price, and upTo except in the last tier"
+            )
+        }
+        return PriceBook.Tier(upTo: upTo, perUnit: price)
+    }
+}

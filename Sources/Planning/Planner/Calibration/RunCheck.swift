@@ -1,0 +1,131 @@
+import Statistics
+
+/// A plan's figures beside those of a real run.
+package struct RunCheck: Codable, Hashable, Sendable {
+    package let rows: [Row]
+    /// The basis of the prediction, a sentence each.
+    package let notes: [String]
+
+    package struct Row: Codable, Hashable, Sendable {
+        package let figure: String
+        /// `s`, `1/s`, `bit/s`, `B`, `share` for a part of 1, or empty for a count.
+        package let unit: String
+        package let predicted: Double
+        package let measured: Double
+        /// Predicted over measured, less one; nil where nothing was measured.
+        package let error: Double?
+    }
+
+    /// The totals of a run, from `dray prefetch --report`.
+    package struct Run: Sendable {
+        package var segments: Double
+        package var bytes: Double
+        package var seconds: Double
+        package var retries: Double
+        package var workers: Int
+        package var assets: Double?
+        package var assetsFailed: Double?
+        /// From the start until a file was stored: p50, p95 and p99, in seconds.
+        package var waits: (p50: Double, p95: Double, p99: Double)?
+        /// Of the transfers that workers can have under way, while they had work.
+        package var utilisation: Double?
+        /// The mean time of a fetch on the network, and its variance over its squared mean.
+        package var fetchSeconds: Double?
+        package var fetchCV2: Double?
+
+        package init(
+            segments: Double, bytes: Double, seconds: Double, retries: Double, workers: Int
+        ) {
+            self.segments = segments
+            self.bytes = bytes
+            self.seconds = seconds
+            self.retries = retries
+            self.workers = workers
+        }
+    }
+
+    /// What `values` say of a run of so many segments and bytes, beside what it took. Throws for a run
+    /// that fetched nothing or took no time.
+    package init(_ values: ScenarioValues, _ run: Run) throws(PlannerError) {
+        try run.check()
+        let size = run.bytes / run.segments
+        let speed = WorkerSpeed(values, bytes: size)
+        let pool = Scalability(
+            alpha: values[.contention], beta: values[.coherency], gamma: speed.segmentsPerSecond)
+        let ofPool = pool.throughput(Double(run.workers))
+        let rate = min(ofPool, OriginLimits(values).most(of: speed)?.perSecond ?? ofPool)
+        let tries = run.segments * values[.attempts]
+        let seconds = tries / rate
+        var rows: [Row] = []
+        func add(_ figure: String, _ unit: String, _ predicted: Double, _ measured: Double?) {
+            guard let measured else { return }
+            rows.append(
+                Row(
+                    figure: figure, unit: unit, predicted: predicted, measured: measured,
+                    error: measured > 0 ? predicted / measured - 1 : nil))
+        }
+        add("time", "s", seconds, run.seconds)
+        add("segments per second", "1/s", run.segments / seconds, run.segments / run.seconds)
+        add("bandwidth", "bit/s", run.bytes * 8 / seconds, run.bytes * 8 / run.seconds)
+        // As many segments of the plan's own size; all else is of the run's.
+        add(
+            "bytes, with the plan's segments", "B", run.segments * Demand(values).fillSegmentBytes,
+            run.bytes)
+        add("retries", "", tries - run.segments, run.retries)
+        add("assets failed", "", 0, run.assetsFailed)
+        // All lie there from the start, and each waits for those before it.
+        for (name, share, measured) in [
+            ("p50", 0.5, run.waits?.p50), ("p95", 0.95, run.waits?.p95),
+            ("p99", 0.99, run.waits?.p99),
+        ] { add("\(name) until stored", "s", seconds * share, measured) }
+        let slots = Double(run.workers) * max(1, values[.connections])
+        // Little's law.
+        add("in use", "share", min(1, rate * speed.transferSeconds / slots), run.utilisation)
+        add("fetch time", "s", speed.transferSeconds, run.fetchSeconds)
+        add("CV² of fetch times", "", values[.serviceCV2], run.fetchCV2)
+        self.rows = rows
+        var notes = [
+            "\(run.workers) \(run.workers == 1 ? "worker; it" : "workers; one of them") "
+                + "does \(Self.rounded(speed.segmentsPerSecond)) segments of "
+                + "\(Self.rounded(size)) bytes per second, limited by \(speed.bound.rawValue)."
+        ]
+        if run.utilisation == nil || run.waits == nil {
+            notes.append("The report has no waits or worker statistics.")
+        }
+        self.notes = notes
+    }
+
+    private static func rounded(_ value: Double) -> String {
+        Scenario.plain((value * 10).rounded() / 10)
+    }
+}
+
+extension RunCheck.Run {
+    /// Throws for a run that fetched nothing or took no time, and for figures that no run has.
+    fileprivate func check() throws(PlannerError) {
+        guard 1...100_000 ~= workers else {
+            throw PlannerError(
+                field: "totals.work.workers", given: "\(workers)", allowed: "use 1 to 100000")
+        }
+        let amounts = [
+            ("segments", segments), ("fetchedBytes", bytes), ("seconds", seconds),
+        ]
+        for (field, value) in amounts {
+            guard !(value > 0 && value <= 1e18) else { continue }
+            throw PlannerError(
+                field: "totals.\(field)", given: Scenario.plain(value),
+                allowed: "use the report of a run that fetched something")
+        }
+        let counts: [(String, Double?)] = [
+            ("retries", retries), ("assets", assets), ("failed", assetsFailed),
+            ("waitSeconds.p50", waits?.p50), ("waitSeconds.p95", waits?.p95),
+            ("waitSeconds.p99", waits?.p99), ("work.utilisation", utilisation),
+            ("work.fetchSeconds", fetchSeconds), ("work.fetchCV2", fetchCV2),
+        ]
+        for (field, value) in counts {
+            guard let value, !(value >= 0 && value <= 1e18) else { continue }
+            throw PlannerError(
+                field: "totals.\(field)", given: Scenario.plain(value), allowed: "use 0 or more")
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import Statistics
+
+/// A plan's pool simulated job by job, beside what the plan says of it.
+package struct PlanSimulation: Codable, Hashable, Sendable {
+    package let seed: UInt64
+    package let rows: [Row]
+    /// The simulated day; empty where none was.
+    package let hours: [Hour]
+    /// The simulations, a sentence each.
+    package let notes: [String]
+
+    /// A figure as it was reckoned and as it was simulated; nil for what has no end.
+    package struct Row: Codable, Hashable, Sendable {
+        package let figure: String
+        /// `s`, `h`, or empty for a share or a count.
+        package let unit: String
+        package let predicted: Double?
+        package let simulated: Double?
+    }
+
+    /// An hour of the day: fetches a second, and the wait that 95 % of those on demand do not exceed, in
+    /// seconds.
+    package struct Hour: Codable, Hashable, Sendable {
+        package let hour: Int
+        package let onDemandPlanned: Double
+        package let onDemandSimulated: Double
+        package let fillSimulated: Double
+        /// Nil where nothing is fetched on demand, or where the queue has no end.
+        package let waitPredicted: Double?
+        package let waitSimulated: Double?
+    }
+
+    /// On-demand jobs of the peak, and jobs of a day, that are simulated at most.
+    package static let mostJobs = 2_000_000
+
+    /// A lease by default (docs/queue.md): so long what a killed worker held waits.
+    static let leaseSeconds = 30.0
+
+    init(_ values: ScenarioValues, _ sizing: Sizing, jobs: Int, seed: UInt64) {
+        self.seed = seed
+        guard let workers = sizing.workers.total else {
+            (rows, hours) = ([], [])
+            notes = ["Nothing was simulated: no pool suffices."]
+            return
+        }
+        let peak = PeakRun(values, sizing, workers: workers, jobs: jobs, seed: seed)
+        let day = DayRun(values, sizing, workers: workers, jobs: jobs, seed: seed)
+        rows = peak.rows + day.rows
+        hours = day.hours
+        notes = peak.notes + day.notes
+    }
+}
+
+/// The busiest hour as if it never ended: what the formulas say must come out.
+struct PeakRun {
+    private(set) var rows: [PlanSimulation.Row] = []
+    private(set) var notes: [String] = []
+
+    init(_ values: ScenarioValues, _ sizing: Sizing, workers: Int, jobs: Int, seed: UInt64) {
+        let pool = OnDemandPool(values, sizing.demand)
+        let model = pool.waiting(workers)
+        guard pool.arrivalsPerSecond > 0 else {
+            notes.append("Nothing is fetched on demand, so no peak was simulated.")
+            return
+        }
+        guard model.utilisation < 1, model.servers <= 1_000_000 else {
+            notes.append("The peak was not simulated: the pool is too small for it.")
+            return
+        }
+        var simulation = PoolSimulation(
+            workers: 1, slotsPerWorker: model.servers,
+            arrivalsPerSecond: [pool.arrivalsPerSecond],
+            service: TimeDistribution(meanSeconds: model.serviceSeconds, cv2: pool.serviceCV2),
+            jobs: jobs)
+        simulation.arrivalCV2 = pool.arrivalCV2
+        simulation.warmUpJobs = jobs / 10
+        simulation.seed = seed
+        let result = simulation.run()
+        func row(_ figure: String, _ unit: String, _ predicted: Double, _ simulated: Double) {
+            rows.append(
+                PlanSimulation.Row(
+                    figure: "at the peak, \(figure)", unit: unit,
+                    predicted: predicted.isFinite ? predicted : nil,
+                    simulated: simulated.isFinite ? simulated : nil))
+        }
+        row("in use", "", model.utilisation, result.utilisation)
+        row("queue", "", model.meanQueueLength, result.meanQueueLength)
+        row("mean wait", "s", model.meanWaitSeconds, result.waits.mean)
+        for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+            row(
+                "\(name) of waits", "s", model.waitSeconds(quantile: quantile),
+                result.waits.quantile(quantile))
+        }
+        notes.append(
+            "The peak: \(jobs) on-demand fetches at "
+                + "\(Self.rounded(pool.arrivalsPerSecond)) per second, \(workers) workers with "
+                + "\(model.servers) transfers in all; waits without the time to hand a job out.")
+    }
+
+    static func rounded(_ value: Double) -> String {
+        Scenario.plain((value * 1_000).rounded() / 1_000)
+    }
+}

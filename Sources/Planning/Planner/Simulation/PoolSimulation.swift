@@ -1,0 +1,199 @@
+package import Statistics
+
+/// A pool of workers simulated job by job, with a seed: what the formulas are held against, and what
+/// they cannot say (hours of the day, failures, a nightly fill below on-demand work).
+package struct PoolSimulation: Sendable {
+    package var workers: Int
+    /// Jobs that a worker has under way at a time.
+    package var slotsPerWorker = 1
+    /// On-demand jobs that arrive, a second, in equal parts of a day; one rate for all of it.
+    package var arrivalsPerSecond: [Double]
+    package var arrivalCV2 = 1.0
+    package var service: TimeDistribution
+    /// On-demand jobs to simulate; fewer when `untilSeconds` comes first.
+    package var jobs: Int
+    /// No job arrives later, in seconds from the first midnight.
+    package var untilSeconds = Double.infinity
+    /// Jobs at the beginning that are simulated but not counted: the pool starts empty.
+    package var warmUpJobs = 0
+    /// Jobs there from `backlogStartSeconds` on, which are taken when no other waits.
+    package var backlogJobs = 0
+    /// How long they take; nil for as long as the others.
+    package var backlogService: TimeDistribution?
+    package var backlogStartSeconds = 0.0
+    package var failures: Failures?
+    package var seed: UInt64 = 1
+
+    /// How workers fail: what they have in hand is done again from the start.
+    package struct Failures: Sendable, Hashable {
+        /// Mean time of a worker from its start to its failure; exponential.
+        package var meanSecondsBetween: Double
+        /// Mean time until another takes its place; exponential.
+        package var repairSeconds: Double
+        /// Time until its jobs are handed out again: what is left of their lease.
+        package var leaseSeconds: Double
+
+        package init(meanSecondsBetween: Double, repairSeconds: Double, leaseSeconds: Double = 0) {
+            self.meanSecondsBetween = meanSecondsBetween
+            self.repairSeconds = repairSeconds
+            self.leaseSeconds = leaseSeconds
+        }
+    }
+
+    package init(
+        workers: Int, slotsPerWorker: Int = 1, arrivalsPerSecond: [Double],
+        service: TimeDistribution, jobs: Int
+    ) {
+        self.workers = workers
+        self.slotsPerWorker = slotsPerWorker
+        self.arrivalsPerSecond = arrivalsPerSecond
+        self.service = service
+        self.jobs = jobs
+    }
+
+    /// Simulates it; memory does not grow with the number of jobs.
+    package func run() -> SimulationResult {
+        precondition(workers > 0 && slotsPerWorker > 0 && jobs >= 0 && backlogJobs >= 0)
+        precondition(warmUpJobs >= 0 && backlogStartSeconds >= 0)
+        if failures == nil, backlogJobs == 0 { return runInOrder() }
+        var run = PoolRun(self)
+        return run.result()
+    }
+
+    /// The streams of random numbers: arrivals draw from one, service from another, so that the same
+    /// jobs arrive whatever becomes of them.
+    func streams() -> (arrivals: SeededRandom, service: SeededRandom, failures: SeededRandom) {
+        var random = SeededRandom(seed: seed)
+        return (random.split(), random.split(), random.split())
+    }
+
+    func arrivals() -> ArrivalProcess? {
+        guard jobs > 0 else { return nil }
+        return ArrivalProcess(
+            ratesPerSecond: arrivalsPerSecond, cv2: arrivalCV2, random: streams().arrivals)
+    }
+}
+
+/// The result of a simulation.
+package struct SimulationResult: Sendable {
+    /// From arrival to the start of the run that ended well, of on-demand jobs without the warm-up, by
+    /// the part of the day in which they arrived; one for all when the rate never changes.
+    package internal(set) var waitsByPart: [LogHistogram]
+    /// All of them.
+    package internal(set) var waits = LogHistogram()
+    /// The half-width of the mean wait's 95 % interval, in seconds, by batch means.
+    package internal(set) var meanWaitMargin = 0.0
+    /// On-demand jobs that waited, on average over time (by Little's law).
+    package internal(set) var meanQueueLength = 0.0
+    /// The share of all slots' time that was spent on jobs, those that failed as well.
+    package internal(set) var utilisation = 0.0
+    /// Jobs done, a second, the backlog's as well.
+    package internal(set) var jobsPerSecond = 0.0
+    /// When the last job of the backlog was done, in seconds from the first midnight; nil without one.
+    package internal(set) var backlogDoneSeconds: Double?
+    /// Jobs of the backlog that were done, by the part of the day.
+    package internal(set) var backlogDoneByPart: [Int] = []
+    package internal(set) var failures = 0
+    /// Workers that took the place of those.
+    package internal(set) var replacements = 0
+    /// Runs that a failure ended.
+    package internal(set) var lostRuns = 0
+    /// Of simulated time: to the end of the last job.
+    package internal(set) var seconds = 0.0
+    /// False when it was given up: workers failed so often that jobs came to no end.
+    package internal(set) var isComplete = true
+}
+
+/// Waits as they come, with batches for the mean's margin.
+struct WaitRecorder {
+    private(set) var parts: [LogHistogram]
+    private let partSeconds: Double
+    private let batchSize: Int
+    private var batchSum = 0.0
+    private var batchCount = 0
+    private var batchMeans: [Double] = []
+
+    private static let batches = 32
+
+    init(_ simulation: PoolSimulation) {
+        let count = max(1, simulation.arrivalsPerSecond.count)
+        parts = [LogHistogram](repeating: LogHistogram(), count: count)
+        partSeconds = ArrivalProcess.daySeconds / Double(count)
+        batchSize = max(1, (simulation.jobs - simulation.warmUpJobs) / Self.batches)
+    }
+
+    mutating func add(_ wait: Double, arrival: Double) {
+        if parts.count == 1 {
+            parts[0].add(wait)
+        } else {
+            parts[Int(arrival / partSeconds) % parts.count].add(wait)
+        }
+        batchSum += wait
+        batchCount += 1
+        if batchCount == batchSize {
+            batchMeans.append(batchSum / Double(batchSize))
+            (batchSum, batchCount) = (0, 0)
+        }
+    }
+
+    /// `seconds` is the time over which those counted arrived.
+    func finish(_ result: inout SimulationResult, seconds: Double) {
+        result.waitsByPart = parts
+        for part in parts { result.waits.add(part) }
+        if seconds > 0 { result.meanQueueLength = result.waits.sum / seconds }
+        let count = Double(batchMeans.count)
+        guard count > 1 else { return }
+        let mean = batchMeans.reduce(0, +) / count
+        let variance = batchMeans.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / (count - 1)
+        // Student's t for 31 degrees of freedom.
+        result.meanWaitMargin = 2.04 * (variance / count).squareRoot()
+    }
+}
+
+// MARK: First come, first served
+
+extension PoolSimulation {
+    /// Without failures and backlog a job needs only the time at which the first slot is free (Kiefer
+    /// and Wolfowitz 1955).
+    private func runInOrder() -> SimulationResult {
+        var result = SimulationResult(waitsByPart: [])
+        var recorder = WaitRecorder(self)
+        guard var arrivals = arrivals() else {
+            recorder.finish(&result, seconds: 0)
+            return result
+        }
+        var random = streams().service
+        let slots = workers * slotsPerWorker
+        var free = MinHeap<Double>(repeating: 0, count: slots)
+        var (begin, last, end) = (0.0, 0.0, 0.0)
+        var (busy, done) = (0.0, 0)
+        for job in 0..<jobs {
+            let arrival = arrivals.next()
+            guard arrival <= untilSeconds else { break }
+            if job == warmUpJobs {
+                begin = arrival
+                busy = Self.beyond(arrival, free)
+            }
+            last = arrival
+            let start = max(arrival, free.first ?? 0)
+            let time = service.draw(&random)
+            free.replaceFirst(with: start + time)
+            guard job >= warmUpJobs else { continue }
+            busy += time
+            done += 1
+            end = max(end, start + time)
+            recorder.add(start - arrival, arrival: arrival)
+        }
+        recorder.finish(&result, seconds: last - begin)
+        busy -= Self.beyond(last, free)
+        if last > begin { result.utilisation = busy / (last - begin) / Double(slots) }
+        if end > begin { result.jobsPerSecond = Double(done) / (end - begin) }
+        result.seconds = end
+        return result
+    }
+
+    /// What slots have to do yet at `time`.
+    private static func beyond(_ time: Double, _ free: MinHeap<Double>) -> Double {
+        free.all.reduce(0) { $0 + max(0, $1 - time) }
+    }
+}

@@ -1,0 +1,64 @@
+import Glibc
+package import Statistics
+
+/// How long something takes, by its mean and how it varies.
+package struct TimeDistribution: Sendable, Hashable {
+    /// The shape of a distribution with given moments.
+    package enum Shape: String, Sendable, CaseIterable, Codable {
+        /// Fixed, gamma, exponential, or two exponentials of balanced means, as the variation wants.
+        case phases
+        /// Lognormal, with the long tail that sizes of files have.
+        case lognormal
+    }
+
+    private enum Kind: Hashable {
+        case fixed
+        case exponential
+        case gamma(shape: Double)
+        case twoExponentials(firstShare: Double)
+        case lognormal(mu: Double, sigma: Double)
+    }
+
+    package let meanSeconds: Double
+    /// Variance over squared mean: 0 is always the same, 1 exponential.
+    package let cv2: Double
+    private let kind: Kind
+
+    /// Below it times differ by less than 32 millionths, and the gamma distribution's shape, 1 / `cv2`, grows
+    /// beyond what can be drawn from.
+    private static let leastCV2 = 1e-9
+
+    /// `meanSeconds` and `cv2` are 0 or more and finite.
+    package init(meanSeconds: Double, cv2: Double = 1, shape: Shape = .phases) {
+        precondition(meanSeconds >= 0 && cv2 >= 0)
+        self.meanSeconds = meanSeconds
+        self.cv2 = cv2
+        if cv2 < Self.leastCV2 {
+            kind = .fixed
+        } else if shape == .lognormal {
+            let variance = log(1 + cv2)
+            kind = .lognormal(mu: -variance / 2, sigma: variance.squareRoot())
+        } else if cv2 == 1 {
+            kind = .exponential
+        } else if cv2 < 1 {
+            kind = .gamma(shape: 1 / cv2)
+        } else {
+            // Balanced means (Tijms 2003, appendix B): p/μ₁ = (1 − p)/μ₂.
+            kind = .twoExponentials(
+                firstShare: (1 + ((cv2 - 1) / (cv2 + 1)).squareRoot()) / 2)
+        }
+    }
+
+    package func draw(_ random: inout SeededRandom) -> Double {
+        switch kind {
+        case .fixed: return meanSeconds
+        case .exponential: return random.exponential(mean: meanSeconds)
+        case .gamma(let shape): return random.gamma(shape: shape) / shape * meanSeconds
+        case .twoExponentials(let share):
+            let chosen = random.uniform() < share ? share : 1 - share
+            return random.exponential(mean: meanSeconds / (2 * chosen))
+        case .lognormal(let mu, let sigma):
+            return exp(mu + sigma * random.normal()) * meanSeconds
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import Statistics
+
+/// Notes on a plan.
+extension Plan {
+    /// From which number of workers on an origin's limit is what binds.
+    private static func atOrigin(_ values: ScenarioValues, _ sizing: Sizing) -> [String] {
+        let demand = sizing.demand
+        guard let total = sizing.workers.total else { return [] }
+        var notes: [String] = []
+        let night = NightPool(values, demand, fill: sizing.fillSpeed, miss: sizing.missSpeed)
+        if let most = night.originMost, let workers = night.workersAtOrigin, workers <= total {
+            notes.append(
+                "From \(workers) \(workers == 1 ? "worker" : "workers") on, "
+                    + "\(most.input.row.path) limits the fill: more workers do not end it "
+                    + "sooner.")
+        }
+        let pool = OnDemandPool(
+            values, demand, miss: sizing.missSpeed, heedsOrigin: true)
+        if let most = pool.originMost, let workers = pool.workersAtOrigin, workers <= total,
+            demand.peakMissesPerSecond > 0
+        {
+            notes.append(
+                "From \(workers) \(workers == 1 ? "worker" : "workers") on, "
+                    + "\(most.input.row.path) limits on-demand fetches: more workers do not "
+                    + "shorten their waits.")
+        }
+        return notes
+    }
+
+    static func notes(
+        _ scenario: Scenario, _ values: ScenarioValues, _ sizing: Sizing
+    ) -> [String] {
+        let demand = sizing.demand
+        var notes = atOrigin(values, sizing)
+        if values[.deadlineHours] > 24 {
+            notes.append(
+                "fill.deadlineHours is more than a day: the next day's fill starts after "
+                    + "24 h, so the plan uses 24 h.")
+        }
+        let law = Scalability(
+            alpha: values[.contention], beta: values[.coherency], gamma: 1)
+        if let peak = law.peakN, let total = sizing.workers.total, Double(total) > peak + 1 {
+            notes.append(
+                "Beyond \(wholeDown(peak)) workers each additional worker lowers the "
+                    + "total throughput (worker.coherency): start spare workers only to "
+                    + "replace others.")
+        }
+        if demand.hasUsersByRequests {
+            notes.append(
+                "The number of users is calculated from the measured requests and the "
+                    + "assumed viewing of each user; set audience.monthlyActiveUsers if you "
+                    + "know it.")
+        }
+        notes += peaks(scenario, values, demand)
+        if values[.serviceCV2] > WaitingModel.Correction.mostInterpolatedCV2,
+            demand.peakMissesPerSecond > 0
+        {
+            notes.append(
+                "Service times vary a lot (worker.serviceCV2 is "
+                    + "\(rate(values[.serviceCV2]))): waits from formulas are then rough "
+                    + "estimates; use --simulate.")
+        }
+        if let currency = scenario.money.currency {
+            let rates = scenario.money.exchange.filter { $0.key != currency }
+                .sorted { $0.key < $1.key }
+                .map { "1 \($0.key) = \(Scenario.plain($0.value)) \(currency)" }
+            let date = scenario.money.exchangeDate ?? "no date"
+            notes.append(
+                rates.isEmpty
+                    ? "No exchange rate is given for currencies other than \(currency): "
+                        + "these are not converted."
+                    : "Converted with \(rates.joined(separator: ", ")) (given, \(date)); "
+                        + "other currencies are not converted.")
+        }
+        let check = sizing.workers.squareRootCheck
+        if let check, let planned = sizing.workers.forOnDemand, check > planned,
+            demand.peakMissesPerSecond > 0
+        {
+            notes.append(
+                "Square-root staffing needs \(check) workers so that hardly any fetch "
+                    + "waits; the plan allows waits within the target.")
+        }
+        if scenario.given[.segmentsPerSecond] == nil, scenario.given[.cpuPerGigabyte] == nil {
+            notes.append(
+                "Worker speed is as measured by Dray (docs/performance.md), over HTTP "
+                    + "without TLS; use --calibrate for your machines.")
+        }
+        return notes
+    }
+
+    /// What the peak is by, of viewers and of all else.
+    private static func peaks(
+        _ scenario: Scenario, _ values: ScenarioValues, _ demand: Demand
+    ) -> [String] {
+        var notes: [String] = []
+        let isWatched = demand.meanConcurrentViewers > 0
+        if isWatched {
+            let watch = demand.meanConcurrentViewers
+            let ratio = demand.peakConcurrentUsers / demand.meanConcurrentViewers
+            notes.append(
+                "By Little's law "
+                    + "\(watch < 10 ? rate(watch) : Scenario.plain(watch.rounded())) users "
+                    + "watch concurrently on average over the day; the peak is "
+                    + "\(Scenario.plain((ratio * 10).rounded() / 10)) times that.")
+        }
+        let ratio = Scenario.plain(values[.peakToMean])
+        if scenario.given[.meanRequests] != nil || scenario.given[.peakRequests] != nil {
+            if scenario.given[.meanRequests] == nil || scenario.given[.peakRequests] == nil {
+                notes.append(
+                    "One of mean and peak requests was measured; the other follows from "
+                        + "audience.peakToMean, \(ratio).")
+            }
+        } else if scenario.given[.peakToMean] == nil, values.actionRequestsPerDay > 0,
+            isWatched
+        {
+            notes.append(
+                "audience.peakToMean, \(ratio), applies to actions; viewers at the peak "
+                    + "follow from "
+                    + "audience.\(scenario.given[.peakConcurrentUsers] == nil ? "peakShare" : "peakConcurrentUsers")."
+            )
+        }
+        return notes
+    }
+}

@@ -1,0 +1,113 @@
+import Model
+
+/// Machines and connections for workers, viewers and the database.
+extension Sizing.Database {
+    // Measured: 500 idle workers take 4 % of a core (docs/queue.md); a title's segment writes 4 rows in
+    // 0.021 transactions of some statements each (docs/planning.md).
+    private static let coresPerIdleWorker = 0.04 / 500
+    private static let rowsPerSegment = 4.0
+    private static let statementsPerSegment = 0.1
+    /// Heartbeats and requests for work of a worker, a second.
+    private static let statementsPerWorker = 0.2
+
+    init(_ values: ScenarioValues, _ demand: Demand, workers: Int) {
+        segmentsPerSecond = max(
+            demand.fillSegmentsPerSecond + demand.meanMissesPerSecond, demand.peakMissesPerSecond)
+        statementsPerSecond =
+            segmentsPerSecond * Self.statementsPerSegment
+            + Double(workers) * Self.statementsPerWorker
+        rowsPerSecond = segmentsPerSecond * Self.rowsPerSegment
+        walBytesPerSecond = segmentsPerSecond * values[.walPerSegment]
+        coresInUse =
+            segmentsPerSecond * values[.databaseCPUPerSegment] * 1e-6
+            + Double(workers) * Self.coresPerIdleWorker
+        diskBytes = demand.catalogSegments * values[.sites] * values[.diskPerSegment]
+        let coordinatorCores = segmentsPerSecond * values[.coordinatorCPUPerSegment] * 1e-6
+        let used = 1 - values[.headroom]
+        // Measured with 500 idle workers at one.
+        let forWorkers = Double(workers) / 500
+        coordinators =
+            max(1, wholeUp(max(coordinatorCores / values[.coordinatorCores] / used, forWorkers)))
+            + 1
+    }
+}
+
+extension Sizing.Machines {
+    init(
+        _ values: ScenarioValues, _ demand: Demand, workers: Int?, _ database: Sizing.Database
+    ) {
+        let cores = values[.machineCores]
+        let used = 1 - values[.headroom]
+        let forWorkers = workers.map { wholeUp(Double($0) * WorkerSpeed.cores(values) / cores) }
+        let coordinators = max(
+            2,
+            wholeUp(Double(database.coordinators) * min(values[.coordinatorCores], cores) / cores))
+        self.workers = forWorkers
+        self.coordinators = coordinators
+        // Each on the machines that are priced; a standby of the same size.
+        let servers = 2 * max(1, wholeUp(values[.databaseCores] / cores))
+        self.database = servers
+        let sites = values[.sites]
+        let byNetwork = demand.peakEgressBitsPerSecond / (values[.nicMegabits] * 1e6)
+        let byRequests =
+            demand.peakRequestsPerSecond / (values[.edgeRequestsPerCore] * cores)
+        let ofOneSite = max(1, wholeUp(max(byNetwork, byRequests) / used / sites))
+        let edge = (ofOneSite + 1) * Int(sites)
+        self.edge = edge
+        total = forWorkers.map { $0 + coordinators + servers + edge }
+    }
+}
+
+extension Sizing.Connections {
+    init(
+        _ values: ScenarioValues, _ demand: Demand, workers: Int?, _ database: Sizing.Database,
+        _ fill: WorkerSpeed, _ miss: WorkerSpeed
+    ) {
+        edge = demand.peakConcurrentUsers
+        originMost = [
+            workers.map { $0 * Int(values[.connections]) },
+            values.known(.originConnections).map { wholeDown($0) },
+        ].compactMap { $0 }.min()
+        originInUse = max(
+            demand.fillSegmentsPerSecond * fill.transferSeconds
+                + demand.meanMissesPerSecond * miss.transferSeconds,
+            demand.peakMissesPerSecond * miss.transferSeconds)
+        // A coordinator's pool of eight and the one that listens.
+        self.database = database.coordinators * 9
+        coordinators = workers.map { $0 * 2 }
+    }
+}
+
+extension Sizing.OriginUse {
+    init?(
+        _ values: ScenarioValues, _ demand: Demand, _ fill: WorkerSpeed, _ miss: WorkerSpeed
+    ) {
+        let night = demand.fillSegmentsPerSecond + demand.meanMissesPerSecond
+        let requests = max(night, demand.peakMissesPerSecond)
+        let inUse = max(
+            demand.fillSegmentsPerSecond * fill.transferSeconds
+                + demand.meanMissesPerSecond * miss.transferSeconds,
+            demand.peakMissesPerSecond * miss.transferSeconds)
+        // What fails and is tried again passes too.
+        let bits = max(
+            (demand.fillSegmentsPerSecond * fill.segmentBytes
+                + demand.meanMissesPerSecond * miss.segmentBytes) * 8,
+            demand.peakMissBitsPerSecond)
+        connectionShare = values.known(.originConnections).map { inUse / $0 }
+        requestShare = values.known(.originRequests).map { requests / $0 }
+        bandwidthShare = values.known(.originMegabits).map { bits / ($0 * 1e6) }
+        if connectionShare == nil, requestShare == nil, bandwidthShare == nil { return nil }
+    }
+}
+
+/// No count of a plan is larger: sums and products of two of them stay within 64 bits for what is bought.
+private let maxCount = 1_000_000_000_000
+
+/// The least whole number that is not under `value`; what no count can be is the largest that can.
+func wholeUp(_ value: Double) -> Int {
+    // 1e-9: what is whole but for rounding is not the next one.
+    min(maxCount, max(0, Int(saturating: (value - 1e-9).rounded(.up))))
+}
+
+/// The largest whole number that is not over `value`, 0 or more, and no more than `wholeUp`'s largest.
+package func wholeDown(_ value: Double) -> Int { min(maxCount, max(0, Int(saturating: value))) }

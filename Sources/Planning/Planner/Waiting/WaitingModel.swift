@@ -1,0 +1,184 @@
+import Glibc
+import Model
+import Statistics
+
+/// How long jobs wait for one of several servers: M/M/c exactly, G/G/c by two moments.
+///
+/// The probability of waiting is Erlang's C. The mean wait is that of M/M/c times a factor for how
+/// arrivals and service times vary; a wait, where there is one, is taken to be exponential, which it
+/// is for M/M/c and comes to be under heavy load for all others (Kingman 1962, Köllerström 1974).
+package struct WaitingModel: Sendable, Hashable {
+    /// What the mean wait of M/M/c is multiplied by.
+    package enum Correction: String, Sendable, CaseIterable, Codable {
+        /// (Ca² + Cs²) / 2 (Allen 1990; exact for M/G/1, where it is Pollaczek and Khinchine's).
+        case allenCunneen = "allen-cunneen"
+        /// Kimura's interpolation between M/M/c, M/D/c and D/M/c (Management Science 32, 1986),
+        /// nearer where servers are many (docs/planning.md has both beside simulations); the same for
+        /// M/M/c and M/G/1.
+        case kimura
+    }
+
+    package let servers: Int
+    /// The mean time one job takes a server, in seconds.
+    package let serviceSeconds: Double
+    /// The squared coefficients of variation (variance over squared mean) of the times between
+    /// arrivals and of service: 0 is clockwork, 1 exponential.
+    package let arrivalCV2: Double
+    package let serviceCV2: Double
+    package let correction: Correction
+
+    /// The mean number of servers in use, in erlangs.
+    package let load: Double
+    /// Load over servers; 1 and more is a queue that grows without end.
+    package let utilisation: Double
+    package let probabilityOfWait: Double
+    /// Jobs that wait, on average over time; infinite when the load is at least the servers.
+    package let meanQueueLength: Double
+    /// The wait for a server, without service, on average over jobs; infinite like the queue.
+    package let meanWaitSeconds: Double
+
+    /// All values 0 or more and finite, `servers` 1 or more.
+    package init(
+        servers: Int, arrivalsPerSecond: Double, serviceSeconds: Double, arrivalCV2: Double = 1,
+        serviceCV2: Double = 1, correction: Correction = .kimura
+    ) {
+        self.init(
+            servers: servers, load: arrivalsPerSecond * serviceSeconds,
+            serviceSeconds: serviceSeconds, arrivalCV2: arrivalCV2, serviceCV2: serviceCV2,
+            correction: correction)
+    }
+
+    /// As the other, by the load in erlangs: arrivals a second times seconds of service.
+    package init(
+        servers: Int, load: Double, serviceSeconds: Double, arrivalCV2: Double = 1,
+        serviceCV2: Double = 1, correction: Correction = .kimura
+    ) {
+        precondition(servers > 0 && load >= 0 && serviceSeconds >= 0)
+        precondition(arrivalCV2 >= 0 && serviceCV2 >= 0)
+        self.servers = servers
+        self.load = load
+        self.serviceSeconds = serviceSeconds
+        self.arrivalCV2 = arrivalCV2
+        self.serviceCV2 = serviceCV2
+        self.correction = correction
+        utilisation = load / Double(servers)
+        let spare = Double(servers) - load
+        let isStable = spare > 0
+        let waiting = Erlang.waiting(servers: servers, load: load)
+        let factor =
+            isStable
+            ? correction.factor(
+                servers: servers, utilisation: load / Double(servers), arrivalCV2: arrivalCV2,
+                serviceCV2: serviceCV2) : 1
+        // Clockwork arrivals and service times wait for nothing as long as servers suffice.
+        probabilityOfWait = factor == 0 ? 0 : waiting
+        meanWaitSeconds = isStable ? waiting * serviceSeconds / spare * factor : .infinity
+        meanQueueLength = isStable ? waiting * load / spare * factor : .infinity
+    }
+
+    /// The wait that a share of `quantile` (0 to 1) of all jobs does not exceed, in seconds.
+    package func waitSeconds(quantile: Double) -> Double {
+        precondition((0...1).contains(quantile))
+        guard meanWaitSeconds.isFinite else { return .infinity }
+        let later = 1 - quantile
+        guard probabilityOfWait > later else { return 0 }
+        return meanWaitSeconds / probabilityOfWait * log(probabilityOfWait / later)
+    }
+
+    /// The share of jobs that wait no longer than `withinSeconds`; 0 when the queue never ends.
+    package func serviceLevel(withinSeconds: Double) -> Double {
+        precondition(withinSeconds >= 0)
+        guard meanWaitSeconds.isFinite else { return 0 }
+        guard probabilityOfWait > 0 else { return 1 }
+        let timesMean = withinSeconds * probabilityOfWait / meanWaitSeconds
+        return 1 - probabilityOfWait * (timesMean.isNaN ? 1 : exp(-timesMean))
+    }
+}
+
+extension WaitingModel.Correction {
+    /// Up to which CV² of service Kimura's interpolation stands by itself (docs/planning.md).
+    package static let mostInterpolatedCV2 = 4.0
+
+    /// What the mean wait of M/M/c is multiplied by; `utilisation` under 1.
+    func factor(
+        servers: Int, utilisation: Double, arrivalCV2: Double, serviceCV2: Double
+    ) -> Double {
+        let plain = (arrivalCV2 + serviceCV2) / 2
+        guard self == .kimura, utilisation > 0, plain > 0 else { return plain }
+        let count = Double(servers)
+        let idle = 1 - utilisation
+        // M/D/c and D/M/c as parts of M/M/c: Cosmetatos 1975 with Whitt's bound (1993, 2.16).
+        let bend = min(
+            0.24,
+            idle * (count - 1) * ((4 + 5 * count).squareRoot() - 2) / (16 * count * utilisation))
+        let fixedService = (1 + bend) / 2
+        let arrival = min(1, arrivalCV2)
+        var sum = (1 - serviceCV2) / fixedService + 2 * (arrival + serviceCV2 - 1)
+        if arrival < 1 {
+            let fixedArrivals = (1 - 4 * bend) / 2 * exp(-2 * idle / (3 * utilisation))
+            sum += (1 - arrival) / fixedArrivals
+        }
+        // Arrivals burstier than Poisson count as Allen and Cunneen have them.
+        let bursts = arrivalCV2 > 1 ? (arrivalCV2 + serviceCV2) / (1 + serviceCV2) : 1
+        // Kimura's stays bounded as service varies more, waits do not: simulated ones come to lie half
+        // way to Allen and Cunneen's.
+        let share = min(0.5, max(0, serviceCV2 - Self.mostInterpolatedCV2) / 32)
+        let interpolated = (arrival + serviceCV2) / sum
+        return bursts * (interpolated + share * ((arrival + serviceCV2) / 2 - interpolated))
+    }
+}
+
+// MARK: How many servers
+
+extension WaitingModel {
+    /// The fewest servers with which a share of `targetLevel` waits no longer than `withinSeconds`;
+    /// nil when more than `atMost` would be needed.
+    package static func fewestServers(
+        arrivalsPerSecond: Double, serviceSeconds: Double, arrivalCV2: Double = 1,
+        serviceCV2: Double = 1, correction: Correction = .kimura, targetLevel: Double,
+        withinSeconds: Double, atMost: Int
+    ) -> Int? {
+        fewestServers(
+            load: arrivalsPerSecond * serviceSeconds, serviceSeconds: serviceSeconds,
+            arrivalCV2: arrivalCV2, serviceCV2: serviceCV2, correction: correction,
+            targetLevel: targetLevel, withinSeconds: withinSeconds, atMost: atMost)
+    }
+
+    /// As the other, by the load in erlangs.
+    package static func fewestServers(
+        load: Double, serviceSeconds: Double, arrivalCV2: Double = 1, serviceCV2: Double = 1,
+        correction: Correction = .kimura, targetLevel: Double, withinSeconds: Double,
+        atMost: Int
+    ) -> Int? {
+        guard load < Double(atMost) else { return nil }
+        return leastSufficient(from: max(1, Int(saturating: load)), atMost: atMost) { servers in
+            WaitingModel(
+                servers: servers, load: load, serviceSeconds: serviceSeconds,
+                arrivalCV2: arrivalCV2, serviceCV2: serviceCV2, correction: correction
+            ).serviceLevel(withinSeconds: withinSeconds) >= targetLevel
+        }
+    }
+
+    /// ⌈a + β√a⌉ with the β for which a share of `targetProbabilityOfWait` (over 0, to 1) waits, as
+    /// the load grows: P = 1 / (1 + β Φ(β) / φ(β)) (Halfin and Whitt 1981).
+    package static func squareRootStaffing(
+        load: Double, targetProbabilityOfWait: Double
+    ) -> Int {
+        precondition(load >= 0 && load < 1e15)
+        precondition(targetProbabilityOfWait > 0 && targetProbabilityOfWait <= 1)
+        var (low, high) = (0.0, 40.0)
+        while high - low > 1e-12 {
+            let middle = (low + high) / 2
+            if halfinWhitt(middle) > targetProbabilityOfWait { low = middle } else { high = middle }
+        }
+        // Less what halving leaves: a whole number of servers is not rounded to the next.
+        return max(1, Int(saturating: (load + high * load.squareRoot() - 1e-6).rounded(.up)))
+    }
+
+    /// The share that waits when the servers are the load and `beta` times its square root.
+    private static func halfinWhitt(_ beta: Double) -> Double {
+        let density = exp(-beta * beta / 2) / (2 * Double.pi).squareRoot()
+        let below = erfc(-beta / 2.0.squareRoot()) / 2
+        return density / (density + beta * below)
+    }
+}

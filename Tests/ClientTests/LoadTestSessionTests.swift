@@ -1,0 +1,338 @@
+import CommandLine
+import LoadModel
+import LoadReport
+import Model
+import Synchronization
+import Testing
+
+@testable import Client
+
+/// One load after another, and what is made of each; the load itself is a script.
+@Suite struct LoadTestSessionTests {
+    private static func scenario(
+        rate: Double? = nil, users: Double = 1, threshold: String? = nil
+    ) throws -> LoadScenario {
+        var scenario = LoadScenario()
+        scenario.model = rate == nil ? .closed : .open(.constant)
+        let level = rate ?? users
+        scenario.stages = [LoadStage(seconds: 10, from: level, to: level)]
+        if let threshold { scenario.thresholds = [try LoadThreshold.parse(threshold)] }
+        return scenario
+    }
+
+    private static func session(
+        _ scenario: LoadScenario, _ course: LoadTestSession.Course, _ runner: ScriptedRunner
+    ) -> LoadTestSession {
+        LoadTestSession(
+            scenario, course, runner, onStep: { _, _ in }, follower: { _, _ in })
+    }
+
+    private static func outcome(
+        _ scenario: LoadScenario, _ course: LoadTestSession.Course, _ runner: ScriptedRunner
+    ) async throws -> LoadTestSession.Outcome {
+        let session = session(scenario, course, runner)
+        try await session.run()
+        return try #require(session.outcome)
+    }
+
+    /// A second in which all that a rate of `sent` sends is answered.
+    private static func answered(_ sent: Double) -> LoadInterval {
+        var interval = LoadInterval(second: 0)
+        interval.counts.planned = Int64(sent)
+        interval.counts.sent = Int64(sent)
+        interval.counts.succeeded = Int64(sent)
+        for _ in 0..<10 { interval.record(1_000, .total) }
+        return interval
+    }
+
+    // MARK: Steps
+
+    @Test func aStepHoldsOneLoad() throws {
+        var scenario = try Self.scenario(users: 40)
+        scenario.stages.append(LoadStage(seconds: 600, from: 40, to: 400))
+        scenario.warmUpSeconds = 60
+        scenario.caps.durationSeconds = 300
+        scenario.caps.bytes = 7
+        for (seconds, warmUp) in [(1.0, 0.0), (4.9, 0), (5, 1), (10, 2), (3_600, 2)] {
+            let step = scenario.held(at: 1_500, seconds: seconds)
+            #expect(step.stages == [LoadStage(seconds: seconds, from: 1_500, to: 1_500)])
+            #expect(step.warmUpSeconds == warmUp && step.durationSeconds == seconds)
+            #expect(step.caps.bytes == 7 && step.concurrency == 1_500)
+        }
+        #expect(scenario.mostLevel == 400)
+    }
+
+    @Test func aStepOfAScaleHasSoManyTimesTheUsers() throws {
+        var scenario = try Self.scenario(users: 3)
+        scenario.stages.append(LoadStage(seconds: 5, from: 3, to: 500))
+        scenario.warmUpSeconds = 4
+        scenario.caps.durationSeconds = 12
+        let step = scenario.multiplied(by: 4)
+        #expect(
+            step.stages == [
+                LoadStage(seconds: 10, from: 12, to: 12),
+                LoadStage(seconds: 5, from: 12, to: 2_000),
+            ])
+        #expect(step.warmUpSeconds == 4 && step.durationSeconds == 12)
+        #expect(step.concurrency == 2_000 && scenario.concurrency == 1_000)
+    }
+
+    /// What was enough for its users is raised for more; what viewers are given is what they have.
+    @Test(arguments: [(nil, 1_000, 1_000), (600, 600, 600), (500, 600, 500)] as [(Int?, Int, Int)])
+    func aStepHasPlacesForItsUsers(given: Int?, plain: Int, viewers: Int) throws {
+        var scenario = try Self.scenario(users: 300)
+        scenario.http.concurrency = given
+        #expect(scenario.multiplied(by: 2).concurrency == plain)
+        #expect(scenario.held(at: 600, seconds: 10).concurrency == plain)
+        #expect(scenario.held(at: 100, seconds: 10).concurrency == given ?? 1_000)
+        scenario.user = .viewers(ViewerSettings())
+        #expect(scenario.multiplied(by: 2).concurrency == viewers)
+        scenario.model = .open(.constant)
+        #expect(scenario.held(at: 600, seconds: 10).concurrency == viewers)
+    }
+
+    // MARK: Search
+
+    @Test func aSearchNamesNoLoadThatWasNeverSent() async throws {
+        let runner = ScriptedRunner { scenario, _ in
+            let level = scenario.mostLevel
+            var interval = Self.answered(min(level, 700))
+            interval.counts.missedSends = Int64(max(level - 700, 0))
+            return .init(interval)
+        }
+        let outcome = try await Self.outcome(
+            try Self.scenario(rate: 100, threshold: "error_rate < 1%"),
+            .search(stepSeconds: 10, most: 64_000), runner)
+        let ladder = try #require(outcome.ladder)
+        let highest = try #require(ladder.highest)
+        let broken = try #require(ladder.lowestBroken)
+        #expect(highest <= 700 && broken > 700 && broken < 740)
+        #expect(ladder.limit == .missedSends && outcome.exitCode == .success)
+        #expect(outcome.result.total.counts.missedSends == 0)
+        let text = LoadSummary(outcome.result, ladder: ladder, usesUnicode: true).text
+            .split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(text.contains("requests that were due were never sent (http.concurrency)"))
+        #expect(text.contains("was not found"))
+    }
+
+    @Test func aGeneratorAtItsLimitIsNotWhatWasTested() async throws {
+        let runner = ScriptedRunner { scenario, _ in
+            var interval = Self.answered(scenario.mostLevel)
+            if scenario.mostLevel > 300 { interval.counts.lateSends = 50 }
+            return .init(interval)
+        }
+        let outcome = try await Self.outcome(
+            try Self.scenario(rate: 200, threshold: "error_rate < 1%"),
+            .search(stepSeconds: 10, most: 64_000), runner)
+        #expect((outcome.ladder?.highest ?? 0) <= 300 && outcome.ladder?.limit == .generator)
+        // Where not even the least was sent, nothing that was tested has broken.
+        let none = try await Self.outcome(
+            try Self.scenario(rate: 2_000, threshold: "error_rate < 1%"),
+            .search(stepSeconds: 10, most: 64_000),
+            ScriptedRunner { _, _ in
+                var interval = Self.answered(100)
+                interval.counts.missedSends = 1
+                return .init(interval)
+            })
+        #expect(none.ladder?.highest == nil && none.exitCode == .noCluster)
+    }
+
+    @Test func capsAreThoseOfAllStepsTogether() async throws {
+        let sent = Mutex<Int64>(0)
+        let runner = ScriptedRunner { scenario, _ in
+            let cap = scenario.caps.requests ?? .max
+            let wanted = Int64(scenario.mostLevel)
+            sent.withLock { $0 += min(wanted, cap) }
+            return .init(
+                Self.answered(Double(min(wanted, cap))), cap <= wanted ? .capped : .finished)
+        }
+        var scenario = try Self.scenario(rate: 50, threshold: "error_rate < 1%")
+        scenario.caps.requests = 200
+        let outcome = try await Self.outcome(
+            scenario, .search(stepSeconds: 10, most: 64_000), runner)
+        #expect(sent.withLock { $0 } == 200)
+        // 50 and 100 were sent whole; what the caps ended has shown nothing.
+        #expect(outcome.ladder?.steps.map(\.level) == [50, 100, 200])
+        #expect(outcome.ladder?.highest == 100 && outcome.ladder?.lowestBroken == nil)
+        #expect(outcome.ladder?.isCapped == true)
+
+        sent.withLock { $0 = 0 }
+        var users = try Self.scenario(users: 80)
+        users.caps.requests = 300
+        let scale = try await Self.outcome(users, .scale([1, 2, 4]), runner)
+        #expect(sent.withLock { $0 } == 300 && scale.ladder?.steps.count == 3)
+    }
+
+    @Test func noStepIsBegunThatWouldGoBeyondTheTime() async throws {
+        let runner = ScriptedRunner { scenario, _ in .init(Self.answered(scenario.mostLevel)) }
+        let outcome = try await Self.outcome(
+            try Self.scenario(rate: 50, threshold: "error_rate < 1%"),
+            .search(stepSeconds: 10, most: 64_000, seconds: 25), runner)
+        #expect(outcome.ladder?.steps.map(\.level) == [50, 100])
+        #expect(outcome.ladder?.isCapped == true && outcome.ladder?.highest == 100)
+        #expect(outcome.result.warnings.contains { $0.contains("a limit of requests or bytes") })
+    }
+
+    // MARK: Scale
+
+    /// The last step speaks for itself alone.
+    @Test func whatBrokeInAnEarlierStepOfAScaleIsNoSuccess() async throws {
+        let slowAtFirst = ScriptedRunner { scenario, workers in
+            .init(Self.answered(workers == 1 ? 10 : 4_000))
+        }
+        let broken = try await Self.outcome(
+            try Self.scenario(users: 1, threshold: "rate > 20/s"), .scale([1, 2]), slowAtFirst)
+        #expect(broken.result.broken.isEmpty && broken.exitCode == .thresholdBroken)
+
+        let loses = ScriptedRunner { scenario, workers in
+            var answer = ScriptedRunner.Answer(Self.answered(40))
+            answer.shares = [
+                LoadShareReport(index: 0, worker: "a", state: workers == 2 ? .lost : .finished)
+            ]
+            return answer
+        }
+        let lost = try await Self.outcome(try Self.scenario(users: 1), .scale([1, 2, 4]), loses)
+        #expect(lost.ladder?.steps.count == 3 && lost.exitCode == .noCluster)
+        // What the lost one has sent last may have been all that was left.
+        var capped = try Self.scenario(users: 1)
+        capped.caps.requests = 1_000_000
+        let ended = try await Self.outcome(capped, .scale([1, 2, 4]), loses)
+        #expect(ended.ladder?.steps.count == 2 && ended.ladder?.isCapped == true)
+    }
+
+    @Test func aBreakThatEndsTheTestEndsTheScale() async throws {
+        let runner = ScriptedRunner { _, workers in
+            .init(Self.answered(40), workers == 2 ? .aborted : .finished)
+        }
+        let outcome = try await Self.outcome(
+            try Self.scenario(users: 1), .scale([1, 2, 4, 8]), runner)
+        #expect(outcome.ladder?.steps.map(\.level) == [1, 2])
+        #expect(outcome.exitCode == .thresholdBroken)
+    }
+
+    // MARK: Failures
+
+    @Test func whatFailsLaterLeavesTheStepsThatAreDone() async throws {
+        let runner = ScriptedRunner { scenario, workers in
+            guard workers != 3 else {
+                throw Failure("cluster.fewWorkers", "2 of the 3 workers were ready in time.")
+            }
+            return .init(Self.answered(scenario.mostLevel))
+        }
+        let outcome = try await Self.outcome(
+            try Self.scenario(users: 10), .scale([1, 2, 3]), runner)
+        #expect(outcome.ladder?.steps.map(\.level) == [1, 2])
+        #expect(outcome.failure?.code == "cluster.fewWorkers")
+        #expect(outcome.result.total.counts.succeeded == 20)
+        let warning = try #require(outcome.result.warnings.first)
+        #expect(warning.contains("after 2 loads") && warning.contains("2 of the 3 workers"))
+        #expect(try LoadJSON.text(outcome.result, ladder: outcome.ladder).contains("fewWorkers"))
+        // With nothing done there is nothing to tell of.
+        await #expect(throws: Failure.self) {
+            try await Self.session(
+                try Self.scenario(users: 10), .scale([3, 2]), runner
+            ).run()
+        }
+    }
+
+    @Test func aRunThatCannotBeFollowedIsToldOfAsFarAsItCame() async throws {
+        let runner = ScriptedRunner { scenario, _ in
+            var answer = ScriptedRunner.Answer(Self.answered(40), .interrupted)
+            answer.failure = Failure("cluster.coordinatorUnreachable", "nobody is there")
+            return answer
+        }
+        let outcome = try await Self.outcome(try Self.scenario(users: 10), .once, runner)
+        #expect(outcome.result.total.counts.succeeded == 40)
+        #expect(outcome.failure?.code == "cluster.coordinatorUnreachable")
+        #expect(outcome.result.warnings.contains { $0.contains("nobody is there") })
+    }
+
+    @Test func aLostWorkerIsNoSuccess() async throws {
+        let runner = ScriptedRunner { _, _ in
+            var answer = ScriptedRunner.Answer(Self.answered(40))
+            answer.shares = [
+                LoadShareReport(index: 0, worker: "a", state: .finished),
+                LoadShareReport(index: 1, worker: "b", state: .lost),
+            ]
+            answer.sharesWithoutBreakdown = [1]
+            return answer
+        }
+        let outcome = try await Self.outcome(
+            try Self.scenario(rate: 40, threshold: "error_rate < 1%"), .once, runner)
+        #expect(outcome.exitCode == .noCluster && outcome.failure == nil)
+        #expect(
+            outcome.result.warnings.contains {
+                $0.contains("tables by URL, target and rendition omit shard 2 of 2")
+            })
+        let broken = try await Self.outcome(
+            try Self.scenario(rate: 40, threshold: "error_rate > 1%"), .once, runner)
+        #expect(broken.exitCode == .thresholdBroken)
+    }
+
+    // MARK: Abort
+
+    /// Answers that take longer than a second break nothing before the first has come.
+    @Test func nothingBreaksBeforeItIsMeasured() async throws {
+        var scenario = try Self.scenario(rate: 40, threshold: "p99(total) < 3s")
+        scenario.thresholds[0].abortAfterSeconds = 0
+        let slow = ScriptedRunner { _, _ in
+            var later = LoadInterval(second: 1)
+            later.record(1_500_000, .total)
+            return .init([LoadInterval(second: 0), later])
+        }
+        _ = try await Self.outcome(scenario, .once, slow)
+        #expect(slow.stops.isEmpty)
+        let broken = ScriptedRunner { _, _ in
+            var interval = LoadInterval(second: 0)
+            interval.record(3_500_000, .total)
+            return .init(interval)
+        }
+        _ = try await Self.outcome(scenario, .once, broken)
+        #expect(broken.stops == [.aborted])
+    }
+}
+
+/// A load that a test makes up. Safe from any thread.
+private final class ScriptedRunner: LoadRunner {
+    struct Answer: Sendable {
+        var intervals: [LoadInterval]
+        var ending: LoadResult.Ending
+        var shares: [LoadShareReport] = []
+        var sharesWithoutBreakdown: [Int] = []
+        var failure: Failure?
+
+        init(_ interval: LoadInterval, _ ending: LoadResult.Ending = .finished) {
+            self.init([interval], ending)
+        }
+
+        init(_ intervals: [LoadInterval], _ ending: LoadResult.Ending = .finished) {
+            self.intervals = intervals
+            self.ending = ending
+        }
+    }
+
+    private let answer: @Sendable (LoadScenario, Int?) throws -> Answer
+    private let stopped = Mutex<[LoadResult.Ending]>([])
+
+    init(_ answer: @escaping @Sendable (LoadScenario, Int?) throws -> Answer) {
+        self.answer = answer
+    }
+
+    var stops: [LoadResult.Ending] { stopped.withLock { $0 } }
+
+    func run(
+        _ scenario: LoadScenario, workers: Int?,
+        onInterval: @escaping @Sendable (LoadInterval) -> Void
+    ) async throws -> LoadRunEnd {
+        let answer = try answer(scenario, workers)
+        for interval in answer.intervals { onInterval(interval) }
+        var end = LoadRunEnd(
+            ending: answer.ending, breakdown: LoadBreakdown(), shares: answer.shares,
+            elapsedSeconds: scenario.durationSeconds, cores: workers ?? 1)
+        end.sharesWithoutBreakdown = answer.sharesWithoutBreakdown
+        end.failure = answer.failure
+        return end
+    }
+
+    func stop(_ ending: LoadResult.Ending) { stopped.withLock { $0.append(ending) } }
+}

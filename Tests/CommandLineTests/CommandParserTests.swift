@@ -1,0 +1,157 @@
+import CommandLine
+import Testing
+
+@Suite struct CommandParserTests {
+    private let parser = CommandParser(
+        root: Command(
+            "tool", summary: "Does things.",
+            subcommands: [
+                Command(
+                    "fetch", summary: "Fetches a list.",
+                    operands: [CommandOperand("LIST", help: "What to fetch.")],
+                    options: [
+                        CommandOption(
+                            "to", short: "t", .text(placeholder: "DEST"), required: true,
+                            help: "Where to."),
+                        CommandOption(
+                            "workers", .integer(placeholder: "N", range: 1...64), help: "How many."),
+                        CommandOption(
+                            "queue", .text(placeholder: "NAME"), repeatable: true, help: "Which."),
+                        CommandOption("quiet", .flag, help: "Says nothing."),
+                    ]
+                ) { _ in .success },
+                Command(
+                    "database", summary: "Looks after the database.",
+                    subcommands: [Command("migrate", summary: "Migrates.") { _ in .success }]),
+                Command(
+                    "queue", summary: "Shows queues.",
+                    subcommands: [Command("pause", summary: "Pauses.") { _ in .someFailed }],
+                    options: [CommandOption("json", .flag, help: "As JSON.")]
+                ) { _ in .success },
+                Command(
+                    "plan", summary: "Plans.",
+                    subcommands: [Command("fit", summary: "Fits.") { _ in .someFailed }],
+                    operands: [CommandOperand("FILE", required: false, help: "What to plan.")],
+                    options: [CommandOption("json", .flag, help: "As JSON.")]
+                ) { _ in .success },
+            ]),
+        version: "1.2.3")
+
+    private func arguments(_ words: String...) throws -> Arguments {
+        guard case .run(_, let arguments) = try parser.parse(words) else {
+            throw UsageError("not a run", hint: "")
+        }
+        return arguments
+    }
+
+    private func shown(_ words: String...) throws -> String {
+        guard case .show(let text) = try parser.parse(words) else {
+            throw UsageError("not a show", hint: "")
+        }
+        return text
+    }
+
+    @Test func optionsAndOperandsMixInAnyOrder() throws {
+        let parsed = try arguments(
+            "fetch", "--queue", "a", "list.txt", "--to=out=1", "--queue=b", "--workers", "8",
+            "--quiet")
+        #expect(parsed.operands == ["list.txt"])
+        #expect(parsed.text("to") == "out=1")
+        #expect(parsed.texts("queue") == ["a", "b"])
+        #expect(parsed.integer("workers") == 8)
+        #expect(parsed.flag("quiet"))
+    }
+
+    @Test func doubleDashEndsTheOptionsAndADashIsAnOperand() throws {
+        #expect(try arguments("fetch", "--to", "x", "--", "--odd").operands == ["--odd"])
+        #expect(try arguments("fetch", "--to", "x", "-").operands == ["-"])
+        #expect(try arguments("fetch", "-t", "-", "l").text("to") == "-")
+    }
+
+    @Test(arguments: [
+        (["fetch"], "LIST is missing", "Usage: tool fetch LIST --to DEST"),
+        (["fetch", "l"], "--to is missing", "Usage:"),
+        (["fetch", "l", "--to"], "--to needs a value", "--to DEST"),
+        (["fetch", "l", "--to", "--to", "x"], "--to needs a value", "--to DEST"),
+        (["fetch", "l", "--to="], "--to is empty", "--to DEST"),
+        (["fetch", "l", "m", "--to=x"], "unexpected argument 'm'", "Usage:"),
+        (["fetch", "l", "--to=x", "--to=y"], "--to is given twice", "once"),
+        (["fetch", "l", "--to=x", "--quiet=1"], "--quiet takes no value", "--quiet"),
+        (["fetch", "l", "--to=x", "--workers", "0"], "--workers is '0'", "from 1 to 64"),
+        (["fetch", "l", "--to=x", "--workers", "many"], "--workers is 'many'", "from 1 to 64"),
+        (
+            ["fetch", "l", "--wrokers", "1"], "unknown option '--wrokers'",
+            "Did you mean --workers?"
+        ),
+        (["fetch", "-x"], "unknown option '-x'", "tool fetch --help"),
+        (["fecth"], "unknown command 'fecth'", "Did you mean fetch?"),
+        (["--verison"], "unknown option '--verison'", "Did you mean --version?"),
+        (["database"], "tool database needs a command", "migrate"),
+        (["queue", "puase"], "unknown command 'puase'", "Did you mean pause?"),
+        (["queue", "--jsno"], "unknown option '--jsno'", "Did you mean --json?"),
+        (["queue", "pause", "x"], "unexpected argument 'x'", "Usage: tool queue pause"),
+        (["fetch", "--\u{1B}[2J"], "unknown option '--\\u{1B}[2J'", "--help"),
+    ])
+    func badUsageSaysWhatAndWhatInstead(words: [String], message: String, hint: String) {
+        let error = #expect(throws: UsageError.self) { try parser.parse(words) }
+        #expect(error?.message == message)
+        #expect(error?.hint.contains(hint) == true, "\(error?.hint ?? "")")
+    }
+
+    @Test func aGroupCanDoSomethingByItself() async throws {
+        #expect(try arguments("queue").flag("json") == false)
+        #expect(try arguments("queue", "--json").flag("json"))
+        guard case .run(let action, let given) = try parser.parse(["queue", "pause"]) else {
+            throw UsageError("not a run", hint: "")
+        }
+        #expect(await action(given) == .someFailed)
+        #expect(try shown("queue", "--help").contains("Usage: tool queue [COMMAND] [--json]"))
+        #expect(try shown("queue", "pause", "--help").contains("Usage: tool queue pause"))
+    }
+
+    @Test func aGroupCanTakeAnOperandThatMayBeLeftOut() async throws {
+        #expect(try arguments("plan").operands.isEmpty)
+        #expect(try arguments("plan", "fast.json", "--json").operands == ["fast.json"])
+        #expect(try arguments("plan", "./fit").operands == ["./fit"])
+        guard case .run(let fit, _) = try parser.parse(["plan", "fit"]) else {
+            throw UsageError("not a run", hint: "")
+        }
+        #expect(await fit(Arguments()) == .someFailed)
+        #expect(throws: UsageError.self) { try parser.parse(["plan", "a", "b"]) }
+        #expect(try shown("plan", "--help").contains("Usage: tool plan [COMMAND] [FILE] [--json]"))
+    }
+
+    @Test func helpIsThereOnEveryLevel() throws {
+        #expect(try shown().contains("fetch"))
+        #expect(try shown("--help").contains("--version"))
+        #expect(try shown("database", "--help").contains("migrate"))
+        #expect(try shown("database", "migrate", "-h").contains("Usage: tool database migrate"))
+        #expect(try shown("help") == shown("--help"))
+        #expect(try shown("help", "fetch") == shown("fetch", "--help"))
+        #expect(
+            try shown("help", "database", "migrate") == shown("database", "migrate", "--help"))
+        #expect(try shown("database", "help", "migrate") == shown("database", "migrate", "--help"))
+        #expect(throws: UsageError.self) { try parser.parse(["help", "fetsh"]) }
+        #expect(try shown("--version") == "tool 1.2.3\n")
+        let help = try shown("fetch", "--nope=1", "--help", orUsage: true)
+        #expect(help.contains("unknown option"))
+    }
+
+    @Test func helpFitsEightyColumns() throws {
+        for text in [try shown("--help"), try shown("fetch", "--help")] {
+            for line in text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+        }
+        let error = #expect(throws: UsageError.self) { try parser.parse(["fetch"]) }
+        let lines = error?.hint.split(separator: "\n") ?? []
+        #expect(!lines.isEmpty && lines.allSatisfy { $0.count <= 80 }, "\(lines)")
+    }
+
+    private func shown(_ words: String..., orUsage: Bool) throws -> String {
+        do {
+            guard case .show(let text) = try parser.parse(words) else { return "" }
+            return text
+        } catch {
+            return error.message
+        }
+    }
+}

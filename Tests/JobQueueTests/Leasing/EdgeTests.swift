@@ -1,0 +1,174 @@
+import JobQueue
+import Model
+import Postgres
+import Testing
+
+/// Every change of state that a table lists is seen of the running queue: here, or by `HistoryTests`.
+@Suite struct EdgeTests {
+    private typealias L = LoadTestTests
+
+    @Test func ofLoadTestsAndTheirShares() async throws {
+        try await QueueFixture.with("edges_load") { fixture in
+            let queue = fixture.queue
+            try await Self.endBeforeTheStart(queue)
+            try await Self.fail(queue)
+            try await Self.run(fixture)
+            try await fixture.expectSeen(TransitionLog.ofLoadTests)
+        }
+    }
+
+    /// One that ends before its start, with a share that is ready and one that is not.
+    private static func endBeforeTheStart(_ queue: JobQueue) async throws {
+        let test = L.test(workers: 3)
+        _ = try await queue.create(test)
+        let (ready, joined) = (QueueFixture.newID(), QueueFixture.newID())
+        for worker in [ready, joined] { _ = try await L.join(queue, test.id, worker) }
+        _ = try await queue.report(L.report(ready, .ready), of: test.id)
+        #expect(try await queue.stopLoadTest(test.id).state == .ended)
+    }
+
+    /// Shares that cannot be prepared, one of them after it was ready, and one that fails under load.
+    private static func fail(_ queue: JobQueue) async throws {
+        for isReady in [false, true] {
+            let test = L.test(workers: 2)
+            _ = try await queue.create(test)
+            let worker = QueueFixture.newID()
+            _ = try await L.join(queue, test.id, worker)
+            if isReady { _ = try await queue.report(L.report(worker, .ready), of: test.id) }
+            _ = try await queue.report(L.report(worker, .failed), of: test.id)
+            #expect(try await queue.loadTest(test.id).state == .ended)
+        }
+        let (id, workers) = try await L.running(queue)
+        for worker in workers { _ = try await queue.report(L.report(worker, .failed), of: id) }
+        #expect(try await queue.loadTest(id).state == .ended)
+    }
+
+    /// One that ends when its last share has, without a share that was lost, and one that is stopped.
+    private static func run(_ fixture: QueueFixture) async throws {
+        let queue = fixture.queue
+        let (id, workers) = try await L.running(queue)
+        try await fixture.pool.query(
+            "UPDATE load_share SET heard_at = now() - interval '11 s' WHERE number = 1")
+        _ = try await queue.tendLoadTests()
+        _ = try await queue.report(L.report(workers[0], .finished), of: id)
+        #expect(try await queue.loadTest(id).state == .ended)
+
+        let stopped = try await L.running(queue)
+        #expect(try await queue.stopLoadTest(stopped.id).state == .stopping)
+        for worker in stopped.workers {
+            _ = try await queue.report(L.report(worker, .finished), of: stopped.id)
+        }
+        #expect(try await queue.loadTest(stopped.id).state == .ended)
+    }
+
+    /// What starts and has nothing to do: a submission without assets, or of assets whose keys hold
+    /// other objects. Random histories have none of these.
+    @Test func ofSubmissionsThatNothingIsFetchedOf() async throws {
+        try await QueueFixture.with("edges_ended") { fixture in
+            for end in End.allCases {
+                let names = ["empty", "refused"].map { "\($0)-\(end)" }
+                for name in names { try await Self.submit(name, end, fixture) }
+                // Nothing is stored under these keys any more, or was yet: another catalog has them.
+                let others = names.map { Self.other($0) }
+                try await fixture.submit(others, catalog: "holder-\(end)")
+                try await fixture.drain()
+                try await fixture.submit([], catalog: names[0])
+                try await fixture.submit([QueueFixture.file(names[1])], catalog: names[1])
+            }
+            try await fixture.expectSeen(Self.ofEndedSubmissions)
+        }
+    }
+
+    /// How a catalog is before it is submitted again.
+    private enum End: CaseIterable { case new, interrupted, cancelled, failed, completed }
+
+    /// Another object with the key of the file of that name.
+    private static func other(_ name: String) -> AssetSubmission {
+        AssetSubmission(
+            name: name, url: "http://origin.test/others/\(name)", kind: .file,
+            key: "origin.test/files/\(name)")
+    }
+
+    private static func submit(_ name: String, _ end: End, _ fixture: QueueFixture) async throws {
+        guard end != .new else { return }
+        let queue = fixture.queue
+        // A completed file keeps its key: then the next submission names another one.
+        let file = QueueFixture.file(end == .completed ? "\(name)-first" : name)
+        let catalog = try await fixture.submit([file], catalog: name)
+        switch end {
+        case .new: break
+        case .interrupted: try await queue.interrupt(catalog)
+        case .cancelled:
+            _ = try await queue.apply(SelectionAction(.cancel, catalog: CatalogReference(catalog)))
+        case .failed:
+            let grant = try await fixture.lease()
+            _ = try await fixture.report(
+                grant.jobs.map { QueueFixture.failed($0, grant, "origin.http.404") })
+        case .completed: try await fixture.drain()
+        }
+        try await fixture.fold()
+    }
+
+    /// A multipart file that is cancelled before its verification, and one whose parts do not match.
+    @Test func ofMultipartFiles() async throws {
+        try await QueueFixture.with("edges_multipart") { fixture in
+            for name in ["cancelled", "mismatched"] {
+                try await Self.storeParts(of: name, fixture)
+            }
+            let catalog = CatalogReference(name: "cancelled")
+            _ = try await fixture.queue.apply(SelectionAction(.cancel, catalog: catalog))
+            let verify = try await fixture.lease()
+            #expect(verify.jobs.map(\.kind) == [.verify])
+            _ = try await fixture.report([
+                QueueFixture.failed(verify.jobs[0], verify, "integrity.assemblyMismatch")
+            ])
+            try await fixture.expectSeen(
+                Self.ofMultipartFilesAndPublications.filter { $0.old == "verifying" })
+        }
+    }
+
+    /// Submits a file and stores both of its parts; its verification is outstanding.
+    private static func storeParts(of name: String, _ fixture: QueueFixture) async throws {
+        try await fixture.submit([QueueFixture.file(name)], catalog: name)
+        let grant = try await fixture.lease()
+        let request = SplitTests.request(
+            fixture, grant, total: 2 * SplitTests.part, assembly: QueueFixture.newID())
+        #expect(try await fixture.queue.split(request).verdict == .accepted)
+        let second = try await fixture.lease()
+        for (job, lease) in [(grant.jobs[0], grant), (second.jobs[0], second)] {
+            _ = try await fixture.report([
+                QueueFixture.done(job, lease, bytes: SplitTests.part)
+            ])
+        }
+    }
+
+    /// Changes that `ofMultipartFiles`, `SwitchTests` and `RefreshTests` see; random histories rarely have them.
+    static let ofMultipartFilesAndPublications: Set<TransitionLog.Edge> = [
+        .init(table: "asset", old: "verifying", new: "cancelled"),
+        .init(table: "asset", old: "verifying", new: "inProgress"),
+        .init(table: "asset", old: "switching", new: "failed"),
+        .init(table: "asset", old: "refreshing", new: "new"),
+    ]
+
+    /// Changes that `ofSubmissionsThatNothingIsFetchedOf` sees, and no random history.
+    static let ofEndedSubmissions: Set<TransitionLog.Edge> = {
+        var edges: Set<TransitionLog.Edge> = []
+        for old in [AssetState.new, .interrupted, .cancelled] {
+            edges.insert(.init(table: "asset", old: old.rawValue, new: "failed"))
+        }
+        for (old, events) in CatalogState.machine.table where old != .running {
+            for new in events.values where new != .running {
+                edges.insert(.init(table: "catalog", old: old.rawValue, new: new.rawValue))
+            }
+        }
+        return edges
+    }()
+}
+
+extension QueueFixture {
+    /// Records each of these changes that no row has made.
+    func expectSeen(_ edges: Set<TransitionLog.Edge>) async throws {
+        let seen = try await transitions.seen()
+        for edge in edges.subtracting(seen).sorted() { Issue.record("never seen: \(edge)") }
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import Model
+import Postgres
+import Testing
+
+@testable import JobQueue
+
+/// Every statement of the queue.
+@Suite struct SQLStatementTests {
+    typealias F = QueueFixture
+
+    private static let subjects: [any SQLSubject.Type] = [
+        SQL.Submitting.self, SQL.Catalogs.self, SQL.Starting.self, SQL.KeyConflicts.self,
+        SQL.KnownFiles.self, SQL.Leasing.self, SQL.Reporting.self, SQL.Multipart.self,
+        SQL.Resolving.self, SQL.Refreshing.self, SQL.ChecksumFiles.self, SQL.Origins.self,
+        SQL.Mirrors.self, SQL.Quotas.self, SQL.Sites.self, SQL.Selecting.self, SQL.Workers.self,
+        SQL.LoadTests.self, SQL.Browsing.self, SQL.Waiting.self, SQL.Housekeeping.self,
+        SQL.Common.self, SQL.Schema.self,
+    ]
+
+    private static let all: [(subject: String, statement: SQLStatement)] = subjects.flatMap {
+        cases(of: $0)
+    }
+
+    private static func cases<Subject: SQLSubject>(
+        of subject: Subject.Type
+    ) -> [(subject: String, statement: SQLStatement)] {
+        subject.allCases.map { ("\(subject)", $0.statement) }
+    }
+
+    private static func names<Subject: SQLSubject>(of subject: Subject.Type) -> [String] {
+        subject.allCases.map(\.rawValue)
+    }
+
+    @Test func eachStatementOfAFileHasACase() {
+        for subject in Self.subjects {
+            #expect(subject.file.names.sorted() == Self.names(of: subject).sorted(), "\(subject)")
+        }
+    }
+
+    /// PostgreSQL can plan each of them: no name is misspelled, and no type is wrong.
+    @Test func eachStatementCanBePrepared() async throws {
+        let listings = AssetQuery.Order.allCases.flatMap { order in
+            [false, true].map { SQL.Browsing.assets(by: order, isDescending: $0) }
+        }
+        try await F.with("prepare") { fixture in
+            try await fixture.pool.withConnection { connection in
+                // Tables of one session.
+                for stage in [
+                    SQL.Submitting.stageAssets.text, SQL.Resolving.stageSegments.text,
+                    SQL.KnownFiles.stage.text,
+                ] {
+                    try await connection.simple(stage)
+                }
+                let all = Self.all + listings.map { ("Browsing", $0) }
+                for (number, (subject, statement)) in all.enumerated() {
+                    // What is no query is run by tests of migrations and submissions.
+                    guard
+                        !["CREATE", "COPY", "DO"].contains(where: { statement.text.hasPrefix($0) })
+                    else {
+                        #expect(statement.parameters.isEmpty)
+                        continue
+                    }
+                    await #expect(throws: Never.self, "\(subject).\(statement.name)") {
+                        try await connection.simple("PREPARE p\(number) AS \(statement.text)")
+                    }
+                }
+            }
+        }
+    }
+
+    /// A statement that nobody runs is none of the queue's.
+    @Test func eachStatementIsRun() throws {
+        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../../Sources/Cluster/JobQueue")
+        let files = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
+            .filter { $0.hasSuffix(".swift") && !$0.hasSuffix("SQL+Statements.swift") }
+        #expect(!files.isEmpty)
+        let text = try files.map {
+            try String(contentsOf: sources.appendingPathComponent($0), encoding: .utf8)
+        }.joined()
+        // Housekeeping's are listed by their cases alone.
+        let uses = Set(text.matches(of: /\.(\w+)\b/).map { String($0.output.1) })
+        let named = Set(
+            text.matches(of: /SQL\.(\w+)\.(\w+)/).map { "\($0.output.1).\($0.output.2)" })
+        for (subject, statement) in Self.all {
+            #expect(
+                named.contains("\(subject).\(statement.name)")
+                    || subject == "Housekeeping" && uses.contains(statement.name),
+                "\(subject).\(statement.name)")
+        }
+    }
+}

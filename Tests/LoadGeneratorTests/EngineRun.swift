@@ -1,0 +1,67 @@
+import EventLoop
+import LoadGenerator
+import LoadModel
+import Model
+import Synchronization
+
+/// A run of the engine and what it handed out.
+struct EngineRun {
+    var intervals: [LoadInterval]
+    var outcome: LoadEngine.Outcome
+    /// Of all intervals.
+    var total: LoadInterval
+
+    var counts: LoadCounts { total.counts }
+
+    /// Runs `scenario` to its end, or until `stops` is true of an interval.
+    init(
+        _ plan: LoadPlan, _ scenario: LoadScenario, share: LoadShare = .whole, threads: Int = 2,
+        stops: (@Sendable (LoadInterval) -> Bool)? = nil,
+        adjust: (inout LoadEngine.Options) -> Void = { _ in }
+    ) async throws {
+        var options = LoadEngine.Options()
+        options.threads = threads
+        adjust(&options)
+        let engine = try LoadEngine(
+            plan: plan, scenario: scenario, share: share, options: options)
+        let handedOut = Mutex<[LoadInterval]>([])
+        outcome = try await engine.run(startNanoseconds: MonotonicClock.nowNanoseconds) {
+            interval in
+            handedOut.withLock { $0.append(interval) }
+            if stops?(interval) == true { engine.stop(.interrupted) }
+        }
+        intervals = handedOut.withLock { $0 }
+        total = LoadInterval(second: 0)
+        for interval in intervals { total.add(interval) }
+    }
+}
+
+extension LoadPlan {
+    /// Of files, a target each.
+    init(files urls: [String], sha256: String? = nil) {
+        self.init()
+        for (place, url) in urls.enumerated() {
+            var object = Object(url: url, role: .file, target: Int32(place))
+            object.sha256 = sha256
+            objects.append(object)
+            targets.append(Target(name: "file \(place)", weight: 1, objects: place..<(place + 1)))
+        }
+    }
+}
+
+extension LoadScenario {
+    /// So many users for so long.
+    static func closed(users: Double, seconds: Double) -> LoadScenario {
+        var scenario = LoadScenario()
+        scenario.stages = [LoadStage(seconds: seconds, from: users, to: users)]
+        return scenario
+    }
+
+    /// So many arrivals a second for so long.
+    static func open(rate: Double, seconds: Double) -> LoadScenario {
+        var scenario = LoadScenario()
+        scenario.model = .open(.constant)
+        scenario.stages = [LoadStage(seconds: seconds, from: rate, to: rate)]
+        return scenario
+    }
+}

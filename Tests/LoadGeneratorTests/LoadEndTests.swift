@@ -1,0 +1,141 @@
+import EventLoop
+import LoadGenerator
+import LoadModel
+import Model
+import Statistics
+import Synchronization
+import TestSupport
+import Testing
+
+/// What becomes of requests that are not over when the load is.
+@Suite struct LoadEndTests {
+    private static let body = [UInt8](repeating: 7, count: 1_000)
+
+    /// Each tenth request hangs; who leaves out those that have not ended sees none of them.
+    @Test func whatHangsAtTheEndFailsAfterItsTimeout() async throws {
+        let origin = try FaultOrigin()
+        let gate = Gate()
+        origin.route("/some") { request in
+            let answer = FaultOrigin.Response(200, body: Self.body)
+            return request.number % 10 == 0 ? answer.held(at: gate) : answer
+        }
+        var scenario = LoadScenario.open(rate: 50, seconds: 2)
+        scenario.http.timeoutSeconds = 1
+        let run = try await EngineRun(LoadPlan(files: [origin.url("/some")]), scenario)
+        gate.open()
+        #expect(run.counts.planned == 100)
+        #expect(run.counts.failed == 10)
+        #expect(run.counts.succeeded == 90)
+        #expect(run.total.errors == ["origin.timeout": 10])
+        for metric in [LoadMetric.total, .firstByte, .totalUncorrected] {
+            let histogram = try #require(run.total[metric])
+            #expect(histogram.total == 100)
+            #expect(histogram.value(quantile: 0.91) >= 998_000)
+        }
+        #expect(run.outcome.ending == .finished)
+        // The wait for them makes no rate less.
+        #expect(run.outcome.elapsedSeconds > 2)
+        let seconds = scenario.measuredSeconds(atSeconds: run.outcome.elapsedSeconds)
+        #expect(seconds == 2)
+        #expect(run.counts.failedAfterEnd > 0)
+        let rate = LoadFigure.requestRate.value(in: run.total, measuredSeconds: seconds)
+        #expect(rate == Double(90 - run.counts.succeededAfterEnd) / 2)
+        #expect(run.outcome.breakdown.urls[origin.url("/some")]?.failed == 10)
+    }
+
+    /// One that is sent as the load ends has its timeout as the wait has its end.
+    @Test func theVeryLastRequestIsInTheFigures() async throws {
+        let origin = try FaultOrigin()
+        let gate = Gate()
+        origin.route("/a", .init(200, body: Self.body).held(at: gate))
+        var scenario = LoadScenario.open(rate: 1, seconds: 0.000_001)
+        scenario.stages.insert(LoadStage(seconds: 0.499_999, from: 0, to: 0), at: 0)
+        scenario.http.timeoutSeconds = 0.3
+        let run = try await EngineRun(
+            LoadPlan(files: [origin.url("/a")]), scenario, threads: 1)
+        gate.open()
+        #expect(run.counts.sent == 1)
+        #expect(run.total.errors == ["origin.timeout": 1])
+        #expect(run.total[.total]?.total == 1)
+        #expect((run.total[.total]?.minimum ?? 0) >= 299_000)
+        #expect(run.counts.unfinished == 0)
+    }
+
+    @Test func stoppedWhileItWaitsForTheLastItCountsThemAsUnfinished() async throws {
+        let origin = try FaultOrigin()
+        let gate = Gate()
+        origin.route("/a", .init(200, body: Self.body).held(at: gate))
+        let run = try await EngineRun(
+            LoadPlan(files: [origin.url("/a")]), .open(rate: 10, seconds: 0.5)
+        ) { $0.second == 1 }
+        gate.open()
+        #expect(run.outcome.ending == .interrupted)
+        #expect(run.counts.sent == 5)
+        #expect(run.counts.unfinished == 5)
+        // The first was due at once, and the second that ends it began at 1 s.
+        #expect(run.counts.longestUnfinishedSeconds >= 1.999)
+        #expect(run.counts.ended == 0)
+        #expect(run.counts.missedSends == 0)
+    }
+
+    @Test func stoppedInTheMidstItCountsWhatWasDueAndNotSent() async throws {
+        let origin = try FaultOrigin()
+        let gate = Gate()
+        origin.route("/a", .init(200, body: Self.body).held(at: gate))
+        var scenario = LoadScenario.open(rate: 20, seconds: 60)
+        scenario.http.concurrency = 3
+        let run = try await EngineRun(LoadPlan(files: [origin.url("/a")]), scenario) {
+            $0.second == 0
+        }
+        gate.open()
+        #expect(run.counts.unfinished == 3)
+        #expect(run.counts.planned >= 20)
+        #expect(run.counts.missedSends == run.counts.planned - 3)
+    }
+
+    /// What is received and used while the last are waited for stands apart from the rest.
+    @Test func whatComesAfterTheEndIsInNoRate() async throws {
+        let origin = try FaultOrigin()
+        let gate = Gate()
+        origin.route("/a", .init(200, body: Self.body).held(at: gate))
+        let run = try await EngineRun(
+            LoadPlan(files: [origin.url("/a")]), .closed(users: 4, seconds: 1.5)
+        ) { interval in
+            // Its second second is over half a second after the load.
+            if interval.second == 1 { gate.open() }
+            return false
+        }
+        #expect(run.counts.succeeded == 4)
+        #expect(run.counts.succeededAfterEnd == 4)
+        #expect(run.counts.bytesAfterEnd == 4_000)
+        #expect(run.counts.succeededInTime == 0)
+        #expect(run.counts.bytesInTime == 0)
+        #expect(run.counts.cpuSecondsAfterEnd > 0)
+        #expect(run.counts.cpuSecondsInTime > 0)
+    }
+
+    /// libcurl's own time to the first byte begins when libcurl turns to a request. Here its loop stands still
+    /// between that and the sending, as it does with many requests at once.
+    @Test func theFirstByteCountsFromTheSendingHoweverLongLibcurlTakesToBegin() async throws {
+        let origin = try FaultOrigin()
+        origin.serve("/a", Self.body)
+        let blocked = Mutex(0.0)
+        // One request, due a microsecond before the second at whose end the loop is held up.
+        var scenario = LoadScenario.open(rate: 1, seconds: 0.5)
+        scenario.stages.insert(LoadStage(seconds: 0.999_999, from: 0, to: 0), at: 0)
+        let run = try await EngineRun(
+            LoadPlan(files: [origin.url("/a")]), scenario, threads: 1
+        ) { interval in
+            guard interval.second == 0 else { return false }
+            let start = MonotonicClock.nowNanoseconds
+            while MonotonicClock.nowNanoseconds - start < 200_000_000 {}
+            blocked.withLock { $0 = Double(MonotonicClock.nowNanoseconds - start) / 1e3 }
+            return false
+        }
+        #expect(run.counts.succeeded == 1)
+        let least = Int64(blocked.withLock { $0 }) - 1
+        #expect((run.total[.firstByte]?.maximum ?? 0) >= least)
+        #expect((run.total[.firstByteUncorrected]?.maximum ?? 0) >= least)
+        #expect((run.total[.total]?.maximum ?? 0) >= least)
+    }
+}

@@ -1,0 +1,68 @@
+import LoadModel
+import Model
+import Testing
+
+/// What goes to the workers of a cluster says what was meant.
+@Suite struct LoadScenarioWriterTests {
+    @Test(arguments: [
+        #"{"targets":["http://edge.test/a.bin"],"arrivals":{"rate":2000,"seconds":30}}"#,
+        #"""
+        {"name": "premiere \"7\"", "seed": 42, "popularity": {"zipf": 1.1}, "warmUpSeconds": 5,
+         "targets": [{"url": "https://edge.test/m?sig=x%2F", "kind": "hls", "name": "one"},
+                     "https://edge.test/b.mpd"],
+         "arrivals": {"process": "poisson", "stages": [{"seconds": 60, "rate": 50.25},
+             {"seconds": 0, "rate": 200}, {"seconds": 120, "rate": 200, "from": 10}]},
+         "viewers": {"watchSeconds": 90, "loops": true, "startBitsPerSecond": 800000,
+                     "opensConnection": false},
+         "caps": {"seconds": 90, "requests": 100000, "bytes": 1000000000000},
+         "http": {"version": "1.1", "keepAlive": false, "concurrency": 64, "timeoutSeconds": 7.5,
+                  "headers": {"X-Test": "a b", "Authorization": "Bearer x"}},
+         "allow": ["*.example.com", "10.0.0.0/8"], "privateHosts": ["edge.test"]}
+        """#,
+        #"""
+        {"targets": [{"url": "http://h/a", "weight": 0.5, "sha256":
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+            {"url": "http://h/b", "mayFail": true}],
+         "arrivals": {"users": 64, "seconds": 10}, "thinkTime": {"meanSeconds": 0.5},
+         "bodies": "check"}
+        """#,
+    ]) func whatIsWrittenReadsAsItWas(_ text: String) throws {
+        var scenario = try LoadScenarioReader.read(Array(text.utf8))
+        try scenario.check()
+        scenario.http.headers.sort { $0.name < $1.name }
+        let written = try LoadScenarioWriter.write(scenario)
+        var read = try LoadScenarioReader.read(Array(written.utf8))
+        read.http.headers.sort { $0.name < $1.name }
+        #expect(read == scenario)
+        try read.check()
+    }
+
+    /// A target without a name has that of its URL, which is longer than a name may be.
+    @Test(arguments: ["a", "ü", "👩‍👩‍👧‍👧"]) func longNamesAreCut(_ piece: String) throws {
+        var scenario = LoadScenario()
+        scenario.stages = [LoadStage(seconds: 1, from: 1, to: 1)]
+        let url = "http://h/" + String(repeating: "a", count: 1_000)
+        let name = "http://h/" + String(repeating: piece, count: 190) + "…"
+        scenario.targets = [LoadTarget(name: name, source: .url(url, .file))]
+        let read = try LoadScenarioReader.read(
+            Array(try LoadScenarioWriter.write(scenario).utf8))
+        let target = try #require(read.targets.first)
+        #expect(target.source == .url(url, .file))
+        #expect(name.hasPrefix(target.name) && (180...200).contains(target.name.utf8.count))
+    }
+
+    @Test func whatWorkersCannotReadIsRefused() throws {
+        let plain = #""arrivals":{"rate":1,"seconds":1}"#
+        for (text, field) in [
+            (#"{"targets":["http://h/a",{"list":"/etc/passwd"}],\#(plain)}"#, "targets[1].list"),
+            (#"{"targets":["http://h/a"],\#(plain),"http":{"caFile":"ca.pem"}}"#, "http.caFile"),
+        ] {
+            let scenario = try LoadScenarioReader.read(Array(text.utf8))
+            #expect {
+                try LoadScenarioWriter.write(scenario)
+            } throws: {
+                ($0 as? Failure)?.code == "input.field" && "\($0)".contains(field)
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import PlanReport
+import Planner
+import TestSupport
+import Testing
+
+/// Whatever is asked, what is printed are numbers.
+@Suite struct FiniteTests {
+    /// Every input at either end of what is allowed, one at a time, and some of them together.
+    private static let scenarios: [[ScenarioInput: Double]] =
+        ScenarioInput.allCases.flatMap { input -> [[ScenarioInput: Double]] in
+            let range = input.row.allowed
+            return [[input: range.lowerBound], [input: range.upperBound]]
+        } + [
+            [.monthlyActiveUsers: 1, .minutesPerDay: 0, .changePerDay: 0, .hitRatio: 1],
+            [.monthlyActiveUsers: 1e10, .minutesPerDay: 1_440, .hitRatio: 0, .titles: 1e9],
+            [.serviceCV2: 0, .arrivalCV2: 0, .contention: 1, .coherency: 1],
+        ]
+
+    /// Where 0 is allowed, what is next to nothing.
+    private static let nearZero: [[ScenarioInput: Double]] =
+        ScenarioInput.allCases.filter { $0.row.allowed.contains(0) && !$0.row.isWhole }.flatMap {
+            input in
+            [.leastNonzeroMagnitude, 0x1p-1060, 1e-300, 1e-40, 1e-16, 1e-12].map { [input: $0] }
+        }
+
+    @Test func noPlanPrintsWhatIsNoNumber() throws {
+        try Self.expectNumbers(in: Self.scenarios)
+    }
+
+    @Test func whatIsNextToNothingIsPlannedFor() throws {
+        try Self.expectNumbers(in: Self.nearZero)
+    }
+
+    /// A user types it, an access log or a fit leads to it: it counts as nothing, and not as a divisor.
+    @Test func whatIsNegligibleCountsAsNothing() throws {
+        for input in [ScenarioInput.coherency, .changePerDay, .minutesPerDay] {
+            func answer(_ value: Double) throws -> String {
+                var scenario = Scenario()
+                scenario.given = [input: Estimate(value)]
+                var options = Plan.Options()
+                options.draws = 0
+                var plan = try Plan(scenario, options)
+                plan.inputs = []
+                return try PlanJSON.text(plan)
+            }
+            #expect(try answer(1e-40) == answer(0), "\(input)")
+        }
+    }
+
+    private static func expectNumbers(in scenarios: [[ScenarioInput: Double]]) throws {
+        var planned = 0
+        for given in scenarios {
+            var scenario = Scenario()
+            scenario.given = given.mapValues { Estimate($0) }
+            var options = Plan.Options()
+            (options.months, options.draws, options.simulatedJobs) = (2, 3, 3_000)
+            // What contradicts itself is refused.
+            guard let plan = try? Plan(scenario, options) else { continue }
+            planned += 1
+            let texts = [
+                PlanTable(plan, usesUnicode: false).text, PlanMarkdown(plan).text,
+                PlanHTML(plan).text, try PlanJSON.text(plan),
+            ]
+            for text in texts {
+                let words = text.lowercased().split { !$0.isLetter }
+                let wrong = words.first { ["nan", "inf", "infinity"].contains($0) }
+                #expect(wrong == nil, "\(given)")
+            }
+        }
+        #expect(planned > scenarios.count * 3 / 4)
+    }
+}

@@ -1,0 +1,86 @@
+import Model
+import Planner
+import Testing
+
+@testable import PlanReport
+
+@Suite struct PriceReaderTests {
+    @Test func whatComesWithDrayCanBeRead() throws {
+        let books = try PriceReader.embedded()
+        #expect(books.map(\.id) == ["alibaba", "aws", "gcp", "hetzner", "on-premises"])
+        for book in books {
+            for (what, price) in book.prices {
+                #expect(price.amount > 0 && !price.source.isEmpty, "\(book.id): \(what)")
+            }
+        }
+    }
+
+    /// 9, 8.5, 7 and 5 cents a GB up to 10, 50, 150 TB and beyond.
+    @Test(arguments: [
+        (0.0, 0.0), (1e9, 0.09), (10e12, 900.0), (50e12, 4_300), (150e12, 11_300),
+        (151e12, 11_350),
+    ])
+    func egressCostsWhatItsTiersSay(bytes: Double, dollars: Double) throws {
+        let aws = try #require(try PriceReader.embedded().first { $0.id == "aws" })
+        let cost = aws.egress.cost(bytes: bytes, machines: 3)
+        #expect(abs((cost.amounts["USD"] ?? 0) - dollars) < 1e-9)
+    }
+
+    @Test func includedTrafficIsFree() throws {
+        let hetzner = try #require(try PriceReader.embedded().first { $0.id == "hetzner" })
+        #expect(hetzner.egress.cost(bytes: 40e12, machines: 2).amounts["EUR"] ?? 0 == 0)
+        let beyond = hetzner.egress.cost(bytes: 100e12, machines: 2).amounts["EUR"] ?? 0
+        #expect(abs(beyond - (100 - 2 * 21.99)) < 1e-9)
+    }
+
+    private static let whole = """
+        {"provider": "x", "name": "X",
+         "instance": {"type": "t", "cores": 4, "memoryGigabytes": 16, "month": PRICE},
+         "storage": {"type": "s", "unit": "GB", "unitMonth": PRICE},
+         "egress": {"unit": "GB", "tiers": [{"upTo": 10, "price": PRICE}, {"price": PRICE}]}}
+        """
+    private static let price = """
+        {"amount": 1, "currency": "EUR", "date": "2026-11", "source": "here"}
+        """
+
+    private static func file(_ old: String = "", _ new: String = "") -> [UInt8] {
+        var text = whole.split(separator: "PRICE", omittingEmptySubsequences: false)
+            .joined(separator: price)
+        if !old.isEmpty, let place = text.firstRange(of: old) {
+            text.replaceSubrange(place, with: new)
+        }
+        return Array(text.utf8)
+    }
+
+    @Test func aPriceFileCanBeReplaced() throws {
+        let book = try PriceReader.read(Self.file())
+        #expect(book.id == "x")
+        #expect(book.egress.tiers.count == 2)
+        #expect(book.instance.perMonth.currency == "EUR")
+    }
+
+    @Test(arguments: [
+        ("\"currency\": \"EUR\"", "\"currency\": \"Euro\"", "instance.month.currency"),
+        ("\"date\": \"2026-11\"", "\"date\": \"2026-13\"", "instance.month.date"),
+        ("\"amount\": 1", "\"amount\": -1", "instance.month.amount"),
+        ("\"amount\": 1, ", "", "without amount"),
+        ("\"provider\": \"x\"", "\"provider\": \"X y\"", "lower-case letters"),
+        ("\"provider\": \"x\", ", "", "without provider"),
+        ("\"unit\": \"GB\"", "\"unit\": \"Gb\"", "GB, GiB, TB, TiB"),
+        ("\"upTo\": 10, ", "", "more than the previous tier"),
+        ("\"tiers\"", "\"teirs\"", "Did you mean tiers?"),
+        ("\"cores\": 4", "\"cores\": 0", "instance.cores"),
+    ])
+    func aPriceFileIsCheckedStrictly(old: String, new: String, message: String) {
+        let error = #expect(throws: Failure.self) { try PriceReader.read(Self.file(old, new)) }
+        #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
+    }
+
+    @Test func currenciesAreNotAddedUp() {
+        let sum = Money(1, "EUR") + Money(2, "USD") + Money(3, "EUR")
+        #expect(sum.amounts == ["EUR": 4, "USD": 2])
+        #expect(MoneyText.text(sum) == "4.00 EUR + 2.00 USD")
+        #expect(sum.converted(to: "EUR", rates: ["USD": 0.5]).amounts == ["EUR": 5])
+        #expect(sum.converted(to: "EUR", rates: [:]).amounts == ["EUR": 4, "USD": 2])
+    }
+}

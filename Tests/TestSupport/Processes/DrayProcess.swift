@@ -1,0 +1,45 @@
+internal import Foundation
+internal import Glibc
+internal import Model
+
+/// The built `dray` binary as a process.
+package enum DrayProcess {
+    /// `DRAY_BINARY` when it is set, otherwise the one that was built with the tests.
+    package static func binary() throws -> String {
+        if let path = ProcessInfo.processInfo.environment["DRAY_BINARY"] { return path }
+        return try built("dray")
+    }
+
+    /// A program that was built with the tests.
+    package static func built(_ name: String) throws -> String {
+        guard let executable = realpath("/proc/self/exe", nil) else {
+            throw POSIXFailure(errno, "find the test executable")
+        }
+        defer { free(executable) }
+        let folder = (String(cString: executable) as NSString).deletingLastPathComponent
+        let path = "\(folder)/\(name)"
+        guard access(path, X_OK) == 0 else {
+            throw POSIXFailure(errno, "find \(path)")
+        }
+        return path
+    }
+
+    /// Starts `dray` with `arguments`; the caller waits for it or signals it.
+    ///
+    /// - Parameters:
+    ///   - environment: added to the test's own, in which no `DRAY_` variable counts, and to the
+    ///     tests' token; an empty `DRAY_TOKEN` is none.
+    ///   - program: another one than `dray`.
+    package static func start(
+        _ arguments: [String], environment: [String: String] = [:],
+        workingDirectory: String? = nil, program: String? = nil
+    ) throws -> ChildProcess {
+        let inherited = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("DRAY_") }
+        let cleared = inherited.flatMap { ["--unset=\($0)"] }
+        let token = ["DRAY_TOKEN": AccessToken.test.text]
+        let set = token.merging(environment) { $1 }.map { "\($0)=\($1)" }
+        return try ChildProcess(
+            ["env"] + cleared + set + [try program ?? binary()] + arguments,
+            workingDirectory: workingDirectory)
+    }
+}

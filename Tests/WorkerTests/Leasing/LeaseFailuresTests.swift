@@ -1,0 +1,26 @@
+import Model
+import Services
+import Testing
+
+@testable import Worker
+
+@Suite struct LeaseFailuresTests {
+    @Test func aRepeatedRefusalIsReported() {
+        let failures = LeaseFailures(log: Logger("worker"))
+        let refusal = Failure("input.field", "queues: …")
+        #expect(failures.failed(refusal) == .milliseconds(200))
+        #expect(failures.toReport == nil)
+        #expect(failures.failed(refusal) == .milliseconds(400))
+        #expect(failures.toReport == refusal)
+        failures.succeeded()
+        #expect(failures.toReport == nil)
+        #expect(failures.failed(refusal) == .milliseconds(200))
+    }
+
+    @Test func anUnreachableClusterIsNotReported() {
+        let failures = LeaseFailures(log: Logger("worker"))
+        for _ in 0..<10 { _ = failures.failed(Failure("cluster.coordinatorUnreachable", "")) }
+        #expect(failures.toReport == nil)
+        #expect(failures.failed(Failure("cluster.databaseUnreachable", "")) == .seconds(3))
+    }
+}

@@ -1,0 +1,138 @@
+import CoordinatorClient
+import Foundation
+import LoadModel
+import Model
+import TestSupport
+import Testing
+
+@testable import Worker
+
+/// Workers that take part in load tests, with a coordinator and PostgreSQL; what sends their load is a
+/// script.
+@Suite struct LoadTestTests {
+    @Test func allBeginAtOneMomentAndStopTogether() async throws {
+        try await Cluster.with(workers: 0, coordinators: 2) { cluster in
+            let shares = (0..<3).map { _ in ScriptedShare() }
+            for (index, share) in shares.enumerated() {
+                try cluster.startWorker(port: cluster.ports[index % 2], loadShares: share)
+            }
+            let test = LoadTestSubmission.script(workers: 3)
+            _ = try await cluster.client.create(test)
+            try await waitUntil(deadlineSeconds: 60, "the start of all") {
+                shares.allSatisfy { $0.start != nil }
+            }
+            let starts = shares.compactMap { $0.start }
+            #expect(starts.map(\.share.index).sorted() == [0, 1, 2])
+            #expect(starts.allSatisfy { $0.share.count == 3 })
+            let moments = starts.map(\.nanoseconds)
+            let spread = try #require(moments.max()) - (try #require(moments.min()))
+            #expect(Double(spread) / 1e9 < 0.05)
+            #expect(shares.allSatisfy { $0.scenario == "a scenario" })
+
+            _ = try await cluster.client.stopLoadTest(test.id)
+            let news = try await cluster.follow(test.id)
+            #expect(news.test.state == .ended)
+            #expect(news.test.shares.map(\.state) == [.finished, .finished, .finished])
+            #expect(shares.allSatisfy { $0.isStopped })
+        }
+    }
+
+    @Test func aWorkerThatIsStoppedLeavesTheTestToTheOthers() async throws {
+        try await Cluster.with(workers: 0) { cluster in
+            let shares = [ScriptedShare(), ScriptedShare()]
+            let workers = try shares.map { try cluster.startWorker(loadShares: $0) }
+            let test = LoadTestSubmission.script(workers: 2)
+            _ = try await cluster.client.create(test)
+            try await waitUntil(deadlineSeconds: 60, "the start of all") {
+                shares.allSatisfy { $0.start != nil }
+            }
+            let leaver = try #require(shares[0].start).share.index
+            for second in 0..<3 { shares[0].emit(Self.interval(second)) }
+            try await workers[0].drain()
+            #expect(shares[0].isStopped && !shares[1].isStopped)
+            for second in 0..<5 { shares[1].emit(Self.interval(second)) }
+            shares[1].finish()
+            var merge = ClusterLoadMerge()
+            let seconds = try await cluster.follow(test.id, into: &merge).seconds
+            let report = merge.reports[leaver]
+            #expect(report.state == .failed && report.missingFromSecond == 3)
+            #expect(report.message == "worker.cancelled: Its worker was stopped.")
+            #expect(report.worker == "w0" && report.counts.sent == 3)
+            #expect(merge.reports[1 - leaver].state == .finished)
+            #expect(seconds.map(\.counts.sent) == [2, 2, 2, 1, 1])
+        }
+    }
+
+    @Test func itFinishesItsJobsFirstAndTakesNoneMeanwhile() async throws {
+        try await Cluster.with(workers: 0) { cluster in
+            let gate = Gate()
+            defer { gate.open() }
+            cluster.origin.route("/slow", FaultOrigin.Response(text: "slow").held(at: gate))
+            cluster.origin.route("/next", FaultOrigin.Response(text: "next"))
+            let share = ScriptedShare()
+            try cluster.startWorker(loadShares: share)
+            try await cluster.submit([try cluster.file("/slow")])
+            try await waitUntil(deadlineSeconds: 20, "the transfer") {
+                cluster.origin.requests.contains { $0.path == "/slow" }
+            }
+            let test = LoadTestSubmission.script(workers: 1)
+            _ = try await cluster.client.create(test)
+            try await waitUntil(deadlineSeconds: 20, "the join") {
+                try await !cluster.client.loadTest(test.id).shares.isEmpty
+            }
+            #expect(try await cluster.client.loadTest(test.id).shares.map(\.state) == [.joined])
+            gate.open()
+            try await waitUntil(deadlineSeconds: 60, "the start") { share.start != nil }
+            try await cluster.submit([try cluster.file("/next")], catalog: "next")
+            share.emit(Self.interval(0))
+            try await waitUntil(deadlineSeconds: 20, "a report") {
+                try await cluster.client.loadTest(test.id).shares.first?.nextSecond == 1
+            }
+            #expect(!cluster.origin.requests.contains { $0.path == "/next" })
+            share.finish()
+            try await waitUntil(deadlineSeconds: 60, "the next job") {
+                cluster.origin.requests.contains { $0.path == "/next" }
+            }
+        }
+    }
+
+    @Test func aScenarioThatCannotBePreparedIsTheTestsFailure() async throws {
+        try await Cluster.with(workers: 0) { cluster in
+            let share = ScriptedShare(failure: Failure("manifest.html", "a web page"))
+            try cluster.startWorker(loadShares: share)
+            let test = LoadTestSubmission.script(workers: 1)
+            _ = try await cluster.client.create(test)
+            let news = try await cluster.follow(test.id)
+            #expect(news.test.failure == Failure("manifest.html", "w0: a web page"))
+            #expect(news.test.started == nil && share.start == nil)
+        }
+    }
+
+    /// What a share measured is stored for a day, and served: the secrets of its URLs are not.
+    @Test func whatIsStoredOfAShareHasNoSecrets() async throws {
+        try await Cluster.with(workers: 0) { cluster in
+            cluster.origin.serve("/a", [1])
+            try cluster.startWorker()
+            var scenario = LoadScenario()
+            let url = cluster.origin.url("/a?token=S3CRET")
+            scenario.targets = [LoadTarget(name: "a?token=S3CRET", source: .url(url, .file))]
+            scenario.stages = [LoadStage(seconds: 0.5, from: 1, to: 1)]
+            let test = LoadTestSubmission(
+                id: UUID().uuidString.lowercased(), name: "secrets",
+                scenario: try LoadScenarioWriter.write(scenario), workers: 1, atLeast: 1,
+                waitSeconds: 60, durationSeconds: 0.5)
+            _ = try await cluster.client.create(test)
+            let news = try await cluster.follow(test.id)
+            #expect(news.test.failure == nil)
+            let stored = try #require(
+                try await cluster.client.loadBreakdown(of: test.id, share: 0).data)
+            #expect(stored.contains("a?…") && !stored.contains("S3CRET"), "\(stored)")
+        }
+    }
+
+    private static func interval(_ second: Int) -> LoadInterval {
+        var interval = LoadInterval(second: second)
+        interval.counts.sent = 1
+        return interval
+    }
+}

@@ -1,0 +1,105 @@
+import CoordinatorClient
+import Foundation
+import LoadModel
+import Model
+import Synchronization
+
+@testable import Worker
+
+/// A share whose load a test makes up. Safe from any thread.
+final class ScriptedShare: LoadShareRunner, PreparedLoadShare {
+    private struct State {
+        var scenario: String?
+        var start: (share: LoadShare, nanoseconds: UInt64)?
+        var isStopped = false
+        var isOver = false
+        var onInterval: (@Sendable (LoadInterval) -> Void)?
+        var continuation: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+    private let failure: Failure?
+    let cores = 2
+
+    init(failure: Failure? = nil) { self.failure = failure }
+
+    var scenario: String? { state.withLock { $0.scenario } }
+    var start: (share: LoadShare, nanoseconds: UInt64)? { state.withLock { $0.start } }
+    var isStopped: Bool { state.withLock { $0.isStopped } }
+
+    func emit(_ interval: LoadInterval) { state.withLock { $0.onInterval }?(interval) }
+
+    func prepare(_ scenario: String) async throws -> any PreparedLoadShare {
+        if let failure { throw failure }
+        state.withLock { $0.scenario = scenario }
+        return self
+    }
+
+    func run(
+        _ share: LoadShare, startNanoseconds: UInt64,
+        onInterval: @escaping @Sendable (LoadInterval) -> Void
+    ) async throws -> LoadShareEnd {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                state.onInterval = onInterval
+                state.start = (share, startNanoseconds)
+                if !state.isOver { state.continuation = continuation }
+                return state.isOver
+            }
+            if isOver { continuation.resume() }
+        }
+        var end = LoadShareEnd(
+            ending: isStopped ? .interrupted : .finished, elapsedSeconds: 1,
+            breakdown: LoadBreakdown())
+        end.breakdown.targets["script", default: LoadTally()].record(
+            bytes: 1, microseconds: 1, isFailure: false)
+        return end
+    }
+
+    func stop() {
+        state.withLock { $0.isStopped = true }
+        finish()
+    }
+
+    func finish() {
+        let continuation = state.withLock { state in
+            state.isOver = true
+            defer { state.continuation = nil }
+            return state.continuation
+        }
+        continuation?.resume()
+    }
+}
+
+extension LoadTestSubmission {
+    /// Of a load that `ScriptedShare` makes up, on so many workers and no fewer.
+    static func script(workers: Int) -> LoadTestSubmission {
+        LoadTestSubmission(
+            id: UUID().uuidString.lowercased(), name: "script", scenario: "a scenario",
+            workers: workers, atLeast: workers, waitSeconds: 60, durationSeconds: 60)
+    }
+}
+
+extension Cluster {
+    /// Follows a load test to its end.
+    @discardableResult
+    func follow(_ id: LoadTestID) async throws -> LoadTestNews {
+        var merge = ClusterLoadMerge()
+        return try await follow(id, into: &merge).news
+    }
+
+    /// The same, and puts together what its shares measure.
+    func follow(
+        _ id: LoadTestID, into merge: inout ClusterLoadMerge
+    ) async throws -> (news: LoadTestNews, seconds: [LoadInterval]) {
+        var known: LoadTestState?
+        var seconds: [LoadInterval] = []
+        while true {
+            let news = try await client.follow(
+                id, LoadTestFollow(after: merge.after, waitMilliseconds: 1_000, known: known))
+            known = news.test.state
+            seconds += try merge.take(news)
+            if news.test.state == .ended, !news.hasMore { return (news, seconds) }
+        }
+    }
+}
